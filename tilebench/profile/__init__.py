@@ -1,0 +1,1 @@
+"""How measurements are made and read: the timing method, ceilings, roofline, environment."""
