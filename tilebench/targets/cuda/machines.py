@@ -1,0 +1,237 @@
+"""What each CUDA architecture is: limits, memory levels, features and the instruction table.
+
+Sources: the tables "Technical Specifications per Compute Capability" and "Throughput of Native
+Arithmetic Instructions" of the CUDA C++ Programming Guide, and for reserved shared memory and the
+limits of 10.x to 12.x the architecture traits that NVIDIA publishes with libcu++.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ...errors import TargetError, nearest
+from ...machine import SM, InstructionEntry, Machine, MemoryLevel
+
+PREFIX = "cuda:"
+# The architecture that `cuda` alone means where no device can be asked: the newest one whose
+# instructions (wgmma, TMA) the back end is built for.
+DEFAULT_ARCH = "sm_90a"
+
+_KB = 1024
+_WARP = 32
+# A scheduler issues for one of four partitions, so an instruction with `lanes` results a clock and
+# multiprocessor takes this many issue cycles a warp.
+_PARTITIONS = 4
+
+
+@dataclass(frozen=True)
+class _Chip:
+    """What differs between compute capabilities. `shared` is KB a multiprocessor has.
+
+    `fp32`, `fp64` and `imad` are results a clock and multiprocessor of fused multiply-adds.
+    """
+
+    threads: int
+    blocks: int
+    shared: int
+    fp32: int
+    fp64: int
+    imad: int = 64
+
+
+_CHIPS: dict[tuple[int, int], _Chip] = {
+    (7, 5): _Chip(1024, 16, 64, 64, 2),
+    (8, 0): _Chip(2048, 32, 164, 64, 32),
+    (8, 6): _Chip(1536, 16, 100, 128, 2),
+    (8, 7): _Chip(1536, 16, 164, 128, 2),
+    (8, 9): _Chip(1536, 24, 100, 128, 2),
+    (9, 0): _Chip(2048, 32, 228, 128, 64),
+    (10, 0): _Chip(2048, 32, 228, 128, 64),
+    (10, 3): _Chip(2048, 32, 228, 128, 2),
+    (11, 0): _Chip(1536, 24, 228, 128, 2),
+    (12, 0): _Chip(1536, 24, 100, 128, 2),
+    (12, 1): _Chip(1536, 24, 100, 128, 2),
+}
+
+KNOWN_ARCHS: tuple[str, ...] = (
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103a",
+    "sm_110a", "sm_120", "sm_120a", "sm_121a",
+)  # fmt: skip
+
+# Which capabilities have a feature; `a` in the last column asks for the architecture-specific form
+# of the name (code for sm_90a runs on 9.0 only, code for sm_90 has no wgmma).
+_SINCE: tuple[tuple[str, tuple[int, int]], ...] = (
+    ("ldmatrix", (7, 5)),
+    ("mma", (7, 5)),
+    ("cp.async", (8, 0)),
+    ("bf16-arith", (8, 0)),
+    ("redux", (8, 0)),
+    ("mbarrier", (8, 0)),
+    ("fp8-convert", (8, 9)),
+    ("fp8-mma", (8, 9)),
+    ("cluster", (9, 0)),
+    ("tma", (9, 0)),
+    ("stmatrix", (9, 0)),
+    ("elect", (9, 0)),
+    ("global-256bit", (10, 0)),
+)
+_SPECIFIC: dict[str, frozenset[tuple[int, int]]] = {
+    "wgmma": frozenset({(9, 0)}),
+    "setmaxnreg": frozenset({(9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)}),
+    "tcgen05": frozenset({(10, 0), (10, 3), (11, 0)}),
+}
+
+
+def capability_of(arch: str) -> tuple[int, int]:
+    """`"sm_90a"` to `(9, 0)`: the last digit is the minor version."""
+    digits = int(arch.removeprefix("sm_").rstrip("af"))
+    return divmod(digits, 10)
+
+
+def arch_of(machine: Machine) -> str:
+    """The compiler's name of a machine: `"sm_90a"` for the machine `cuda:sm_90a`."""
+    return machine.name.removeprefix(PREFIX)
+
+
+def machine_of(name: str) -> Machine:
+    """The machine of `"sm_90a"`, `"cuda:sm_90a"` or `"cuda"` (then `DEFAULT_ARCH`).
+
+    Raises `TargetError` that lists the known names, nearest first.
+    """
+    arch = name.removeprefix(PREFIX)
+    if arch == "cuda":
+        arch = DEFAULT_ARCH
+    if arch not in KNOWN_ARCHS:
+        close = nearest(arch, list(KNOWN_ARCHS))
+        raise TargetError(
+            "there is no CUDA target {name!r}",
+            name=name,
+            expected="one of {known}",
+            known=", ".join(PREFIX + each for each in KNOWN_ARCHS),
+            hint="did you mean {close}?" if close else "",
+            close=" or ".join(PREFIX + each for each in close),
+        )
+    return _build(arch)
+
+
+def machine_for_capability(major: int, minor: int) -> Machine:
+    """The machine to compile for on a device of that compute capability.
+
+    The architecture-specific one where the device is exactly that; else the newest known one of
+    the same major version and a smaller minor, whose cubins the device runs. 8.7 is an integrated
+    part whose code discrete parts refuse, so it is taken only for itself.
+    Raises `TargetError` when there is none.
+    """
+    exact = [each for each in KNOWN_ARCHS if capability_of(each) == (major, minor)]
+    if exact:
+        return _build(exact[-1])
+    older = [
+        each
+        for each in KNOWN_ARCHS
+        if not each.endswith("a") and capability_of(each)[0] == major
+        and capability_of(each)[1] < minor and each != "sm_87"
+    ]  # fmt: skip
+    if older:
+        return _build(older[-1])
+    raise TargetError(
+        "no code can be made for a device of compute capability {major}.{minor}",
+        major=major,
+        minor=minor,
+        expected="7.5 or a newer capability that is known: {known}",
+        known=", ".join(KNOWN_ARCHS),
+    )
+
+
+def stages_that_fit(bytes_per_stage: int, machine: Machine) -> int:
+    """How many stages of a ring in shared memory one block can have.
+
+    `per_block` already leaves out what the system reserves: on sm_80 164 KB less 1 KB. So 16, 32
+    and 64 KB a stage give 10, 5 and 2. Raises `TargetError` for a size that is not positive.
+    """
+    if bytes_per_stage <= 0:
+        raise TargetError(
+            "a pipeline stage takes {found} bytes", found=bytes_per_stage, expected="a positive number of bytes"
+        )
+    return machine.shared.per_block // bytes_per_stage
+
+
+def _features(arch: str) -> frozenset[str]:
+    capability = capability_of(arch)
+    held = {name for name, since in _SINCE if capability >= since}
+    if arch.endswith("a"):
+        held |= {name for name, chips in _SPECIFIC.items() if capability in chips}
+    return frozenset(held)
+
+
+def _issue(lanes: int) -> float:
+    """Issue cycles a warp of an instruction with `lanes` results a clock and multiprocessor."""
+    return _WARP * _PARTITIONS / lanes
+
+
+def _gemm_rows(chip: _Chip) -> list[InstructionEntry]:
+    """Multiply-add on the ordinary lanes. Narrow operands are widened when they are loaded."""
+    wide = _issue(chip.fp32)
+    rows = [
+        InstructionEntry("gemm", "fma", (operand, operand, "float32"), (1, 1, 1), wide)
+        for operand in ("float32", "float16", "bfloat16")
+    ]
+    rows += [
+        InstructionEntry("gemm", "fma", (operand, operand, "int32"), (1, 1, 1), _issue(chip.imad))
+        for operand in ("int8", "uint8", "int32")
+    ]
+    rows.append(InstructionEntry("gemm", "fma", ("float64",) * 3, (1, 1, 1), _issue(chip.fp64)))
+    return rows
+
+
+def _copy_rows() -> list[InstructionEntry]:
+    """Ordinary loads and stores through registers; a warp moves at most 128 bytes a cycle."""
+    return [
+        InstructionEntry("copy", "ld.st", (), (width,), max(1.0, _WARP * width / 128))
+        for width in (16, 8, 4, 2, 1)
+    ]
+
+
+def _reduce_rows() -> list[InstructionEntry]:
+    """One step of a tree: within a warp by shuffles (32 lanes a clock), between warps by shared memory.
+
+    The step through shared memory is a store, a barrier and a load; its cost is that of the barrier.
+    """
+    return [
+        InstructionEntry("reduce", "shfl", (), (_WARP,), _issue(32)),
+        InstructionEntry("reduce", "shared", (), (), 8 * _issue(32)),
+    ]
+
+
+@cache
+def _build(arch: str) -> Machine:
+    major, minor = capability_of(arch)
+    chip = _CHIPS[major, minor]
+    reserved = _KB if (major, minor) >= (8, 0) else 0
+    registers = 64 * _KB
+    shared = MemoryLevel(
+        "shared",
+        per_block=chip.shared * _KB - reserved,
+        per_unit=chip.shared * _KB,
+        reserved=reserved,
+        granule=128 if major >= 8 else 256,
+        banks=32,
+        bank_bytes=4,
+    )
+    return Machine(
+        name=PREFIX + arch,
+        warp=_WARP,
+        max_threads=1024,
+        # 32-byte global accesses exist from sm_100 on (feature "global-256bit"), but no shared
+        # ones, and passes use one list for both, so the list stops at 16.
+        vector_bytes=(16, 8, 4, 2, 1),
+        transaction_bytes=32,
+        sm=SM(chip.threads, chip.blocks, registers, 256, 255),
+        memory={
+            "global": MemoryLevel("global", per_block=0),
+            "shared": shared,
+            "registers": MemoryLevel("registers", per_block=4 * registers, per_unit=4 * registers, granule=4),
+        },
+        instructions=tuple(_gemm_rows(chip) + _copy_rows() + _reduce_rows()),
+        features=_features(arch),
+    )
