@@ -68,7 +68,8 @@ def script_functions(text: str) -> Iterator[tuple[str, int]]:
     opened: list[tuple[int, bool]] = []
     for match in re.finditer(r"[{}]", text):
         if match.group() == "{":
-            opened.append((match.start(), bool(_OPENS_BODY.search(text[max(0, match.start() - 200) : match.start()]))))
+            before = text[max(0, match.start() - 200) : match.start()]
+            opened.append((match.start(), bool(_OPENS_BODY.search(before))))
         elif opened:
             start, body = opened.pop()
             if body:

@@ -1,0 +1,239 @@
+// Written by generate_record.py from tilebench/record.py; change it there.
+
+/** The version of the record format that these shapes belong to. */
+export const FORMAT = 1;
+
+/** The MIME type of an output that carries one record. */
+export const MIME_TYPE = 'application/vnd.tilebench.record.v1+json';
+
+/**
+ * A place in the user's source: file, line from 1, column from 0, exclusive ends.
+ */
+export interface PlaceRecord {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly end_line: number;
+  readonly end_column: number;
+}
+
+/**
+ * One stage. `language` names a Pygments lexer (`python`, `tile-ir`, `cuda`, `ptx`, `nvsass`).
+ *
+ * `lines[k]` are the lines of the user's source that line k+1 of the text came from, and
+ * `previous[k]` the lines of the stage before. `seconds` is what making this stage took.
+ * `pending` says that the text is still being made in the background.
+ */
+export interface StageRecord {
+  readonly name: string;
+  readonly language: string;
+  readonly text: string;
+  readonly lines: readonly (readonly number[])[];
+  readonly previous: readonly (readonly number[])[];
+  readonly seconds: number;
+  readonly pending: boolean;
+}
+
+/**
+ * What a pass did or could not do, with numbers. `kind` is `applied`, `missed` or `note`.
+ */
+export interface Remark {
+  readonly pass_name: string;
+  readonly kind: string;
+  readonly message: string;
+  readonly place: PlaceRecord | null;
+  readonly values: Readonly<Record<string, number | string>>;
+}
+
+/**
+ * An error or warning at a place in the user's source.
+ */
+export interface Diagnostic {
+  readonly severity: string;
+  readonly message: string;
+  readonly place: PlaceRecord | null;
+  readonly text: string;
+}
+
+/**
+ * One effective scheduling choice and where it came from.
+ *
+ * `origin` is `kernel`, `rule`, `call` or `default`; `why` says it in words.
+ */
+export interface Choice {
+  readonly address: string;
+  readonly name: string;
+  readonly value: string;
+  readonly origin: string;
+  readonly why: string;
+}
+
+/**
+ * What a compiled kernel takes, for one block of `threads`; bytes unless said otherwise.
+ *
+ * `limits` is the number of blocks a multiprocessor could hold by each resource alone.
+ */
+export interface Resources {
+  readonly threads: number;
+  readonly registers: number | null;
+  readonly shared_bytes: number;
+  readonly local_bytes: number | null;
+  readonly spill_store_bytes: number | null;
+  readonly spill_load_bytes: number | null;
+  readonly barriers: number | null;
+  readonly blocks_per_sm: number | null;
+  readonly occupancy: number | null;
+  readonly limited_by: string;
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+/**
+ * One parameter of the compiled function, in the order it is passed.
+ */
+export interface ParamRecord {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly written: boolean;
+  readonly read: boolean;
+}
+
+/**
+ * One compilation, whole. `parameters` are the values the kernel function was called with.
+ */
+export interface CompileRecord {
+  readonly kernel: string;
+  readonly target: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly arguments: readonly ParamRecord[];
+  readonly stages: readonly StageRecord[];
+  readonly grid: readonly number[];
+  readonly resources: Resources | null;
+  readonly choices: readonly Choice[];
+  readonly remarks: readonly Remark[];
+  readonly diagnostics: readonly Diagnostic[];
+  readonly source_file: string;
+  readonly source_first_line: number;
+  readonly seconds: number;
+  readonly flops: number;
+  readonly bytes: number;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/**
+ * One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
+ *
+ * `error` and `bound` are the largest error against the reference and the bound at that element
+ * (None when not checked). `failure` is the message when there is no time to show.
+ */
+export interface RunRecord {
+  readonly kernel: string;
+  readonly target: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly samples: readonly number[];
+  readonly method: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly flops: number;
+  readonly bytes: number;
+  readonly error: number | null;
+  readonly bound: number | null;
+  readonly failure: string;
+  readonly when: string;
+}
+
+/** What a notebook output and `record.json` in a `.tbz` file hold. */
+export type Envelope =
+  | { readonly format: number; readonly kind: 'compile'; readonly record: CompileRecord }
+  | { readonly format: number; readonly kind: 'run'; readonly record: RunRecord };
+
+/** The shapes above as data, for a check of what came in. */
+export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  PlaceRecord: {
+    file: 'string',
+    line: 'number',
+    column: 'number',
+    end_line: 'number',
+    end_column: 'number'
+  },
+  StageRecord: {
+    name: 'string',
+    language: 'string',
+    text: 'string',
+    lines: '[[number]]',
+    previous: '[[number]]',
+    seconds: 'number',
+    pending: 'boolean'
+  },
+  Remark: {
+    pass_name: 'string',
+    kind: 'string',
+    message: 'string',
+    place: 'PlaceRecord?',
+    values: '{number|string}'
+  },
+  Diagnostic: {
+    severity: 'string',
+    message: 'string',
+    place: 'PlaceRecord?',
+    text: 'string'
+  },
+  Choice: {
+    address: 'string',
+    name: 'string',
+    value: 'string',
+    origin: 'string',
+    why: 'string'
+  },
+  Resources: {
+    threads: 'number',
+    registers: 'number?',
+    shared_bytes: 'number',
+    local_bytes: 'number?',
+    spill_store_bytes: 'number?',
+    spill_load_bytes: 'number?',
+    barriers: 'number?',
+    blocks_per_sm: 'number?',
+    occupancy: 'number?',
+    limited_by: 'string',
+    limits: '{number}'
+  },
+  ParamRecord: {
+    name: 'string',
+    shape: '[number]',
+    dtype: 'string',
+    written: 'boolean',
+    read: 'boolean'
+  },
+  CompileRecord: {
+    kernel: 'string',
+    target: 'string',
+    parameters: '{*}',
+    arguments: '[ParamRecord]',
+    stages: '[StageRecord]',
+    grid: '[number]',
+    resources: 'Resources?',
+    choices: '[Choice]',
+    remarks: '[Remark]',
+    diagnostics: '[Diagnostic]',
+    source_file: 'string',
+    source_first_line: 'number',
+    seconds: 'number',
+    flops: 'number',
+    bytes: 'number',
+    versions: '{string}'
+  },
+  RunRecord: {
+    kernel: 'string',
+    target: 'string',
+    config: '{*}',
+    samples: '[number]',
+    method: 'string',
+    environment: '{string}',
+    flops: 'number',
+    bytes: 'number',
+    error: 'number?',
+    bound: 'number?',
+    failure: 'string',
+    when: 'string'
+  }
+};

@@ -1,0 +1,42 @@
+"""Places, the error root, and the one function that draws a source line with carets."""
+
+from .draw import draw_place, nearest
+from .place import Place, remember_source, source_lines
+from .tile_error import (
+    ArgumentError,
+    DTypeError,
+    InternalError,
+    IRError,
+    LanguageError,
+    LaunchError,
+    LayoutError,
+    OptionError,
+    ResourceError,
+    ScheduleError,
+    ShapeError,
+    TargetError,
+    TileError,
+    set_translation,
+)
+
+__all__ = [
+    "ArgumentError",
+    "DTypeError",
+    "IRError",
+    "InternalError",
+    "LanguageError",
+    "LaunchError",
+    "LayoutError",
+    "OptionError",
+    "Place",
+    "ResourceError",
+    "ScheduleError",
+    "ShapeError",
+    "TargetError",
+    "TileError",
+    "draw_place",
+    "nearest",
+    "remember_source",
+    "set_translation",
+    "source_lines",
+]

@@ -1,0 +1,56 @@
+"""Drawing a source line with carets."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from .place import Place
+
+_RED, _DIM, _END = "\x1b[31m", "\x1b[2m", "\x1b[0m"
+
+
+def _width(text: str) -> int:
+    """Columns that `text` takes in a terminal: wide characters take two, combining ones none."""
+    total = 0
+    for ch in text:
+        if unicodedata.combining(ch):
+            continue
+        total += 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+    return total
+
+
+def draw_place(place: Place, *, color: bool = False) -> str:
+    """`file:line` and the quoted line with carets, for the place and each call site above it."""
+    out: list[str] = []
+    for step, at in enumerate(place.chain):
+        lead = "  at" if step == 0 else "  called from"
+        inside = f", in {at.function}" if at.function else ""
+        out.append(f"{lead} {at.file}:{at.line}{inside}")
+        raw = at.text
+        if not raw.strip():
+            continue
+        text = raw.expandtabs(4)
+        # Columns count characters of the raw line; tabs before them have been widened.
+        start = len(raw[: at.column].expandtabs(4))
+        last = at.end_column if at.end_line in (0, at.line) and at.end_column > at.column else len(raw)
+        end = len(raw[:last].expandtabs(4))
+        indent = len(text) - len(text.lstrip())
+        start, end = max(start, indent), max(end, start + 1)
+        carets = " " * _width(text[indent:start]) + "^" * max(1, _width(text[start:end]))
+        if color:
+            carets = f"{_RED}{carets}{_END}"
+        out.append(f"    {text[indent:].rstrip()}")
+        out.append(f"    {carets}")
+    return "\n".join(out)
+
+
+def nearest(name: str, known: list[str], limit: int = 3) -> list[str]:
+    """The names of `known` closest to `name` in spelling, best first."""
+    import difflib
+
+    # Case is the commonest slip (`T.parallel`), so compare without it and give the real spelling.
+    lower = {}
+    for each in known:
+        lower.setdefault(each.lower(), each)
+    close = difflib.get_close_matches(name.lower(), list(lower), n=limit, cutoff=0.6)
+    return [lower[each] for each in close]

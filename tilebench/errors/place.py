@@ -1,0 +1,79 @@
+"""Where something stands in the source a person wrote."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+# Source that no file holds (cells, `exec`, edited stage text), by display name.
+_texts: dict[str, tuple[str, ...]] = {}
+
+
+def remember_source(name: str, text: str) -> None:
+    """Keep `text` so that errors in `name` can quote its lines."""
+    _texts[name] = tuple(text.splitlines())
+
+
+def source_lines(name: str) -> Sequence[str]:
+    """The lines of a file or remembered text; empty if neither can be read."""
+    kept = _texts.get(name)
+    if kept is not None:
+        return kept
+    return [line.rstrip("\n") for line in linecache.getlines(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of source. `line` counts from 1, `column` from 0 (in characters), ends are exclusive.
+
+    `caller` is where the macro or helper that holds this span was inlined. Used as a context
+    manager, a place stamps itself on any `TileError` raised inside that has none yet.
+    """
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    function: str = ""
+    caller: Place | None = None
+
+    @property
+    def text(self) -> str:
+        """The source line, without its newline; empty when the source is gone."""
+        lines = source_lines(self.file)
+        return lines[self.line - 1] if 0 < self.line <= len(lines) else ""
+
+    @property
+    def chain(self) -> tuple[Place, ...]:
+        """This place and then each call site it was inlined at, innermost first."""
+        places: list[Place] = []
+        at: Place | None = self
+        while at is not None:
+            places.append(at)
+            at = at.caller
+        return tuple(places)
+
+    @property
+    def user(self) -> Place:
+        """The outermost call site: the line in the kernel itself."""
+        return self.chain[-1]
+
+    def called_from(self, caller: Place | None) -> Place:
+        return replace(self, caller=caller)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from .tile_error import TileError
+
+        if isinstance(error, TileError) and error.place is None:
+            error.place = self

@@ -1,0 +1,161 @@
+"""Index arithmetic: ranges, divisibility and linear forms of integer expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .expr import Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, mod, mul
+
+Range = tuple[int, int]
+INFINITE: Range = (-(2**62), 2**62)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`sum(coefficient * term) + constant`; a term is any expression that is not a sum."""
+
+    terms: tuple[tuple[Expr, int], ...]
+    constant: int
+
+    def coefficient(self, term: Expr) -> int:
+        """The factor of a term, 0 when it is absent."""
+        for each, factor in self.terms:
+            if each == term:
+                return factor
+        return 0
+
+    def without(self, term: Expr) -> Linear:
+        return Linear(tuple((t, c) for t, c in self.terms if t != term), self.constant)
+
+    def expr(self) -> Expr:
+        """The expression again, terms in order, constant last."""
+        made: Expr = Const(0)
+        for term, factor in self.terms:
+            made = add(made, mul(term, Const(factor, type=term.dtype)))
+        return add(made, Const(self.constant, type=made.dtype))
+
+
+def linear(expr: Expr) -> Linear:
+    """The linear form of an integer expression; what is not linear in it becomes a term."""
+    terms: dict[Expr, int] = {}
+    constant = 0
+    stack: list[tuple[Expr, int]] = [(expr, 1)]
+    while stack:
+        at, factor = stack.pop()
+        value = const_of(at)
+        if value is not None:
+            constant += value * factor
+        elif isinstance(at, Arith) and at.op == "+":
+            stack.extend((each, factor) for each in reversed(at.args))
+        elif isinstance(at, Arith) and at.op == "-":
+            stack.extend((e, factor if k == 0 and len(at.args) == 2 else -factor) for k, e in enumerate(at.args))
+        elif isinstance(at, Arith) and at.op == "*" and const_of(at.args[-1]) is not None:
+            rest = at.args[:-1]
+            stack.append((rest[0] if len(rest) == 1 else Arith("*", rest), factor * at.args[-1].value))  # type: ignore[attr-defined]
+        else:
+            terms[at] = terms.get(at, 0) + factor
+    return Linear(tuple((t, c) for t, c in terms.items() if c), constant)
+
+
+def bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
+    """The least and greatest value, inclusive, given the inclusive ranges of variables by name."""
+    value = const_of(expr)
+    if value is not None:
+        return value, value
+    if isinstance(expr, Var):
+        return ranges.get(expr.name, INFINITE)
+    if isinstance(expr, Arith) and expr.op in ("+", "-", "*"):
+        form = linear(expr)
+        if len(form.terms) > 1 or (form.terms and form.terms[0][0] != expr):
+            return _linear_bounds(form, ranges)
+    if isinstance(expr, Arith) and len(expr.args) == 2:
+        return _binary_bounds(expr, ranges)
+    if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
+        (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
+        return (min(a, c), min(b, d)) if expr.word == "min" else (max(a, c), max(b, d))
+    if isinstance(expr, Cast) and expr.value.dtype.is_integer:
+        return bounds(expr.value, ranges)
+    return INFINITE
+
+
+def _linear_bounds(form: Linear, ranges: Mapping[str, Range]) -> Range:
+    low = high = form.constant
+    for term, factor in form.terms:
+        a, b = bounds(term, ranges)
+        low += factor * (a if factor > 0 else b)
+        high += factor * (b if factor > 0 else a)
+    return low, high
+
+
+def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
+    (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
+    if expr.op == "*":
+        products = (a * c, a * d, b * c, b * d)
+        return min(products), max(products)
+    if c == d and c > 0:
+        if expr.op == "//":
+            return a // c, b // c
+        if expr.op == "%":
+            return (a % c, b % c) if a // c == b // c and b - a < c else (0, c - 1)
+        if expr.op == "^" and a >= 0:
+            top = max(b, d)
+            return 0, (1 << top.bit_length()) - 1
+    if expr.op == "^" and a >= 0 and c >= 0:
+        return 0, (1 << max(b, d).bit_length()) - 1
+    if expr.op == "&" and c >= 0:
+        return 0, d
+    return INFINITE
+
+
+def divisor(expr: Expr) -> int:
+    """The greatest number known to divide the expression whatever its variables are (0 for 0)."""
+    value = const_of(expr)
+    if value is not None:
+        return abs(value)
+    if isinstance(expr, Arith):
+        if expr.op in ("+", "-"):
+            return math.gcd(*(divisor(each) for each in expr.args))
+        if expr.op == "*":
+            return math.prod(divisor(each) for each in expr.args)
+        if expr.op == "%" and (m := const_of(expr.args[1])):
+            return math.gcd(divisor(expr.args[0]), m)
+    return 1
+
+
+def divides(n: int, expr: Expr) -> bool:
+    """Whether `n` is known to divide the expression."""
+    return divisor(expr) % n == 0
+
+
+def simplify_floordiv(expr: Expr, n: int, ranges: Mapping[str, Range]) -> Expr:
+    """`expr // n`, with multiples of `n` taken out of the division where the rest stays in [0, n)."""
+    form = linear(expr)
+    out: Expr = Const(form.constant // n)
+    rest: Expr = Const(form.constant % n)
+    for term, factor in form.terms:
+        if factor % n == 0:
+            out = add(out, mul(term, Const(factor // n)))
+        else:
+            rest = add(rest, mul(term, Const(factor)))
+    low, high = bounds(rest, ranges)
+    if low // n == high // n:
+        return add(out, Const(low // n))
+    return add(out, floordiv(rest, Const(n)))
+
+
+def simplify_mod(expr: Expr, n: int, ranges: Mapping[str, Range]) -> Expr:
+    """`expr % n`, with multiples of `n` dropped, and no operation where the rest is in [0, n)."""
+    form = linear(expr)
+    rest: Expr = Const(form.constant % n)
+    for term, factor in form.terms:
+        if factor % n:
+            rest = add(rest, mul(term, Const(factor)))
+    low, high = bounds(rest, ranges)
+    return rest if 0 <= low and high < n else mod(rest, Const(n))
+
+
+def prove_less(a: Expr, b: int, ranges: Mapping[str, Range]) -> bool:
+    """Whether `a < b` holds for all values in range."""
+    return bounds(a, ranges)[1] < b

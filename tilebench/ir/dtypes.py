@@ -1,0 +1,134 @@
+"""Element types: what a value is, apart from any target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, nearest
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type. `kind` is one of `float`, `int`, `uint`, `bool`.
+
+    `mantissa` counts the stored fraction bits of a float (10 for float16), 0 otherwise.
+    """
+
+    name: str
+    bits: int
+    kind: str
+    mantissa: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in memory."""
+        return (self.bits + 7) // 8
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def unit_roundoff(self) -> float:
+        """Half an ulp at 1: the largest relative error of one rounding; 0 for exact types."""
+        return 2.0 ** -(self.mantissa + 1) if self.is_float else 0.0
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type; bfloat16 and the 8-bit floats come from `ml_dtypes`."""
+        if self.name in _ML_DTYPES:
+            import ml_dtypes
+
+            return np.dtype(getattr(ml_dtypes, _ML_DTYPES[self.name]))
+        return np.dtype(self.name)
+
+    @property
+    def least(self) -> float | int:
+        """The most negative value (minus infinity for floats that have it)."""
+        if self.kind == "bool":
+            return 0
+        if self.is_float:
+            return float("-inf")
+        return 0 if self.kind == "uint" else -(2 ** (self.bits - 1))
+
+    @property
+    def most(self) -> float | int:
+        """The greatest value (infinity for floats that have it)."""
+        if self.kind == "bool":
+            return 1
+        if self.is_float:
+            return float("inf")
+        return 2**self.bits - 1 if self.kind == "uint" else 2 ** (self.bits - 1) - 1
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+_ML_DTYPES = {"bfloat16": "bfloat16", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
+
+float64 = DType("float64", 64, "float", 52)
+float32 = DType("float32", 32, "float", 23)
+float16 = DType("float16", 16, "float", 10)
+bfloat16 = DType("bfloat16", 16, "float", 7)
+float8_e4m3fn = DType("float8_e4m3fn", 8, "float", 3)
+float8_e5m2 = DType("float8_e5m2", 8, "float", 2)
+int8 = DType("int8", 8, "int")
+int16 = DType("int16", 16, "int")
+int32 = DType("int32", 32, "int")
+int64 = DType("int64", 64, "int")
+uint8 = DType("uint8", 8, "uint")
+uint16 = DType("uint16", 16, "uint")
+uint32 = DType("uint32", 32, "uint")
+uint64 = DType("uint64", 64, "uint")
+boolean = DType("bool", 8, "bool")
+
+ALL: dict[str, DType] = {
+    each.name: each
+    for each in (
+        float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2,
+        int8, int16, int32, int64, uint8, uint16, uint32, uint64, boolean,
+    )
+}  # fmt: skip
+ALIASES = {"float": float32, "half": float16, "int": int32}
+
+
+def dtype_of(given: object) -> DType:
+    """The `DType` that a string, NumPy type, torch type or `DType` means.
+
+    Raises `DTypeError` with the nearest names when there is none.
+    """
+    if isinstance(given, DType):
+        return given
+    if given is float:
+        return float32
+    if given is int:
+        return int32
+    if given is bool:
+        return boolean
+    name = given if isinstance(given, str) else str(getattr(given, "name", None) or given)
+    name = name.removeprefix("torch.").removeprefix("T.")
+    found = ALL.get(name) or ALIASES.get(name)
+    if found is None:
+        try:
+            found = ALL.get(np.dtype(given).name)  # type: ignore[call-overload]
+        except TypeError:
+            found = None
+    if found is None:
+        close = nearest(name, list(ALL))
+        raise DTypeError(
+            "there is no dtype {name!r}",
+            name=name,
+            hint="did you mean " + " or ".join(close) + "?" if close else "known: " + ", ".join(ALL),
+        )
+    return found

@@ -1,0 +1,306 @@
+"""Expressions: values of one element, and regions of buffers.
+
+Every expression has a dtype. Integer arithmetic folds constants and drops neutral terms as it is
+built (`a + 0`, `a * 1`), so passes can compute addresses with Python's own operators; floating
+arithmetic is never touched. Equality is structural.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .dtypes import DType, boolean, int32
+from .node import Node, attribute, node, operand
+
+COMPARE = ("<", "<=", ">", ">=", "==", "!=")
+LOGIC = ("and", "or", "not")
+NARY = ("+", "*", "and", "or", "&", "|", "^")
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A named array. `scope` is `global`, `shared`, `fragment`, `local` (a thread's own) or `var`.
+
+    `strides` are in elements and only for global buffers; None means row-major.
+    A `var` has rank 0: a scalar of each thread that can be assigned.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    scope: str = "global"
+    strides: tuple[int, ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    @property
+    def bytes(self) -> int:
+        return self.size * self.dtype.bytes
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """Strides in elements, row-major where none were given."""
+        if self.strides is not None:
+            return self.strides
+        out: list[int] = []
+        step = 1
+        for extent in reversed(self.shape):
+            out.append(step)
+            step *= extent
+        return tuple(reversed(out))
+
+
+class Expr(Node):
+    """The base of values. Python operators on it build folded integer arithmetic."""
+
+    @property
+    def dtype(self) -> DType:
+        raise NotImplementedError
+
+    def __add__(self, other: Expr | int) -> Expr:
+        return add(self, lift(other, self.dtype))
+
+    def __radd__(self, other: int) -> Expr:
+        return add(lift(other, self.dtype), self)
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        return sub(self, lift(other, self.dtype))
+
+    def __rsub__(self, other: int) -> Expr:
+        return sub(lift(other, self.dtype), self)
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        return mul(self, lift(other, self.dtype))
+
+    def __rmul__(self, other: int) -> Expr:
+        return mul(lift(other, self.dtype), self)
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return floordiv(self, lift(other, self.dtype))
+
+    def __mod__(self, other: Expr | int) -> Expr:
+        return mod(self, lift(other, self.dtype))
+
+    def compare(self, op: str, other: Expr | int) -> Expr:
+        """The comparison `self op other`, folded when both are constants."""
+        return compare(op, self, lift(other, self.dtype))
+
+
+@node
+class Const(Expr):
+    """A typed literal. `value` is a Python int, float or bool."""
+
+    value: Any = attribute()
+    type: DType = attribute(int32)
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+
+@node
+class Var(Expr):
+    """A name bound once: a loop variable, a block index, a `let`."""
+
+    name: str = attribute()
+    type: DType = attribute(int32)
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+
+@node
+class Load(Expr):
+    """An element of a buffer. `version` picks a stage of a multi-buffered one."""
+
+    buffer: Buffer = attribute()
+    index: tuple[Expr, ...] = operand()
+    version: Expr | None = operand(None)
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+
+@node
+class Arith(Expr):
+    """An operator of Python's syntax over arguments of one dtype.
+
+    `+ * and or & | ^` take any number from two, `-` and `not` and `~` also one, the others two.
+    `/` is true division of floats; `//` and `%` are floor division and its remainder.
+    """
+
+    op: str = attribute()
+    args: tuple[Expr, ...] = operand()
+
+    @property
+    def dtype(self) -> DType:
+        return boolean if self.op in COMPARE or self.op in LOGIC else self.args[0].dtype
+
+
+@node
+class Cast(Expr):
+    """Conversion to another dtype: to nearest even for floats, towards zero for float to int."""
+
+    value: Expr = operand()
+    type: DType = attribute(int32)
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+
+@node
+class Call(Expr):
+    """A scalar function of the registry, by its word."""
+
+    word: str = attribute()
+    args: tuple[Expr, ...] = operand()
+    type: DType = attribute(int32)
+
+    @property
+    def dtype(self) -> DType:
+        return self.type
+
+
+@node
+class Region(Node):
+    """A box of a buffer: `start` per dimension, and `extent` per dimension in elements.
+
+    `extent` None is a head address, whose extents come from the other side of the operation.
+    """
+
+    buffer: Buffer = attribute()
+    start: tuple[Expr, ...] = operand()
+    extent: tuple[int, ...] | None = attribute(None)
+    version: Expr | None = operand(None)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.extent == self.buffer.shape and all(
+            isinstance(each, Const) and each.value == 0 for each in self.start
+        )
+
+
+def whole(buffer: Buffer, version: Expr | None = None) -> Region:
+    """The region that is all of a buffer."""
+    return Region(buffer, (ZERO,) * buffer.rank, extent=buffer.shape, version=version)
+
+
+ZERO, ONE = Const(0), Const(1)
+TRUE, FALSE = Const(True, type=boolean), Const(False, type=boolean)
+
+
+def lift(value: Expr | int | float | bool, dtype: DType = int32) -> Expr:
+    """A Python number as a typed literal; an expression as it is."""
+    return value if isinstance(value, Expr) else Const(value, type=dtype)
+
+
+def const_of(expr: Expr) -> int | None:
+    """The value of an integer literal, else None."""
+    return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None
+
+
+def _terms(expr: Expr, op: str) -> tuple[Expr, ...]:
+    return expr.args if isinstance(expr, Arith) and expr.op == op and len(expr.args) > 1 else (expr,)
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    """`a + b`. Integers: flat, constants gathered at the end, zero dropped."""
+    if not a.dtype.is_integer:
+        return Arith("+", (*_terms(a, "+"), b))
+    total = 0
+    out: list[Expr] = []
+    for each in (*_terms(a, "+"), *_terms(b, "+")):
+        value = const_of(each)
+        if value is None:
+            out.append(each)
+        else:
+            total += value
+    if total or not out:
+        out.append(Const(total, type=a.dtype))
+    return out[0] if len(out) == 1 else Arith("+", tuple(out))
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    """`a - b`; integer constants fold into a sum."""
+    value = const_of(b)
+    if a.dtype.is_integer and value is not None:
+        return add(a, Const(-value, type=a.dtype)) if value else a
+    return Arith("-", (a, b))
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    """`a * b`. Integers: constants folded to the right, one and zero handled."""
+    if not a.dtype.is_integer:
+        return Arith("*", (*_terms(a, "*"), b))
+    x, y = const_of(a), const_of(b)
+    if x is not None and y is not None:
+        return Const(x * y, type=a.dtype)
+    if x is not None:
+        a, b, x, y = b, a, y, x
+    if y == 0:
+        return Const(0, type=a.dtype)
+    if y == 1:
+        return a
+    if y is not None and isinstance(a, Arith) and a.op == "*":
+        last = const_of(a.args[-1])
+        if last is not None:
+            rest = a.args[:-1]
+            return mul(rest[0] if len(rest) == 1 else Arith("*", rest), Const(last * y, type=a.dtype))
+    return Arith("*", (*_terms(a, "*"), b))
+
+
+def floordiv(a: Expr, b: Expr) -> Expr:
+    """`a // b`, folded when both are known or `b` is one."""
+    x, y = const_of(a), const_of(b)
+    if y == 1:
+        return a
+    if x is not None and y:
+        return Const(x // y, type=a.dtype)
+    return Arith("//", (a, b))
+
+
+def mod(a: Expr, b: Expr) -> Expr:
+    """`a % b` (the sign of `b`), folded when both are known or `b` is one."""
+    x, y = const_of(a), const_of(b)
+    if y == 1:
+        return Const(0, type=a.dtype)
+    if x is not None and y:
+        return Const(x % y, type=a.dtype)
+    return Arith("%", (a, b))
+
+
+def compare(op: str, a: Expr, b: Expr) -> Expr:
+    """`a op b` as a bool, folded when both are integer literals."""
+    x, y = const_of(a), const_of(b)
+    if x is not None and y is not None:
+        sign = (x > y) - (x < y)
+        known = {"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0, "==": sign == 0, "!=": sign != 0}
+        return TRUE if known[op] else FALSE
+    return Arith(op, (a, b))
+
+
+def all_of(conditions: list[Expr]) -> Expr:
+    """The conjunction; true ones drop out, and none left is `True`."""
+    out: list[Expr] = []
+    for each in conditions:
+        if each == FALSE:
+            return FALSE
+        if each != TRUE and each not in out:
+            out.append(each)
+    if not out:
+        return TRUE
+    return out[0] if len(out) == 1 else Arith("and", tuple(out))

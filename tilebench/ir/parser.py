@@ -1,0 +1,184 @@
+"""From text to nodes: the one parser of every stage.
+
+Closed world: an `ast` walk over the forms of `stmt.py` with the registry passed in. Nothing is
+evaluated or imported, so text from a stranger is safe. Every node gets its place in the text.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..errors import IRError, Place, nearest, remember_source
+from .dtypes import ALL, DType
+from .expr import Buffer, Load, Var
+from .node import ATTRIBUTE, RESULT
+from .parse_values import ValueParser
+from .printer import printed_marks
+from .registry import Registry, Word
+from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
+
+
+def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Function:
+    """The function that `text` prints. Raises `IRError` at the line that is wrong."""
+    remember_source(name, text)
+    try:
+        module = ast.parse(text)
+    except SyntaxError as error:
+        at = Place(name, error.lineno or 1, max(0, (error.offset or 1) - 1))
+        raise IRError("this is not Python: {why}", at=at, why=error.msg) from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise IRError("the text is nested too deeply to parse: {why}", at=Place(name, 1), why=error) from None
+    functions = [each for each in module.body if isinstance(each, ast.FunctionDef)]
+    if len(functions) != 1 or len(module.body) != 1:
+        raise IRError("a stage is one function, found {n} statements", at=Place(name, 1), n=len(module.body))
+    return _Parser(registry, name).function(functions[0])
+
+
+class _Parser(ValueParser):
+    # -- functions and parameters
+    def function(self, at: ast.FunctionDef) -> Function:
+        info: list[tuple[str, Any]] = []
+        for each in at.decorator_list:
+            if isinstance(each, ast.Call):
+                info.extend((k.arg or "", self.value(k.value)) for k in each.keywords)
+        params = tuple(self.param(each) for each in at.args.args)
+        body = self.body(at.body)
+        return Function(at.name, params, body, info=tuple(info), place=self.place(at))
+
+    def param(self, at: ast.arg) -> Buffer:
+        note = at.annotation
+        if not isinstance(note, ast.Call) or self.word_of(note.func) not in ("Tensor", "StridedTensor"):
+            self.fail(at, "the parameter {name} needs a T.Tensor annotation", name=at.arg)
+        values = [self.value(each) for each in note.args]
+        strides = values[1] if self.word_of(note.func) == "StridedTensor" else None
+        if not isinstance(values[0], tuple) or not isinstance(values[-1], DType):
+            self.fail(note, "a tensor is T.Tensor(shape, dtype)")
+        buffer = Buffer(at.arg, values[0], values[-1], "global", strides)  # pyright: ignore[reportUnknownArgumentType]
+        return self.bind(at, at.arg, buffer)
+
+    def bind(self, at: Any, name: str, value: Any) -> Any:
+        if name in self.names:
+            self.fail(at, "the name {name} is bound twice", name=name)
+        self.names[name] = value
+        return value
+
+    # -- statements
+    def body(self, statements: list[ast.stmt]) -> tuple[Stmt, ...]:
+        before = set(self.names)
+        out = tuple(self.statement(each) for each in statements if not isinstance(each, ast.Pass))
+        for name in set(self.names) - before:
+            del self.names[name]
+        return out
+
+    def statement(self, at: ast.stmt) -> Stmt:
+        place = self.place(at)
+        match at:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                dtype = ALL.get(self.word_of(at.annotation) or "")
+                if dtype is None:
+                    self.fail(at.annotation, "a name is annotated with its dtype, T.int32 say")
+                made = self.expr(value)
+                return Let(self.bind(at, name, Var(name, type=dtype)), made, place=place)
+            case ast.Assign(targets=[target], value=value):
+                return self.assign(at, target, value)
+            case ast.If():
+                condition = self.expr(at.test)
+                return If(condition, self.body(at.body), self.body(at.orelse), place=place)
+            case ast.For(iter=ast.Call() as call):
+                return self.block(call, at.target, at.body, LoopStmt, place)
+            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=names)]):
+                return self.block(call, names, at.body, WithStmt, place)
+            case ast.Expr(value=ast.Call() as call):
+                return self.operation(call, OpStmt, {}, place)
+            case _:
+                self.fail(at, "a stage has no such statement")
+
+    def assign(self, at: ast.stmt, target: ast.expr, value: ast.expr) -> Stmt:
+        place = self.place(at)
+        if isinstance(target, ast.Name) and target.id not in self.names:
+            if not isinstance(value, ast.Call):
+                self.fail(at, "the name {name} is not bound; a value is bound as `name: T.dtype = ...`", name=target.id)
+            return self.allocation(value, target.id, place)
+        held = self.expr(target)
+        if not isinstance(held, Load):
+            self.fail(target, "only an element of a buffer can be stored to")
+        return Store(held.buffer, held.index, self.expr(value), version=held.version, place=place)
+
+    def lookup(self, call: ast.Call, form: type[WordStmt]) -> tuple[str, Word]:
+        name = self.word_of(call.func)
+        if name is None:
+            self.fail(call, "only words of the language (T.name) can be called")
+        word = self.registry.statements.get(name)
+        if word is None or not issubclass(word.cls, form):
+            known = [n for n, w in self.registry.statements.items() if issubclass(w.cls, form)]
+            close = nearest(name, known)
+            self.fail(call, "T.{name} is no such word here", hint=f"did you mean T.{close[0]}?" if close else "", name=name)
+        return name, word
+
+    def block(
+        self, call: ast.Call, targets: ast.expr | None, body: list[ast.stmt], form: type[WordStmt], place: Place
+    ) -> Stmt:
+        _, word = self.lookup(call, form)
+        names = self.targets(targets)
+        fields = self.fields(call, word, list(call.args))
+        variables = tuple(self.bind(call, each, Var(each)) for each in names)
+        fields["vars"] = variables
+        fields["body"] = self.body(body)
+        for each in names:
+            del self.names[each]
+        return word.cls(**fields, place=place)
+
+    def targets(self, at: ast.expr | None) -> list[str]:
+        if at is None:
+            return []
+        parts = at.elts if isinstance(at, ast.Tuple) else [at]
+        return [each.id if isinstance(each, ast.Name) else self.fail(each, "a name is expected") for each in parts]
+
+    def allocation(self, call: ast.Call, name: str, place: Place) -> Stmt:
+        _, word = self.lookup(call, AllocStmt)
+        lead = [self.value(each) for each in call.args[:2]]
+        shape = lead[0] if lead and isinstance(lead[0], tuple) else ()
+        dtype = lead[len(lead) - 1] if lead else None
+        used = 1
+        if shape != () or (lead and isinstance(lead[0], tuple)):
+            used = 2
+        else:
+            dtype = lead[0] if lead else None
+        if not isinstance(dtype, DType):
+            self.fail(call, "an allocation is T.alloc_...(shape, dtype)")
+        cls: Any = word.cls
+        buffer = Buffer(name, shape, dtype, cls.scope)  # pyright: ignore[reportUnknownArgumentType]
+        fields = self.fields(call, word, list(call.args[used:]))
+        self.bind(call, name, buffer)
+        return cls(buffer=buffer, **fields, place=place)
+
+    def operation(self, call: ast.Call, form: type[WordStmt], extra: dict[str, Any], place: Place) -> Stmt:
+        _, word = self.lookup(call, form)
+        return word.cls(**self.fields(call, word, list(call.args)), **extra, place=place)
+
+    def fields(self, call: ast.Call, word: Word, args: list[ast.expr]) -> dict[str, Any]:
+        """The fields that positional and keyword arguments of a word mean."""
+        out: dict[str, Any] = dict(word.presets)
+        marks = [m for m in printed_marks(word.cls) if m.name not in out and m.mark != RESULT]
+        for mark in [m for m in marks if m.required]:
+            if mark.star:
+                count = len(args)
+                out[mark.name] = tuple(self.argument(each, mark.mark) for each in args[:count])
+                args = args[count:]
+            elif args:
+                out[mark.name] = self.argument(args.pop(0), mark.mark)
+            else:
+                self.fail(call, "the argument {name} is missing", name=mark.name)
+        if args:
+            self.fail(args[0], "one argument too many")
+        known = {m.name: m for m in marks if not m.required}
+        for each in call.keywords:
+            mark = known.get(each.arg or "")
+            if mark is None:
+                self.fail(each.value, "there is no argument {name} here", hint="known: " + ", ".join(known), name=each.arg)
+            out[mark.name] = self.argument(each.value, mark.mark)
+        return out
+
+    def argument(self, at: ast.expr, mark: str) -> Any:
+        return self.value(at) if mark == ATTRIBUTE else self.operand(at)

@@ -1,0 +1,70 @@
+"""The words a stage may use: statements, scalar functions, value classes. The language fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .dtypes import DType
+from .expr import Expr
+from .stmt import WordStmt
+
+
+@dataclass(frozen=True)
+class ScalarFunction:
+    """A function of elements. `result` gives the dtype from the arguments' dtypes.
+
+    `arity` is the number of arguments it takes. Further facets (meaning in NumPy, error bound,
+    what a target renders) stand beside it in the language.
+    """
+
+    name: str
+    arity: int
+    result: Callable[[tuple[DType, ...]], DType]
+
+
+@dataclass(frozen=True)
+class Word:
+    """A statement's word: the class behind it and the fields that the word itself fixes."""
+
+    cls: type[WordStmt]
+    presets: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All words by name. Built from values read off modules, never by side effect of an import."""
+
+    statements: Mapping[str, Word]
+    functions: Mapping[str, ScalarFunction]
+    values: Mapping[str, type]
+
+    @staticmethod
+    def of(
+        words: Iterable[tuple[str, Word]], functions: Iterable[ScalarFunction], values: Iterable[type]
+    ) -> Registry:
+        """A registry; `ValueError` names both owners when a word is claimed twice."""
+        statements: dict[str, Word] = {}
+        for name, word in words:
+            if name in statements:
+                raise ValueError(f"T.{name} is claimed by {statements[name].cls} and {word.cls}")
+            statements[name] = word
+        table: dict[str, ScalarFunction] = {}
+        for each in functions:
+            if each.name in table or each.name in statements:
+                raise ValueError(f"T.{each.name} is claimed twice")
+            table[each.name] = each
+        return Registry(statements, table, {each.__name__: each for each in values})
+
+
+def same_as_first(dtypes: tuple[DType, ...]) -> DType:
+    """The result rule of most functions: the dtype of the first argument."""
+    return dtypes[0]
+
+
+def call(function: ScalarFunction, *args: Expr) -> Any:
+    """A `Call` of a registered function with its dtype worked out."""
+    from .expr import Call
+
+    return Call(function.name, args, type=function.result(tuple(a.dtype for a in args)))

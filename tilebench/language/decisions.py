@@ -1,0 +1,45 @@
+"""Value classes that a stage writes into attributes: each is one decision, printed as `T.Name(...)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Order of blocks: panels of `size` blocks along `axis` (`row` or `column`), swept in a snake."""
+
+    size: int
+    axis: str = "row"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a pipelined loop runs: `stages` versions in flight, and which warps do what.
+
+    `roles` is `everyone` (each thread copies and computes) or, later, `producer_consumer`.
+    """
+
+    stages: int
+    roles: str = "everyone"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The pipeline stage of a statement: 0 for what loads, `stages - 1` for what computes."""
+
+    number: int
+    can_be_async: bool = False
+
+
+@dataclass(frozen=True)
+class Instr:
+    """The instruction chosen from the target's table, by its name.
+
+    `bytes` is the width of one access for copies, `lanes` the threads that take part in one
+    exchange for reductions; 0 where it says nothing.
+    """
+
+    name: str
+    bytes: int = 0
+    lanes: int = 0

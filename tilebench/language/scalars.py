@@ -1,0 +1,19 @@
+"""Functions of elements: `T.exp`, `T.max`, `T.if_then_else`, ..."""
+
+from __future__ import annotations
+
+from ..ir import DType, ScalarFunction, same_as_first
+
+
+def _second(dtypes: tuple[DType, ...]) -> DType:
+    return dtypes[1]
+
+
+UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf", "sin", "cos")
+BINARY = ("min", "max", "pow")
+
+FUNCTIONS = (
+    *(ScalarFunction(name, 1, same_as_first) for name in UNARY),
+    *(ScalarFunction(name, 2, same_as_first) for name in BINARY),
+    ScalarFunction("if_then_else", 3, _second),
+)

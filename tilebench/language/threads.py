@@ -1,0 +1,55 @@
+"""Words of one thread, which `threaded` is written in: vector moves, barriers, exchanges."""
+
+from __future__ import annotations
+
+from ..ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, operand, same_as_first
+from ..ir.dtypes import DType
+
+
+@node
+class VectorLoad(OpStmt):
+    """`T.vector_load(registers[i : i + v], memory[j : j + v])`: one access of v elements.
+
+    The last dimension has the extent, all others 1; the address is a multiple of the access.
+    """
+
+    word = "vector_load"
+    dst: Region = operand()
+    src: Region = operand()
+
+
+@node
+class VectorStore(OpStmt):
+    """`T.vector_store(memory[j : j + v], registers[i : i + v])`: one access of v elements."""
+
+    word = "vector_store"
+    dst: Region = operand()
+    src: Region = operand()
+
+
+@node
+class SyncThreads(OpStmt):
+    """`T.sync_threads()`: every thread of the block waits; shared memory is seen by all after it."""
+
+    word = "sync_threads"
+    why: str = attribute("")
+
+
+@node
+class SyncWarp(OpStmt):
+    """`T.sync_warp()`: the same for the threads of one warp."""
+
+    word = "sync_warp"
+
+
+def _int32(_: tuple[DType, ...]) -> DType:
+    return int32
+
+
+# Exchanges take (value, distance) and give the value of the lane at that XOR, or that many below.
+FUNCTIONS = (
+    ScalarFunction("thread_id", 0, _int32),
+    ScalarFunction("shfl_xor", 2, same_as_first),
+    ScalarFunction("shfl_down", 2, same_as_first),
+)
+WORDS = tuple((each.word, Word(each)) for each in (VectorLoad, VectorStore, SyncThreads, SyncWarp))

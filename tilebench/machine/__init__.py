@@ -1,0 +1,5 @@
+"""What a target is, as plain data. No room but `targets/` compares a target's name: ask these."""
+
+from .types import InstructionEntry, MemoryLevel, Occupancy, SM, Machine
+
+__all__ = ["SM", "InstructionEntry", "Machine", "MemoryLevel", "Occupancy"]

@@ -1,0 +1,89 @@
+"""Dataclasses for a machine: warps, banks, memory levels, registers, vectors, instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class MemoryLevel:
+    """One level a buffer can live in. Sizes in bytes; 0 means unlimited for the compiler.
+
+    `per_block` is the most one block may take, `per_unit` what the multiprocessor or core has,
+    `reserved` what the system takes of it for each block.
+    """
+
+    name: str
+    per_block: int
+    per_unit: int = 0
+    reserved: int = 0
+    granule: int = 1
+    banks: int = 0
+    bank_bytes: int = 4
+
+
+@dataclass(frozen=True)
+class SM:
+    """Limits of one multiprocessor (of one core, on a CPU)."""
+
+    max_threads: int
+    max_blocks: int
+    registers: int
+    register_granule: int
+    max_registers_per_thread: int
+
+
+@dataclass(frozen=True)
+class InstructionEntry:
+    """A row of a target's instruction table: what it does, for which dtypes, in which shape.
+
+    `kind` is the operation it can carry out ("copy", "gemm", "reduce"). `name` is the field's
+    name of the instruction. `dtypes` are the names of operand element types, accumulator last.
+    `shape` is the tile it works on (m, n, k for a gemm; bytes for a copy). `cost` ranks
+    candidates that are all legal: issue cycles a warp for one instruction.
+    """
+
+    kind: str
+    name: str
+    dtypes: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    cost: float = 1.0
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU)."""
+
+    name: str
+    warp: int
+    max_threads: int
+    vector_bytes: tuple[int, ...]
+    transaction_bytes: int
+    sm: SM
+    memory: dict[str, MemoryLevel]
+    instructions: tuple[InstructionEntry, ...] = ()
+    features: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def shared(self) -> MemoryLevel:
+        return self.memory["shared"]
+
+    def for_kind(self, kind: str) -> tuple[InstructionEntry, ...]:
+        """The rows of the instruction table for one kind of operation."""
+        return tuple(each for each in self.instructions if each.kind == kind)
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many blocks fit a multiprocessor, and what keeps more from fitting."""
+
+    blocks: int
+    warps: int
+    max_warps: int
+    limits: dict[str, int]
+    limited_by: str
+
+    @property
+    def fraction(self) -> float:
+        return self.warps / self.max_warps if self.max_warps else 0.0

@@ -1,0 +1,247 @@
+"""The two plain-data values that everything outside the compiler reads.
+
+`CompileRecord` is one compilation: stages with their texts and line maps, remarks, resources, the
+schedule with origins. `RunRecord` is one measurement: configuration, samples, method, environment.
+Both go to JSON and back without loss, in a zip (`.tbz`), never pickle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PlaceRecord:
+    """A place in the user's source: file, line from 1, column from 0, exclusive ends."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """One stage. `language` names a Pygments lexer (`python`, `tile-ir`, `cuda`, `ptx`, `nvsass`).
+
+    `lines[k]` are the lines of the user's source that line k+1 of the text came from, and
+    `previous[k]` the lines of the stage before. `seconds` is what making this stage took.
+    `pending` says that the text is still being made in the background.
+    """
+
+    name: str
+    language: str
+    text: str
+    lines: tuple[tuple[int, ...], ...] = ()
+    previous: tuple[tuple[int, ...], ...] = ()
+    seconds: float = 0.0
+    pending: bool = False
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a pass did or could not do, with numbers. `kind` is `applied`, `missed` or `note`."""
+
+    pass_name: str
+    kind: str
+    message: str
+    place: PlaceRecord | None = None
+    values: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error or warning at a place in the user's source."""
+
+    severity: str
+    message: str
+    place: PlaceRecord | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One effective scheduling choice and where it came from.
+
+    `origin` is `kernel`, `rule`, `call` or `default`; `why` says it in words.
+    """
+
+    address: str
+    name: str
+    value: str
+    origin: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a compiled kernel takes, for one block of `threads`; bytes unless said otherwise.
+
+    `limits` is the number of blocks a multiprocessor could hold by each resource alone.
+    """
+
+    threads: int
+    registers: int | None = None
+    shared_bytes: int = 0
+    local_bytes: int | None = None
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    barriers: int | None = None
+    blocks_per_sm: int | None = None
+    occupancy: float | None = None
+    limited_by: str = ""
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ParamRecord:
+    """One parameter of the compiled function, in the order it is passed."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    written: bool = False
+    read: bool = True
+
+
+@dataclass(frozen=True)
+class CompileRecord:
+    """One compilation, whole. `parameters` are the values the kernel function was called with."""
+
+    kernel: str
+    target: str
+    parameters: Mapping[str, Any]
+    arguments: tuple[ParamRecord, ...]
+    stages: tuple[StageRecord, ...]
+    grid: tuple[int, ...] = (1,)
+    resources: Resources | None = None
+    choices: tuple[Choice, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    source_file: str = ""
+    source_first_line: int = 1
+    seconds: float = 0.0
+    flops: float = 0.0
+    bytes: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def stage(self, name: str) -> StageRecord:
+        """The stage of that name; `OptionError` with those there are."""
+        for each in self.stages:
+            if each.name == name:
+                return each
+        from .errors import OptionError
+
+        raise OptionError(
+            "there is no stage {name!r} in this compilation",
+            name=name,
+            hint="stages: " + ", ".join(each.name for each in self.stages),
+        )
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
+
+    `error` and `bound` are the largest error against the reference and the bound at that element
+    (None when not checked). `failure` is the message when there is no time to show.
+    """
+
+    kernel: str
+    target: str
+    config: Mapping[str, Any]
+    samples: tuple[float, ...] = ()
+    method: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    flops: float = 0.0
+    bytes: float = 0.0
+    error: float | None = None
+    bound: float | None = None
+    failure: str = ""
+    when: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """Median of the samples, in seconds."""
+        if not self.samples:
+            return None
+        ordered = sorted(self.samples)
+        middle = len(ordered) // 2
+        return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses to dicts, tuples to lists: what JSON can hold."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, (list, tuple)):
+        return [to_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
+    """Write a record as JSON in a zip. The file is written aside and renamed."""
+    kind = "compile" if isinstance(record, CompileRecord) else "run"
+    path = Path(path)
+    aside = path.with_name(path.name + ".part")
+    body = json.dumps({"format": FORMAT, "kind": kind, "record": to_plain(record)})
+    with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("record.json", body)
+    aside.replace(path)
+
+
+def load(path: str | Path) -> CompileRecord | RunRecord:
+    """Read a record back. `OptionError` when the file is no record of this format."""
+    from .errors import OptionError
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            held = json.loads(archive.read("record.json"))
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
+        raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
+    if held.get("format") != FORMAT:
+        raise OptionError(
+            "{path} has record format {found}", path=path, found=held.get("format"), expected=f"format {FORMAT}"
+        )
+    raw = held["record"]
+    return compile_from_plain(raw) if held["kind"] == "compile" else run_from_plain(raw)
+
+
+def _place(raw: Any) -> PlaceRecord | None:
+    return None if raw is None else PlaceRecord(**raw)
+
+
+def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(each) for each in raw)
+
+
+def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
+    """The record that `to_plain` made `raw` from."""
+    held = dict(raw)
+    held["arguments"] = tuple(ParamRecord(**{**a, "shape": tuple(a["shape"])}) for a in raw["arguments"])
+    held["stages"] = tuple(
+        StageRecord(**{**s, "lines": _lines(s["lines"]), "previous": _lines(s["previous"])}) for s in raw["stages"]
+    )
+    held["grid"] = tuple(raw["grid"])
+    held["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
+    held["choices"] = tuple(Choice(**c) for c in raw["choices"])
+    held["remarks"] = tuple(Remark(**{**r, "place": _place(r["place"])}) for r in raw["remarks"])
+    held["diagnostics"] = tuple(Diagnostic(**{**d, "place": _place(d["place"])}) for d in raw["diagnostics"])
+    return CompileRecord(**held)
+
+
+def run_from_plain(raw: dict[str, Any]) -> RunRecord:
+    """The record that `to_plain` made `raw` from."""
+    return RunRecord(**{**raw, "samples": tuple(raw["samples"])})

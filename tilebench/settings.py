@@ -1,0 +1,61 @@
+"""Every environment variable, typed. Nothing else in the package reads `os.environ`.
+
+Read at each use, so that a notebook can change one with `%env` and see it act.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T", bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One variable: its name, the value when it is not set, what it does, whether it changes code."""
+
+    name: str
+    default: T
+    doc: str
+    in_cache_key: bool = False
+
+    def __call__(self) -> T:
+        raw = os.environ.get(self.name)
+        if raw is None or raw == "":
+            return self.default
+        kind = type(self.default)
+        if kind is bool:
+            return kind(raw.lower() not in ("0", "false", "no", "off"))
+        try:
+            return kind(raw)
+        except ValueError:
+            from .errors import OptionError
+
+            raise OptionError(
+                "the environment variable {name} is {raw!r}, which is no {kind}",
+                name=self.name,
+                raw=raw,
+                kind=kind.__name__,
+            ) from None
+
+
+cache_dir = Setting(
+    "TILEBENCH_CACHE_DIR", str(Path.home() / ".cache" / "tilebench"), "folder of the compile cache"
+)
+cache = Setting("TILEBENCH_CACHE", True, "keep compiled kernels on disk between processes")
+cache_megabytes = Setting("TILEBENCH_CACHE_MB", 1024, "size of the compile cache; the oldest entries go first")
+cpu_threads = Setting("TILEBENCH_CPU_THREADS", 0, "threads of a CPU launch; 0 means one a core allowed")
+target = Setting("TILEBENCH_TARGET", "auto", "target when none is named: auto, cpu, cuda, cuda:sm_90a, ...")
+headless = Setting("TILEBENCH_HEADLESS", False, "no widgets and no threads: static output only")
+verify = Setting("TILEBENCH_VERIFY", False, "check the legal forms after every pass, not only at the ends")
+raise_raw = Setting("TILEBENCH_RAISE_RAW", False, "let unexpected exceptions through instead of wrapping them")
+worker_idle = Setting("TILEBENCH_WORKER_IDLE", 120.0, "seconds after which an idle measuring child is closed")
+worker_timeout = Setting("TILEBENCH_WORKER_TIMEOUT", 30.0, "seconds a measurement may take before its child ends")
+
+
+def all_settings() -> list[Setting[bool] | Setting[int] | Setting[float] | Setting[str]]:
+    """Every setting, in the order of this file."""
+    return [value for value in globals().values() if isinstance(value, Setting)]
