@@ -88,9 +88,10 @@ def shape(hint: Any) -> str:
 def interface(kind: type) -> str:
     """One dataclass as an interface with its docstring."""
     hints = typing.get_type_hints(kind)
-    doc = [" * " + line.strip() if line.strip() else " *" for line in (kind.__doc__ or "").strip().splitlines()]
+    told = (kind.__doc__ or "").strip().splitlines()
+    doc = [f" * {line.strip()}".rstrip() for line in told]
     lines = ["/**", *doc, " */", f"export interface {kind.__name__} {{"]
-    lines += [f"  readonly {field.name}: {type_name(hints[field.name])};" for field in dataclasses.fields(kind)]
+    lines += [f"  readonly {each.name}: {type_name(hints[each.name])};" for each in dataclasses.fields(kind)]
     return "\n".join([*lines, "}", ""])
 
 

@@ -1,0 +1,65 @@
+/** Small helpers for building elements. Text only ever enters as text, never as markup. */
+
+type Child = Node | string;
+
+/** An element with attributes and children. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A table with a header row; the first cell of each row is its header. */
+export function table(caption: string, headers: string[], rows: string[][]): HTMLTableElement {
+  const head = make('tr', {}, ...headers.map(text => make('th', { scope: 'col' }, text)));
+  const body = rows.map(row =>
+    make('tr', {}, ...row.map((text, at) => (at === 0 ? make('th', { scope: 'row' }, text) : make('td', {}, text))))
+  );
+  return make(
+    'table',
+    { class: 'tb-table' },
+    make('caption', {}, caption),
+    make('thead', {}, head),
+    make('tbody', {}, ...body)
+  );
+}
+
+let made = 0;
+
+/** An id that no other element of the page has. */
+export function freshId(prefix: string): string {
+  made += 1;
+  return `${prefix}-${made}`;
+}
+
+/**
+ * Arrow keys, Home and End move the focus among `items`; Tab leaves the group, as in the WAI-ARIA
+ * patterns of tab lists and tool bars. `moved` is called with the index that got the focus.
+ */
+export function rove(group: HTMLElement, items: HTMLElement[], moved?: (at: number) => void): void {
+  const focus = (at: number): void => {
+    items.forEach((item, index) => (item.tabIndex = index === at ? 0 : -1));
+    items[at]?.focus();
+    moved?.(at);
+  };
+  items.forEach((item, index) => (item.tabIndex = index === 0 ? 0 : -1));
+  group.addEventListener('keydown', event => {
+    const now = items.findIndex(item => item === document.activeElement);
+    const last = items.length - 1;
+    const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: last }[event.key];
+    if (now < 0 || next === undefined) {
+      return;
+    }
+    // The notebook moves between cells with arrow keys too; these are ours.
+    event.preventDefault();
+    event.stopPropagation();
+    focus((next + items.length) % items.length);
+  });
+}

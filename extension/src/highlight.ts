@@ -1,0 +1,86 @@
+/** Colours for the texts of stages, from the token table that the Pygments lexers are made of. */
+
+import tokens from './tokens.json';
+
+type Rule = readonly [string, string];
+interface Language {
+  readonly pattern: RegExp;
+  readonly kinds: readonly string[];
+}
+
+/** For CUDA, PTX, LLVM and assembly: enough to tell comments, numbers and registers apart. */
+const PLAIN: readonly Rule[] = [
+  ['\\s+', 'space'],
+  ['//.*|;.*|/\\*.*?\\*/', 'comment'],
+  ['"(?:\\\\.|[^"\\\\])*"?', 'string'],
+  ['[%$][\\w.]+', 'register'],
+  ['[-+]?(?:0[xX][0-9a-fA-F]+|\\d[\\w.]*)', 'number'],
+  ['(?:if|else|for|while|return|const|void|define|ret|br|phi|load|store|asm|volatile)\\b', 'keyword'],
+  ['(?:unsigned|int|float|half|double|char|bool|long|i1|i8|i16|i32|i64|ptr)\\b', 'type'],
+  ['#\\w+|__\\w+__|\\.[a-z]\\w*', 'directive'],
+  ['\\w+', 'name'],
+  ['.', 'text']
+];
+
+function build(rules: readonly Rule[], words: Readonly<Record<string, readonly string[]>>): Language {
+  const parts = rules.map(([pattern]) => {
+    let filled = pattern;
+    for (const [name, list] of Object.entries(words)) {
+      const longestFirst = [...list].sort((a, b) => b.length - a.length);
+      filled = filled.split(`{${name}}`).join(longestFirst.join('|'));
+    }
+    return `(${filled.replace(/\((?!\?)/g, (open, at: number) => (filled[at - 1] === '\\' ? open : '(?:'))})`;
+  });
+  return { pattern: new RegExp(parts.join('|'), 'y'), kinds: rules.map(([, kind]) => kind) };
+}
+
+const built = new Map<string, Language>();
+
+function language(name: string): Language {
+  let found = built.get(name);
+  if (found === undefined) {
+    const key = name === 'python' ? 'tile-ir' : name;
+    const table = key === 'tile-ir' || key === 'nvsass' ? tokens[key] : undefined;
+    // TypeScript reads the pairs of the JSON file as lists of strings.
+    found = table
+      ? build(table.rules as unknown as readonly Rule[], table.words)
+      : build(
+          key === 'cuda' || key === 'cpp' ? PLAIN.map(([p, k]) => [p.replace('|;.*', ''), k] as const) : PLAIN,
+          {}
+        );
+    built.set(name, found);
+  }
+  return found;
+}
+
+/** The pieces of one line with the kind of each. */
+export function pieces(line: string, name: string): [string, string][] {
+  const { pattern, kinds } = language(name);
+  const out: [string, string][] = [];
+  pattern.lastIndex = 0;
+  while (pattern.lastIndex < line.length) {
+    const start = pattern.lastIndex;
+    const match = pattern.exec(line);
+    if (match === null || match[0] === '') {
+      out.push([line.slice(start), 'text']);
+      break;
+    }
+    const at = match.findIndex((group, index) => index > 0 && group !== undefined);
+    out.push([match[0], kinds[at - 1] ?? 'text']);
+  }
+  return out;
+}
+
+/** Replace the plain text of `element` by coloured spans of the same text. */
+export function colour(element: HTMLElement, line: string, name: string): void {
+  const parts = pieces(line, name).map(([text, kind]) => {
+    if (kind === 'space' || kind === 'text' || kind === 'name' || kind === 'punctuation') {
+      return text;
+    }
+    const span = document.createElement('span');
+    span.className = `tb-t-${kind}`;
+    span.textContent = text;
+    return span;
+  });
+  element.replaceChildren(...parts);
+}

@@ -1,0 +1,32 @@
+/** The plugins of tilebench for JupyterLab 4 and Notebook 7. Only tokens that both have are required. */
+
+import { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { EditorExtensionRegistry, IEditorExtensionRegistry } from '@jupyterlab/codemirror';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { tileCell } from './editor/tile-cell';
+import { rendererFactory } from './renderer';
+
+const records: JupyterFrontEndPlugin<void> = {
+  id: '@tilebench/jupyterlab:records',
+  description: 'Shows compile and run records of tilebench in outputs.',
+  autoStart: true,
+  requires: [IRenderMimeRegistry],
+  activate: (_app: JupyterFrontEnd, registry: IRenderMimeRegistry) => {
+    registry.addFactory(rendererFactory);
+  }
+};
+
+const cells: JupyterFrontEndPlugin<void> = {
+  id: '@tilebench/jupyterlab:cells',
+  description: 'Marks the magic line and the words of the tile language in %%tile cells.',
+  autoStart: true,
+  requires: [IEditorExtensionRegistry],
+  activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
+    registry.addExtension({
+      name: 'tilebench:tile-cell',
+      factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(tileCell(() => model.mimeType))
+    });
+  }
+};
+
+export default [records, cells];
