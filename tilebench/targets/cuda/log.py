@@ -73,7 +73,9 @@ def parse_issues(log: str, ptx: str = "") -> tuple[CompileIssue, ...]:
         front = _FRONT.match(raw)
         if front:
             number = front["number"] or ""
-            found.append(CompileIssue(int(front["line"]), front["severity"], front["message"].strip(), number))
+            found.append(
+                CompileIssue(int(front["line"]), front["severity"], front["message"].strip(), number)
+            )
             continue
         back = _PTXAS.match(raw)
         if back:
@@ -114,7 +116,9 @@ def parse_resources(log: str) -> dict[str, FunctionResources]:
         took = _TIME.search(raw)
         if took and name in found:
             held = found[name]
-            found[name] = FunctionResources(name, held.registers, *stack, used[1], used[2], float(took[1]) / 1e3)
+            found[name] = FunctionResources(
+                name, held.registers, *stack, used[1], used[2], float(took[1]) / 1e3
+            )
     return found
 
 
@@ -125,7 +129,9 @@ def parse_advisories(log: str) -> tuple[Advisory, ...]:
         match = _ADVISORY.search(raw)
         if match:
             function = _FUNCTION.search(raw)
-            found.append(Advisory(match["code"], match["message"].strip(), function["name"] if function else ""))
+            found.append(
+                Advisory(match["code"], match["message"].strip(), function["name"] if function else "")
+            )
     return tuple(found)
 
 

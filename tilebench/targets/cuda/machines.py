@@ -151,7 +151,7 @@ def stages_that_fit(bytes_per_stage: int, machine: Machine) -> int:
     """
     if bytes_per_stage <= 0:
         raise TargetError(
-            "a pipeline stage takes {found} bytes", found=bytes_per_stage, expected="a positive number of bytes"
+            "a pipeline stage takes {size} bytes", size=bytes_per_stage, expected="a positive number of bytes"
         )
     return machine.shared.per_block // bytes_per_stage
 

@@ -1,0 +1,286 @@
+"""Modules, functions and launches by the driver API.
+
+A `Launch` is made once for a kernel and called many times: it packs the values into a buffer with
+one `struct` call and hands the driver a configuration that stands ready. It never waits and
+allocates nothing on the device, so it can be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ArgumentError, LaunchError, ResourceError
+from .driver import Context, Driver
+
+# Sizes of the parameter kinds: `P` is a pointer, `T` a tensor map passed by value (128 bytes,
+# aligned to 64), the others are `struct`'s letters.
+_SIZES = {
+    "P": 8,
+    "b": 1,
+    "B": 1,
+    "?": 1,
+    "h": 2,
+    "H": 2,
+    "e": 2,
+    "i": 4,
+    "I": 4,
+    "f": 4,
+    "q": 8,
+    "Q": 8,
+    "d": 8,
+}
+_TENSOR_MAP = 128
+FUNCTION_ATTRIBUTES = {
+    "MAX_THREADS_PER_BLOCK": 0,
+    "SHARED_SIZE_BYTES": 1,
+    "LOCAL_SIZE_BYTES": 3,
+    "NUM_REGS": 4,
+    "MAX_DYNAMIC_SHARED_SIZE_BYTES": 8,
+    "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": 14,
+}
+_COOPERATIVE, _CLUSTER = 2, 4
+
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute: an id and 64 bytes of value; cluster and cooperative use the first words."""
+
+    _fields_ = (("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint * 16))
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("count", ctypes.c_uint),
+    )
+
+
+def parameter_layout(kinds: str) -> tuple[str, tuple[int, ...], int]:
+    """`struct` format, offsets and size of the parameters, each at its natural alignment."""
+    form, offsets, at = "<", list[int](), 0
+    for kind in kinds:
+        if kind != "T" and kind not in _SIZES:
+            raise LaunchError(
+                "there is no parameter kind {kind!r}", kind=kind, expected="one of PbB?hHeiIfqQdT"
+            )
+        size, align = (_TENSOR_MAP, 64) if kind == "T" else (_SIZES[kind], _SIZES[kind])
+        pad = -at % align
+        form += f"{pad}x" if pad else ""
+        form += f"{_TENSOR_MAP}s" if kind == "T" else "Q" if kind == "P" else kind
+        offsets.append(at + pad)
+        at += pad + size
+    return form, tuple(offsets), at
+
+
+class _Slot:
+    """Buffers for one launch that is being made: parameter values, their addresses, configuration."""
+
+    def __init__(self, offsets: tuple[int, ...], size: int, attributes: Any, count: int) -> None:
+        raw = ctypes.create_string_buffer(size + 64)
+        address = ctypes.addressof(raw)
+        start = -address % 64
+        self.values = (ctypes.c_char * max(size, 1)).from_buffer(raw, start)
+        self.addresses = (ctypes.c_void_p * max(len(offsets), 1))(
+            *(address + start + each for each in offsets)
+        )
+        self.config = _Config()
+        self.config.attributes = attributes
+        self.config.count = count
+        self.config_pointer = ctypes.byref(self.config)
+
+
+def _three(given: Sequence[int]) -> tuple[int, int, int]:
+    padded = (*given, 1, 1, 1)
+    return padded[0], padded[1], padded[2]
+
+
+class Module:
+    """A cubin loaded into a context. Unloaded by `close`, else at the end of the process."""
+
+    def __init__(self, cubin: bytes, context: Context) -> None:
+        self.context = context
+        self.handle = ctypes.c_void_p()
+        with context:
+            code = context.driver.lib.cuModuleLoadData(ctypes.byref(self.handle), cubin)
+            context.driver.check(code, f"loading a kernel on {context.device.name}")
+
+    def function(self, name: str) -> Function:
+        """The kernel of that name; `CudaError` when the module has none."""
+        held = ctypes.c_void_p()
+        with self.context:
+            code = self.context.driver.lib.cuModuleGetFunction(ctypes.byref(held), self.handle, name.encode())
+            self.context.driver.check(code, f"looking for the kernel {name}")
+        return Function(self, name, held)
+
+    def close(self) -> None:
+        if self.handle.value:
+            with self.context:
+                code = self.context.driver.lib.cuModuleUnload(self.handle)
+                self.context.driver.check(code, "unloading a kernel")
+            self.handle = ctypes.c_void_p()
+
+
+class Function:
+    """One kernel of a module. Keeps the module alive."""
+
+    def __init__(self, module: Module, name: str, handle: ctypes.c_void_p) -> None:
+        self.module = module
+        self.context = module.context
+        self.name = name
+        self.handle = handle
+
+    def attribute(self, name: str) -> int:
+        """What the driver says of the kernel, by a name of `FUNCTION_ATTRIBUTES`."""
+        held = ctypes.c_int()
+        with self.context:
+            code = self.context.driver.lib.cuFuncGetAttribute(
+                ctypes.byref(held), FUNCTION_ATTRIBUTES[name], self.handle
+            )
+            self.context.driver.check(code, f"reading {name} of {self.name}")
+        return held.value
+
+    def allow_shared(self, size: int) -> None:
+        """Allow `size` bytes of dynamic shared memory; needed above 48 KB, harmless below."""
+        most = self.context.device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        if size > most:
+            raise ResourceError(
+                "{name} asks for {size} bytes of shared memory a block",
+                name=self.name, size=size, most=most, expected="at most {most} on this device",
+            )  # fmt: skip
+        self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
+
+    def allow_large_clusters(self) -> None:
+        """Allow clusters of more than 8 blocks, which not every device can place."""
+        self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+
+    def _set(self, name: str, value: int) -> None:
+        with self.context:
+            lib = self.context.driver.lib
+            code = lib.cuFuncSetAttribute(self.handle, FUNCTION_ATTRIBUTES[name], value)
+            self.context.driver.check(code, f"setting {name} of {self.name}")
+
+    def blocks_per_sm(self, threads: int, shared: int) -> int:
+        """Resident blocks a multiprocessor by the driver's own count, to compare with ours."""
+        held = ctypes.c_int()
+        with self.context:
+            code = self.context.driver.lib.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                ctypes.byref(held), self.handle, threads, ctypes.c_size_t(shared)
+            )
+            self.context.driver.check(code, f"asking for the occupancy of {self.name}")
+        return held.value
+
+
+class Launch:
+    """A kernel with its shape, ready to be called: `launch(stream, *values)`.
+
+    `kinds` has a letter for each parameter: `P` pointer, `i`/`q` int32/int64, `I`/`Q`, `h`/`H`,
+    `b`/`B`, `f`, `d`, `e` (float16), `?`, `T` tensor map. `grid` and `block` have one to three extents.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        kinds: str,
+        *,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared: int = 0,
+        cluster: Sequence[int] = (),
+        cooperative: bool = False,
+    ) -> None:
+        self.function = function
+        self.kinds = kinds
+        self.grid = _three(grid)
+        self.block = _three(block)
+        self.shared = shared
+        form, self._offsets, self._size = parameter_layout(kinds)
+        self._pack = struct.Struct(form).pack_into
+        self._attributes, self._count = _launch_attributes(cluster, cooperative)
+        if self._count and not function.context.driver.can_launch_ex:
+            raise LaunchError(
+                "this driver cannot launch clusters or cooperative grids", hint="update the driver"
+            )
+        self._slots: list[_Slot] = []
+        if shared > 48 * 1024:
+            function.allow_shared(shared)
+
+    def _slot(self) -> _Slot:
+        slot = _Slot(self._offsets, self._size, self._attributes, self._count)
+        slot.config.grid[:] = self.grid
+        slot.config.block[:] = self.block
+        slot.config.shared = self.shared
+        return slot
+
+    def __call__(self, stream: int, *values: int | float | bytes, grid: Sequence[int] | None = None) -> None:
+        """Launch on `stream` (0 is the legacy default stream). `grid` overrides for this launch only.
+
+        Raises `ArgumentError` for values that the parameters cannot hold, `CudaError` for what
+        the driver refuses. What the kernel does wrong shows at the next synchronisation.
+        """
+        # Taking from and giving back to a list is atomic, so threads never share a slot.
+        try:
+            slot = self._slots.pop()
+        except IndexError:
+            slot = self._slot()
+        try:
+            try:
+                self._pack(slot.values, 0, *values)
+            except struct.error as error:
+                raise self._misfit(values, error) from None
+            config = slot.config
+            config.stream = stream
+            if grid is not None:
+                config.grid[:] = _three(grid)
+            context = self.function.context
+            pushed = context.enter()
+            try:
+                code = _submit(context.driver, self.function.handle, slot)
+            finally:
+                if pushed:
+                    context.leave(pushed)
+            if code != 0:
+                raise context.driver.error(code, f"launching {self.function.name}")
+        finally:
+            if grid is not None:
+                slot.config.grid[:] = self.grid
+            self._slots.append(slot)
+
+    def _misfit(self, values: Sequence[object], error: struct.error) -> ArgumentError:
+        return ArgumentError(
+            "{name} cannot take these {count} values: {error}",
+            name=self.function.name, count=len(values), error=error, kinds=self.kinds, wanted=len(self.kinds),
+            expected="{wanted} values of the kinds {kinds}",
+        )  # fmt: skip
+
+
+def _submit(driver: Driver, handle: ctypes.c_void_p, slot: _Slot) -> int:
+    lib = driver.lib
+    if driver.can_launch_ex:
+        return lib.cuLaunchKernelEx(slot.config_pointer, handle, slot.addresses, None)
+    c = slot.config
+    return lib.cuLaunchKernel(
+        handle, *c.grid, *c.block, c.shared, ctypes.c_void_p(c.stream), slot.addresses, None
+    )
+
+
+def _launch_attributes(cluster: Sequence[int], cooperative: bool) -> tuple[Any, int]:
+    """The attribute array and its length; kept alive by the `Launch` that owns it."""
+    wanted: list[tuple[int, tuple[int, ...]]] = []
+    if cluster:
+        wanted.append((_CLUSTER, _three(cluster)))
+    if cooperative:
+        wanted.append((_COOPERATIVE, (1,)))
+    array = (_Attribute * max(len(wanted), 1))()
+    for held, (number, value) in zip(array, wanted, strict=False):
+        held.id = number
+        for k, each in enumerate(value):
+            held.value[k] = each
+    return array, len(wanted)
