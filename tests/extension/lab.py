@@ -1,0 +1,126 @@
+"""A real JupyterLab in a real browser, with nothing of the user's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# `--no-sandbox` because CI is root; the rest keeps Chromium from talking to anybody but the server.
+CHROMIUM_FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(home: Path, labextensions: Path | None) -> dict[str, str]:
+    """The server's environment: all of Jupyter's and IPython's folders are below `home`."""
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "notification.jupyterlab-settings").write_text(json.dumps(QUIET))
+    held = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+    if labextensions is not None:
+        held["JUPYTER_PATH"] = str(labextensions.parent)
+    return held
+
+
+@contextmanager
+def lab_server(root: Path, home: Path, labextensions: Path | None = None) -> Iterator[str]:
+    """Serve `root`; yields the address. `labextensions` is a folder of prebuilt extensions."""
+    port = free_port()
+    words = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
+    words += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    words += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
+    home.mkdir(parents=True, exist_ok=True)
+    log = home / "server.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            words, env=environment(home, labextensions), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_for(address, server, log)
+            yield address
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address + "/api", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError("the server did not start:\n" + log.read_text())
+
+
+@contextmanager
+def browser_page(chromium: str) -> Iterator[Any]:
+    """A page of 1400 by 1000 pixels; errors of the page's console are in `page.console_errors`."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            errors: list[str] = []
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+            page.console_errors = errors  # type: ignore[attr-defined]
+            yield page
+        finally:
+            browser.close()
+
+
+def open_notebook(page: Any, address: str, name: str) -> None:
+    """Open a notebook and wait until its kernel answers."""
+    page.goto(f"{address}/lab/tree/{name}")
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    # A command sent before the kernel is connected is lost, hence the waiting inside the page.
+    page.wait_for_function("window.jupyterapp && window.jupyterapp.shell.currentWidget?.sessionContext")
+    page.evaluate(
+        """async () => {
+            const session = window.jupyterapp.shell.currentWidget.sessionContext;
+            await session.ready;
+            await session.session.kernel.info;
+        }"""
+    )
+
+
+def run_all(page: Any) -> None:
+    """Run every cell; returns when all have run."""
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
