@@ -1,0 +1,188 @@
+"""The one road from a traced kernel to code, and the record of what happened on it.
+
+A `Compilation` walks the stages in order and stops where it is asked to: the static figures need
+`laid_out`, the stage panes need the target's text, a launch needs the code. Each stage is made
+once; what a step of tier `code` or `later` made is kept in a store by content, so that a second
+process, or a slider moved back, does not compile again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from . import settings
+from .errors import InternalError, OptionError, TileError, nearest
+from .frontend import Traced
+from .ir import Function, Printed, print_function, verify
+from .machine import Machine
+from .passes.context import Context
+from .passes.pipeline import COMMON, TILE_FORMS
+from .record import Resources, to_plain
+from .targets.manifest import Build, EmitStep, Manifest
+
+# Part of every cache key: raise it when generated code changes in meaning.
+VERSION = "0.1.0"
+
+
+class Store(Protocol):
+    """Where finished code is kept between processes. The runtime's cache is one."""
+
+    def get(self, key: str) -> dict[str, bytes] | None: ...
+
+    def put(self, key: str, files: Mapping[str, bytes]) -> None: ...
+
+
+@dataclass
+class Compilation:
+    """One kernel on its way down for one machine and schedule. Safe to ask from several threads."""
+
+    traced: Traced
+    manifest: Manifest
+    machine: Machine
+    schedule: Any = None
+    store: Store | None = None
+    key_of: Callable[..., str] | None = None
+    start: str = "tile"
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    printed: dict[str, Printed] = field(default_factory=dict[str, Printed])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    context: Context = field(init=False)
+    build: Build | None = field(default=None, init=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.context = Context(self.machine, self.schedule)
+        self.functions.setdefault(self.start, self.traced.function)
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        return (*COMMON, *self.manifest.road)
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """Every stage of this road in order, the user's source first."""
+        ir = ("tile", *(row.name for row in self.rows))
+        return ("source", *ir[ir.index(self.start) :], *(step.name for step in self.manifest.steps))
+
+    def require(self, name: str) -> None:
+        """Raise `OptionError`, with the nearest name, when this road has no such stage."""
+        if name not in self.stage_names:
+            close = nearest(name, list(self.stage_names))
+            raise OptionError(
+                "target {target} has no stage {name!r}", target=self.manifest.name, name=name,
+                hint=(f"did you mean {close[0]}? " if close else "") + "stages: " + ", ".join(self.stage_names),
+            )  # fmt: skip
+
+    def reach(self, name: str) -> None:
+        """Make every stage up to and with `name`. Raises the `TileError` of the pass that refuses."""
+        self.require(name)
+        with self._lock:
+            if name == "source" or name in self.functions or (self.build and name in self.build.texts):
+                return
+            ir_names = [row.name for row in self.rows]
+            for row in self.rows:
+                if row.name not in self.functions and self._after_start(row.name, ir_names):
+                    self._run_row(row)
+                if row.name == name:
+                    return
+            for step in self.manifest.steps:
+                self._run_step(step)
+                if step.name == name:
+                    return
+
+    def _after_start(self, name: str, order: list[str]) -> bool:
+        return self.start == "tile" or order.index(name) > order.index(self.start)
+
+    @property
+    def last(self) -> Function:
+        """The function of the last stage that has been made."""
+        return next(reversed(self.functions.values()))
+
+    def _run_row(self, row: Any) -> None:
+        began = time.perf_counter()
+        function = self.last
+        for name, run in row.passes:
+            function = self._guarded(name, lambda run=run, at=function: run(at, self.context))
+            if settings.verify():
+                self._guarded(name, lambda at=function: verify(at, row.forms))
+        if not settings.verify():
+            self._guarded(row.name, lambda: verify(function, row.forms))
+        self.functions[row.name] = function
+        self.seconds[row.name] = time.perf_counter() - began
+
+    def _guarded(self, name: str, run: Callable[[], Any]) -> Any:
+        """The one spot where an exception that is not a person's to mend becomes an internal error."""
+        try:
+            return run()
+        except TileError:
+            raise
+        except Exception as error:
+            if settings.raise_raw():
+                raise
+            raise InternalError(
+                "the step {step} failed on kernel {kernel}: {kind}: {why}",
+                at=self.traced.place, step=name, kernel=self.traced.function.name,
+                kind=type(error).__name__, why=str(error),
+                hint="this is a fault of tilebench; please report it with the kernel and its parameters",
+            ) from error  # fmt: skip
+
+    def _run_step(self, step: EmitStep) -> None:
+        if self.build is None:
+            self.build = Build(self.last, self.machine, self.context)
+        if step.name in self.build.texts:
+            return
+        began = time.perf_counter()
+        key = self._key(step) if step.tier != "text" else None
+        if key is None or not self._take(step, key):
+            build = self.build
+            self._guarded(step.name, lambda: step.run(build))
+            if key is not None:
+                self._keep(step, key)
+        self.seconds[step.name] = time.perf_counter() - began
+
+    def _key(self, step: EmitStep) -> str | None:
+        if self.store is None or self.key_of is None or self.build is None or not self.build.texts:
+            return None
+        before = [s.name for s in self.manifest.steps if s.tier == "text"][-1]
+        return self.key_of(
+            step=step.name, text=self.build.texts[before], machine=self.machine.name, version=VERSION,
+            versions=self.manifest.versions(), threads=self.build.data.get("threads", 0),
+        )  # fmt: skip
+
+    def _take(self, step: EmitStep, key: str) -> bool:
+        held = self.store.get(key) if self.store else None
+        if held is None or self.build is None:
+            return False
+        meta = json.loads(held["meta.json"])
+        self.build.texts[step.name] = held["text"].decode()
+        self.build.lines[step.name] = tuple(tuple(each) for each in meta["lines"])
+        if meta["resources"] is not None:
+            self.build.resources = Resources(**meta["resources"])
+        if "code" in held:
+            self.build.code = held["code"]
+        return True
+
+    def _keep(self, step: EmitStep, key: str) -> None:
+        if self.store is None or self.build is None:
+            return
+        meta = {"lines": self.build.lines.get(step.name, ()), "resources": to_plain(self.build.resources)}
+        files = {"text": self.build.texts[step.name].encode(), "meta.json": json.dumps(meta).encode()}
+        if step.tier == "code":
+            files["code"] = self.build.code
+        self.store.put(key, files)
+
+    def print(self, name: str) -> Printed:
+        """The text of an IR stage that has been made, printed once."""
+        if name not in self.printed:
+            self.printed[name] = print_function(self.functions[name])
+        return self.printed[name]
+
+
+def check_tile(function: Function) -> None:
+    """Verify a function as the `tile` stage."""
+    verify(function, TILE_FORMS)

@@ -1,0 +1,133 @@
+"""Hints overridden by the schedule: `num_stages=3` and a directive of 2 -> `num_stages=2`.
+
+Every effective choice goes into the context with its origin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ResourceError, ScheduleError
+from ..ir import Function, Node, map_children, walk
+from ..language.copy import Copy
+from ..language.gemm import Gemm
+from ..language.memory import AllocShared
+from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ..record import Choice
+from ..schedule import Directive, Schedule, candidates, resolve
+from .context import Context
+
+# (kind, option) to the attribute it sets. Staging directives act in `stage_operands`.
+FIELDS = {
+    ("kernel", "threads"): "threads", ("kernel", "order"): "order", ("loop", "num_stages"): "num_stages",
+    ("buffer", "swizzle"): "swizzle", ("gemm", "policy"): "policy", ("copy", "vector"): "coalesced_width",
+}  # fmt: skip
+DEFAULTS: dict[str, Any] = {"threads": 128, "order": None, "num_stages": 0, "swizzle": None, "policy": "square"}
+
+
+def apply_schedule(function: Function, context: Context) -> Function:
+    """The function with the schedule's choices in place of its hints."""
+    changes: dict[int, dict[str, Any]] = {}
+    chosen: dict[tuple[int, str], Directive] = {}
+    schedule: Schedule = context.schedule or Schedule()
+    for each in schedule.directives:
+        field = FIELDS.get((each.kind, each.name))
+        node = _target(function, each)
+        if each.kind == "loop" and each.name == "unroll":
+            changes.setdefault(id(node), {})["unroll"] = each.value
+        elif (each.kind, each.name) == ("gemm", "instruction"):
+            _check_instruction(each, node, context)
+        if field is not None:
+            changes.setdefault(id(node), {})[field] = each.value
+            chosen[id(node), field] = each
+    _note_choices(function, changes, chosen, context)
+    out = _change(function, changes)
+    _check_threads(out, context)
+    return out
+
+
+def _target(function: Function, directive: Directive) -> Node:
+    if directive.kind == "kernel":
+        return launch_of(function)
+    found = resolve(function, directive.kind, directive.address).node
+    if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(found, Pipelined):
+        raise ScheduleError(
+            "the loop {address} is not pipelined, so it has no num_stages", at=found.place, address=directive.address,
+            hint="write it as T.Pipelined in the kernel",
+        )  # fmt: skip
+    return found
+
+
+def launch_of(function: Function) -> KernelLaunch:
+    """The one `T.Kernel` of a function."""
+    return next(each for each in walk(function) if isinstance(each, KernelLaunch))
+
+
+def _check_instruction(directive: Directive, node: Node, context: Context) -> None:
+    known = [each.name for each in context.machine.for_kind("gemm")]
+    if known and directive.value not in known:
+        raise ScheduleError(
+            "{machine} has no gemm instruction {name}", at=node.place, machine=context.machine.name,
+            name=directive.value, hint="its table holds: " + ", ".join(dict.fromkeys(known)),
+        )  # fmt: skip
+
+
+def _change(function: Function, changes: dict[int, dict[str, Any]]) -> Function:
+    def step(at: Any) -> Any:
+        below = map_children(at, step)
+        wanted = dict(changes.get(id(at), {}))
+        if not wanted:
+            return below
+        unroll = wanted.pop("unroll", None)
+        if unroll and isinstance(below, Serial):
+            below = Unroll(below.stop, below.vars, below.body, start=below.start, step=below.step, place=below.place)
+        return below.but(**wanted) if wanted else below
+
+    return step(function)
+
+
+def _note_choices(
+    function: Function, changes: dict[int, dict[str, Any]], chosen: dict[tuple[int, str], Directive], context: Context
+) -> None:
+    def note(kind: str, address: str, node: Node, field: str) -> None:
+        directive = chosen.get((id(node), field))
+        hint = getattr(node, field)
+        if directive is not None:
+            origin, why, value = directive.origin.kind, directive.origin.why, directive.value
+        else:
+            written = hint != DEFAULTS.get(field)
+            origin, why, value = ("kernel", "the kernel's hint", hint) if written else ("default", "", hint)
+        text = "decided by bank conflicts" if field == "swizzle" and value is None else _text(value)
+        context.choices.append(Choice(f"{kind} {address}".strip(), field, text, origin, why))
+
+    launch = launch_of(function)
+    note("kernel", "", launch, "threads")
+    note("kernel", "", launch, "order")
+    for kind, cls, field in (
+        ("loop", Pipelined, "num_stages"), ("buffer", AllocShared, "swizzle"), ("gemm", Gemm, "policy"),
+    ):  # fmt: skip
+        for each in candidates(function, kind):
+            if isinstance(each.node, cls):
+                note(kind, each.address, each.node, field)
+    for each in candidates(function, "copy"):
+        if isinstance(each.node, Copy) and (each.node.coalesced_width or (id(each.node), "coalesced_width") in chosen):
+            note("copy", each.address, each.node, "coalesced_width")
+
+
+def _text(value: Any) -> str:
+    return "row by row" if value is None else (repr(value) if not isinstance(value, (int, str)) else str(value))
+
+
+def _check_threads(function: Function, context: Context) -> None:
+    launch = launch_of(function)
+    limit = context.machine.max_threads
+    if launch.threads > limit:
+        raise ResourceError(
+            "the block has {threads} threads, {machine} allows {limit}", at=launch.place, threads=launch.threads,
+            machine=context.machine.name, limit=limit, hint="lower threads= of T.Kernel, or the schedule's threads",
+        )  # fmt: skip
+    if launch.threads % context.machine.warp:
+        raise ResourceError(
+            "{threads} threads are no whole number of warps of {warp}", at=launch.place, threads=launch.threads,
+            warp=context.machine.warp, hint="use a multiple of the warp width",
+        )  # fmt: skip

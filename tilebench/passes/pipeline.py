@@ -1,0 +1,40 @@
+"""The ordered road every target shares, visible in one place.
+
+`tile` comes from the front end. A target's road follows `bounded`, or a later row it borrows from
+`GPU`. The reason for an order stands on its row.
+"""
+
+from __future__ import annotations
+
+from .apply_schedule import apply_schedule
+from .bound_accesses import bound_accesses
+from .context import StageRow
+from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
+from .inline_indices import inline_indices
+from .plan_pipeline import plan_pipeline
+from .stage_operands import stage_operands
+
+COMMON: tuple[StageRow, ...] = (
+    StageRow(
+        "scheduled",
+        (
+            # Staging first: the tiles it makes can be addressed by the schedule like any other.
+            ("stage_operands", stage_operands),
+            ("apply_schedule", apply_schedule),
+        ),
+        SCHEDULED_FORMS,
+    ),
+    StageRow(
+        "bounded",
+        (
+            # Proofs read index expressions, not the names a person gave their parts.
+            ("inline_indices", inline_indices),
+            # Extents before the plan: a copy can run ahead only when its box is known.
+            ("bound_accesses", bound_accesses),
+            ("plan_pipeline", plan_pipeline),
+        ),
+        BOUNDED_FORMS,
+    ),
+)
+
+__all__ = ["COMMON", "TILE_FORMS"]

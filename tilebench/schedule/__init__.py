@@ -1,0 +1,11 @@
+"""Schedules: the value, the addresses it speaks in, and its files."""
+
+from .addresses import Candidate, candidates, resolve, user_name
+from .files import Rule, ScheduleFile, load_schedule, parse_schedule
+from .options import OPTIONS
+from .value import Directive, Origin, Schedule, schedule
+
+__all__ = [
+    "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates", "load_schedule",
+    "parse_schedule", "resolve", "schedule", "user_name",
+]  # fmt: skip

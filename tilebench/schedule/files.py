@@ -1,0 +1,147 @@
+"""Schedule files: a card's ordered rules in TOML; the first whose condition holds wins.
+
+    [[schedule]]
+    when = "M <= 128"
+    threads = 256
+    params = { block_M = 64 }
+    [schedule.loop.ko]
+    num_stages = 3
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import Place, ScheduleError, remember_source
+from .value import Origin, Schedule, from_tables
+
+TABLES = ("loop", "buffer", "gemm", "copy")
+_OPERATORS: dict[type, Any] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: its condition (empty: always) over the kernel's parameters, and its schedule."""
+
+    number: int
+    when: str
+    schedule: Schedule
+    place: Place
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether the condition is true. `values` also holds `target`, the machine's name."""
+        return True if not self.when else bool(_evaluate(self.when, values, self.place))
+
+
+@dataclass(frozen=True)
+class ScheduleFile:
+    """The rules of one file, in order."""
+
+    name: str
+    rules: tuple[Rule, ...]
+
+    def choose(self, values: Mapping[str, Any]) -> Schedule | None:
+        """The schedule of the first rule that holds, None when none does."""
+        for rule in self.rules:
+            if rule.holds(values):
+                return rule.schedule
+        return None
+
+
+def load_schedule(path: str | Path) -> ScheduleFile:
+    """Read a schedule file. Raises `ScheduleError` at the line that is wrong."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScheduleError("the schedule file {path} cannot be read: {why}", path=path, why=error.strerror) from None
+    return parse_schedule(text, str(path))
+
+
+def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
+    """The rules that `text` holds."""
+    remember_source(name, text)
+    try:
+        held = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScheduleError("this is not TOML: {why}", at=_toml_place(name, str(error)), why=error) from None
+    raw = held.get("schedule")
+    if not isinstance(raw, list) or set(held) != {"schedule"}:
+        extra = ", ".join(sorted(set(held) - {"schedule"})) or "nothing"
+        raise ScheduleError(
+            "a schedule file holds [[schedule]] rules", at=Place(name, 1), found=extra.replace("{", "{{"),
+            hint="start each rule with a line [[schedule]]",
+        )  # fmt: skip
+    starts = [k + 1 for k, line in enumerate(text.splitlines()) if line.strip().replace(" ", "") == "[[schedule]]"]
+    rules: list[Rule] = []
+    for number, table in enumerate(raw, 1):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        place = Place(name, starts[number - 1] if number <= len(starts) else 1)
+        with place:
+            rules.append(_rule(number, dict(table), name, place))  # pyright: ignore[reportUnknownArgumentType]
+    return ScheduleFile(name, tuple(rules))
+
+
+def _rule(number: int, table: dict[str, Any], name: str, place: Place) -> Rule:
+    when = table.pop("when", "")
+    params = table.pop("params", {})
+    tables = {kind: table.pop(kind, {}) for kind in TABLES}
+    if not isinstance(when, str):
+        raise ScheduleError("`when` is text, found {found}", found=repr(when))
+    words = f"{Path(name).name} rule {number}" + (f": {when}" if when else "")
+    return Rule(number, when, from_tables(table, tables, params, Origin("rule", words)), place)
+
+
+def _toml_place(name: str, message: str) -> Place:
+    words = message.replace(",", " ").replace(")", " ").split()
+    line = int(words[words.index("line") + 1]) if "line" in words else 1
+    return Place(name, line)
+
+
+def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
+    """A condition: comparisons, `and`/`or`/`not` and whole-number arithmetic over names. No calls."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ScheduleError("the condition {text!r} is not an expression: {why}", at=place, text=text, why=error.msg) from None
+
+    def value(at: ast.expr) -> Any:
+        match at:
+            case ast.Constant(value=int() | float() | str() as held):
+                return held
+            case ast.Name(id=name):
+                if name not in values:
+                    raise ScheduleError(
+                        "the condition names {name}, which the kernel has not", at=place, name=name,
+                        hint="parameters: " + ", ".join(values),
+                    )  # fmt: skip
+                return values[name]
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return all(value(each) for each in parts)
+            case ast.BoolOp(values=parts):
+                return any(value(each) for each in parts)
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return not value(inner)
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return -value(inner)
+            case ast.BinOp() if type(at.op) in _OPERATORS:
+                return _OPERATORS[type(at.op)](value(at.left), value(at.right))
+            case ast.Compare():
+                sides = [value(at.left), *(value(each) for each in at.comparators)]
+                checks = zip(at.ops, sides, sides[1:], strict=False)
+                return all(_OPERATORS[type(op)](a, b) for op, a, b in checks)
+            case _:
+                raise ScheduleError("a condition cannot hold {text!r}", at=place, text=ast.unparse(at))
+
+    try:
+        return value(tree)
+    except (TypeError, ZeroDivisionError, KeyError) as error:
+        raise ScheduleError("the condition {text!r} cannot be decided: {why}", at=place, text=text, why=error) from None

@@ -1,0 +1,110 @@
+"""What a schedule can choose, and which values are legal alone.
+
+A choice that depends on the kernel or the card (does this pipeline fit?) is checked by the pass
+that acts on it; here stands what can be told from the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ScheduleError
+from ..language.decisions import Panels
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice: what it does, and a function from a given value to the one to keep.
+
+    The function raises `ValueError` with what was expected.
+    """
+
+    doc: str
+    accept: Callable[[Any], Any]
+
+
+def _whole(least: int, most: int = 1 << 20) -> Callable[[Any], int]:
+    def accept(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return value
+
+    return accept
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _one_of(*known: str) -> Callable[[Any], str]:
+    def accept(value: Any) -> str:
+        if value not in known:
+            raise ValueError("one of " + ", ".join(known))
+        return value
+
+    return accept
+
+
+def _order(value: Any) -> Panels | None:
+    if value is False or value == 0:
+        return None
+    if isinstance(value, Panels):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return Panels(value)
+    if isinstance(value, Mapping) and set(value) <= {"panels", "axis"} and isinstance(value.get("panels"), int):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        axis = _one_of("row", "column")(value.get("axis", "row"))  # pyright: ignore[reportUnknownMemberType]
+        return Panels(_whole(1)(value["panels"]), axis)
+    raise ValueError('a number of panels, { panels = 8, axis = "row" }, or false')
+
+
+LATER = {"persistent": "persistent launch", "cluster": "clusters", "warp_specialize": "warp specialisation"}
+
+
+def _not_yet(what: str) -> Callable[[Any], Any]:
+    def accept(value: Any) -> Any:
+        if value in (False, None, 0, 1):
+            return value
+        raise ValueError(f"nothing: {what} is not available in this version")
+
+    return accept
+
+
+OPTIONS: dict[str, dict[str, Option]] = {
+    "kernel": {
+        "threads": Option("threads of a block", _whole(1, 1 << 12)),
+        "order": Option("order of blocks (rasterisation)", _order),
+        **{name: Option(what, _not_yet(what)) for name, what in LATER.items()},
+    },
+    "loop": {
+        "num_stages": Option("versions in flight of a pipelined loop; 0 is a plain loop", _whole(0, 64)),
+        "unroll": Option("write the iterations of a serial loop out", _flag),
+    },
+    "buffer": {
+        "swizzle": Option("XOR-swizzle a shared buffer", _flag),
+    },
+    "gemm": {
+        "policy": Option("how the tile splits over warps", _one_of("square", "full_row", "full_col")),
+        "instruction": Option("the instruction from the target's table", _one_of("fma", "mma", "wgmma")),
+        "stage_A": Option("where operand A of global memory is staged", _one_of("shared")),
+        "stage_B": Option("where operand B of global memory is staged", _one_of("shared")),
+    },
+    "copy": {
+        "vector": Option("most elements of one access", _whole(1, 64)),
+    },
+}
+
+
+def check_option(kind: str, name: str, value: Any) -> Any:
+    """The value to keep. Raises `ScheduleError` that says what is legal."""
+    try:
+        return OPTIONS[kind][name].accept(value)
+    except ValueError as error:
+        raise ScheduleError(
+            "{name} of a {kind} cannot be {value}", name=name, kind=kind, value=repr(value),
+            expected=str(error).replace("{", "{{").replace("}", "}}"),
+        ) from None  # fmt: skip

@@ -1,0 +1,95 @@
+"""Targets: finding a manifest by name, and the machine a target text means.
+
+Built-in targets and plug-ins go through the same check; a plug-in is a package with an entry
+point in the group `tilebench.targets`. A built-in is imported without scanning the installed
+packages, because that scan alone costs more than compiling a kernel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from .. import settings
+from ..errors import TargetError, nearest
+from ..machine import Machine
+from .manifest import Build, EmitStep, Executable, Manifest
+
+BUILT_IN = {
+    "cpu": "tilebench.targets.cpu:manifest",
+    "cuda": "tilebench.targets.cuda:manifest",
+    "null": "tilebench.targets.null:manifest",
+}
+GROUP = "tilebench.targets"
+
+
+def _admit(name: str, value: str) -> Manifest:
+    """Read a manifest off a module and check it. A module without one fails loudly."""
+    module_name, _, attribute = value.partition(":")
+    module = importlib.import_module(module_name)
+    held: Any = getattr(module, attribute or "manifest", None)
+    made = held() if callable(held) and not isinstance(held, Manifest) else held
+    if not isinstance(made, Manifest):
+        raise TargetError("{where} holds no target manifest", where=value, found=type(made).__name__)
+    if made.name != name:
+        raise TargetError(
+            "the entry point {name} leads to a target that calls itself {other}", name=name, other=made.name
+        )
+    return made
+
+
+@cache
+def _plug_ins() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in metadata.entry_points(group=GROUP):
+        owner = BUILT_IN.get(each.name) or found.get(each.name)
+        if owner is not None and owner != each.value:
+            raise TargetError(
+                "the target {name} is claimed twice", name=each.name, found=f"{owner} and {each.value}",
+                hint="uninstall one of the two packages",
+            )  # fmt: skip
+        found[each.name] = each.value
+    return found
+
+
+@cache
+def manifest(name: str) -> Manifest:
+    """The manifest of a target by its plain name (`cuda`, `cpu`, ...). Raises `TargetError`."""
+    if name in BUILT_IN:
+        return _admit(name, BUILT_IN[name])
+    plug_ins = _plug_ins()
+    if name not in plug_ins:
+        known = sorted({*BUILT_IN, *plug_ins})
+        close = nearest(name, known)
+        raise TargetError(
+            "there is no target {name!r}", name=name,
+            hint=("did you mean " + close[0] + "? " if close else "") + "known: " + ", ".join(known),
+        )  # fmt: skip
+    return _admit(name, plug_ins[name])
+
+
+def names() -> tuple[str, ...]:
+    """Every target there is, built-in ones and plug-ins."""
+    return tuple(sorted({*BUILT_IN, *_plug_ins()}))
+
+
+def resolve(text: str | None = None) -> tuple[Manifest, Machine]:
+    """The manifest and machine that `cpu`, `cuda`, `cuda:sm_90a` or `auto` mean.
+
+    `auto` (and None without `TILEBENCH_TARGET`) is CUDA where a GPU can run code, else the CPU.
+    Raises `TargetError` with the names that exist.
+    """
+    wanted = text or settings.target()
+    if wanted == "auto":
+        cuda = manifest("cuda")
+        wanted = "cuda" if cuda.available()[0] else "cpu"
+    name, _, detail = wanted.partition(":")
+    if name.startswith("sm_"):
+        name, detail = "cuda", wanted
+    found = manifest(name)
+    return found, found.describe(detail or None)
+
+
+__all__ = ["Build", "EmitStep", "Executable", "Manifest", "manifest", "names", "resolve"]
