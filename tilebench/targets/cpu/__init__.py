@@ -1,0 +1,1 @@
+"""The CPU target: tile programs to LLVM, run over a pool of threads."""

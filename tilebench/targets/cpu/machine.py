@@ -1,0 +1,170 @@
+"""The processor as the compiler sees it: an instruction set for LLVM, and a `Machine` value.
+
+Sources: LLVM's own list of host features, `os.sched_getaffinity` for the cores allowed, the
+kernel's cache description under /sys (with sizes of a common server core where there is none).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...errors import OptionError
+from ...machine.types import SM, InstructionEntry, MemoryLevel, Machine
+
+_TRACKED = ("fma", "f16c", "sse4.1", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512bf16", "avx512fp16")  # spelled as LLVM does
+_LEVELS = {
+    "x86-64": (),
+    "x86-64-v2": ("sse4.1",),
+    "x86-64-v3": ("sse4.1", "avx2", "fma", "f16c"),
+    "x86-64-v4": ("sse4.1", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq"),
+    "aarch64": ("fma", "f16c"),
+}
+
+
+@dataclass(frozen=True)
+class Isa:
+    """What LLVM generates code for. `has` holds the features that emitters ask about.
+
+    `f16c` stands for any hardware conversion between float16 and float32. `vector_bytes` is the
+    widest register, `registers` how many of them there are.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
+    has: frozenset[str] = field(default_factory=frozenset[str])
+
+    @property
+    def masked(self) -> bool:
+        """Whether masked loads and stores are single instructions for every element width."""
+        return "avx512bw" in self.has and "avx512vl" in self.has
+
+    def lanes(self, element_bytes: int) -> int:
+        """Elements of that size in the widest register."""
+        return self.vector_bytes // element_bytes
+
+
+def _binding() -> Any:
+    return importlib.import_module("llvmlite.binding")
+
+
+def _from_features(name: str, triple: str, cpu: str, features: str, has: frozenset[str]) -> Isa:
+    wide = 64 if "avx512f" in has else 32 if "avx2" in has else 16
+    arm = triple.startswith(("aarch64", "arm64"))
+    return Isa(name, triple, cpu, features, wide, 32 if wide == 64 or arm else 16, has)
+
+
+@lru_cache(maxsize=1)
+def host_isa() -> Isa:
+    """The instruction set of this processor."""
+    binding = _binding()
+    found = binding.get_host_cpu_features()
+    triple: str = binding.get_process_triple()
+    if triple.startswith(("aarch64", "arm64")):
+        has = frozenset(_LEVELS["aarch64"])
+    else:
+        has = frozenset(each for each in _TRACKED if found.get(each))
+    return _from_features("host", triple, binding.get_host_cpu_name(), found.flatten(), has)
+
+
+def named_isa(name: str) -> Isa:
+    """An instruction set by name: `host`, `x86-64`, `-v2`, `-v3`, `-v4`, `aarch64`.
+
+    Raises `OptionError` for another name.
+    """
+    if name == "host":
+        return host_isa()
+    if name not in _LEVELS:
+        raise OptionError(
+            "there is no CPU instruction set {name!r}", name=name, hint="known: host, " + ", ".join(_LEVELS)
+        )
+    if name == "aarch64":
+        return _from_features(name, "aarch64-unknown-linux-gnu", "generic", "", frozenset(_LEVELS[name]))
+    return _from_features(name, "x86_64-unknown-linux-gnu", name, "", frozenset(_LEVELS[name]))
+
+
+def cores() -> int:
+    """Processor cores this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity call
+        return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Data cache sizes in bytes, for one core (`l3`: the whole, shared)."""
+
+    l1: int = 32 * 1024
+    l2: int = 1024 * 1024
+    l3: int = 32 * 1024 * 1024
+
+
+@lru_cache(maxsize=1)
+def caches() -> Caches:
+    """The cache sizes of core 0, or the defaults of `Caches` where the system does not say."""
+    found: dict[str, int] = {}
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, kind, size = ((index / each).read_text().strip() for each in ("level", "type", "size"))
+        except OSError:
+            continue
+        if kind != "Instruction":
+            unit = {"K": 1024, "M": 1024 * 1024}.get(size[-1], 1)
+            found[f"l{level}"] = int(size.rstrip("KM")) * unit
+    return Caches(**{key: each for key, each in found.items() if key in ("l1", "l2", "l3")})
+
+
+def cpu_machine(isa: Isa | None = None) -> Machine:
+    """The CPU as a `Machine`: one thread a block, scratch memory for shared and fragment buffers.
+
+    `shared.per_block` is 0: scratch is ordinary memory, so nothing has to fit; the sizes of the
+    caches, which decide speed, stand as levels of their own.
+    """
+    isa = isa or host_isa()
+    sizes = caches()
+    memory = {
+        "global": MemoryLevel("global", 0),
+        "shared": MemoryLevel("shared", 0, granule=64),
+        "fragment": MemoryLevel("fragment", 0, granule=64),
+        "l1": MemoryLevel("l1", sizes.l1, sizes.l1),
+        "l2": MemoryLevel("l2", sizes.l2, sizes.l2),
+        "l3": MemoryLevel("l3", sizes.l3, sizes.l3),
+    }
+    widths = tuple(each for each in (64, 32, 16) if each <= isa.vector_bytes)
+    return Machine(
+        name=f"cpu:{isa.cpu}",
+        warp=1,
+        # A block runs on one core; thread-level code becomes loops, so this bounds only the declaration.
+        max_threads=1024,
+        vector_bytes=widths,
+        transaction_bytes=64,
+        sm=SM(
+            max_threads=1024,
+            max_blocks=1,
+            registers=isa.registers,
+            register_granule=1,
+            max_registers_per_thread=isa.registers,
+        ),
+        memory=memory,
+        instructions=_instructions(),
+        features=isa.has,
+    )
+
+
+def _instructions() -> tuple[InstructionEntry, ...]:
+    """What the emitters of this room can carry out; accumulator dtype last."""
+    pairs = [
+        ("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("float16", "float16"),
+        ("bfloat16", "bfloat16"), ("float64", "float64"), ("float8_e4m3fn", "float32"), ("float8_e5m2", "float32"),
+        ("int8", "int32"), ("uint8", "int32"), ("int16", "int32"), ("int32", "int32"),
+    ]  # fmt: skip
+    return tuple(InstructionEntry("gemm", "microkernel", (a, a, c), (1, 1, 1)) for a, c in pairs)
