@@ -1,0 +1,189 @@
+"""Latest wins: dropping, staleness, cancel, errors, close, many threads, leaks, the rate limit."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tilebench.runtime.cancel import Cancelled
+from tilebench.runtime.latest import LatestWins, RateLimit, Status, Ticket
+
+
+def test_of_forty_positions_only_the_last_is_answered() -> None:
+    answered: list[int] = []
+    with LatestWins[int](lambda config, stale: answered.append(config), 0.05) as latest:
+        start = time.perf_counter()
+        for position in range(40):
+            latest.submit(position)
+        assert time.perf_counter() - start < 0.04
+        assert latest.status == Status("queued", 40)
+        assert latest.wait(5)
+        assert answered == [39]
+        assert latest.status == Status("done", 40)
+
+
+def test_debounce_counts_from_the_last_move() -> None:
+    when: list[float] = []
+    with LatestWins[int](lambda config, stale: when.append(time.monotonic()), 0.1) as latest:
+        for position in range(4):
+            latest.submit(position)
+            last = time.monotonic()
+            time.sleep(0.03)
+        latest.wait(5)
+    assert len(when) == 1 and when[0] - last >= 0.099
+
+
+def test_later_tiers_of_a_stale_request_are_dropped() -> None:
+    tiers: list[tuple[str, int]] = []
+    in_first, go_on = threading.Event(), threading.Event()
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        tiers.append(("static", config))
+        if config == 1:
+            in_first.set()
+            assert go_on.wait(5)
+        if stale():
+            return
+        tiers.append(("compiled", config))
+
+    said: list[str] = []
+    with LatestWins[int](handler, 0.01, on_status=lambda status: said.append(str(status))) as latest:
+        latest.submit(1)
+        assert in_first.wait(5)
+        latest.submit(2)
+        go_on.set()
+        assert latest.wait(5)
+    assert tiers == [("static", 1), ("static", 2), ("compiled", 2)]
+    assert said == ["queued", "stale", "queued", "done"]
+
+
+def test_what_a_stale_request_says_is_not_shown() -> None:
+    ready, go_on = threading.Event(), threading.Event()
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        if config == 1:
+            ready.set()
+            go_on.wait(5)
+        stale.phase("measuring", config, 100)
+        if config == 1:
+            raise ValueError("nobody wants to know")
+
+    said: list[Status] = []
+    with LatestWins[int](handler, 0, on_status=said.append) as latest:
+        latest.submit(1)
+        assert ready.wait(5)
+        latest.submit(2)
+        go_on.set()
+        assert latest.wait(5)
+    assert [str(each) for each in said] == ["queued", "stale", "queued", "measuring 2/100", "done"]
+
+
+def test_a_running_measurement_is_told_by_an_event() -> None:
+    begun = threading.Event()
+    ended: list[int] = []
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        if config == 1:
+            begun.set()
+            if stale.unwanted.wait(5):
+                ended.append(config)
+                raise Cancelled("stopped")
+
+    with LatestWins[int](handler, 0) as latest:
+        latest.submit(1)
+        assert begun.wait(5)
+        latest.submit(2)
+        assert latest.wait(5)
+        assert ended == [1] and latest.status.phase == "done"
+
+
+def test_cancel_drops_both_and_submit_works_again() -> None:
+    answered: list[int] = []
+    with LatestWins[int](lambda config, stale: answered.append(config), 0.05) as latest:
+        latest.submit(1)
+        latest.cancel()
+        assert latest.status.phase == "cancelled" and latest.wait(1)
+        time.sleep(0.08)
+        assert answered == []
+        latest.submit(2)
+        assert latest.wait(5) and answered == [2]
+
+
+def test_an_error_is_reported_and_the_thread_lives_on() -> None:
+    errors: list[BaseException] = []
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        if config == 1:
+            raise ValueError("one")
+
+    with LatestWins[int](handler, 0, on_error=errors.append) as latest:
+        latest.submit(1)
+        assert latest.wait(5)
+        assert latest.status.phase == "failed" and latest.status.error is errors[0]
+        latest.submit(2)
+        assert latest.wait(5) and latest.status.phase == "done"
+
+
+def test_many_threads_submit_and_the_last_generation_is_answered() -> None:
+    answered: list[int] = []
+    with LatestWins[int](lambda config, stale: answered.append(stale.generation), 0.02) as latest:
+        threads = [
+            threading.Thread(target=lambda: [latest.submit(n) for n in range(50)]) for _ in range(8)
+        ]  # fmt: skip
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert latest.wait(5)
+        assert answered[-1] == latest.generation == 400
+
+
+def test_close_joins_and_later_submits_are_ignored() -> None:
+    entered = threading.Event()
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        entered.set()
+        stale.unwanted.wait(5)
+
+    latest = LatestWins[int](handler, 0)
+    latest.submit(1)
+    assert entered.wait(5)
+    start = time.monotonic()
+    latest.close()
+    assert time.monotonic() - start < 1
+    assert latest.submit(2) == 1
+    latest.close()
+
+
+def test_fifty_open_and_close_leave_no_thread() -> None:
+    before = threading.active_count()
+    for _ in range(50):
+        latest = LatestWins[int](lambda config, stale: None, 0.001)
+        latest.submit(1)
+        latest.close()
+    assert threading.active_count() == before
+
+
+def test_inline_answers_within_submit_without_a_thread() -> None:
+    before = threading.active_count()
+    answered: list[int] = []
+    latest = LatestWins[int](lambda config, stale: answered.append(config), inline=True)
+    latest.submit(3)
+    assert answered == [3] and latest.status.phase == "done" and latest.wait(0)
+    assert threading.active_count() == before
+
+
+def test_rate_limit_publishes_first_and_last() -> None:
+    out: list[int] = []
+    limit = RateLimit[int](out.append, hz=20)
+    start = time.monotonic()
+    n = 0
+    while time.monotonic() - start < 0.26:
+        limit.offer(n)
+        n += 1
+        time.sleep(0.001)
+    limit.flush()
+    limit.flush()
+    assert out[0] == 0 and out[-1] == n - 1
+    assert 4 <= len(out) <= 7
+    assert out == sorted(set(out))
