@@ -66,8 +66,8 @@ def device_pointer(array: Any) -> DeviceArray:
     if hasattr(array, "__dlpack__"):
         return _from_dlpack(array)
     raise ArgumentError(
-        "a {found} is no array on a CUDA device",
-        found=type(array).__name__,
+        "a {kind} is no array on a CUDA device",
+        kind=type(array).__name__,
         expected="a torch tensor, a CuPy array, or an object with __cuda_array_interface__ or __dlpack__",
     )
 

@@ -9,16 +9,20 @@ back as it was.
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 from functools import cache
 from types import TracebackType
 from typing import Any
 
 from ...errors import LaunchError, TargetError
+from ...machine import Machine
+from .machines import machine_for_capability, machine_of
+from .nvrtc import find_library
 
-# CUDA 13 code needs driver 580 or newer; the driver states the CUDA version it is good for.
-OLDEST_CUDA = 13
-OLDEST_DRIVER = 580
+# The oldest driver branch for code of each major version of the compiler. The driver itself states
+# the CUDA version that it is good for.
+OLDEST_DRIVER = {13: 580, 12: 525}
 
 # After these the context is gone: each later call in this process fails, unloading too.
 _LOST = frozenset({700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721})
@@ -26,7 +30,7 @@ _HINTS = {
     2: "free other arrays on the device, or use smaller ones",
     200: "the cubin is damaged: clear the compile cache",
     209: "the code was made for another architecture: name the target of this device",
-    222: f"the driver is older than the compiler: CUDA {OLDEST_CUDA} needs driver {OLDEST_DRIVER} or newer",
+    222: "the driver is older than the compiler: update the driver, or install an older compiler",
     700: "an access outside an array: run the kernel in the simulator to find the line",
     701: "too many registers or threads for one block: use fewer threads",
     716: "a vector access to an address that is not aligned: check the array's offset",
@@ -119,13 +123,21 @@ def driver() -> Driver:
         return _driver
 
 
-def too_old(version: tuple[int, int]) -> str:
-    """Why a driver good for CUDA `version` cannot run our code; empty when it can."""
-    if version[0] >= OLDEST_CUDA:
+@cache
+def compiler_major() -> int:
+    """Major version of the NVRTC that makes our code, from its file's name; 13 when none is installed."""
+    found = re.search(r"libnvrtc\.so\.(\d+)|nvrtc64_(\d\d)", find_library() or "")
+    return int(found[1] or found[2]) if found else 13
+
+
+def too_old(version: tuple[int, int], needed: int) -> str:
+    """Why a driver good for CUDA `version` cannot run code of CUDA `needed`; empty when it can."""
+    if version[0] >= needed:
         return ""
+    least = f"driver {OLDEST_DRIVER[needed]}" if needed in OLDEST_DRIVER else "a driver for it"
     return (
         f"the NVIDIA driver is too old: it is good for CUDA {version[0]}.{version[1]}, and code made by "
-        f"CUDA {OLDEST_CUDA} needs driver {OLDEST_DRIVER} or newer"
+        f"CUDA {needed} needs {least} or newer"
     )
 
 
@@ -133,7 +145,7 @@ def available() -> tuple[bool, str]:
     """Whether kernels can run on a GPU here, and in words why not. Never raises."""
     try:
         held = driver()
-        reason = too_old(held.version)
+        reason = too_old(held.version, compiler_major())
         if reason:
             return False, reason
         return (True, "") if device_count() > 0 else (False, "the CUDA driver sees no device")
@@ -203,6 +215,13 @@ def device(ordinal: int = 0) -> Device:
     return Device(ordinal)
 
 
+def describe(name: str | None = None) -> Machine:
+    """The machine of a name, or of this host's first device; without one, of `cuda` alone."""
+    if name is not None:
+        return machine_of(name)
+    return machine_for_capability(*device(0).capability) if available()[0] else machine_of("cuda")
+
+
 class Context:
     """The primary context of a device, kept for the life of the process.
 
@@ -211,7 +230,7 @@ class Context:
 
     def __init__(self, ordinal: int) -> None:
         held = driver()
-        reason = too_old(held.version)
+        reason = too_old(held.version, compiler_major())
         if reason:
             raise TargetError("{reason}", reason=reason)
         self.device = device(ordinal)
@@ -273,15 +292,14 @@ class Context:
         return free.value
 
 
-@cache
-def _context(ordinal: int) -> Context:
-    return Context(ordinal)
+_contexts: dict[int, Context] = {}
+_context_lock = threading.Lock()
 
 
 def context(ordinal: int = 0) -> Context:
     """The primary context of a device. `TargetError` for a driver that is too old for our code."""
     with _context_lock:
-        return _context(ordinal)
-
-
-_context_lock = threading.Lock()
+        held = _contexts.get(ordinal)
+        if held is None:
+            held = _contexts[ordinal] = Context(ordinal)
+        return held

@@ -18,11 +18,15 @@ class CompileIssue:
 
 @dataclass(frozen=True)
 class Advisory:
-    """A performance remark of ptxas, such as C7510. `function` is empty when it names none."""
+    """A performance remark of ptxas, such as C7510. `function` is empty when it names none.
+
+    `line` counts the generated CUDA text from 1; 0 when it is not known.
+    """
 
     code: str
     message: str
     function: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _TIME = re.compile(r"Compile time = ([\d.]+) ms")
 _ADVISORY = re.compile(r"\((?P<code>C7[5-9]\d\d)\)\s*:?\s*(?P<message>.*)$")
+_AT_LINE = re.compile(r"\s*\b(?:in|at)?(?: around)? line (?P<line>\d+)")
 _FUNCTION = re.compile(r"function '(?P<name>[^']+)'")
 
 
@@ -122,16 +127,25 @@ def parse_resources(log: str) -> dict[str, FunctionResources]:
     return found
 
 
-def parse_advisories(log: str) -> tuple[Advisory, ...]:
-    """The C75xx remarks: code that ptxas had to serialise or options it ignored."""
+def parse_advisories(log: str, ptx: str = "") -> tuple[Advisory, ...]:
+    """The C75xx remarks: code that ptxas had to serialise or options it ignored.
+
+    ptxas names lines of the PTX, which `ptx` turns into lines of the CUDA text.
+    """
+    lines: tuple[tuple[int, ...], ...] | None = None
     found: list[Advisory] = []
     for raw in log.splitlines():
         match = _ADVISORY.search(raw)
-        if match:
-            function = _FUNCTION.search(raw)
-            found.append(
-                Advisory(match["code"], match["message"].strip(), function["name"] if function else "")
-            )
+        if not match:
+            continue
+        function, where = _FUNCTION.search(raw), _AT_LINE.search(raw)
+        line = 0
+        if where:
+            lines = ptx_lines(ptx) if lines is None else lines
+            at = int(where["line"]) - 1
+            line = lines[at][0] if at < len(lines) and lines[at] else 0
+        message = _AT_LINE.sub("", match["message"]).strip()
+        found.append(Advisory(match["code"], message, function["name"] if function else "", line))
     return tuple(found)
 
 

@@ -240,7 +240,7 @@ def compile_cuda(
         log=log,
         seconds=seconds,
         resources=parse_resources(log),
-        advisories=parse_advisories(log),
+        advisories=parse_advisories(log, ptx),
         warnings=tuple(each for each in parse_issues(log) if each.severity == "warning"),
         nvrtc=".".join(map(str, held.version)),
         options=all_options,

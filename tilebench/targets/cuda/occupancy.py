@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ...errors import ResourceError
 from ...machine import Machine, Occupancy
+from ...record import Resources
+from .log import FunctionResources
 
 # A multiprocessor has four partitions; a warp's registers come from one of them.
 _PARTITIONS = 4
@@ -37,6 +39,27 @@ def occupancy(machine: Machine, threads: int, registers: int, shared_bytes: int)
     blocks = min(limits.values())
     limited_by = next(name for name, value in limits.items() if value == blocks)
     return Occupancy(blocks, blocks * warps, max_warps, limits, limited_by)
+
+
+def kernel_resources(
+    machine: Machine, threads: int, report: FunctionResources, dynamic_shared: int = 0
+) -> Resources:
+    """ptxas's report of one kernel and its occupancy, as the record keeps them."""
+    shared = report.shared_bytes + dynamic_shared
+    held = occupancy(machine, threads, report.registers, shared)
+    return Resources(
+        threads=threads,
+        registers=report.registers,
+        shared_bytes=shared,
+        local_bytes=report.stack_bytes,
+        spill_store_bytes=report.spill_store_bytes,
+        spill_load_bytes=report.spill_load_bytes,
+        barriers=report.barriers,
+        blocks_per_sm=held.blocks,
+        occupancy=held.fraction,
+        limited_by=held.limited_by,
+        limits=held.limits,
+    )
 
 
 def _by_registers(machine: Machine, registers: int, warps: int) -> int:

@@ -1,0 +1,133 @@
+"""The prelude: parts by use, code of full width, short compile time, line map through it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tilebench.errors import InternalError
+from tilebench.targets.cuda.machines import machine_of
+from tilebench.targets.cuda.nvrtc import compile_cuda
+from tilebench.targets.cuda.prelude import PARTS, parts_of, prelude_for, with_prelude
+from tilebench.targets.cuda.sass import disassemble
+
+BODY = """\
+extern __shared__ __align__(1024) unsigned char tb_shared[];
+extern "C" __global__ void k(const tb_half* __restrict__ a, tb_half* c, tb_bf16* d, int n) {
+  __align__(16) tb_half r[8], s[8];
+  tb_ld_global_16(r, a + threadIdx.x * 8);
+  tb_st_shared_16(tb_shared + threadIdx.x * 16, r);
+  __syncthreads();
+  tb_ld_shared_16(s, tb_shared + (threadIdx.x ^ 5) * 16);
+  #pragma unroll
+  for (int i = 0; i < 8; ++i) r[i] = r[i] + s[i] * tb_half(n);
+  tb_st_global_16(c + threadIdx.x * 8, r);
+  float m = tb_max((float)r[0], -tb_inf_f32());
+  m = tb_max(m, tb_shfl_xor(m, 16));
+  tb_bf16 q = tb_bf16(tb_exp(m));
+  q = tb_max(tb_shfl_xor(q, 3), tb_inf_bf16());
+  q += tb_bf16(tb_floordiv(n, -3));
+  d[threadIdx.x] = q;
+}
+"""
+
+EVERYTHING = """\
+extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int* i, long long* l, char* u) {
+  h[0] = tb_half(e[0]) / h[1] - tb_exp2(h[2]);
+  h[3] = tb_half(i[0]);
+  h[4] = tb_half(b[0]);
+  b[1] = tb_bf16(h[0]) * b[2];
+  b[3] = tb_sqrt(b[4]);
+  f[0] = (float)h[0] + (float)b[0];
+  e[1] = (double)h[0] + tb_log(e[2]) + tb_pow(e[3], 2.0);
+  i[1] = (int)h[0] + (int)b[1] + tb_floormod(i[2], i[3]);
+  l[0] = tb_max((long long)h[1], tb_floordiv(l[1], l[2]));
+  u[0] = (signed char)h[2];
+  u[1] = (bool)b[2];
+  u[2] = tb_shfl(u[3], 0);
+  h[5] = h[6] < h[7] || h[6] != h[8] ? -h[6] : tb_abs(h[7]);
+  h[9] += h[10];
+  f[1] = tb_max_nan(f[2], f[3]) + tb_min(f[4], f[5]) + tb_nan_f32() + tb_tanh(f[6]);
+  b[5] = tb_min_nan(b[6], b[7]);
+  h[11] = tb_shfl(tb_min(h[12], tb_inf_f16()), 2);
+  e[4] = tb_min(e[5], tb_inf_f64());
+  tb_st_global_8(f + 8, f + 10);
+  tb_ld_global_4(i + 8, i + 10);
+  tb_st_global_2(h + 13, h + 14);
+  tb_ld_global_1(u + 4, u + 5);
+}
+"""
+
+
+def test_only_the_parts_that_are_used() -> None:
+    assert parts_of("float x = a[i] * 2.0f;") == frozenset()
+    assert prelude_for(()) == ""
+    assert parts_of("tb_half x; x = tb_max(x, y);") == {"float16", "minmax"}
+    assert parts_of("tb_inf_f16()") == {"float16", "infinity"}
+    assert parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
+    assert parts_of(BODY) == set(PARTS)
+    assert "tb_bf16" not in prelude_for(("float16", "math"))
+    text = prelude_for(("math",), "y = tb_exp2(x);")
+    assert "tb_exp2" in text
+    assert "tb_tanh" not in text
+
+
+def test_an_unknown_part() -> None:
+    with pytest.raises(InternalError, match="float4"):
+        prelude_for(("float4",))
+
+
+def test_line_count_in_front_of_the_body() -> None:
+    text, before = with_prelude(BODY)
+    assert text.splitlines()[before] == BODY.splitlines()[0]
+    assert with_prelude("int x;\n") == ("int x;\n", 0)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a", "sm_120a"])
+def test_every_function_compiles_for_every_type(arch: str) -> None:
+    held = compile_cuda(prelude_for(PARTS) + EVERYTHING, machine_of(arch))
+    assert held.warnings == ()
+    assert held.resources["all"].registers > 0
+    assert held.resources["all"].stack_bytes == 0
+    conversion = re.search(r"cvt\.rn\.bf16\.f32", held.ptx)
+    assert (conversion is None) == (arch == "sm_75")
+
+
+def test_vectors_keep_their_width_and_lines_lead_to_the_kernel() -> None:
+    text, before = with_prelude(BODY)
+    held = compile_cuda(text, machine_of("sm_90a"))
+    assert held.resources["k"].stack_bytes == 0
+    sass = disassemble(held.cubin)
+    lines = sass.text.splitlines()
+    for word in (r"LDG\.E\.128", r"STS\.128", r"LDS\.128", r"STG\.E\.128", r"SHFL\.BFLY"):
+        assert sum(bool(re.search(word, line)) for line in lines) >= 1, word
+    assert not any(re.search(r"\b(LDL|STL|LD\.E|ST\.E)\b", line) for line in lines)
+    assert all(chain[0] > before for line, chain in zip(lines, sass.lines, strict=True) if "/*" in line)
+    loads = {chain[0] - before for line, chain in zip(lines, sass.lines, strict=True) if "LDG.E.128" in line}
+    assert loads == {4}
+
+
+def test_half_arithmetic_rounds_once_to_half() -> None:
+    text = 'extern "C" __global__ void k(tb_half* a) { a[0] = a[1] * a[2] + a[3]; }\n'
+    ptx = compile_cuda(with_prelude(text)[0], machine_of("sm_80")).ptx
+    body = [line.split()[0] for line in ptx.splitlines() if re.match(r"\s*(mul|add|fma|cvt)\.", line)]
+    # The product is rounded to half before it is added: no fused multiply-add across the rounding.
+    assert body.count("cvt.rn.f16.f32") == 2
+    assert not any(each.startswith("fma.") for each in body)
+    assert "cvt.f32.f16" in body
+
+
+def test_the_whole_prelude_costs_little() -> None:
+    body = 'extern "C" __global__ void k(float* p) { p[threadIdx.x] = 1; }\n'
+    machine = machine_of("sm_80")
+    pairs = []
+    for _ in range(4):
+        pairs.append(
+            compile_cuda(
+                prelude_for(("float16", "memory", "shuffle", "minmax", "infinity")) + body, machine
+            ).seconds
+            - compile_cuda(body, machine).seconds
+        )
+    # 2 to 4 ms when quiet; the bound allows for other work on the same cores.
+    assert min(pairs) < 0.015
