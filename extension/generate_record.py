@@ -33,10 +33,11 @@ export const MIME_TYPE = 'application/vnd.tilebench.record.v{format}+json';
 """
 
 TAIL = """\
-/** What a notebook output and `record.json` in a `.tbz` file hold. */
-export type Envelope =
-  | { readonly format: number; readonly kind: 'compile'; readonly record: CompileRecord }
-  | { readonly format: number; readonly kind: 'run'; readonly record: RunRecord };
+/** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
+export interface Held {
+  readonly record: CompileRecord;
+  readonly runs: readonly RunRecord[];
+}
 """
 
 

@@ -1,6 +1,6 @@
 /** A check of what came in: an output may be of another version, cut short, or from a stranger. */
 
-import { Envelope, FORMAT, SHAPES } from './record';
+import { FORMAT, Held, SHAPES } from './record';
 
 /** The first thing in `value` that does not have `shape`, in words, or null when all is well. */
 export function mismatch(value: unknown, shape: string, path: string): string | null {
@@ -50,8 +50,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `data` as an envelope; throws an `Error` that says what does not fit. */
-export function readEnvelope(data: unknown): Envelope {
+/** What the packed text holds: base64 of zlib of JSON. */
+async function unpack(text: string): Promise<unknown> {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Response(plain).json();
+}
+
+/** The compilation and runs in the data of an output; throws an `Error` that says what does not fit. */
+export async function readOutput(data: unknown): Promise<Held> {
   if (!isObject(data)) {
     throw new Error('This output holds no tilebench record.');
   }
@@ -61,13 +68,18 @@ export function readEnvelope(data: unknown): Envelope {
         'Install the same version of tilebench in the server and in the kernel.'
     );
   }
-  const name = { compile: 'CompileRecord', run: 'RunRecord' }[String(data['kind'])];
-  if (name === undefined) {
-    throw new Error(`This record is of the kind ${String(data['kind'])}; known are compile and run.`);
+  let held: unknown;
+  try {
+    held = await unpack(String(data['packed']));
+  } catch (error) {
+    throw new Error(`This record cannot be unpacked: ${String(error)}.`);
   }
-  const found = mismatch(data['record'], name, 'record');
+  if (!isObject(held)) {
+    throw new Error('This record cannot be shown: it holds no table.');
+  }
+  const found = mismatch(held['record'], 'CompileRecord', 'record') ?? mismatch(held['runs'], '[RunRecord]', 'runs');
   if (found !== null) {
     throw new Error(`This record cannot be shown: ${found}.`);
   }
-  return data as unknown as Envelope;
+  return held as unknown as Held;
 }

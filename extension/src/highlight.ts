@@ -23,13 +23,13 @@ const PLAIN: readonly Rule[] = [
 ];
 
 function build(rules: readonly Rule[], words: Readonly<Record<string, readonly string[]>>): Language {
-  const parts = rules.map(([pattern]) => {
+  const parts = rules.map(([pattern], rule) => {
     let filled = pattern;
     for (const [name, list] of Object.entries(words)) {
       const longestFirst = [...list].sort((a, b) => b.length - a.length);
       filled = filled.split(`{${name}}`).join(longestFirst.join('|'));
     }
-    return `(${filled.replace(/\((?!\?)/g, (open, at: number) => (filled[at - 1] === '\\' ? open : '(?:'))})`;
+    return `(?<rule${rule}>${filled})`;
   });
   return { pattern: new RegExp(parts.join('|'), 'y'), kinds: rules.map(([, kind]) => kind) };
 }
@@ -65,8 +65,8 @@ export function pieces(line: string, name: string): [string, string][] {
       out.push([line.slice(start), 'text']);
       break;
     }
-    const at = match.findIndex((group, index) => index > 0 && group !== undefined);
-    out.push([match[0], kinds[at - 1] ?? 'text']);
+    const rule = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined)?.[0] ?? '';
+    out.push([match[0], kinds[Number(rule.slice('rule'.length))] ?? 'text']);
   }
   return out;
 }

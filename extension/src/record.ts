@@ -141,10 +141,11 @@ export interface RunRecord {
   readonly when: string;
 }
 
-/** What a notebook output and `record.json` in a `.tbz` file hold. */
-export type Envelope =
-  | { readonly format: number; readonly kind: 'compile'; readonly record: CompileRecord }
-  | { readonly format: number; readonly kind: 'run'; readonly record: RunRecord };
+/** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
+export interface Held {
+  readonly record: CompileRecord;
+  readonly runs: readonly RunRecord[];
+}
 
 /** The shapes above as data, for a check of what came in. */
 export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -16,10 +16,21 @@ from pathlib import Path
 from typing import Any
 
 # `--no-sandbox` because CI is root; the rest keeps Chromium from talking to anybody but the server.
-CHROMIUM_FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+_COUNTS = """window.jupyterapp.shell.currentWidget.content.widgets
+    .filter(cell => cell.model.type === 'code' && cell.model.sharedModel.getSource().trim())
+    .map(cell => cell.model.executionCount !== null)"""
+RAN_ALL = _COUNTS + ".every(ran => ran)"
+RAN_ANY = _COUNTS + ".some(ran => ran)"
 
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 
@@ -114,13 +125,24 @@ def open_notebook(page: Any, address: str, name: str) -> None:
     page.wait_for_function("window.jupyterapp && window.jupyterapp.shell.currentWidget?.sessionContext")
     page.evaluate(
         """async () => {
-            const session = window.jupyterapp.shell.currentWidget.sessionContext;
-            await session.ready;
-            await session.session.kernel.info;
+            const panel = window.jupyterapp.shell.currentWidget;
+            await panel.context.ready;
+            await panel.revealed;
+            await panel.sessionContext.ready;
+            await panel.sessionContext.session.kernel.info;
         }"""
     )
 
 
-def run_all(page: Any) -> None:
-    """Run every cell; returns when all have run."""
-    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+def run_all(page: Any, seconds: float = 60.0) -> None:
+    """Run every cell; returns when each has its number. A run that did not start is asked for again."""
+    for _ in range(3):
+        page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        try:
+            page.wait_for_function(RAN_ALL, timeout=seconds * 1000 / 3)
+        except Exception:
+            if page.evaluate(RAN_ANY):
+                raise
+        else:
+            return
+    raise AssertionError("no cell of the notebook ran")

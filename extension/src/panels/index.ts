@@ -1,18 +1,20 @@
 /** The list of panels, and the tabs around them. A new panel is a folder here and a row in PANELS. */
 
 import { freshId, make, rove } from '../dom';
-import { CompileRecord } from '../record';
+import { CompileRecord, Held } from '../record';
 import { Panel } from './panel';
 import { remarks } from './remarks/view';
 import { resources } from './resources/view';
+import { runs } from './runs/view';
 import { schedule } from './schedule/view';
 import { stages } from './stages/view';
 
-export const PANELS: readonly Panel[] = [stages, resources, schedule, remarks];
+export const PANELS: readonly Panel[] = [stages, resources, schedule, remarks, runs];
 
-/** Draw a compilation into `element`; the result undoes what was started. */
-export function renderCompile(record: CompileRecord, element: HTMLElement): () => void {
-  const shown = PANELS.filter(panel => panel.applies(record));
+/** Draw a compilation with `more` panels behind ours; the result undoes what was started. */
+export function renderHeld(held: Held, element: HTMLElement, more: readonly Panel[] = []): () => void {
+  const record = held.record;
+  const shown = [...PANELS, ...more].filter(panel => panel.applies(held));
   const bar = make('div', { class: 'tb-tabs', role: 'tablist', 'aria-label': `Views of ${record.kernel}` });
   const undo: (() => void)[] = [];
   const bodies: HTMLElement[] = [];
@@ -32,7 +34,7 @@ export function renderCompile(record: CompileRecord, element: HTMLElement): () =
     const [panel, body] = [shown[chosen], bodies[chosen]];
     if (panel !== undefined && body !== undefined && !drawn.has(chosen)) {
       drawn.add(chosen);
-      const after = panel.render(record, body);
+      const after = panel.render(held, body);
       if (after) {
         undo.push(after);
       }

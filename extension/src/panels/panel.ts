@@ -1,11 +1,11 @@
-import { CompileRecord } from '../record';
+import { Held } from '../record';
 
-/** One view of a compilation. It reads the record and nothing else. */
+/** One view of a compilation and its measurements. It reads these and nothing else. */
 export interface Panel {
   readonly name: string;
   readonly title: string;
-  /** Whether the record has anything for this panel. */
-  applies(record: CompileRecord): boolean;
+  /** Whether there is anything for this panel to show. */
+  applies(held: Held): boolean;
   /** Fill `element`; return what is to be undone when the output goes away, if anything is. */
-  render(record: CompileRecord, element: HTMLElement): (() => void) | void;
+  render(held: Held, element: HTMLElement): (() => void) | void;
 }

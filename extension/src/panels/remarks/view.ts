@@ -9,8 +9,8 @@ function line(place: PlaceRecord | null): string {
 export const remarks: Panel = {
   name: 'remarks',
   title: 'Remarks',
-  applies: record => record.remarks.length + record.diagnostics.length > 0,
-  render: (record, element) => {
+  applies: ({ record }) => record.remarks.length + record.diagnostics.length > 0,
+  render: ({ record }, element) => {
     if (record.diagnostics.length > 0) {
       element.append(
         table(

@@ -1,5 +1,5 @@
 import { table } from '../../dom';
-import { CompileRecord, Resources } from '../../record';
+import { Held, Resources } from '../../record';
 import { Panel } from '../panel';
 
 const UNKNOWN = 'not known yet';
@@ -34,8 +34,8 @@ export function rows(held: Resources): string[][] {
 export const resources: Panel = {
   name: 'resources',
   title: 'Resources',
-  applies: record => record.resources !== null,
-  render: (record: CompileRecord, element: HTMLElement) => {
+  applies: ({ record }) => record.resources !== null,
+  render: ({ record }: Held, element: HTMLElement) => {
     const held = record.resources;
     if (held === null) {
       return;

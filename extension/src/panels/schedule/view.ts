@@ -4,8 +4,8 @@ import { Panel } from '../panel';
 export const schedule: Panel = {
   name: 'schedule',
   title: 'Schedule',
-  applies: record => record.choices.length > 0,
-  render: (record, element) => {
+  applies: ({ record }) => record.choices.length > 0,
+  render: ({ record }, element) => {
     element.append(
       table(
         'Every choice that took effect, and where it came from',

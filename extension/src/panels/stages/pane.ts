@@ -119,9 +119,10 @@ export class Pane {
   }
 
   private reveal(line: HTMLElement): void {
-    const top = line.offsetTop;
-    if (top < this.list.scrollTop || top + line.offsetHeight > this.list.scrollTop + this.list.clientHeight) {
-      this.list.scrollTop = top - this.list.clientHeight / 3;
+    // Not offsetTop: a block with `content-visibility` is the offset parent of its lines.
+    const [box, own] = [this.list.getBoundingClientRect(), line.getBoundingClientRect()];
+    if (own.top < box.top || own.bottom > box.bottom) {
+      this.list.scrollTop += own.top - box.top - this.list.clientHeight / 3;
     }
   }
 }

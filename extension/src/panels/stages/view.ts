@@ -76,8 +76,8 @@ class StageView {
 export const stages: Panel = {
   name: 'stages',
   title: 'Stages',
-  applies: record => record.stages.length > 0,
-  render: (record, element) => {
+  applies: ({ record }) => record.stages.length > 0,
+  render: ({ record }, element) => {
     const view = new StageView(record, element);
     return () => view.dispose();
   }
