@@ -1,0 +1,94 @@
+"""Errors of the elementary functions against NumPy, in ulps, and their special values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from kit import named_isa, run_map, runnable, ulp_error  # noqa: E402
+
+from tilebench.errors import TargetError  # noqa: E402
+from tilebench.targets.cpu import math as functions  # noqa: E402
+
+Array = Any
+SPECIAL = [
+    0, -0.0, math.inf, -math.inf, math.nan, 1, -1, 1e-45, -1e-45, 1e-38, -1e-38, 88.7, 88.73, -103.9, -104.1,
+    3.4e38, -3.4e38, 0.625, -0.625, 1 + 2**-23, 1 - 2**-24, 0.5, 2, 4, 10, 100,
+]  # fmt: skip
+
+
+def sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, 1) / (1 + small)
+
+
+# name, exact in wider precision, where most samples lie, float32 ulp, float64 ulp (0: refused)
+CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = [
+    ("exp", np.exp, -110, 95, 1.3, 2), ("exp2", np.exp2, -155, 130, 1.3, 2),
+    ("exp10", lambda x: np.power(x.dtype.type(10), x), -48, 40, 1.3, 2),
+    ("log", np.log, 0.4, 2, 1.0, 1.0), ("log2", np.log2, 0.4, 2, 2, 2), ("log10", np.log10, 0.4, 2, 2, 2),
+    ("log1p", np.log1p, -1, 2, 2, 2), ("sqrt", np.sqrt, 0, 9, 0.5, 0.5), ("rsqrt", lambda x: 1 / np.sqrt(x), 0, 9, 1.5, 1.5),
+    ("tanh", np.tanh, -10, 10, 1.5, 3), ("sigmoid", sigmoid, -100, 90, 2.5, 3),
+    ("erf", np.vectorize(math.erf), -5, 5, 2.6, 0), ("sin", np.sin, -50, 50, 1.6, 0), ("cos", np.cos, -50, 50, 1.6, 0),
+    ("tan", np.tan, -50, 50, 3.5, 0), ("atan", np.arctan, -9, 9, 2.6, 0),
+    ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001), ("trunc", np.trunc, -9, 9, 0, 0.001),
+    ("round", np.rint, -9, 9, 0, 0.001),
+]  # fmt: skip
+
+
+def samples(low: float, high: float, kind: Any) -> Array:
+    """Random bit patterns (every exponent, NaN and subnormals among them), the special values, a range."""
+    rng = np.random.default_rng(7)
+    unsigned = np.uint32 if kind == np.float32 else np.uint64
+    bits = rng.integers(0, np.iinfo(unsigned).max, 20_001, dtype=unsigned, endpoint=True).view(kind)
+    return np.concatenate([bits, np.array(SPECIAL, kind), rng.uniform(low, high, 20_000).astype(kind)])
+
+
+@pytest.mark.parametrize("level", ["host", "x86-64", "x86-64-v3"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+@np.errstate(all="ignore")
+def test_float32(case: Any, level: str) -> None:
+    name, exact, low, high, limit, _ = case
+    isa = named_isa(level)
+    if not runnable(isa):
+        pytest.skip("not this machine's instruction set")
+    x = samples(low, high, np.float32)
+    if name in ("sin", "cos", "tan"):
+        x = x[(np.abs(x) < 1e6) | ~np.isfinite(x)]
+    found, wanted = run_map(functions.UNARY[name], [x], "float32", isa), exact(x.astype(np.float64))
+    assert ulp_error(found, wanted) <= limit
+    zero = found == 0
+    assert np.array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+@np.errstate(all="ignore")
+def test_float64(case: Any) -> None:
+    name, exact, low, high, _, limit = case
+    x = np.concatenate([samples(low, high, np.float64), np.linspace(-745, 709, 5000)])
+    if not limit:
+        with pytest.raises(TargetError, match="float64"):
+            run_map(functions.UNARY[name], [x], "float64")
+        return
+    if np.finfo(np.longdouble).nmant < 60:
+        pytest.skip("no wider type to compare with")
+    assert ulp_error(run_map(functions.UNARY[name], [x], "float64"), exact(x.astype(np.longdouble))) <= limit
+
+
+@np.errstate(all="ignore")
+def test_power_of_every_pair_of_special_values_and_at_random() -> None:
+    special, rng = np.array(SPECIAL + [-2, 3, -3, 0.5, 7, 1e9], np.float32), np.random.default_rng(3)
+    a = np.concatenate([np.repeat(special, special.size), rng.uniform(-5, 5, 5000), rng.uniform(0, 1e6, 5000)])
+    b = np.concatenate([np.tile(special, special.size), rng.integers(-9, 9, 5000), rng.uniform(-6, 6, 5000)])
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    exact = np.power(a.astype(np.float64), b.astype(np.float64))
+    found = run_map(functions.power, [a, b], "float32")
+    assert ulp_error(found, exact) <= 0.51
+    assert np.array_equal(np.signbit(found[found == 0]), np.signbit(exact[found == 0]))
