@@ -11,15 +11,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError, TargetError
 from ...machine import Machine
 from .log import Advisory, CompileIssue, FunctionResources, parse_advisories, parse_issues, parse_resources
 from .machines import arch_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 HINT = 'install the CUDA compiler packages, no GPU needed: pip install "tilebench[cuda]"'
 
@@ -279,6 +281,8 @@ def warm_up(machine: Machine) -> Future[float]:
     The first compile of a process costs some 40 ms more than later ones (builtins, tables), which
     this hides behind the front end's work. It never raises into the caller.
     """
+    from concurrent.futures import Future
+
     done: Future[float] = Future()
 
     def work() -> None:

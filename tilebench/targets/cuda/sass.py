@@ -6,20 +6,20 @@ hash, and `disassemble_later` runs it in the background.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import TargetError
 from .elf import read_cubin
 from .nvrtc import HINT
+
+# Process, pool and hash modules are imported where they are used: together 15 ms of a fresh process.
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,17 @@ def find_nvdisasm() -> str | None:
                 found = sorted(Path(folder).glob(pattern))
                 if found:
                     return str(found[-1])
+    import shutil
+
     toolkit = Path("/usr/local/cuda/bin/nvdisasm")
     return shutil.which("nvdisasm") or (str(toolkit) if toolkit.exists() else None)
 
 
 def _run(cubin: bytes) -> str:
     """nvdisasm's own text, with the inline stacks. `TargetError` when it is missing or fails."""
+    import subprocess
+    import tempfile
+
     tool = find_nvdisasm()
     if tool is None:
         raise TargetError("the CUDA disassembler nvdisasm is not installed", hint=HINT)
@@ -141,6 +146,9 @@ def disassemble_later(cubin: bytes) -> Future[Sass]:
 
     The future raises `TargetError` when nvdisasm is missing or fails; a failure is not kept.
     """
+    import hashlib
+    from concurrent.futures import ThreadPoolExecutor
+
     global _pool
     key = hashlib.sha256(cubin).hexdigest()
     with _lock:
