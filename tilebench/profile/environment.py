@@ -72,6 +72,14 @@ def clock_mhz() -> str:
     return " ".join(each for each in (mhz, f"({governor})" if governor else "") if each)
 
 
+def load() -> float:
+    """Runnable threads of the whole machine, averaged over the last minute; 0 where unknown."""
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return 0.0
+
+
 def gpus() -> list[dict[str, str]]:
     """Cards by NVML: name, driver, clocks, power, temperature; empty without the library or a driver.
 
@@ -127,10 +135,8 @@ def environment(*, gpu: bool = True) -> dict[str, str]:
     clock = clock_mhz()
     if clock:
         found["cpu_clock_mhz"] = clock
-    for name in ("loadavg",):
-        load = _read(Path("/proc") / name).split()
-        if load:
-            found["load"] = load[0]
+    if load():
+        found["load"] = f"{load():.2f}"
     if gpu:
         for index, card in enumerate(gpus()):
             found.update({f"gpu{index}_{name}": value for name, value in card.items()})
