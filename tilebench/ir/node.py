@@ -55,6 +55,7 @@ class FieldMark:
     mark: str
     star: bool
     default: Any
+    region: bool = False
 
     @property
     def required(self) -> bool:
@@ -94,7 +95,9 @@ def node(cls: N) -> N:
         mark = each.metadata.get("mark")
         if mark is None:
             raise TypeError(f"field {each.name!r} of node class {cls.__name__} has no mark")
-        marks.append(FieldMark(each.name, mark, bool(each.metadata.get("star")), each.default))
+        # `A[i, j]` is a head address where a region belongs and a load where an expression does.
+        region = "Region" in str(each.type)
+        marks.append(FieldMark(each.name, mark, bool(each.metadata.get("star")), each.default, region))
     made.marks = tuple(marks)
     return made
 

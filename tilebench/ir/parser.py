@@ -11,8 +11,8 @@ from typing import Any
 
 from ..errors import IRError, Place, nearest, remember_source
 from .dtypes import ALL, DType
-from .expr import Buffer, Load, Var
-from .node import ATTRIBUTE, RESULT
+from .expr import Buffer, Load, Region, Var
+from .node import ATTRIBUTE, RESULT, FieldMark
 from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
@@ -164,10 +164,10 @@ class _Parser(ValueParser):
         for mark in [m for m in marks if m.required]:
             if mark.star:
                 count = len(args)
-                out[mark.name] = tuple(self.argument(each, mark.mark) for each in args[:count])
+                out[mark.name] = tuple(self.argument(each, mark) for each in args[:count])
                 args = args[count:]
             elif args:
-                out[mark.name] = self.argument(args.pop(0), mark.mark)
+                out[mark.name] = self.argument(args.pop(0), mark)
             else:
                 self.fail(call, "the argument {name} is missing", name=mark.name)
         if args:
@@ -177,8 +177,13 @@ class _Parser(ValueParser):
             mark = known.get(each.arg or "")
             if mark is None:
                 self.fail(each.value, "there is no argument {name} here", hint="known: " + ", ".join(known), name=each.arg)
-            out[mark.name] = self.argument(each.value, mark.mark)
+            out[mark.name] = self.argument(each.value, mark)
         return out
 
-    def argument(self, at: ast.expr, mark: str) -> Any:
-        return self.value(at) if mark == ATTRIBUTE else self.operand(at)
+    def argument(self, at: ast.expr, mark: FieldMark) -> Any:
+        if mark.mark == ATTRIBUTE:
+            return self.value(at)
+        made = self.operand(at)
+        if mark.region and isinstance(made, Load):
+            return Region(made.buffer, made.index, version=made.version, place=made.place)
+        return made

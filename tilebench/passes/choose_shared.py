@@ -1,0 +1,205 @@
+"""A layout for every shared buffer: the one whose accesses conflict least in the banks.
+
+`A_s = T.alloc_shared((128, 32), T.float16)` -> the same with `layout=T.SharedLayout(...)`. Candidates
+are row-major, XOR swizzles and padded rows; each is scored on the addresses that the lanes of a
+warp form at every access, counted by the hardware's rules. A `swizzle=` choice narrows the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import Arith, Const, Expr, Function, Load, Region, Stmt, Store, Var, map_children, walk
+from ..language.copy import Copy, Fill
+from ..language.gemm import Gemm
+from ..language.memory import AllocFragment, AllocShared
+from ..language.structure import Parallel
+from ..layout import Fragment, SharedLayout, Swizzle
+from ..layout.analysis import bank_conflicts
+from ..machine import Machine
+from .context import Context
+from .sites import BOX, Access, box_index
+
+NAME = "choose_shared"
+# A gemm reads its operands once a step of k, a copy writes them once: how often a site repeats.
+GEMM_WEIGHT = 8.0
+VALUES_LOOKED_AT = 8
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Accesses of a warp: indices a dimension, arrays (instructions, lanes); elements of one access."""
+
+    index: tuple[Any, ...]
+    width: int
+    weight: float
+
+
+def choose_shared(function: Function, context: Context) -> Function:
+    """The function with a layout on every shared buffer."""
+    patterns = _patterns(function, context.machine)
+
+    def step(at: Any) -> Any:
+        if isinstance(at, AllocShared) and at.layout is None:
+            return at.but(layout=_best(at, patterns.get(at.buffer.name, []), context))
+        return map_children(at, step) if isinstance(at, Stmt) else at
+
+    return step(function)
+
+
+def candidates(shape: tuple[int, ...], element_bytes: int, swizzle: bool | None) -> list[SharedLayout]:
+    """The layouts to compare: plain, swizzled in units of 16 bytes, padded by 16 and 4 bytes."""
+    plain = SharedLayout.ordered(shape)
+    if swizzle is False or len(shape) < 2:
+        return [plain]
+    unit = max(1, 16 // element_bytes)
+    base = unit.bit_length() - 1
+    swizzled: list[SharedLayout] = []
+    row = shape[-1]
+    for bits in (1, 2, 3):
+        # The bits XORed in are those of the row number: they start where one row of chunks ends.
+        if row % unit == 0 and row // unit >= 2:
+            chunks = (row // unit - 1).bit_length()
+            shift = max(bits, min(chunks, 3))
+            swizzled.append(SharedLayout(shape, plain.strides, Swizzle(bits, base, shift)))
+    if swizzle:
+        return swizzled or [plain]
+    padded = [SharedLayout.ordered(shape, pad=pad) for pad in dict.fromkeys((unit, max(1, 4 // element_bytes)))]
+    return [plain, *swizzled, *padded]
+
+
+def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
+    size = alloc.buffer.dtype.bytes
+    options = candidates(alloc.buffer.shape, size, alloc.swizzle)
+    scored = [(_score(each, patterns, size, context.machine), k, each) for k, each in enumerate(options)]
+    cost, _, layout = min(scored, key=lambda each: (round(each[0], 6), each[2].cosize, each[1]))
+    context.remark(
+        NAME, "applied", f"{alloc.buffer.name}: {_words(layout)}, {cost:.2f} wavefronts an access ideal 1.00"
+        f" (row-major {scored[0][0]:.2f})" if patterns else f"{alloc.buffer.name}: {_words(layout)}, no access seen",
+        alloc, wavefronts=round(cost, 3), row_major=round(scored[0][0], 3), candidates=len(options),
+    )  # fmt: skip
+    return layout
+
+
+def _words(layout: SharedLayout) -> str:
+    if layout.swizzle is not None:
+        return f"swizzled {layout.swizzle!r}".replace("T.", "")
+    return "row-major" if layout == SharedLayout.ordered(layout.shape) else f"rows padded to {layout.strides[-2]} elements"
+
+
+def _score(layout: SharedLayout, patterns: list[Pattern], size: int, machine: Machine) -> float:
+    """Wavefronts relative to the ideal, averaged over accesses by weight; a lost vector counts as its parts."""
+    total = weight = 0.0
+    for each in patterns:
+        width = each.width
+        while width > 1 and layout.vector % width:
+            width //= 2
+        split = each.width // width
+        offsets = np.asarray(layout.offset(each.index), np.int64) * size
+        found = bank_conflicts(offsets, width * size, machine.shared.banks, machine.shared.bank_bytes)
+        total += each.weight * split * float(found.wavefronts.mean() / max(1.0, found.ideal.mean()))
+        weight += each.weight
+    return total / weight if weight else 1.0
+
+
+# -- the addresses of a warp
+
+
+def _patterns(function: Function, machine: Machine) -> dict[str, list[Pattern]]:
+    out: dict[str, list[Pattern]] = {}
+    fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
+    for node in walk(function):
+        for name, pattern in _of_node(node, fragments, machine):
+            out.setdefault(name, []).append(pattern)
+    return out
+
+
+def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
+    match node:
+        case Copy() if node.map is not None:
+            for region in (node.src, node.dst):
+                if region.buffer.scope == "shared":
+                    yield from _region(region, node.map, machine)
+        case Fill() if node.map is not None and node.dst.buffer.scope == "shared":
+            yield from _region(node.dst, node.map, machine)
+        case Parallel() if node.map is not None:
+            names = tuple(v.name for v in node.vars)
+            for each in walk(node):
+                if isinstance(each, (Load, Store)) and each.buffer.scope == "shared":
+                    access = Access(each.buffer, each.index, isinstance(each, Store))
+                    yield each.buffer.name, _pattern(access, names, node.map, node.vector or 1, machine)
+        case Gemm():
+            yield from _gemm(node, fragments, machine)
+        case _:
+            return
+
+
+def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, Pattern]]:
+    names = tuple(BOX.format(k) for k in range(len(box.extents)))
+    access = Access(region.buffer, box_index(region, names), False)
+    width = min(box.contiguous_values(len(box.extents) - 1), max(1, 16 // region.buffer.dtype.bytes))
+    yield region.buffer.name, _pattern(access, names, box, width, machine)
+
+
+def _pattern(access: Access, names: tuple[str, ...], box: Fragment, width: int, machine: Machine) -> Pattern:
+    lanes = np.arange(min(machine.warp, box.threads))
+    values = np.arange(0, box.values, max(1, width))[:VALUES_LOOKED_AT]
+    where = dict(zip(names, box.coordinates(lanes[None, :], values[:, None]), strict=True))
+    shape = (len(values), len(lanes))
+    index = tuple(
+        np.minimum(np.broadcast_to(_value(each, where), shape), limit - 1)
+        for each, limit in zip(access.index, access.buffer.shape, strict=True)
+    )
+    return Pattern(index, max(1, width), 1.0)
+
+
+def _gemm(node: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
+    """A step of a gemm by multiply-adds: each lane reads its rows of A and its columns of B."""
+    layout = fragments.get(node.c.buffer.name)
+    if layout is None:
+        return
+    lanes = np.arange(min(machine.warp, layout.threads))
+    m, n = (np.asarray(each)[:, 0] for each in layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64)))
+    sides = ((node.a, m, 0, node.transpose_A), (node.b, n, 1, node.transpose_B))
+    for region, where, side, transposed in sides:
+        if region.buffer.scope != "shared":
+            continue
+        # `where` runs along the first dimension for A as (m, k) and for B as (n, k).
+        first = (side == 0) != transposed
+        limit = region.buffer.shape[-2 if first else -1]
+        moving = np.minimum(where, limit - 1)[None, :]
+        steps = np.zeros_like(moving)
+        last = region.buffer.shape[-1]
+        width = max(w for w in (4, 2, 1) if last % w == 0)
+        if not first:
+            width = min(width, layout.contiguous_values(1) if side == 1 else layout.contiguous_values(0))
+        index = (moving, steps) if first else (steps, moving)
+        lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
+        yield region.buffer.name, Pattern((*lead, *index), width, GEMM_WEIGHT)
+
+
+def _value(expr: Expr, where: dict[str, Any]) -> Any:
+    """An index with box variables as arrays; every other variable counts as zero."""
+    match expr:
+        case Const():
+            return expr.value
+        case Var():
+            return where.get(expr.name, 0)
+        case Arith():
+            parts = [_value(each, where) for each in expr.args]
+            total = parts[0] if len(parts) > 1 or expr.op != "-" else -parts[0]
+            for each in parts[1:]:
+                total = _APPLY[expr.op](total, each)
+            return total
+        case _:
+            return 0
+
+
+_APPLY: dict[str, Any] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "%": np.mod, "^": np.bitwise_xor,
+    "&": np.bitwise_and, "|": np.bitwise_or, "<<": np.left_shift, ">>": np.right_shift,
+}  # fmt: skip

@@ -1,0 +1,156 @@
+"""Conversions where two uses of a fragment want different layouts.
+
+The statement works on a second fragment in the layout it needs; a copy through shared memory
+brings the values over before it (when it reads) and back after it (when it writes). Each
+conversion leaves a remark with its price in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from ..errors import LayoutError
+from ..ir import Buffer, Load, Node, Region, Stmt, Store, rename_buffers, rewrite, whole
+from ..language.copy import Copy
+from ..language.decisions import Instr
+from ..language.memory import AllocFragment, AllocShared
+from ..language.reduce import Reduce
+from ..language.structure import Parallel
+from ..layout import Fragment, SharedLayout
+from .context import Context
+from .sites import Site, loop_dims, project
+
+NAME = "convert_layouts"
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A fragment that a statement needs in another layout than it has, where `dims` index it."""
+
+    buffer: Buffer
+    dims: tuple[int | None, ...] | None
+    needed: Fragment
+    read: bool
+    written: bool
+
+
+def find_conflicts(
+    sites: list[Site], reduces: list[Reduce], maps: dict[int, Fragment], layouts: dict[str, Fragment], reduced: Any
+) -> dict[int, list[Conflict]]:
+    """For each statement, by `id`, the fragments whose layout does not fit it."""
+    out: dict[int, list[Conflict]] = {}
+    for site in sites:
+        needs: dict[tuple[str, Any], Conflict] = {}
+        for each in site.touches:
+            needed = project(maps[id(site.node)], each.dims, each.buffer.shape)
+            if needed == layouts[each.buffer.name]:
+                continue
+            key = (each.buffer.name, each.dims)
+            before = needs.get(key)
+            read = not each.written or _keeps_old(site.node) or (before.read if before else False)
+            written = each.written or (before.written if before else False)
+            needs[key] = Conflict(each.buffer, each.dims, needed, read, written)
+        if needs:
+            _one_order_where_written(site, needs)
+            out[id(site.node)] = list(needs.values())
+    for each in reduces:
+        needed = reduced(layouts[each.src.buffer.name], each.dim % each.src.buffer.rank, each.dst.buffer)
+        if needed != layouts[each.dst.buffer.name]:
+            out[id(each)] = [Conflict(each.dst.buffer, None, needed, not each.clear, True)]
+    return out
+
+
+def _one_order_where_written(site: Site, needs: dict[tuple[str, Any], Conflict]) -> None:
+    """A fragment that a loop writes is used in one order only: copies of it would part otherwise."""
+    for name, _ in needs:
+        orders = {each.dims for each in site.touches if each.buffer.name == name}
+        if len(orders) > 1 and any(each.written for each in site.touches if each.buffer.name == name):
+            raise LayoutError(
+                "the fragment {name} is written here and used in two orders of its indices", at=site.node.place,
+                name=name, hint="copy it to another fragment first, and read that one in the other order",
+            )  # fmt: skip
+
+
+def _keeps_old(node: Stmt) -> bool:
+    """A loop may store to some elements only, so what it writes must hold the old values first."""
+    return not isinstance(node, Copy)
+
+
+class Converter:
+    """Surrounds statements with conversions; hands out names that are free."""
+
+    def __init__(self, taken: set[str], context: Context) -> None:
+        self.taken = taken
+        self.context = context
+
+    def fresh(self, name: str) -> str:
+        made, number = name, 1
+        while made in self.taken:
+            number += 1
+            made = f"{name}__{number}"
+        self.taken.add(made)
+        return made
+
+    def surround(self, stmt: Stmt, conflicts: list[Conflict], layouts: dict[str, Fragment]) -> tuple[Stmt, ...]:
+        """The statement on fragments of the layouts it needs, with the conversions around it."""
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        twins: list[tuple[Conflict, Buffer]] = []
+        for each in conflicts:
+            held, place = each.buffer, stmt.place
+            twin = Buffer(self.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
+            scratch = Buffer(self.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
+            layout = SharedLayout.ordered(held.shape)
+            before.append(AllocFragment(twin, layout=each.needed, place=place))
+            before.append(AllocShared(scratch, layout=layout, place=place))
+            twins.append((each, twin))
+            old = layouts[held.name]
+            if each.read:
+                before += self.through(held, old, scratch, twin, each.needed, stmt)
+            if each.written:
+                after += self.through(twin, each.needed, scratch, held, old, stmt)
+            trips = each.read + each.written
+            self.context.remark(
+                NAME, "applied", f"{held.name} changes its layout {trips} times around this statement", stmt,
+                bytes=2 * trips * held.bytes,
+            )  # fmt: skip
+        return (*before, _use_twins(stmt, twins), *after)
+
+    def through(
+        self, src: Buffer, src_layout: Fragment, scratch: Buffer, dst: Buffer, dst_layout: Fragment, at: Node
+    ) -> list[Stmt]:
+        return [
+            _copy(whole(src), whole(scratch), src_layout, src.dtype.bytes, at),
+            _copy(whole(scratch), whole(dst), dst_layout, dst.dtype.bytes, at),
+        ]
+
+
+def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
+    """The statement with each conflicting use pointed at its twin, told apart by the order of indices."""
+    if not isinstance(stmt, Parallel):
+        return rename_buffers(stmt, {each.buffer.name: twin for each, twin in twins})
+    names = tuple(v.name for v in stmt.vars)
+
+    def change(at: Any) -> Any:
+        if not isinstance(at, (Load, Store)):
+            return at
+        for each, twin in twins:
+            if at.buffer == each.buffer and loop_dims(at.buffer, at.index, names, at) == each.dims:
+                return at.but(buffer=twin)
+        return at
+
+    return rewrite(stmt, change)
+
+
+def _copy(src: Region, dst: Region, layout: Fragment, size: int, at: Node) -> Copy:
+    """A copy in which each thread moves what it holds. Dimensions of extent 1 are no part of a map."""
+    kept = [k for k, each in enumerate(layout.extents) if each != 1] or [0]
+    place = {dim: k for k, dim in enumerate(kept)}
+    extents = tuple(layout.extents[k] for k in kept)
+    thread = tuple((c, place.get(d, -1), s if d in place else 0) for c, d, s in layout.thread)
+    value = tuple((c, place[d], s) for c, d, s in layout.value if d in place)
+    box = Fragment(extents, thread, value)
+    width = gcd(box.contiguous_values(len(extents) - 1), max(1, 16 // size), extents[-1])
+    return Copy(src, dst, by=Instr("ld.st", bytes=width * size), map=box, place=at.place)

@@ -1,0 +1,27 @@
+"""The road of targets with warps and shared memory: `laid_out`, `pipelined`, `threaded`.
+
+A target of that kind names `GPU` in its manifest; it fills the instruction table of its machine,
+not a pipeline of its own.
+"""
+
+from __future__ import annotations
+
+from .choose_shared import choose_shared
+from .context import StageRow
+from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
+from .infer_layouts import infer_layouts
+from .make_ring import make_ring
+from .spill_operands import spill_operands
+
+LAYOUT_ROW = StageRow(
+    "laid_out",
+    (
+        # Before inference: the copies it inserts take part in it.
+        ("spill_operands", spill_operands),
+        ("infer_layouts", infer_layouts),
+        # After it: conflicts are counted on the addresses that threads really form.
+        ("choose_shared", choose_shared),
+    ),
+    LAID_OUT_FORMS,
+)
+RING_ROW = StageRow("pipelined", (("make_ring", make_ring),), PIPELINED_FORMS)

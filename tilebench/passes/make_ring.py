@@ -1,0 +1,121 @@
+"""Pipelined loops become plain ones around a ring of shared buffers.
+
+`for k in T.Pipelined(n, plan=T.Plan(3))` -> a prologue that fills two versions, and
+`for k in T.serial(n)`, which fills version `(k + 2) % 3` for a later step while it computes on
+version `k % 3`. Copies are synchronous for now: the ring saves barriers, one a step instead of
+two. A loop of one stage becomes a serial loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Function,
+    If,
+    Load,
+    LoopStmt,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    const_of,
+    map_children,
+    rewrite,
+    substitute,
+    walk,
+)
+from ..language.copy import Copy
+from ..language.memory import AllocShared
+from ..language.structure import Pipelined, Serial, Unroll
+from .context import Context
+
+NAME = "make_ring"
+
+
+def make_ring(function: Function, context: Context) -> Function:
+    """The function without pipelined loops."""
+    rings: dict[str, int] = {}
+    taken = {v.name for n in _loops(function) for v in n.vars}
+
+    def step(at: Any) -> Any:
+        below = map_children(at, step) if isinstance(at, Stmt) else at
+        if isinstance(below, Pipelined):
+            return _ring(below, rings, taken, context)
+        return below
+
+    made = step(function)
+
+    def versions(at: Any) -> Any:
+        if isinstance(at, AllocShared) and at.buffer.name in rings:
+            return at.but(versions=rings[at.buffer.name])
+        return map_children(at, versions) if isinstance(at, Stmt) else at
+
+    return versions(made)
+
+
+def _loops(function: Function) -> list[Any]:
+    return [each for each in walk(function) if isinstance(each, LoopStmt)]
+
+
+def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Context) -> Any:
+    stages = loop.plan.stages if loop.plan else 1
+    copies = [each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0]
+    if stages < 2 or not copies:
+        return Serial(loop.stop, loop.vars, loop.body, start=loop.start, place=loop.place)
+    names = {each.dst.buffer.name for each in copies}
+    rings.update(dict.fromkeys(names, stages))
+    var, step = loop.vars[0], loop.vars[0] - loop.start
+    ahead = var + (stages - 1)
+    ahead_step = step + (stages - 1)
+    fetch = tuple(_at_version(substitute(c, {var.name: ahead}), names, ahead_step % stages) for c in copies)
+    compute = tuple(
+        _at_version(each, names, step % stages) for each in loop.body if not any(each is other for other in copies)
+    )
+    later = If(ahead.compare("<", loop.stop), fetch, (), place=loop.place)
+    body = (later, *compute)
+    main = Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
+    context.remark(
+        NAME, "applied", f"{', '.join(sorted(names))}: {stages} versions", loop, stages=stages,
+        bytes=stages * sum(each.dst.buffer.bytes for each in copies),
+    )  # fmt: skip
+    return (*_prologue(loop, copies, names, stages, taken), main)
+
+
+def _prologue(loop: Pipelined, copies: list[Copy], names: set[str], stages: int, taken: set[str]) -> tuple[Stmt, ...]:
+    """The first `stages - 1` fills; fewer when the loop is shorter."""
+    start, stop = const_of(loop.start), const_of(loop.stop)
+    count = stages - 1
+    if start is not None and stop is not None:
+        count = min(count, max(0, stop - start))
+    if not count:
+        return ()
+    name = f"{loop.vars[0].name}_first"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    first = Var(name)
+    index: Expr = loop.start + first
+    body: tuple[Stmt, ...] = tuple(
+        _at_version(substitute(each, {loop.vars[0].name: index}), names, first) for each in copies
+    )
+    if start is None or stop is None:
+        body = (If(index.compare("<", loop.stop), body, (), place=loop.place),)
+    if count == 1:
+        return tuple(substitute(each, {name: ZERO}) for each in body)
+    return (Unroll(Const(count), (first,), body, start=ZERO, step=ONE, place=loop.place),)
+
+
+def _at_version(node: Any, names: set[str], version: Expr) -> Any:
+    """The node with every use of a ringed buffer pointed at one version."""
+
+    def change(at: Any) -> Any:
+        if isinstance(at, (Region, Load, Store)) and at.buffer.name in names:
+            return at.but(version=version)
+        return at
+
+    return rewrite(node, change)

@@ -1,0 +1,236 @@
+"""Where fragments and memory are touched together: what layout inference reasons about.
+
+A site is one statement that works on many elements at once, seen as a box of indices: a
+`T.Parallel`, or a copy or fill over its region. A touch is a fragment indexed by dimensions of
+that box; an access is a place in memory indexed by an address that may move with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from ..errors import LayoutError
+from ..ir import Buffer, Expr, Function, Load, Node, Region, Stmt, Store, Var, const_of, walk
+from ..ir.arith import divisor, linear
+from ..language.copy import Copy, Fill
+from ..language.structure import Parallel
+from ..layout import Fragment
+from ..layout.fragment import REPLICATED
+
+BOX = "__box{}"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A fragment at a site: for each of its dimensions, the dimension of the box that indexes it.
+
+    None stands for an index of zero into a dimension of extent 1.
+    """
+
+    buffer: Buffer
+    dims: tuple[int | None, ...]
+    written: bool
+    node: Node
+
+
+@dataclass(frozen=True)
+class Access:
+    """A place in global, shared or local memory that a site reads or writes."""
+
+    buffer: Buffer
+    index: tuple[Expr, ...]
+    written: bool
+
+
+@dataclass(frozen=True)
+class Site:
+    """One statement over a box of `extents`; `vars` name the box's dimensions in addresses."""
+
+    node: Stmt
+    extents: tuple[int, ...]
+    vars: tuple[str, ...]
+    touches: tuple[Touch, ...]
+    accesses: tuple[Access, ...]
+
+    @property
+    def elements(self) -> int:
+        return prod(self.extents)
+
+
+def sites_of(function: Function) -> list[Site]:
+    """Every site of a function, in order."""
+    out: list[Site] = []
+    for node in walk(function):
+        match node:
+            case Parallel():
+                out.append(_parallel(node))
+            case Copy():
+                out.append(_regions(node, ((node.src, False), (node.dst, True))))
+            case Fill():
+                out.append(_regions(node, ((node.dst, True),)))
+            case _:
+                pass
+    return out
+
+
+def box_of(region: Region) -> tuple[int, ...]:
+    """The extents of a region without those of 1; (1,) when nothing is left."""
+    return tuple(each for each in region.extent or () if each != 1) or (1,)
+
+
+def _parallel(node: Parallel) -> Site:
+    names = tuple(v.name for v in node.vars)
+    touches: dict[tuple[str, tuple[int | None, ...], bool], Touch] = {}
+    accesses: list[Access] = []
+    for each in walk(node):
+        if not isinstance(each, (Load, Store)):
+            continue
+        written = isinstance(each, Store)
+        if each.buffer.scope == "fragment":
+            dims = loop_dims(each.buffer, each.index, names, each)
+            touches[each.buffer.name, dims, written] = Touch(each.buffer, dims, written, each)
+        elif each.buffer.scope in ("global", "shared"):
+            accesses.append(Access(each.buffer, each.index, written))
+    return Site(node, node.extents, names, tuple(touches.values()), tuple(accesses))
+
+
+def loop_dims(buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], at: Node) -> tuple[int | None, ...]:
+    """The dimensions of the loop that index a fragment. `LayoutError` for any other index."""
+    out: list[int | None] = []
+    for each, extent in zip(index, buffer.shape, strict=True):
+        if isinstance(each, Var) and each.name in names and names.index(each.name) not in out:
+            out.append(names.index(each.name))
+        elif const_of(each) == 0 and extent == 1:
+            out.append(None)
+        else:
+            raise LayoutError(
+                "the fragment {name} is indexed by more than the loop's own variables", at=at.place, name=buffer.name,
+                expected="each index is another variable of the T.Parallel around it",
+                hint="copy it to shared memory first, which can be read at any index",
+            )  # fmt: skip
+    return tuple(out)
+
+
+def _regions(node: Copy | Fill, sides: tuple[tuple[Region, bool], ...]) -> Site:
+    extents = box_of(node.dst)
+    names = tuple(BOX.format(k) for k in range(len(extents)))
+    touches: list[Touch] = []
+    accesses: list[Access] = []
+    for region, written in sides:
+        if region.buffer.scope == "fragment":
+            if not region.is_whole:
+                raise LayoutError(
+                    "a part of the fragment {name} is copied", at=node.place, name=region.buffer.name,
+                    expected="the whole fragment", hint="copy it whole to shared memory, and the part from there",
+                )  # fmt: skip
+            touches.append(Touch(region.buffer, _box_dims(region), written, node))
+        elif region.buffer.scope in ("global", "shared"):
+            accesses.append(Access(region.buffer, box_index(region, names), written))
+    return Site(node, extents, names, tuple(touches), tuple(accesses))
+
+
+def _box_dims(region: Region) -> tuple[int | None, ...]:
+    out: list[int | None] = []
+    moving = 0
+    for extent in region.extent or ():
+        out.append(None if extent == 1 else moving)
+        moving += extent != 1
+    return tuple(out)
+
+
+def box_index(region: Region, names: tuple[str, ...]) -> tuple[Expr, ...]:
+    """The index of a region's element, its moving dimensions named by the box's variables."""
+    dims = _box_dims(region)
+    return tuple(
+        start if dim is None else start + Var(names[dim]) for start, dim in zip(region.start, dims, strict=True)
+    )
+
+
+# -- fragments and boxes
+
+
+def project(box: Fragment, dims: tuple[int | None, ...], shape: tuple[int, ...]) -> Fragment:
+    """The layout of a fragment indexed by `dims` of a box that `box` maps: other threads replicate."""
+    at = {dim: k for k, dim in enumerate(dims) if dim is not None}
+    thread = tuple((c, at[d], s) if d in at else (c, REPLICATED, 0) for c, d, s in box.thread)
+    value = tuple((c, at[d], s) for c, d, s in box.value if d in at)
+    return Fragment(shape, thread, value)
+
+
+def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ...], vector: int) -> Fragment:
+    """A mapping of the whole box that projects onto `known`.
+
+    Threads that hold copies in `known` share the missing dimensions out; what is left of them
+    repeats as values, a vector of `vector` innermost when the last dimension is missing.
+    """
+    missing = [k for k in range(len(extents)) if k not in dims]
+    step = {k: 1 for k in missing}
+    value: list[tuple[int, int, int]] = []
+    last = len(extents) - 1
+    if last in missing:
+        width = gcd(vector, extents[last])
+        if width > 1:
+            value.append((width, last, 1))
+            step[last] = width
+    thread: list[tuple[int, int, int]] = []
+    for count, dim, size in known.thread:
+        if dim != REPLICATED:
+            thread.append((count, dims[dim] or 0, size))
+            continue
+        open_dims = [k for k in reversed(missing) if step[k] < extents[k]]
+        if open_dims:
+            thread.append((count, open_dims[0], step[open_dims[0]]))
+            step[open_dims[0]] *= count
+        else:
+            thread.append((count, REPLICATED, 0))
+    value.extend((count, dims[dim] or 0, size) for count, dim, size in known.value)
+    for k in reversed(missing):
+        repeats = -(-extents[k] // step[k])
+        if repeats > 1:
+            value.append((repeats, k, step[k]))
+    return Fragment(extents, tuple(thread), tuple(value))
+
+
+# -- memory
+
+
+def vector_of(access: Access, var: str, alignment: int = 16) -> int:
+    """Elements of one aligned access that are neighbours along `var`; 0 when it does not move.
+
+    1 when they are not neighbours. `alignment` is what base addresses are multiples of, in bytes.
+    """
+    size = access.buffer.dtype.bytes
+    moving = [k for k, each in enumerate(access.index) if any(v == Var(var) for v in walk(each))]
+    if not moving:
+        return 0
+    last = len(access.index) - 1
+    if moving != [last]:
+        return 1
+    form = linear(access.index[last])
+    if form.coefficient(Var(var)) != 1 or any(v == Var(var) for t, _ in form.terms if t != Var(var) for v in walk(t)):
+        return 1
+    strides = access.buffer.element_strides
+    if strides[last] != 1:
+        return 1
+    rest = form.without(Var(var))
+    width = alignment // size
+    terms = [divisor(rest.expr()) * 1]
+    terms.extend(divisor(each) * stride for each, stride in zip(access.index[:last], strides[:last], strict=True))
+    # A stride of a dimension that is never stepped along (index 0) constrains nothing.
+    for each in terms:
+        if each:
+            width = gcd(width, each)
+    return max(1, width)
+
+
+def site_vector(site: Site, caps: Sequence[int] = ()) -> int:
+    """The widest access, in elements, that every contiguous access of the site can take."""
+    if not site.extents:
+        return 1
+    widths = [vector_of(each, site.vars[-1]) for each in site.accesses]
+    moving = [each for each in widths if each > 1]
+    if not moving or any(cap < 1 for cap in caps):
+        return 1
+    return max(1, min([*moving, *caps]))
