@@ -278,7 +278,7 @@ def _refuse(held: _Library, arch: str, code: int, log: str, ptx: str) -> None:
 def warm_up(machine: Machine) -> Future[float]:
     """Open NVRTC and compile an empty kernel in the background; the future gives the seconds.
 
-    The first compile of a process costs some 40 ms more than later ones (builtins, tables), which
+    The first compile of a process costs 10 to 50 ms more than later ones (builtins, tables), which
     this hides behind the front end's work. It never raises into the caller.
     """
     from concurrent.futures import Future
