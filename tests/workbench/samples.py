@@ -27,7 +27,8 @@ FIRST = 2
 STAGES = (
     ("source", "python", 0.0), ("tile", "tile-ir", 0.0021), ("scheduled", "tile-ir", 0.0006),
     ("bounded", "tile-ir", 0.0012), ("laid_out", "tile-ir", 0.0046), ("pipelined", "tile-ir", 0.0018),
-    ("threaded", "tile-ir", 0.0039), ("cuda", "cuda", 0.0024), ("ptx", "ptx", 0.031), ("sass", "nvsass", 0.24),
+    ("threaded", "tile-ir", 0.0039), ("cuda", "cuda", 0.0024), ("ptx", "ptx", 0.031),
+    ("sass", "nvsass", 0.24),
 )  # fmt: skip
 CONFIG = {"M": 1000, "N": 1100, "K": 1200, "block_M": 128, "block_N": 128, "block_K": 32, "num_stages": 3}
 
@@ -94,7 +95,8 @@ def gemm_record() -> CompileRecord:
         stages=tuple(stage(*each) for each in STAGES),
         grid=(9, 8),
         resources=Resources(
-            threads=128, registers=220, shared_bytes=49152, local_bytes=0, spill_store_bytes=0, spill_load_bytes=0,
+            threads=128, registers=220, shared_bytes=49152, local_bytes=0, spill_store_bytes=0,
+            spill_load_bytes=0,
             barriers=1, blocks_per_sm=2, occupancy=0.125, limited_by="registers",
             limits={"registers": 2, "shared": 3, "threads": 16, "blocks": 32},
         ),
@@ -104,7 +106,7 @@ def gemm_record() -> CompileRecord:
             Choice("ko", "num_stages", "3", "call", "num_stages=3 in this call"),
             Choice("A_s", "swizzle", "(2, 4, 3)", "default", "the widest that divides 64-byte rows"),
             Choice("B_s", "swizzle", "(3, 4, 3)", "default", "the widest that divides 256-byte rows"),
-            Choice("C_l", "instruction", "mma.m16n8k16.f32.f16", "default", "cheapest legal row of the sm_80 table"),
+            Choice("C_l", "instruction", "mma.m16n8k16.f32.f16", "default", "cheapest legal row of the table"),
             Choice("C_l", "policy", "square", "default", "4 warps as 2 x 2: least shared-memory reading"),
         ),
         remarks=(
@@ -112,14 +114,15 @@ def gemm_record() -> CompileRecord:
                    place(13, 16, 58), {"rows": 1200, "columns": 1100}),
             Remark("layout", "applied", "no bank conflicts in ldmatrix of A_s", place(14, 16, 37),
                    {"ways": 1, "without_swizzle": 4}),
-            Remark("vectorise", "missed", "the store of C_l writes 2 elements at a time: rows of C are 2200 bytes, "
-                   "which 16 does not divide", place(15, 12, 54), {"bytes": 4, "possible": 16}),
+            Remark("vectorise", "missed", "the store of C_l writes 2 elements at a time: rows of C are 2200 "
+                   "bytes, which 16 does not divide", place(15, 12, 54), {"bytes": 4, "possible": 16}),
             Remark("pipeline", "note", "3 versions of A_s and B_s take 48 KB", place(11, 12, 80),
                    {"bytes": 49152}),
         ),
         diagnostics=(
             Diagnostic("warning", "K = 1200 leaves half a tile: 1.3 % of the multiplications are with zeros",
-                       place(11, 22, 79), "for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):"),
+                       place(11, 22, 79),
+                       "for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):"),
         ),
         source_file=FILE,
         source_first_line=FIRST,
@@ -136,7 +139,10 @@ def samples(median: float, spread: float = 0.02, count: int = 101) -> tuple[floa
     return tuple(median * (1 + spread * (2 * s if s < 0 else 4 * s * s + s)) for s in steps)
 
 
-METHOD = "median of 101 launches in 5 interleaved rounds, cold L2 (100 MB flushed), CUDA graph, SM clock 1755-1770 MHz"
+METHOD = (
+    "median of 101 launches in 5 interleaved rounds, cold L2 (100 MB flushed), CUDA graph, "
+    "SM clock 1755-1770 MHz"
+)
 ENVIRONMENT = {"device": "NVIDIA H200", "driver": "580.95"}
 
 

@@ -1,0 +1,157 @@
+"""From a compilation and its runs to one MIME bundle that every front end can show.
+
+Three forms: our own JSON for the extension and the widget, HTML that stands alone, plain text. The
+JSON carries the whole record, packed: PTX and SASS of a GEMM are 165 KB as text, 16 KB packed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import OptionError
+from ..record import CompileRecord, RunRecord, compile_from_plain, run_from_plain, to_plain
+from .chart import Ceilings, chart_of
+from .history import History, history_body, history_text
+from .style import page
+from .views import resources, stages
+from .views.runs import chart_body, chart_text
+
+MIME = "application/vnd.tilebench.record.v1+json"
+FORMAT = 1
+# Lines of a pane inside a saved notebook. A line of PTX or SASS costs about 170 bytes as HTML; with
+# these a GEMM's output stays near 60 KB, so a notebook with four of them stays under 300 KB.
+LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 60, "cuda": 70, "llvm": 60, "asm": 60, "": 120}
+
+
+def pack(value: Any) -> str:
+    """JSON of a plain value, deflated (zlib), as base64: a browser's `DecompressionStream` reads it."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    return base64.b64encode(zlib.compress(body, 9)).decode()
+
+
+def unpack(text: str) -> Any:
+    """The value that `pack` made `text` from; `OptionError` if it is none."""
+    try:
+        return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+    except (ValueError, zlib.error) as error:
+        raise OptionError("this output holds no packed record: {error}", error=error) from None
+
+
+def record_json(
+    record: CompileRecord, runs: Sequence[RunRecord] = (), history: History | None = None
+) -> dict[str, Any]:
+    """The compact JSON form: what a front end lists at once, and the rest packed."""
+    return {
+        "format": FORMAT,
+        "kernel": record.kernel,
+        "target": record.target,
+        "parameters": to_plain(record.parameters),
+        "stages": [
+            {"name": s.name, "language": s.language, "lines": len(s.text.splitlines()), "pending": s.pending}
+            for s in record.stages
+        ],
+        "diagnostics": to_plain(record.diagnostics),
+        "packed": pack(
+            {
+                "record": to_plain(record),
+                "runs": [_short(run) for run in runs],
+                "history": history.to_plain() if history is not None else [],
+            }
+        ),
+    }
+
+
+def _short(run: RunRecord) -> dict[str, Any]:
+    """A run as a plain value, its samples to 5 digits: finer than any clock here, a third of the bytes."""
+    return {**to_plain(run), "samples": [float(f"{each:.4e}") for each in run.samples]}
+
+
+def from_json(held: Mapping[str, Any]) -> tuple[CompileRecord, tuple[RunRecord, ...]]:
+    """The record and the runs (samples to 5 digits) that `record_json` was given.
+
+    Raises `OptionError` for another format.
+    """
+    if held.get("format") != FORMAT or "packed" not in held:
+        raise OptionError(
+            "this output has record format {given}", given=held.get("format"), expected=f"format {FORMAT}"
+        )
+    raw = unpack(held["packed"])
+    return compile_from_plain(raw["record"]), tuple(run_from_plain(each) for each in raw["runs"])
+
+
+def bundle_html(
+    record: CompileRecord,
+    runs: Sequence[RunRecord] = (),
+    history: History | None = None,
+    *,
+    ceilings: Ceilings | None = None,
+    stage_names: Sequence[str] | None = None,
+    shared_limit: int = 0,
+    theme: str = "auto",
+    limits: int | Mapping[str, int] = LIMITS,
+) -> str:
+    """Stages, chart, resources, choices, remarks and history in one piece of HTML that stands alone."""
+    panes, rules = stages.stages_body(record, stage_names, limits)
+    sections = resources.detail_sections(record, shared_limit)
+    if runs:
+        sections.insert(0, ("Runs", chart_body(chart_of(runs, ceilings))))
+    parts = [stages.heading(record), panes, resources.sections_html(sections)]
+    if history is not None and history.moves:
+        parts.append(f'<section class="sec"><h3>History</h3>{history_body(history, ceilings, 20)}</section>')
+    return page("".join(parts), theme, stages.CSS + resources.CSS + rules, record.kernel)
+
+
+def bundle_text(
+    record: CompileRecord,
+    runs: Sequence[RunRecord] = (),
+    history: History | None = None,
+    *,
+    ceilings: Ceilings | None = None,
+    stage_names: Sequence[str] | None = None,
+    shared_limit: int = 0,
+) -> str:
+    """The same in plain text: each stage's changes only, the low languages by their first lines."""
+    short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
+    parts = [stages.stages_text(record, stage_names, limits=short, changed_only=True)]
+    if runs:
+        parts.append(chart_text(runs, ceilings))
+    parts.append(resources.details_text(record, shared_limit))
+    if history is not None and history.moves:
+        parts.append(history_text(history, ceilings))
+    return "\n\n".join(parts)
+
+
+def mime_bundle(
+    record: CompileRecord,
+    runs: Sequence[RunRecord] = (),
+    history: History | None = None,
+    *,
+    ceilings: Ceilings | None = None,
+    stage_names: Sequence[str] | None = None,
+    shared_limit: int = 0,
+    theme: str = "auto",
+) -> dict[str, Any]:
+    """The MIME bundle of a compilation with its runs and history.
+
+    `stage_names` chooses and orders the panes (all by default); the JSON holds every stage anyway.
+    Raises `OptionError` for an unknown stage or theme.
+    """
+    return {
+        MIME: record_json(record, runs, history),
+        "text/html": bundle_html(
+            record,
+            runs,
+            history,
+            ceilings=ceilings,
+            stage_names=stage_names,
+            shared_limit=shared_limit,
+            theme=theme,
+        ),
+        "text/plain": bundle_text(
+            record, runs, history, ceilings=ceilings, stage_names=stage_names, shared_limit=shared_limit
+        ),
+    }

@@ -1,0 +1,104 @@
+"""From the text of a stage to lines of HTML: token colours and marks of what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from .style import escape
+
+Piece = tuple[str, str]
+
+# The names are those of `tokens.json` as Pygments calls them, and what Pygments' own lexers give
+# for PTX, CUDA C++ and LLVM; the longest prefix decides. The class is one letter: a token costs
+# 20 bytes in a saved notebook.
+_CLASSES = (
+    ("Token.Comment", "m"),
+    ("Token.Keyword.Type", "y"),
+    ("Token.Keyword.Reserved", "c"),
+    ("Token.Keyword.Namespace", "m"),
+    ("Token.Keyword.Constant", "n"),
+    ("Token.Keyword", "k"),
+    ("Token.Name.Builtin", "b"),
+    ("Token.Name.Decorator", "d"),
+    ("Token.Name.Variable", "v"),
+    ("Token.Name.Constant", "y"),
+    ("Token.Name.Exception", "d"),
+    ("Token.Name.Label", "d"),
+    ("Token.Name.Function.Magic", "d"),
+    ("Token.Name.Function", "b"),
+    ("Token.Name.Class", "c"),
+    ("Token.Literal.Number", "n"),
+    ("Token.Literal.String", "s"),
+    ("Token.Literal", "s"),
+)
+
+# Registers are most of what SASS and PTX consist of: left in the text's colour, the opcodes,
+# predicates and addresses stand out, and a saved listing is a third smaller.
+_QUIET = {"nvsass": "v", "ptx": "v"}
+
+CSS = (
+    ".tilebench .code .k{color:var(--tk)}.tilebench .code .c{color:var(--tc);font-weight:600}"
+    ".tilebench .code .d{color:var(--td);font-weight:600}.tilebench .code .b{color:var(--tb)}"
+    ".tilebench .code .y{color:var(--ty)}.tilebench .code .n{color:var(--tn)}.tilebench .code "
+    ".s{color:var(--ts)}"
+    ".tilebench .code .v{color:var(--tv)}.tilebench .code .m{color:var(--dim)}"
+)
+
+
+@lru_cache(maxsize=512)
+def _class_of(name: str) -> str:
+    for prefix, letter in _CLASSES:
+        if name.startswith(prefix):
+            return letter
+    return ""
+
+
+@lru_cache(maxsize=64)
+def coloured_lines(
+    text: str, language: str, buffers: frozenset[str] = frozenset()
+) -> tuple[tuple[Piece, ...], ...]:
+    """For each line of `text` its pieces as (class, text); their texts join to the line."""
+    from .lexers import lexer_for
+
+    quiet = _QUIET.get(language, "")
+    lines: list[list[Piece]] = [[]]
+    for kind, value in lexer_for(language, buffers).get_tokens(text):
+        letter = _class_of(str(kind)) if value.strip() else ""
+        if letter in quiet:
+            letter = ""
+        for at, part in enumerate(value.split("\n")):
+            if at:
+                lines.append([])
+            if part:
+                now = lines[-1]
+                if now and now[-1][0] == letter:
+                    now[-1] = (letter, now[-1][1] + part)
+                else:
+                    now.append((letter, part))
+    return tuple(tuple(each) for each in lines)
+
+
+def line_html(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]] = ()) -> str:
+    """One line: a span a piece, a `<mark>` around each range of characters in `spans`."""
+    out: list[str] = []
+    at = 0
+    opened = False
+    edges = list(spans)
+    for letter, text in pieces:
+        while text:
+            if not opened and edges and edges[0][0] <= at:
+                out.append("<mark>")
+                opened = True
+            stop = (edges[0][1] if opened else edges[0][0]) if edges else at + len(text)
+            part, text = text[: max(1, stop - at)], text[max(1, stop - at) :]
+            body = escape(part)
+            out.append(f"<span class={letter}>{body}</span>" if letter else body)
+            at += len(part)
+            if opened and at >= edges[0][1]:
+                out.append("</mark>")
+                edges.pop(0)
+                opened = False
+    if opened:
+        out.append("</mark>")
+    return "".join(out)

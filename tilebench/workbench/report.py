@@ -1,0 +1,111 @@
+"""One HTML file that shows everything: records, charts, check results, errors, tables, text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import TileError
+from ..record import CompileRecord, RunRecord
+from . import check_view, errors_view
+from .chart import Ceilings, chart_of
+from .check_view import CheckReport, check_body
+from .errors_view import error_body
+from .history import History, history_body
+from .style import css, escape
+from .table import Value, table_html
+from .views import resources, stages
+from .views.runs import chart_body, chart_head
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of its own in a report; `numeric` columns are right-aligned."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    numeric: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Measurements that make one chart. `kinds` are the charts drawn: `history`, `roofline`."""
+
+    runs: Sequence[RunRecord]
+    ceilings: Ceilings | None = None
+    kinds: Sequence[str] = ("history",)
+
+
+Part = CompileRecord | Runs | CheckReport | History | TileError | Table | str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it. A string is a paragraph."""
+
+    title: str
+    parts: Sequence[Part] = field(default_factory=tuple)
+    limits: int = stages.MOST_LINES
+
+
+_PAGE = (
+    "body{margin:0;background:light-dark(#ffffff,#0e1216);color:light-dark(#1c2128,#e4e9ef);"
+    "color-scheme:light dark;"
+    "font:14px/1.5 system-ui,sans-serif}main,header,nav{max-width:1800px;margin:0 auto;padding:0 24px}"
+    "header{padding-top:24px}h1{font-size:22px;margin:0 0 4px}main>section>h2{font-size:17px;"
+    "margin:28px 0 8px}"
+    "nav ol{margin:8px 0;padding-left:20px}nav a{color:light-dark(#0757ab,#79bbff)}"
+    "p.para{max-width:80ch}@media print{.tilebench .panes{height:auto!important;flex-wrap:wrap}}"
+)
+
+
+def _part(part: Part, number: int, limits: int) -> tuple[str, str]:
+    """HTML of a part and the rules that are its own."""
+    if isinstance(part, str):
+        return f'<p class="para">{escape(part)}</p>', ""
+    rules = ""
+    if isinstance(part, CompileRecord):
+        panes, rules = stages.stages_body(part, None, limits, prefix=f"r{number}-")
+        body = stages.heading(part) + panes + resources.details_body(part)
+        # Link rules name source lines, which another record has too: keep each to its own.
+        rules = rules.replace(".tilebench .panes", f"#r{number} .panes")
+    elif isinstance(part, Runs):
+        chart = chart_of(part.runs, part.ceilings)
+        drawn = "".join(f'<div class="sec">{chart_body(chart, kind)}</div>' for kind in part.kinds)
+        body = chart_head(chart) + drawn
+    elif isinstance(part, CheckReport):
+        body = f'<div class="sec">{check_body(part)}</div>'
+    elif isinstance(part, History):
+        body = f'<div class="sec">{history_body(part)}</div>'
+    elif isinstance(part, TileError):
+        body = error_body(part)
+    else:
+        body = f'<div class="sec">{table_html(part.heads, part.rows, numeric=part.numeric)}</div>'
+    return f'<div class="tilebench" id="r{number}">{body}</div>', rules
+
+
+def report_html(title: str, sections: Sequence[Section], *, theme: str = "auto", note: str = "") -> str:
+    """A whole HTML document: no script, nothing fetched. `note` is a line under the title."""
+    out: list[str] = []
+    rules: list[str] = []
+    number = 0
+    for at, section in enumerate(sections, 1):
+        out.append(f'<section id="s{at}"><h2>{escape(section.title)}</h2>')
+        for part in section.parts:
+            number += 1
+            body, own = _part(part, number, section.limits)
+            out.append(body)
+            rules.append(own)
+        out.append("</section>")
+    toc = "".join(f'<li><a href="#s{at}">{escape(s.title)}</a></li>' for at, s in enumerate(sections, 1))
+    views = stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS
+    scheme = "" if theme == "auto" else f"body{{color-scheme:{theme}}}"
+    said = f"<p>{escape(note)}</p>" if note else ""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_PAGE}{scheme}{css(theme, views)}{''.join(rules)}"
+        "</style></head><body>"
+        f'<header><h1>{escape(title)}</h1>{said}</header><nav aria-label="contents"><ol>{toc}</ol></nav>'
+        f"<main>{''.join(out)}</main></body></html>"
+    )

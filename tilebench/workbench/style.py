@@ -1,0 +1,185 @@
+"""Colours, the style sheet, and the small formats that every view shares.
+
+A view is HTML without a script and without anything fetched. The style sheet is scoped under one
+class, so that nothing of the page around it changes; where a viewer drops `<style>` the markup
+alone (headings, real tables, `<pre>`, `<mark>`) still reads.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+
+from ..errors import OptionError
+
+# name: (light, dark). Each text colour has a contrast of at least 4.5 on each ground of its theme,
+# WCAG level AA; the tests compute it. The series colours are chosen to stay apart under the three
+# common colour deficiencies (blue, orange, green of differing lightness) and never speak alone:
+# marks differ in shape as well.
+PALETTE: dict[str, tuple[str, str]] = {
+    "bg": ("#ffffff", "#14181d"),
+    "bar": ("#f2f4f7", "#1d232a"),
+    "line": ("#cfd6de", "#3a434e"),
+    "fg": ("#1c2128", "#e4e9ef"),
+    "dim": ("#59636e", "#9ba7b4"),
+    "accent": ("#0757ab", "#79bbff"),
+    "new": ("#e7f6ec", "#15291d"),
+    "changed": ("#fff7df", "#29240f"),
+    "mark": ("#ffe69a", "#544408"),
+    "link": ("#dbeafe", "#1d3557"),
+    "good": ("#116329", "#7ee787"),
+    "bad": ("#b3140f", "#ff9d94"),
+    "warn": ("#7a4a00", "#f2b84b"),
+    "track": ("#e1e6ec", "#2c343d"),
+    "fill": ("#2f74c0", "#4d94de"),
+    "s1": ("#0064b5", "#5fb0ff"),
+    "s2": ("#b04a00", "#ffa657"),
+    "s3": ("#1a7f37", "#56d364"),
+    "tk": ("#7a1fa8", "#d7b0ff"),
+    "tc": ("#0550ae", "#7cc2ff"),
+    "td": ("#953000", "#ffb77c"),
+    "tb": ("#0b5475", "#8ad4ee"),
+    "ty": ("#11622a", "#7ee787"),
+    "tn": ("#0b4f9e", "#a5d6ff"),
+    "ts": ("#5a4100", "#e6cf7f"),
+    "tv": ("#8a1f66", "#f5a9d6"),
+}
+GROUNDS = ("bg", "new", "changed", "mark", "link")
+TEXTS = ("fg", "tk", "tc", "td", "tb", "ty", "tn", "ts", "tv")
+
+THEMES = ("auto", "light", "dark")
+
+_RULES = """
+.tilebench{color:var(--fg);background:var(--bg);font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);
+text-align:left;border:1px solid var(--line);border-radius:6px;overflow:hidden;margin:4px 0}
+.tilebench *{box-sizing:border-box}
+.tilebench h2,.tilebench h3{margin:0;font-size:13px;line-height:1.45;font-weight:650;color:var(--fg)}
+.tilebench .hd{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;padding:8px 12px;
+background:var(--bar);border-bottom:1px solid var(--line)}
+.tilebench .hd h2{font-size:14px}
+.tilebench .q{color:var(--dim);font-weight:400}
+.tilebench .sec{padding:10px 12px;border-top:1px solid var(--line)}
+.tilebench .sec:first-child{border-top:0}
+.tilebench .sec>h3{margin-bottom:6px}
+.tilebench .cols{display:flex;flex-wrap:wrap;gap:10px 32px}
+.tilebench .cols>*{flex:1 1 340px;min-width:0}
+.tilebench .good{color:var(--good)}.tilebench .bad{color:var(--bad)}.tilebench .warn{color:var(--warn)}
+.tilebench code,.tilebench pre,.tilebench .mono{font-family:var(--jp-code-font-family,ui-monospace,
+SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace);font-size:12px}
+.tilebench pre{margin:0;line-height:1.5;background:none;color:inherit;white-space:pre}
+.tilebench table{border-collapse:collapse;margin:0;border:0;font-size:12.5px;color:inherit}
+.tilebench table caption{caption-side:top;text-align:left;color:var(--dim);padding:0 0 4px}
+.tilebench th,.tilebench td{padding:3px 14px 3px 0;text-align:left;vertical-align:top;border:0;
+border-bottom:1px solid var(--line);background:none;white-space:normal;max-width:64ch}
+.tilebench thead th{color:var(--dim);font-weight:600;white-space:nowrap}
+.tilebench tbody th{font-weight:600}
+.tilebench tbody tr:last-child>*{border-bottom:0}
+.tilebench .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.tilebench .nw{white-space:nowrap}
+.tilebench .wide{overflow-x:auto}
+.tilebench mark{background:var(--mark);color:inherit;border-radius:2px;padding:0}
+.tilebench .tag{display:inline-block;border:1px solid currentColor;border-radius:9px;padding:0 7px;
+font-size:11.5px;line-height:16px;white-space:nowrap}
+.tilebench svg{display:block;max-width:100%;height:auto}
+.tilebench svg text{fill:var(--fg);font:11px var(--jp-ui-font-family,system-ui,sans-serif)}
+.tilebench svg .q{fill:var(--dim)}.tilebench svg .bad{fill:var(--bad)}
+.tilebench summary{cursor:pointer}
+.tilebench :focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
+""".replace("\n", "")
+
+# Which page says what about its theme: JupyterLab and Notebook 7, VS Code, Colab.
+_LIGHT_PAGES = ("[data-jp-theme-light=true]", ".vscode-light", "html[theme=light]")
+_DARK_PAGES = ("[data-jp-theme-light=false]", ".vscode-dark", ".vscode-high-contrast", "html[theme=dark]")
+
+
+def check_theme(theme: str) -> str:
+    """`theme` itself; `OptionError` unless it is `auto`, `light` or `dark`."""
+    if theme not in THEMES:
+        raise OptionError("there is no theme {theme!r}", theme=theme, expected=", ".join(THEMES))
+    return theme
+
+
+def css(theme: str = "auto", extra: str = "") -> str:
+    """The style sheet. `auto` follows the page's theme where it names one, else the reader's system.
+
+    Values are written with `light-dark()`; browsers older than it (2024) get the light colours.
+    """
+    check_theme(theme)
+    pairs = ";".join(f"--{name}:light-dark({light},{dark})" for name, (light, dark) in PALETTE.items())
+    plain = ";".join(f"--{name}:{light}" for name, (light, _) in PALETTE.items())
+    scheme = "light dark" if theme == "auto" else theme
+    out = f".tilebench{{color-scheme:{scheme};{pairs}}}"
+    out += f"@supports not (color:light-dark(red,red)){{.tilebench{{{plain}}}}}"
+    if theme == "auto":
+        out += ",".join(f"{page} .tilebench" for page in _LIGHT_PAGES) + "{color-scheme:light}"
+        out += ",".join(f"{page} .tilebench" for page in _DARK_PAGES) + "{color-scheme:dark}"
+    return out + _RULES + extra
+
+
+def page(body: str, theme: str = "auto", extra: str = "", label: str = "") -> str:
+    """`body` inside the scoped root, with its style sheet before it: what a cell output holds."""
+    name = f' role="region" aria-label="{escape(label)}"' if label else ""
+    return f'<style>{css(theme, extra)}</style><div class="tilebench"{name}>{body}</div>'
+
+
+def escape(text: object) -> str:
+    """Text made safe inside HTML elements and quoted attributes."""
+    return html.escape(str(text), quote=True)
+
+
+def contrast(first: str, second: str) -> float:
+    """WCAG 2 contrast ratio of two `#rrggbb` colours, 1 to 21 (relative luminance of sRGB)."""
+    high, low = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with `digits` significant digits and no exponent between 1e-3 and 1e6."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    # Rounded before its size is taken: 0.9996 has three digits as 1.00, not as 1.000.
+    size = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
+    if size < -3 or size >= 6:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:.{max(0, digits - 1 - size)}f}"
+
+
+def _scaled(value: float, steps: Iterable[tuple[float, str]], unit: str) -> str:
+    for size, name in steps:
+        if abs(value) >= size * 0.9995:
+            return f"{number(value / size)} {name}"
+    return f"{number(value)} {unit}"
+
+
+def seconds_text(value: float) -> str:
+    """Seconds as `s`, `ms`, `us` or `ns`."""
+    if value == 0:
+        return "0 s"
+    return _scaled(value, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")), "s") if abs(value) >= 1e-6 else (
+        f"{number(value * 1e9)} ns"
+    )  # fmt: skip
+
+
+def bytes_text(value: float) -> str:
+    """Bytes as B, KB or MB of 1024; exact below one KB."""
+    if abs(value) < 1024:
+        return f"{int(value)} B"
+    for size, name in ((1024**3, "GB"), (1024**2, "MB"), (1024, "KB")):
+        if abs(value) >= size:
+            whole = value / size
+            return f"{whole:.0f} {name}" if whole == int(whole) else f"{number(whole)} {name}"
+    return f"{int(value)} B"
+
+
+def rate_text(value: float, unit: str) -> str:
+    """A rate a second: `value` FLOP or bytes a second (`unit` is `FLOP/s` or `B/s`), scaled."""
+    return _scaled(value, ((1e12, "T" + unit), (1e9, "G" + unit), (1e6, "M" + unit)), unit)

@@ -1,0 +1,1 @@
+"""Views: HTML and plain text made from records. Nothing here imports Jupyter."""

@@ -1,0 +1,74 @@
+"""A chart with its method and its table, as HTML, as plain text, and as a MIME bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...record import RunRecord
+from ..chart import Ceilings, Chart, chart_of, chart_rows, method_lines
+from ..figure import MIME, figure_of
+from ..style import escape, page
+from ..svg import chart_svg
+from ..table import Cell, Value, table_html, table_text
+from .resources import unicode_bar
+
+
+def chart_body(chart: Chart, kind: str = "history") -> str:
+    """SVG, method and the table of a chart, without root and style sheet."""
+    heads, rows = chart_rows(chart)
+    body: list[list[Value]] = [
+        [*row[:6], Cell(row[6], "bad" if row[6] else "")] for row in rows
+    ]  # fmt: skip
+    table = table_html(heads, body, numeric=(2, 3, 4, 5), mono=(1,))
+    picture = (
+        chart_svg(chart, kind) or '<p class="q">a roofline needs FLOP, bytes and both measured ceilings</p>'
+    )
+    method = "".join(f"<div>{escape(line)}</div>" for line in method_lines(chart))
+    return f'{picture}<div class="q">{method}</div><details><summary>Table of runs</summary>{table}</details>'
+
+
+def chart_head(chart: Chart) -> str:
+    """The bar above a chart: kernel and target."""
+    facts = f'<span class="q">target {escape(chart.target)}</span>'
+    return f'<div class="hd"><h2>{escape(chart.kernel)}</h2>{facts}</div>'
+
+
+def chart_html(
+    runs: Sequence[RunRecord], ceilings: Ceilings | None = None, theme: str = "auto", *, kind: str = "history"
+) -> str:
+    """A chart of runs as HTML that stands alone: picture, method, table."""
+    chart = chart_of(runs, ceilings)
+    return page(
+        f'{chart_head(chart)}<div class="sec">{chart_body(chart, kind)}</div>',
+        theme,
+        "",
+        f"runs of {chart.kernel}",
+    )
+
+
+def chart_text(runs: Sequence[RunRecord], ceilings: Ceilings | None = None) -> str:
+    """The table of a chart with a bar for each rate (against the ceiling, else the best), and the method."""
+    chart = chart_of(runs, ceilings)
+    heads, rows = chart_rows(chart)
+    full = chart.ceiling or max((p.rate or 0.0 for p in chart.points), default=0.0)
+    bars = [unicode_bar(p.rate / full, 16) if p.rate and full else "" for p in chart.points]
+    rows = [[*row[:6], bar, row[6]] for row, bar in zip(rows, bars, strict=True)]
+    table = table_text([*heads[:6], "", ""], rows, numeric=(2, 3, 4, 5))
+    return "\n".join([f"{chart.kernel} on {chart.target}", table, *method_lines(chart)])
+
+
+def chart_bundle(
+    runs: Sequence[RunRecord],
+    ceilings: Ceilings | None = None,
+    *,
+    kind: str = "history",
+    rate: str = "auto",
+    theme: str = "auto",
+) -> dict[str, Any]:
+    """The MIME bundle of a chart: plotly's JSON, our HTML, plain text; any one of them is enough."""
+    return {
+        MIME: figure_of(chart_of(runs, ceilings, rate), kind, theme),
+        "text/html": chart_html(runs, ceilings, theme, kind=kind),
+        "text/plain": chart_text(runs, ceilings),
+    }

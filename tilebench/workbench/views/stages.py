@@ -1,0 +1,393 @@
+"""The stages of one compilation side by side, each with what it decided standing out.
+
+Without a script: panes fold by `<details>`, grow by CSS `resize`, and lines that come from the
+same line of the kernel light up together by `:has()` rules written for that kernel. Pointing at a
+line does it; a line number of the source pane holds it when focused (Tab, or a click).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ...record import CompileRecord, StageRecord
+from ..diff import LineChange, TextDiff, text_diff
+from ..highlight import CSS as TOKEN_CSS
+from ..highlight import coloured_lines, line_html
+from ..lexers import buffers_in
+from ..style import escape, page, seconds_text
+
+MOST_LINES = 400
+# Kernel lines that get a rule of their own; each costs about 150 bytes.
+_MOST_LINKED = 60
+# Languages whose texts are compared with each other; a step between two families is a translation.
+_FAMILY = {"python": "tile", "tile-ir": "tile"}
+LANGUAGE_NAMES = {
+    "python": "Python", "tile-ir": "tile IR", "cuda": "CUDA C++", "ptx": "PTX", "nvsass": "SASS",
+    "llvm": "LLVM IR", "asm": "assembly", "gas": "assembly",
+}  # fmt: skip
+
+CSS = TOKEN_CSS + (
+    ".tilebench .panes{display:flex;gap:0;overflow-x:auto;resize:vertical;height:var(--h,34em);"
+    "min-height:11em;"
+    "background:var(--bar)}"
+    ".tilebench .pane{position:relative;flex:0 0 auto;height:100%;overflow:hidden;"
+    "resize:horizontal;min-width:18ch;max-width:200ch;"
+    "border-right:1px solid var(--line);background:var(--bg);margin:0;scroll-margin:12px}"
+    ".tilebench .pane[open]{width:var(--w,64ch)}"
+    ".tilebench .pane:not([open]){resize:none;width:auto!important;min-width:0;background:var(--bar)}"
+    ".tilebench .pane>summary{display:flex;gap:1px 9px;align-items:baseline;white-space:nowrap;"
+    "padding:5px 10px;"
+    "background:var(--bar);border-bottom:1px solid var(--line);overflow:hidden;list-style:none;height:32px;"
+    "line-height:21px}"
+    ".tilebench .pane:not([open])>summary{writing-mode:vertical-rl;height:100%;width:30px;padding:10px 4px;"
+    "border-bottom:0}"
+    ".tilebench .pane>summary::-webkit-details-marker{display:none}"
+    '.tilebench .pane>summary::before{content:"\\25be";color:var(--dim);font-size:11px}'
+    '.tilebench .pane:not([open])>summary::before{content:"\\25b8"}'
+    ".tilebench .pane .delta{margin-left:auto;font-variant-numeric:tabular-nums;color:var(--fg)}"
+    ".tilebench .pane:not([open]) .delta{margin:0}"
+    ".tilebench .code{position:absolute;inset:32px 0 0 0;overflow:auto;padding:4px 0 8px;"
+    "background:var(--bg)}"
+    ".tilebench .code pre{width:max-content;min-width:100%}"
+    # Where stages are compared, a line that changed is wrapped under its own indentation so that the
+    # decision at its end is seen; a line that did not may run out of sight.
+    ".tilebench .cmp pre{width:auto}.tilebench .cmp .w,.tilebench .cmp .p{white-space:pre-wrap;"
+    "overflow-wrap:anywhere;padding-left:calc((var(--i,0) + 9)*1ch);text-indent:calc((var(--i,0) + 9)*-1ch)}"
+    ".tilebench .l{display:block;padding-right:2ch;border-left:3px solid transparent}"
+    ".tilebench .l.u{color:var(--dim)}.tilebench .l.w{background:var(--changed);border-color:var(--s2)}"
+    ".tilebench .l.p{background:var(--new);border-color:var(--s3)}"
+    ".tilebench .l>i,.tilebench [data-src]>i{color:var(--dim);user-select:none;"
+    "-webkit-user-select:none;font-style:normal}"
+    ".tilebench [data-src]{display:block}"
+    ".tilebench .l.cut{border-top:2px dotted var(--bad)}"
+    ".tilebench .more{padding:6px 12px;color:var(--dim);font-style:italic}"
+    ".tilebench .key{display:flex;flex-wrap:wrap;gap:2px 18px;padding:5px 12px;border-top:1px "
+    "solid var(--line);"
+    "background:var(--bar);color:var(--dim);font-size:12px}"
+    ".tilebench .key i{font-style:normal;padding:0 6px;border-left:3px solid;color:var(--fg)}"
+    ".tilebench .key .p{background:var(--new);border-color:var(--s3)}"
+    ".tilebench .key .w{background:var(--changed);border-color:var(--s2)}"
+    ".tilebench .key .cut{border:0;border-top:2px dotted var(--bad)}"
+)
+
+
+# What a tool writes to say where the next lines came from. Where the record has that as a map, the
+# lines themselves are left out of the pane: half of a SASS listing with `-gi` is such lines.
+_MARKERS = {"nvsass": re.compile(r"\s*//## File "), "ptx": re.compile(r"\s*\.loc\b")}
+_SASS_LEAD = re.compile(r"^\s*(/\*[0-9a-fA-F]{4,}\*/)\s+")
+
+
+@dataclass(frozen=True)
+class Pane:
+    """One stage as it is drawn: its lines, their numbers in the stage's text, what is left out."""
+
+    stage: StageRecord
+    change: TextDiff | None
+    rows: tuple[int, ...]
+    lines: tuple[str, ...]
+    total: int
+    above: int
+    below: int
+    sources: tuple[tuple[int, ...], ...]
+
+
+def source_word(record: CompileRecord) -> str:
+    """What a line of the source is called: `cell line`, or the file's name."""
+    name = PurePath(record.source_file).name
+    in_cell = not name or name.startswith(("<", "In[")) or "ipykernel" in record.source_file
+    return "cell line " if in_cell else f"{name}:"
+
+
+def _limit(limits: int | Mapping[str, int], stage: StageRecord) -> int:
+    if isinstance(limits, int):
+        return limits
+    return limits.get(stage.name, limits.get(stage.language, limits.get("", MOST_LINES)))
+
+
+def _sources(record: CompileRecord, stage: StageRecord, total: int) -> tuple[tuple[int, ...], ...]:
+    if stage.lines:
+        return stage.lines
+    if stage.name == "source":
+        return tuple((record.source_first_line + at,) for at in range(total))
+    return ()
+
+
+def panes_of(
+    record: CompileRecord, stages: Sequence[str] | None = None, limits: int | Mapping[str, int] = MOST_LINES
+) -> list[Pane]:
+    """The panes to draw, each compared with the one drawn before it where the languages are kin.
+
+    Raises `OptionError` for a stage that the record has not.
+    """
+    chosen = list(record.stages) if stages is None else [record.stage(name) for name in stages]
+    out: list[Pane] = []
+    before: StageRecord | None = None
+    for stage in chosen:
+        change = None
+        if before is not None and not stage.pending and _kin(before) == _kin(stage) and _kin(stage):
+            change = text_diff(before.text, stage.text)
+        out.append(_pane(record, stage, change, max(1, _limit(limits, stage))))
+        before = stage
+    return out
+
+
+def _pane(record: CompileRecord, stage: StageRecord, change: TextDiff | None, limit: int) -> Pane:
+    whole = stage.text.splitlines()
+    marker = _MARKERS.get(stage.language) if stage.lines else None
+    rows = [at for at, line in enumerate(whole) if marker is None or not marker.match(line)]
+    start, end = 0, len(rows)
+    # Hiding three lines behind a note that takes one helps nobody.
+    if len(rows) > limit + 3:
+        wanted = _START.get(stage.language, lambda _: 0)([whole[at] for at in rows])
+        start = min(wanted, len(rows) - limit)
+        start = start if start > 3 else 0
+        end = start + limit
+    kept = tuple(rows[start:end])
+    lines = tuple(
+        _SASS_LEAD.sub(r"\1  ", whole[at]) if stage.language == "nvsass" else whole[at] for at in kept
+    )
+    sources = _sources(record, stage, len(whole))
+    return Pane(
+        stage, change, kept, lines, len(whole), start, len(rows) - end,
+        tuple(sources[at] if at < len(sources) else () for at in kept),
+    )  # fmt: skip
+
+
+_LABEL = re.compile(r"\s*([.$\w]+):(?!:)")
+_JUMP = re.compile(r"\b(?:BRA|bra)\S*\s[^;]*?(\.L_\w+|\$L\w+)")
+_WORK = re.compile(
+    r"MMA\b|\b(?:LDG|STG|LDS|STS|LDSM|LDGSTS|UTMA\w+)\b|\b(?:wg)?mma\.|\bld\.|\bst\.|cp\.async|ldmatrix|\bFFMA|\bfma\."
+)
+
+
+def _kernel_start(lines: Sequence[str]) -> int:
+    """Where the kernel begins below the prelude of a CUDA text."""
+    return next((at for at, line in enumerate(lines) if "__global__" in line), 0)
+
+
+def hot_loop(lines: Sequence[str]) -> int:
+    """Where the loop starts that holds the most matrix, memory and fma instructions for its length.
+
+    A loop is a label with a later jump back to it; of nested ones the innermost is densest. 0
+    without a loop. This only chooses which lines of a long listing are shown.
+    """
+    labels: dict[str, int] = {}
+    best, found = 0.0, 0
+    for at, line in enumerate(lines):
+        label = _LABEL.match(line)
+        if label:
+            labels[label[1]] = at
+        jump = _JUMP.search(line)
+        if jump and jump[1] in labels and labels[jump[1]] < at:
+            start = labels[jump[1]]
+            work = sum(bool(_WORK.search(each)) for each in lines[start:at])
+            score = work * work / (at - start)
+            if score > best:
+                best, found = score, start
+    return found
+
+
+# Where the part of a long text begins that is worth showing.
+_START: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "nvsass": hot_loop,
+    "ptx": hot_loop,
+    "cuda": _kernel_start,
+}
+
+
+def _kin(stage: StageRecord) -> str:
+    return _FAMILY.get(stage.language, "")
+
+
+def _title(word: str, lines: Sequence[int]) -> str:
+    return word + ", ".join(map(str, lines)) if lines else ""
+
+
+def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
+    """The lines of a pane; neighbours that come from the same source lines share one element."""
+    stage, word = pane.stage, source_word(record)
+    coloured = coloured_lines("\n".join(pane.lines), stage.language, buffers_in(stage.text))
+    first = record.source_first_line if is_source else 1
+    digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
+    out: list[str] = []
+    group: tuple[int, ...] = ()
+    for line, at, pieces, sources in zip(pane.lines, pane.rows, coloured, pane.sources, strict=False):
+        if sources != group:
+            out.append("</span>" * bool(group))
+            if sources:
+                joined = " ".join(map(str, sources))
+                out.append(f'<span data-src="{joined}" title="{escape(_title(word, sources))}">')
+            group = sources
+        number = f"{at + first:>{digits}}"
+        focus = f' tabindex="0" aria-label="{escape(word)}{at + first}"' if is_source and sources else ""
+        change = pane.change.lines[at] if pane.change else None
+        out.append(_line(line, number, focus, pieces, change))
+    out.append("</span>" * bool(group))
+    return "".join(out)
+
+
+_SIGNS = {"same": (" ", "u"), "changed": ("~", "w"), "new": ("+", "p")}
+
+
+def _line(
+    line: str, number: str, focus: str, pieces: Sequence[tuple[str, str]], change: LineChange | None
+) -> str:
+    if change is None:
+        return f"<span class=l><i{focus}>{number}  </i>{line_html(pieces)}\n</span>"
+    sign, kind = _SIGNS[change.kind]
+    body = escape(line) if change.kind == "same" else line_html(pieces, change.spans)
+    more = ""
+    if change.removed:
+        gone = " | ".join(each.strip() for each in change.removed)
+        kind, more = f"{kind} cut", f' title="gone before this line: {escape(gone)}"'
+    if change.kind != "same" and len(line) > 40:  # shorter ones never wrap, and need no indentation
+        more += f' style="--i:{len(line) - len(line.lstrip())}"'
+    return f'<span class="l {kind}"{more}><i{focus}>{number}{sign} </i>{body}\n</span>'
+
+
+def _pane_html(record: CompileRecord, pane: Pane, prefix: str) -> str:
+    stage = pane.stage
+    is_source = stage.name == "source"
+    language = LANGUAGE_NAMES.get(stage.language, stage.language)
+    facts = [language]
+    if not stage.pending:
+        facts.append(f"{pane.total} line{'s' * (pane.total != 1)}")
+    if stage.seconds:
+        facts.append(seconds_text(stage.seconds))
+    head = f'<h3>{escape(stage.name)}</h3> <span class="q">{escape(" · ".join(facts))}</span>'
+    if pane.change:
+        new, changed, gone = (pane.change.count(kind) for kind in ("new", "changed", "removed"))
+        told = f"{new} new, {changed} changed, {gone} gone"
+        head += f' <span class="delta" title="{told}" aria-label="{told}">{pane.change.summary()}</span>'
+    if stage.pending:
+        body = '<p class="more">being made …</p>'
+    else:
+        above = f'<div class="more">{pane.above} lines above</div>' if pane.above else ""
+        below = f'<div class="more">{pane.below} more lines</div>' if pane.below else ""
+        body = f"{above}<pre>{_pane_lines(record, pane, is_source)}</pre>{below}"
+    kind = "pane cmp" if pane.change else "pane"
+    return (
+        f'<details class="{kind}" open id="{prefix}{escape(stage.name)}" style="--w:{_width(pane)}ch">'
+        f'<summary>{head}</summary><div class="code" tabindex="0" role="group" '
+        f'aria-label="stage {escape(stage.name)}">{body}</div></details>'
+    )
+
+
+def _width(pane: Pane) -> int:
+    """Columns of a pane: nine lines of ten fit, between 44 and 82 (a `ch` of the 13px font is wider)."""
+    lengths = sorted(len(line) for line in pane.lines) or [0]
+    fitting = lengths[min(len(lengths) - 1, len(lengths) * 9 // 10)] + 8
+    return min(82, max(44, fitting))
+
+
+def _height(panes: Sequence[Pane]) -> int:
+    """Pixels for the tallest pane, between 9 and 26 lines of 18; wrapped lines take about two each."""
+    most = 9
+    for pane in panes:
+        wrapped = 0
+        if pane.change:
+            changed = [
+                line
+                for line, at in zip(pane.lines, pane.rows, strict=True)
+                if pane.change.lines[at].kind != "same"
+            ]
+            wrapped = sum(len(line) // 76 for line in changed)
+        most = max(most, len(pane.lines) + wrapped)
+    return 32 + 34 + 18 * min(26, most)
+
+
+def _link_rules(panes: Sequence[Pane]) -> str:
+    """A rule for each kernel line: when a line that came from it is pointed at, all of them light up."""
+    known = sorted({line for pane in panes for lines in pane.sources for line in lines})
+    out: list[str] = []
+    for line in known[:_MOST_LINKED]:
+        at = f'[data-src~="{line}"]'
+        out.append(f".tilebench .panes:has({at}:hover,{at} :focus) {at} .l")
+    return ",".join(out) + "{background:var(--link)}" if out else ""
+
+
+def stages_body(
+    record: CompileRecord,
+    stages: Sequence[str] | None = None,
+    limits: int | Mapping[str, int] = MOST_LINES,
+    prefix: str = "",
+) -> tuple[str, str]:
+    """The panes without root and style sheet, and the rules they need beside `CSS`."""
+    panes = panes_of(record, stages, limits)
+    made = "".join(_pane_html(record, pane, prefix) for pane in panes)
+    key = ""
+    if any(pane.change for pane in panes):
+        key = (
+            '<div class="key"><span><i class="p">+</i> new line</span>'
+            '<span><i class="w">~</i> changed, <mark>what is new in it</mark></span>'
+            '<span><i class="cut">&nbsp;</i> lines gone (hover)</span><span>grey: as in the pane '
+            "before</span>"
+            "<span>pointing at a line lights up its relatives</span></div>"
+        )
+    return f'<div class="panes" style="--h:{_height(panes)}px">{made}</div>{key}', _link_rules(panes)
+
+
+def heading(record: CompileRecord) -> str:
+    """The bar above a record: kernel, target, parameters, time."""
+    chosen = " ".join(f"{name}={value}" for name, value in record.parameters.items())
+    grid = " x ".join(map(str, record.grid))
+    facts = [f"target {record.target}", f"grid {grid}"]
+    if record.seconds:
+        facts.append(f"compiled in {seconds_text(record.seconds)}")
+    return (
+        f'<div class="hd"><h2>{escape(record.kernel)}</h2><span class="mono q">{escape(chosen)}</span>'
+        f'<span class="q">{escape(" · ".join(facts))}</span></div>'
+    )
+
+
+def stages_html(
+    record: CompileRecord,
+    stages: Sequence[str] | None = None,
+    theme: str = "auto",
+    *,
+    limits: int | Mapping[str, int] = MOST_LINES,
+) -> str:
+    """The stages side by side, as HTML that stands alone.
+
+    `stages` names those to show, in that order (all by default); `limits` is the most lines of a
+    pane, one number or one by stage or language. Raises `OptionError` for an unknown stage or theme.
+    """
+    body, rules = stages_body(record, stages, limits)
+    return page(heading(record) + body, theme, CSS + rules, f"stages of {record.kernel}")
+
+
+def stages_text(
+    record: CompileRecord,
+    stages: Sequence[str] | None = None,
+    *,
+    limits: int | Mapping[str, int] = MOST_LINES,
+    changed_only: bool = False,
+) -> str:
+    """The stages one below the other; `+` marks a new line, `~` a changed one.
+
+    `changed_only` leaves out what is as in the stage before.
+    """
+    chosen = " ".join(f"{name}={value}" for name, value in record.parameters.items())
+    out = [f"{record.kernel} for {record.target}: {chosen}".rstrip(": ")]
+    for pane in panes_of(record, stages, limits):
+        stage = pane.stage
+        facts = f"{LANGUAGE_NAMES.get(stage.language, stage.language)}, {pane.total} lines"
+        facts += f", {seconds_text(stage.seconds)}" if stage.seconds else ""
+        facts += f", {pane.change.summary()}" if pane.change else ""
+        out.append(f"\n== {stage.name} ({'being made' if stage.pending else facts})")
+        first = record.source_first_line if stage.name == "source" else 1
+        digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
+        if pane.above:
+            out.append(f"   ({pane.above} lines above)")
+        for line, at in zip(pane.lines, pane.rows, strict=True):
+            kind = pane.change.lines[at].kind if pane.change else "all"
+            if changed_only and kind == "same":
+                continue
+            sign = {"new": "+", "changed": "~"}.get(kind, " ")
+            out.append(f"{at + first:>{digits}}{sign} {line}".rstrip())
+        if pane.below:
+            out.append(f"   ({pane.below} more lines)")
+    return "\n".join(out)
