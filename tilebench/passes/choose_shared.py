@@ -8,7 +8,6 @@ warp form at every access, counted by the hardware's rules. A `swizzle=` choice 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
-from ..layout import Fragment, SharedLayout, Swizzle
-from ..layout.analysis import bank_conflicts
+from ..layout import Fragment, SharedLayout
+from ..layout.choose import Access as Pattern
+from ..layout.choose import Choice, candidates, price
 from ..machine import Machine
 from .context import Context
 from .sites import BOX, Access, box_index
@@ -27,16 +27,8 @@ from .sites import BOX, Access, box_index
 NAME = "choose_shared"
 # A gemm reads its operands once a step of k, a copy writes them once: how often a site repeats.
 GEMM_WEIGHT = 8.0
-VALUES_LOOKED_AT = 8
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """Accesses of a warp: indices a dimension, arrays (instructions, lanes); elements of one access."""
-
-    index: tuple[Any, ...]
-    width: int
-    weight: float
+VALUES_LOOKED_AT = 4
+VECTOR_BYTES = 16
 
 
 def choose_shared(function: Function, context: Context) -> Function:
@@ -51,38 +43,40 @@ def choose_shared(function: Function, context: Context) -> Function:
     return step(function)
 
 
-def candidates(shape: tuple[int, ...], element_bytes: int, swizzle: bool | None) -> list[SharedLayout]:
-    """The layouts to compare: plain, swizzled in units of 16 bytes, padded by 16 and 4 bytes."""
-    plain = SharedLayout.ordered(shape)
-    if swizzle is False or len(shape) < 2:
-        return [plain]
-    unit = max(1, 16 // element_bytes)
-    base = unit.bit_length() - 1
-    swizzled: list[SharedLayout] = []
-    row = shape[-1]
-    for bits in (1, 2, 3):
-        # The bits XORed in are those of the row number: they start where one row of chunks ends.
-        if row % unit == 0 and row // unit >= 2:
-            chunks = (row // unit - 1).bit_length()
-            shift = max(bits, min(chunks, 3))
-            swizzled.append(SharedLayout(shape, plain.strides, Swizzle(bits, base, shift)))
-    if swizzle:
-        return swizzled or [plain]
-    padded = [SharedLayout.ordered(shape, pad=pad) for pad in dict.fromkeys((unit, max(1, 4 // element_bytes)))]
-    return [plain, *swizzled, *padded]
+def _options(alloc: AllocShared) -> list[SharedLayout]:
+    """The layouts that the `swizzle=` choice leaves."""
+    size = alloc.buffer.dtype.bytes
+    found = candidates(alloc.buffer.shape, size, max(VECTOR_BYTES, size))
+    if alloc.swizzle is None:
+        return list(found)
+    return [each for each in found if (each.swizzle is not None) == alloc.swizzle and (alloc.swizzle or each == found[0])]
 
 
 def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
-    size = alloc.buffer.dtype.bytes
-    options = candidates(alloc.buffer.shape, size, alloc.swizzle)
-    scored = [(_score(each, patterns, size, context.machine), k, each) for k, each in enumerate(options)]
-    cost, _, layout = min(scored, key=lambda each: (round(each[0], 6), each[2].cosize, each[1]))
+    size, shared, name = alloc.buffer.dtype.bytes, context.machine.shared, alloc.buffer.name
+    options = _options(alloc)
+    if not options:
+        context.remark(
+            NAME, "missed", f"{name} is not swizzled: its rows are no whole number of vectors that can change places",
+            alloc, row_bytes=alloc.buffer.shape[-1] * size,
+        )  # fmt: skip
+        options = [SharedLayout.ordered(alloc.buffer.shape)]
+    plain = price(SharedLayout.ordered(alloc.buffer.shape), size, patterns, shared.banks, shared.bank_bytes)
+    choice: Choice | None = None
+    for each in options:
+        found = plain if each == plain.layout else price(each, size, patterns, shared.banks, shared.bank_bytes)
+        if choice is None or (found.wavefronts, found.bytes) < (choice.wavefronts, choice.bytes):
+            choice = found
+        if choice.wavefronts <= choice.ideal:
+            break  # Candidates come in order of preference: none can be better than the ideal.
+    assert choice is not None
+    ratio = choice.wavefronts / choice.ideal if choice.ideal else 1.0
+    before = plain.wavefronts / plain.ideal if plain.ideal else 1.0
     context.remark(
-        NAME, "applied", f"{alloc.buffer.name}: {_words(layout)}, {cost:.2f} wavefronts an access ideal 1.00"
-        f" (row-major {scored[0][0]:.2f})" if patterns else f"{alloc.buffer.name}: {_words(layout)}, no access seen",
-        alloc, wavefronts=round(cost, 3), row_major=round(scored[0][0], 3), candidates=len(options),
+        NAME, "applied", f"{name}: {_words(choice.layout)}, {ratio:.2f} wavefronts for each ideal one (row-major {before:.2f})",
+        alloc, wavefronts=round(ratio, 3), row_major=round(before, 3), candidates=len(options),
     )  # fmt: skip
-    return layout
+    return choice.layout
 
 
 def _words(layout: SharedLayout) -> str:
