@@ -72,7 +72,9 @@ def test_spread_covers_any_tile_once(extents: tuple[int, ...], threads: int, vec
 
 @given(EXTENTS, THREADS, st.data())
 @settings(derandomize=True, deadline=None, max_examples=80)
-def test_reduced_threads_are_powers_of_two(extents: tuple[int, ...], threads: int, data: st.DataObject) -> None:
+def test_reduced_threads_are_powers_of_two(
+    extents: tuple[int, ...], threads: int, data: st.DataObject
+) -> None:
     dim = data.draw(st.integers(0, len(extents) - 1))
     frag = tl.spread(extents, threads, 4, 32, dim)
     check_by_enumeration(frag)

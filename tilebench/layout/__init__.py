@@ -18,12 +18,28 @@ from .algebra import (
     row_major,
     zipped_divide,
 )
+from .analysis import (
+    BankConflicts,
+    Coalescing,
+    ConversionCost,
+    bank_conflicts,
+    coalescing,
+    conversion_cost,
+    vector_width,
+)
+from .choose import Access, Choice, best_swizzle, candidates, price
+from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
 from .spread import gemm_microtile, spread
 from .swizzle import SharedLayout, Swizzle
 
 __all__ = [
     "REPLICATED",
+    "Access",
+    "BankConflicts",
+    "Choice",
+    "Coalescing",
+    "ConversionCost",
     "Digit",
     "Fragment",
     "FragmentMode",
@@ -32,10 +48,17 @@ __all__ = [
     "SharedLayout",
     "Swizzle",
     "Tiler",
+    "bank_conflicts",
+    "best_swizzle",
+    "candidates",
     "coalesce",
+    "coalescing",
     "column_major",
     "complement",
     "compose",
+    "conversion_cost",
+    "draw_banks",
+    "draw_fragment",
     "from_modes",
     "gemm_microtile",
     "join",
@@ -43,8 +66,10 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "offsets",
+    "price",
     "right_inverse",
     "row_major",
     "spread",
+    "vector_width",
     "zipped_divide",
 ]

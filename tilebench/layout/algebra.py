@@ -108,7 +108,11 @@ class Layout:
         elif 0 <= index < len(self.shape):
             return Layout(self.shape[index], self.stride[index])
         raise LayoutError(
-            "the layout {layout} has no mode {index}", layout=self, index=index, expected="0 to {last}", last=self.rank - 1
+            "the layout {layout} has no mode {index}",
+            layout=self,
+            index=index,
+            expected="0 to {last}",
+            last=self.rank - 1,
         )
 
     def __call__(self, *coord: Any) -> Any:
@@ -135,7 +139,9 @@ def _evaluate(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
     if isinstance(coord, tuple):
         parts = cast("tuple[Any, ...]", coord)
         if isinstance(shape, int) or isinstance(stride, int) or len(parts) != len(shape):
-            raise LayoutError("the coordinate {coord} does not fit the shape {shape}", coord=coord, shape=shape)
+            raise LayoutError(
+                "the coordinate {coord} does not fit the shape {shape}", coord=coord, shape=shape
+            )
         return sum(_evaluate(c, n, d) for c, n, d in zip(parts, shape, stride, strict=True))
     extents, strides = _leaves(shape), _leaves(stride)
     if isinstance(coord, (int, np.integer)) and not 0 <= int(coord) < _product(extents):

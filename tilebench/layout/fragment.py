@@ -187,7 +187,7 @@ class Fragment:
             raise LayoutError("{fragment} holds elements twice or not at all", fragment=self)
         found: list[Any] = []
         for digits in (self.thread_digits, self.value_digits):
-            total: Any = 0
+            total: Any = coord[0] * 0 if len(coord) else 0  # of the coordinate's own kind and shape
             for divisor, count, dim, step in digits:
                 if dim != REPLICATED:
                     total = total + coord[dim] // step % count * divisor

@@ -33,7 +33,9 @@ def _is_power(n: int) -> bool:
 def _check(threads: int, warp: int, extents: tuple[int, ...]) -> None:
     if threads < 1 or (threads != 1 and threads % warp):
         raise LayoutError(
-            "{threads} threads cannot be spread: they are not whole warps of {warp}", threads=threads, warp=warp
+            "{threads} threads cannot be spread: they are not whole warps of {warp}",
+            threads=threads,
+            warp=warp,
         )
     if not extents or min(extents) < 1:
         raise LayoutError("the extents {extents} hold nothing to spread over threads", extents=extents)

@@ -98,9 +98,7 @@ class SharedLayout:
         """
         walk = tuple(range(len(shape))) if order is None else order
         if sorted(walk) != list(range(len(shape))):
-            raise LayoutError(
-                "{order} is not an order of {rank} dimensions", order=walk, rank=len(shape)
-            )
+            raise LayoutError("{order} is not an order of {rank} dimensions", order=walk, rank=len(shape))
         strides, step = [1] * len(shape), 1
         for rank, dim in enumerate(reversed(walk)):
             strides[dim] = step

@@ -1,0 +1,211 @@
+"""Costs that are computed, not guessed: each function enumerates addresses or coordinates in NumPy.
+
+Bank conflicts and sectors follow the counting of NVIDIA's profilers ("wavefronts" of shared
+memory, "sectors per request" of global memory); every number of the machine is an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LayoutError
+from .fragment import Fragment
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class BankConflicts:
+    """Shared-memory cost of instructions: passes over the banks (wavefronts), and the least possible."""
+
+    wavefronts: IntArray
+    ideal: IntArray
+
+    @property
+    def total(self) -> int:
+        return int(self.wavefronts.sum())
+
+    @property
+    def excess(self) -> int:
+        """Wavefronts beyond the ideal, over all instructions."""
+        return int((self.wavefronts - self.ideal).sum())
+
+    @property
+    def degree(self) -> float:
+        """Wavefronts over ideal ones: 1 without conflicts, 32 for a 32-way conflict."""
+        ideal = int(self.ideal.sum())
+        return self.total / ideal if ideal else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Coalescing:
+    """Global-memory cost of requests: sectors moved by each, and the fewest that hold its bytes."""
+
+    sectors: IntArray
+    ideal: IntArray
+
+    @property
+    def efficiency(self) -> float:
+        """Ideal sectors over moved ones; 1 is best."""
+        moved = int(self.sectors.sum())
+        return int(self.ideal.sum()) / moved if moved else 1.0
+
+    @property
+    def sectors_per_request(self) -> float:
+        return float(self.sectors.mean()) if self.sectors.size else 0.0
+
+
+def _rows(addresses: object, active: object) -> tuple[IntArray, BoolArray]:
+    """Addresses as (instructions, lanes), and which lanes take part."""
+    rows = np.atleast_2d(np.asarray(addresses, np.int64))
+    if rows.ndim != 2:
+        raise LayoutError(
+            "addresses of {rank} dimensions cannot be analysed", rank=rows.ndim,
+            expected="(lanes,) or (instructions, lanes)",
+        )  # fmt: skip
+    mask = np.ones(rows.shape, np.bool_) if active is None else np.asarray(active, np.bool_)
+    return rows, np.broadcast_to(mask, rows.shape)
+
+
+def _distinct(keys: IntArray, absent: IntArray | BoolArray) -> BoolArray:
+    """(rows, n) sorted `keys`: where a key occurs first in its row and is not absent."""
+    first = np.ones(keys.shape, np.bool_)
+    first[:, 1:] = keys[:, 1:] != keys[:, :-1]
+    return first & ~np.asarray(absent, np.bool_)
+
+
+def bank_conflicts(
+    byte_addresses: object, access_bytes: int, banks: int, bank_bytes: int, active: object = None
+) -> BankConflicts:
+    """Wavefronts of shared-memory instructions.
+
+    `byte_addresses` is (lanes,) or (instructions, lanes); `active` masks lanes. A wavefront serves
+    each bank one word; lanes that read the same word share it. Accesses wider than a word go in
+    phases of `banks * bank_bytes / access_bytes` neighbouring lanes: halves of a warp for 8
+    bytes, quarters for 16. The ideal is one wavefront for each phase that has an active lane.
+    """
+    rows, mask = _rows(byte_addresses, active)
+    words = max(1, access_bytes // bank_bytes)
+    phase = max(1, banks // words)
+    instructions, lanes = rows.shape
+    phases = -(-lanes // phase)
+    pad = phases * phase - lanes
+    rows = np.pad(rows, ((0, 0), (0, pad))).reshape(instructions * phases, phase)
+    mask = np.pad(mask, ((0, 0), (0, pad))).reshape(instructions * phases, phase)
+    touched = rows[:, :, None] // bank_bytes + np.arange(words)
+    touched = np.where(mask[:, :, None], touched, -1).reshape(rows.shape[0], -1)
+    touched.sort(axis=1)
+    fresh = _distinct(touched, touched < 0)
+    where = np.nonzero(fresh)
+    loads = np.zeros((rows.shape[0], banks), np.int64)
+    np.add.at(loads, (where[0], touched[where] % banks), 1)
+    passes = loads.max(axis=1).reshape(instructions, phases)
+    return BankConflicts(passes.sum(axis=1), (passes > 0).sum(axis=1).astype(np.int64))
+
+
+def coalescing(
+    byte_addresses: object, access_bytes: int, transaction_bytes: int, active: object = None
+) -> Coalescing:
+    """Sectors of `transaction_bytes` that each request touches, against the fewest that could do.
+
+    `byte_addresses` is (lanes,) or (requests, lanes), each access aligned to its size. Requests
+    without an active lane cost nothing.
+    """
+    rows, mask = _rows(byte_addresses, active)
+    reach = 1 + (access_bytes - 1) // transaction_bytes
+    sector = rows[:, :, None] // transaction_bytes + np.arange(reach)
+    # An access that is not aligned to its size can end in one sector more.
+    last = (rows + access_bytes - 1) // transaction_bytes
+    sector = np.concatenate([sector, last[:, :, None]], axis=2)
+    sector = np.where(mask[:, :, None], sector, -1).reshape(rows.shape[0], -1)
+    sector.sort(axis=1)
+    sectors = _distinct(sector, sector < 0).sum(axis=1).astype(np.int64)
+    start = np.where(mask, rows, -1)
+    start.sort(axis=1)
+    useful = _distinct(start, start < 0).sum(axis=1).astype(np.int64) * access_bytes
+    return Coalescing(sectors, -(-useful // transaction_bytes))
+
+
+def vector_width(
+    strides: Sequence[int | None],
+    extents: Sequence[int],
+    element_bytes: int,
+    alignment_bytes: int,
+    allowed: Sequence[int],
+    offset_multiple: int = 0,
+) -> int:
+    """The most elements one access may take along the last dimension of a region.
+
+    `strides` in elements, None where unknown (then no vector can be aligned, as for a last stride
+    other than 1). `alignment_bytes` is that of the buffer's start; `offset_multiple` a number of
+    elements that every start in the region is a multiple of (0: the start itself). `allowed` are
+    sizes in bytes. 1 when nothing wider is legal.
+    """
+    if not extents or strides[-1] != 1:
+        return 1
+    unit = gcd(extents[-1], offset_multiple)
+    for extent, stride in zip(extents[:-1], strides[:-1], strict=True):
+        if extent > 1:
+            unit = gcd(unit, 1 if stride is None else stride)
+    fitting = [
+        size // element_bytes
+        for size in allowed
+        if size % element_bytes == 0 and alignment_bytes % size == 0 and unit % (size // element_bytes) == 0
+    ]
+    return max(fitting, default=1)
+
+
+@dataclass(frozen=True)
+class ConversionCost:
+    """What it takes from one fragment to another.
+
+    `kind` is `none` (the same registers), `registers` (renaming within each thread), `shuffle`
+    (within warps) or `shared`; `shared_bytes` are written and read, together, only by the last.
+    """
+
+    kind: str
+    shared_bytes: int = 0
+
+
+def conversion_cost(src: Fragment, dst: Fragment, element_bytes: int, warp: int) -> ConversionCost:
+    """The cost of bringing a tile from `src` to `dst`, by enumeration of who holds what.
+
+    Raises `LayoutError` when the tiles differ in extents.
+    """
+    if src.extents != dst.extents:
+        raise LayoutError(
+            "a fragment of extents {src} cannot become one of {dst}", src=src.extents, dst=dst.extents
+        )
+    dims = tuple(range(len(src.extents)))
+    if src.threads == dst.threads:
+        if src.values == dst.values and dst.value_map(src, dims) == tuple(range(dst.values)):
+            return ConversionCost("none")
+        if dst.value_map(src, dims) is not None:
+            return ConversionCost("registers")
+        if warp > 1 and _within_warps(src, dst, warp):
+            return ConversionCost("shuffle")
+    written = src.elements
+    read = int(dst.real.sum())
+    return ConversionCost("shared", (written + read) * element_bytes)
+
+
+def _within_warps(src: Fragment, dst: Fragment, warp: int) -> bool:
+    """Whether each warp already holds all that its threads need."""
+    box = tuple(max(a, b) for a, b in zip(src.padded, dst.padded, strict=True))
+
+    def keys(frag: Fragment) -> IntArray:
+        out: IntArray = (np.arange(frag.threads, dtype=np.int64) // warp)[:, None] + np.zeros(
+            frag.values, np.int64
+        )
+        for at, extent in zip(frag.all_coordinates, box, strict=True):
+            out = out * extent + at
+        return out[frag.real]
+
+    return bool(np.isin(keys(dst), keys(src)).all())

@@ -1,0 +1,104 @@
+"""Choosing a shared-memory layout by its computed bank conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .analysis import bank_conflicts
+from .swizzle import SharedLayout, Swizzle
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """A way a buffer is read or written: for each instruction and lane, the first element's index.
+
+    `index` holds an array a dimension, of shape (instructions, lanes) or what broadcasts to it;
+    each lane takes `elements` along the fastest dimension. `weight` is how often it happens,
+    against the other accesses.
+    """
+
+    index: tuple[npt.NDArray[np.int64], ...]
+    elements: int = 1
+    weight: float = 1.0
+    active: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A layout with its price: weighted wavefronts, the ideal, and the bytes of the buffer."""
+
+    layout: SharedLayout
+    wavefronts: float
+    ideal: float
+    bytes: int
+
+
+def candidates(
+    shape: tuple[int, ...], element_bytes: int, vector_bytes: int, order: tuple[int, ...] | None = None
+) -> tuple[SharedLayout, ...]:
+    """Plain, swizzled over 32, 64 and 128 bytes, and padded by one vector, in order of preference.
+
+    The swizzles exclusive-or vectors with the number of the 128-byte line, or of the row where
+    rows are a longer power of two. Swizzles that would tear a vector or a row are left out.
+    """
+    plain = SharedLayout.ordered(shape, order)
+    vector = max(1, vector_bytes // element_bytes)
+    if len(shape) < 2 or plain.vector % vector:
+        return (plain,)
+    fast = plain.order[-1]
+    row = shape[fast] * element_bytes
+    base = vector.bit_length() - 1
+    out = [plain]
+    if 1 << base == vector:
+        for bits in (1, 2, 3):
+            if row % (vector_bytes << bits):
+                continue
+            shifts = {3}
+            if row & (row - 1) == 0:
+                shifts.add((row // vector_bytes).bit_length() - 1)
+            for shift in sorted(each for each in shifts if each >= bits):
+                out.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
+    out.append(SharedLayout.ordered(shape, order, pad=vector))
+    return tuple(out)
+
+
+def price(
+    layout: SharedLayout, element_bytes: int, accesses: Sequence[Access], banks: int, bank_bytes: int
+) -> Choice:
+    """The weighted wavefronts of `accesses` on one layout.
+
+    An access wider than the vectors that the layout keeps together costs an instruction a piece.
+    """
+    total = ideal = 0.0
+    for access in accesses:
+        piece = int(np.gcd(access.elements, layout.vector))
+        fast = layout.order[-1]
+        for k in range(0, access.elements, piece):
+            index = [at + k if dim == fast else at for dim, at in enumerate(access.index)]
+            found = bank_conflicts(
+                layout.offset(index) * element_bytes, piece * element_bytes, banks, bank_bytes, access.active
+            )
+            total += access.weight * found.total
+            ideal += access.weight * float(found.ideal.sum())
+    return Choice(layout, total, ideal, layout.cosize * element_bytes)
+
+
+def best_swizzle(
+    shape: tuple[int, ...],
+    element_bytes: int,
+    vector_bytes: int,
+    accesses: Sequence[Access],
+    banks: int,
+    bank_bytes: int,
+    order: tuple[int, ...] | None = None,
+) -> Choice:
+    """The candidate with the fewest wavefronts; then the smaller buffer, then the simpler one."""
+    priced = [
+        price(each, element_bytes, accesses, banks, bank_bytes)
+        for each in candidates(shape, element_bytes, vector_bytes, order)
+    ]
+    return min(priced, key=lambda each: (each.wavefronts, each.bytes))
