@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from ..ir import Expr, OpStmt, Region, Word, attribute, node, operand
+from ..errors import LanguageError, ShapeError
+from ..ir import Expr, OpStmt, Region, Store, Word, attribute, node, operand
 from ..layout import Fragment
+from .builder import for_tiles, inside_kernel
 from .decisions import Instr, Stage
+from .memory import assign_var, stored
+from .operands import Part, on_chip_reach, part_of, positive
+from .values import ElementRef, Value, VarRef
 
 # One entry a dimension of a region: the extent that indices must stay under, None where every
 # access is proved inside. A whole tuple of None is stored as None.
@@ -45,3 +50,81 @@ class Fill(OpStmt):
 
 
 WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))
+
+
+# -- as a kernel writes them
+
+
+def copy(
+    src: object,
+    dst: object,
+    *,
+    coalesced_width: int | None = None,
+    disable_tma: bool = False,
+    eviction_policy: object | None = None,
+    prefer_instruction: str | None = None,
+    annotations: object | None = None,
+    loop_layout: object | None = None,
+) -> None:
+    """Move a tile: `T.copy(A[by * 128, ko * 32], A_s)`; synchronous, converting the dtype where it differs.
+
+    Each side is a buffer, a region `A[i : i + 8, :]` or a head address `A[i, j]` that takes the other
+    side's extents, aligned to the right. Extents that are not 1 must agree one by one; nothing is
+    broadcast. Outside a global buffer reads give zero and writes are skipped. `coalesced_width` caps
+    the vector width, in elements. Raises `ShapeError` where the sides do not match.
+    """
+    later = {"eviction_policy": eviction_policy, "annotations": annotations, "loop_layout": loop_layout}
+    for name, given in later.items():
+        if given is not None:
+            raise LanguageError("T.copy({name}=...) is TileLang's, not here yet", name=name)
+    if prefer_instruction not in (None, "sync"):
+        raise LanguageError("T.copy(prefer_instruction={name!r}) is TileLang's, not here yet", name=prefer_instruction)
+    if isinstance(dst, ElementRef) and isinstance(src, Value):
+        for_tiles("T.copy") if isinstance(src, ElementRef) else inside_kernel("T.copy")
+        dst.view.check_element("write")
+        builder = inside_kernel("T.copy")
+        builder.emit(Store(dst.view.buffer, dst.index, stored(src, dst.view), place=builder.place))
+        return
+    builder = for_tiles("T.copy")
+    source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
+    _match(source, target)
+    width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
+    builder.emit(Copy(source.region, target.region, coalesced_width=width, place=builder.place))
+
+
+def _match(src: Part, dst: Part) -> None:
+    a, b = src.extent, dst.extent
+    for part, own, other in ((src, a, b), (dst, b, a)):
+        if own is None and other is not None:
+            on_chip_reach(part, other, "T.copy")
+    if a is None or b is None:
+        head, extent = (src, b) if a is None else (dst, a)
+        extra = len(extent or ()) - head.view.ndim
+        if extra <= 0 or all(each == 1 for each in (extent or ())[:extra]):
+            return
+    elif [each for each in a if each != 1] == [each for each in b if each != 1]:
+        return
+    raise ShapeError(
+        "the two sides of this copy have different extents",
+        src=src.described,
+        dst=dst.described,
+        expected="the same extents on both sides, apart from extents of 1",
+        found="{src}; {dst}",
+        also=[src.declared, dst.declared],
+    )
+
+
+def fill(dst: object, value: object) -> None:
+    """Set every element of a buffer or region to a value, converted to its dtype."""
+    if isinstance(dst, VarRef):
+        assign_var(dst, value)
+        return
+    builder = for_tiles("T.fill")
+    part = part_of(dst, "T.fill")
+    region = part.region if part.extent is not None else part.region.but(extent=(1,) * part.view.ndim)
+    builder.emit(Fill(region, stored(value, part.view), place=builder.place))
+
+
+def clear(dst: object) -> None:
+    """Set every element of a buffer or region to zero."""
+    fill(dst, 0)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
+from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import FALSE, Expr, OpStmt, Region, Word, attribute, node, operand
+from .builder import for_tiles
 from .decisions import Instr, Stage
+from .operands import Part, on_chip_reach, part_of
+from .promote import expr_of
+from .values import Value, truth
 
 
 @node
@@ -38,3 +45,175 @@ class Gemm(OpStmt):
 
 
 WORDS = ((Gemm.word, Word(Gemm)),)
+
+
+# -- as a kernel writes it
+
+
+class GemmWarpPolicy(Enum):
+    """How the warps of a block split the result: in both directions, along rows, along columns."""
+
+    Square = "square"
+    FullRow = "full_row"
+    FullCol = "full_col"
+
+
+# Dtype of both operands -> dtypes of the accumulator. Operands of 8 bits may differ within their row.
+_ACCUMULATORS = {
+    "float16": ("float16", "float32"),
+    "bfloat16": ("bfloat16", "float32"),
+    "float32": ("float32",),
+    "float64": ("float64",),
+    "float8_e4m3fn": ("float16", "float32"),
+    "float8_e5m2": ("float16", "float32"),
+    "int8": ("int32",),
+    "uint8": ("int32",),
+    "int16": ("int32",),
+    "uint16": ("int32",),
+    "int32": ("int32",),
+    "uint32": ("uint32",),
+    "int64": ("int64",),
+    "uint64": ("uint64",),
+}
+_MIXED = ({"float8_e4m3fn", "float8_e5m2"}, {"int8", "uint8"})
+
+
+def gemm(
+    A: object,
+    B: object,
+    C: object,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: GemmWarpPolicy | str = GemmWarpPolicy.Square,
+    clear_accum: object = False,
+    k_pack: int = 1,
+    mbar: object | None = None,
+    annotations: object | None = None,
+    *,
+    label: str = "",
+) -> None:
+    """Add a product of tiles: `C[m, n] += op(A)[m, k] * op(B)[k, n]`.
+
+    A is (m, k), or (k, m) with `transpose_A`; B is (k, n), or (n, k) with `transpose_B`; both are
+    shared tiles, fragments, or regions of global buffers; leading dimensions must be 1. C is a
+    whole fragment. The sum is formed in C's dtype or wider; float32 stays float32. `clear_accum` (a
+    bool, or a condition such as `k == 0`) starts from zero. `label` is an address for schedules.
+    Raises `ShapeError` or `DTypeError`, with the lines of both tiles, where operands do not fit.
+    """
+    builder = for_tiles("T.gemm")
+    if k_pack != 1 or mbar is not None or annotations is not None:
+        raise LanguageError("T.gemm(k_pack=, mbar=, annotations=) are for other cards, not here yet")
+    try:
+        split = GemmWarpPolicy(policy)
+    except ValueError:
+        raise LanguageError(
+            "T.gemm has no policy {policy!r}", policy=policy,
+            hint="T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow or T.GemmWarpPolicy.FullCol",
+        ) from None  # fmt: skip
+    a, b, c = (part_of(each, "T.gemm") for each in (A, B, C))
+    _check_places(a, b, c)
+    a, b = _with_extents(a, b, c, transpose_A, transpose_B)
+    _check_extents(a, b, c, transpose_A, transpose_B)
+    _check_dtypes(a, b, c)
+    start = truth(clear_accum) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
+    builder.emit(
+        Gemm(
+            a.region, b.region, c.region, transpose_A=bool(transpose_A), transpose_B=bool(transpose_B),
+            policy=split.value, clear_accum=start, label=label, place=builder.place,
+        )  # fmt: skip
+    )
+
+
+def _check_places(a: Part, b: Part, c: Part) -> None:
+    if c.view.scope != "fragment" or not c.region.is_whole:
+        raise LanguageError(
+            "the result of T.gemm must be a whole fragment",
+            name=c.name, scope=c.view.scope,
+            found="{name}, in {scope} memory",
+            hint="accumulate in T.alloc_fragment(...) and copy the sum out with T.copy",
+            also=[c.declared],
+        )  # fmt: skip
+    for part in (a, b):
+        if part.view.scope == "local":
+            raise LanguageError(
+                "{name} is each thread's own; T.gemm takes tiles of the block", name=part.name, also=[part.declared]
+            )
+        if part.view.scope == "fragment" and not part.region.is_whole:
+            raise LanguageError("a fragment is an operand of T.gemm only as a whole: {name}", name=part.name)
+        if part.view.ndim < 2:
+            raise ShapeError("T.gemm takes matrices, {name} has one dimension", name=part.name, also=[part.declared])
+    if c.view.ndim < 2:
+        raise ShapeError("T.gemm takes matrices, {name} has one dimension", name=c.name, also=[c.declared])
+
+
+def _with_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bool) -> tuple[Part, Part]:
+    """Head addresses as boxes: m and n come from C, k from the other operand."""
+    if a.extent is not None and b.extent is not None:
+        return a, b
+    m, n = c.view.shape[-2:]
+    if a.extent is not None:
+        k = a.extent[-2] if transpose_a else a.extent[-1]
+    elif b.extent is not None:
+        k = b.extent[-1] if transpose_b else b.extent[-2]
+    else:
+        raise ShapeError(
+            "both operands of this gemm are head addresses, so nothing says how long k is",
+            hint="write one of them as a region: {a}[i : i + block_M, k : k + block_K]", a=a.name,
+        )  # fmt: skip
+    return _boxed(a, (k, m) if transpose_a else (m, k)), _boxed(b, (n, k) if transpose_b else (k, n))
+
+
+def _boxed(part: Part, matrix: tuple[int, int]) -> Part:
+    if part.extent is not None:
+        return part
+    extent = (1,) * (part.view.ndim - 2) + matrix
+    on_chip_reach(part, extent, "T.gemm")
+    return Part(part.view, part.region.but(extent=extent))
+
+
+def _check_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bool) -> None:
+    for part in (a, b, c):
+        if any(each != 1 for each in (part.extent or ())[:-2]):
+            raise ShapeError(
+                "the leading extents of an operand of T.gemm must be 1", what=part.described, found="{what}",
+                also=[part.declared],
+            )  # fmt: skip
+    # Axis of each letter in each operand, counted from the end.
+    m_a, k_a = (-1, -2) if transpose_a else (-2, -1)
+    k_b, n_b = (-1, -2) if transpose_b else (-2, -1)
+    for letter, x, x_axis, y, y_axis in (("m", a, m_a, c, -2), ("n", b, n_b, c, -1), ("k", a, k_a, b, k_b)):
+        first, second = (x.extent or ())[x_axis], (y.extent or ())[y_axis]
+        if first != second:
+            raise ShapeError(
+                "the operands of this gemm disagree on {letter}",
+                letter=letter,
+                x=_axis(x, x_axis, first, transpose_a if x is a else transpose_b),
+                y=_axis(y, y_axis, second, transpose_b if y is b else False),
+                expected="the same {letter} in both",
+                found="{x}; {y}",
+                also=[x.declared, y.declared],
+            )
+
+
+def _axis(part: Part, axis: int, extent: int, transposed: bool) -> str:
+    flag = ", transposed" if transposed else ""
+    return f"{extent} in dimension {part.view.ndim + axis} of {part.name} ({part.described}{flag})"
+
+
+def _check_dtypes(a: Part, b: Part, c: Part) -> None:
+    names = {a.view.buffer.dtype.name, b.view.buffer.dtype.name}
+    if len(names) > 1 and not any(names <= each for each in _MIXED):
+        raise DTypeError(
+            "the operands of T.gemm have different dtypes",
+            x=f"{a.name} is {a.view.buffer.dtype}, {b.name} is {b.view.buffer.dtype}", found="{x}",
+            hint="copy one of them into a tile of the other's dtype",
+            also=[a.declared, b.declared],
+        )  # fmt: skip
+    allowed = _ACCUMULATORS.get(a.view.buffer.dtype.name, ())
+    if c.view.buffer.dtype.name not in allowed:
+        raise DTypeError(
+            "T.gemm of {dtype} cannot be summed in {acc}",
+            dtype=a.view.buffer.dtype, acc=c.view.buffer.dtype, known=" or ".join(allowed),
+            expected="an accumulator of {known}" if allowed else "operands that are numbers",
+            also=[a.declared, c.declared],
+        )  # fmt: skip

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from ..ir import AllocStmt, Buffer, Expr, Word, attribute, node, operand, result
+from ..errors import LanguageError
+from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, node, operand, result
 from ..layout import Fragment, SharedLayout
+from .builder import for_tiles, in_trace, inside_kernel
+from .dtype_words import plain
+from .operands import shape_of
+from .promote import cast_value, convert, expr_of, literal, number_of
+from .values import BufferView, ElementRef, VarRef
 
 
 @node
@@ -53,3 +59,101 @@ class AllocVar(AllocStmt):
 
 
 WORDS = tuple((each.word, Word(each)) for each in (AllocShared, AllocFragment, AllocLocal, AllocVar))
+
+
+# -- as a kernel writes them
+
+
+def _allocate(word: str, cls: type[AllocStmt], shape: object, dtype: object) -> BufferView:
+    builder = inside_kernel(word) if cls in (AllocLocal, AllocVar) else for_tiles(word)
+    extents = () if cls is AllocVar else shape_of(shape, word)
+    default = word.removeprefix("T.alloc_")
+    name = builder.unique(builder.target or default)
+    buffer = Buffer(name, extents, plain(dtype), cls.scope)
+    return BufferView(buffer, builder.frames[-1], builder.place)
+
+
+def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> BufferView:
+    """A tile in shared memory: `shape` (constant extents) elements of `dtype`, seen by the whole block.
+
+    `scope` is accepted for TileLang's sake; where the tile lies is the compiler's choice.
+    """
+    if scope not in ("shared", "shared.dyn"):
+        raise LanguageError("T.alloc_shared has no scope {scope!r}", scope=scope, hint="use 'shared' or 'shared.dyn'")
+    view = _allocate("T.alloc_shared", AllocShared, shape, dtype)
+    in_trace("T.alloc_shared").emit(AllocShared(view.buffer, place=view.place))
+    return view
+
+
+def alloc_fragment(shape: object, dtype: object, scope: str = "local.fragment") -> BufferView:
+    """A tile in registers, spread over the threads of the block by the compiler."""
+    if scope != "local.fragment":
+        raise LanguageError("T.alloc_fragment has no scope {scope!r}", scope=scope)
+    view = _allocate("T.alloc_fragment", AllocFragment, shape, dtype)
+    in_trace("T.alloc_fragment").emit(AllocFragment(view.buffer, place=view.place))
+    return view
+
+
+def alloc_local(shape: object, dtype: object, scope: str = "local") -> BufferView:
+    """An array of each thread's own."""
+    if scope != "local":
+        raise LanguageError("T.alloc_local has no scope {scope!r}", scope=scope)
+    view = _allocate("T.alloc_local", AllocLocal, shape, dtype)
+    in_trace("T.alloc_local").emit(AllocLocal(view.buffer, place=view.place))
+    return view
+
+
+def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var") -> VarRef:
+    """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`."""
+    if init == scope and isinstance(init, str):  # TileLang also takes the scope as second argument
+        init = None
+    if scope != "local.var":
+        raise LanguageError("T.alloc_var has no scope {scope!r}", scope=scope)
+    wanted = plain(dtype)
+    first = None if init is None else convert(expr_of(init), wanted)
+    view = _allocate("T.alloc_var", AllocVar, (), dtype)
+    in_trace("T.alloc_var").emit(AllocVar(view.buffer, init=first, place=view.place))
+    return VarRef(view)
+
+
+def swizzle(buffer: object, enable: bool = True) -> None:
+    """Ask for a swizzled layout of a shared tile (`enable=False`: for a plain one); a hint, results do not change."""
+    builder = inside_kernel("T.swizzle")
+    if not isinstance(buffer, BufferView) or buffer.scope != "shared":
+        raise LanguageError("T.swizzle takes a buffer made by T.alloc_shared", text=buffer, found="{text!r}")
+    buffer.check_scope()
+    for frame in builder.frames:
+        for each in frame.statements:
+            if isinstance(each, AllocShared) and each.buffer is buffer.buffer:
+                builder.replace(each, each.but(swizzle=enable))
+                return
+
+
+def store_element(view: BufferView, key: object, value: object) -> None:
+    """`view[key] = value`: the value is converted to the buffer's dtype."""
+    target = view[key]
+    if not isinstance(target, ElementRef):
+        raise LanguageError(
+            "a whole region of {name} cannot be assigned",
+            name=view.name,
+            hint="use T.copy(source, {name}[...]) or T.fill({name}[...], value)",
+        )
+    view.check_element("write")
+    builder = inside_kernel(f"a store to {view.name}")
+    builder.emit(Store(view.buffer, target.index, stored(value, view), place=builder.place))
+
+
+def stored(value: object, view: BufferView) -> Expr:
+    """A value as it is stored in a buffer: numbers take its dtype, others are converted."""
+    number = number_of(value)
+    if number is None:
+        return convert(expr_of(value), view.buffer.dtype)
+    cuts = isinstance(number, float) and view.buffer.dtype.is_integer
+    return cast_value(number, view.buffer.dtype).expr if cuts else literal(number, view.buffer.dtype)
+
+
+def assign_var(var: VarRef, value: object) -> None:
+    """`x = value` for a scalar of `T.alloc_var`."""
+    var.view.check_scope()
+    builder = inside_kernel(f"a store to {var.name}")
+    builder.emit(Store(var.view.buffer, (), stored(value, var.view), place=builder.place))

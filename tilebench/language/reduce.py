@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import OpStmt, Region, Word, attribute, node, operand
+from .builder import for_tiles
 from .decisions import Instr, Stage
+from .operands import Part, whole_number, whole_part
 
 KINDS = ("sum", "max", "min")
 
@@ -13,7 +16,8 @@ class Reduce(OpStmt):
     """`T.reduce_sum(src, dst, dim=-1, clear=True)`; `dst` lacks dimension `dim` or has it as 1.
 
     With `clear=False` the old value of `dst` is folded in exactly once. From `laid_out` on `by`
-    says how threads exchange: within a thread, by shuffles, or through shared memory.
+    says how threads exchange: within a thread, by shuffles, or through shared memory, and `scratch`
+    is where the parts of several warps meet.
     """
 
     word = "reduce"
@@ -24,6 +28,7 @@ class Reduce(OpStmt):
     clear: bool = attribute(True)
     at_stage: Stage | None = attribute(None)
     by: Instr | None = attribute(None)
+    scratch: Region | None = operand(None)
 
     def spelling(self) -> str:
         return f"reduce_{self.kind}"
@@ -33,3 +38,89 @@ class Reduce(OpStmt):
 
 
 WORDS = tuple((f"reduce_{kind}", Word(Reduce, {"kind": kind})) for kind in KINDS)
+
+
+# -- as a kernel writes them
+
+
+def reduce_sum(buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """Sum a tile along `dim`: `T.reduce_sum(X, s, dim=1)` gives `s[i] = sum over j of X[i, j]`.
+
+    Both are whole fragments or shared tiles; `out` lacks dimension `dim` or has it as 1 (a tile of
+    one dimension gives shape (1,)). With `clear=False` the old value of `out` is added, once.
+    Raises `ShapeError` where the shapes do not fit.
+    """
+    _reduce("sum", buf, out, dim, clear, batch)
+
+
+def reduce_max(
+    buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+) -> None:
+    """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value of `out`."""
+    _reduce("max", buf, out, dim, clear, batch, nan_propagate)
+
+
+def reduce_min(
+    buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+) -> None:
+    """The least element along `dim`; see `reduce_sum`. `clear=False` keeps a smaller old value of `out`."""
+    _reduce("min", buf, out, dim, clear, batch, nan_propagate)
+
+
+def _reduce(
+    kind: str, buf: object, out: object, dim: object, clear: bool, batch: int, nan_propagate: bool = False
+) -> None:
+    word = f"T.reduce_{kind}"
+    builder = for_tiles(word)
+    if batch != 1 or nan_propagate:
+        raise LanguageError("{word}(batch=, nan_propagate=) is TileLang's, not here yet", word=word)
+    src, dst = whole_part(buf, word), whole_part(out, word)
+    for part in (src, dst):
+        if part.view.scope not in ("fragment", "shared"):
+            raise LanguageError(
+                "{word} works on fragments and shared tiles, {name} is in {scope} memory",
+                word=word, name=part.name, scope=part.view.scope, also=[part.declared],
+                hint="copy it into T.alloc_fragment(...) first",
+            )  # fmt: skip
+    axis = _dimension(whole_number(dim, word, "dim"), src, word)
+    _check_out(axis, src, dst, word)
+    a, b = src.view.buffer.dtype, dst.view.buffer.dtype
+    if a.kind != b.kind:
+        raise DTypeError(
+            "{word} of {a} cannot give {b}", word=word, a=a, b=b, also=[src.declared, dst.declared],
+            hint="give the result the dtype of the tile, or one of its kind",
+        )  # fmt: skip
+    last = -1 if axis == src.view.ndim - 1 else axis
+    builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
+
+
+def _dimension(dim: int, src: Part, word: str) -> int:
+    rank = src.view.ndim
+    if not -rank <= dim < rank:
+        raise ShapeError(
+            "{word} along dimension {dim}, but {name} has {rank}",
+            word=word, dim=dim, name=src.name, rank=rank, low=-rank, high=rank - 1, expected="{low} to {high}",
+            also=[src.declared],
+        )  # fmt: skip
+    return dim % rank
+
+
+def _check_out(axis: int, src: Part, dst: Part, word: str) -> None:
+    shape = src.view.shape
+    without = shape[:axis] + shape[axis + 1 :]
+    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    fitting = ((1,),) if not without else (without, kept)
+    if dst.view.shape in fitting:
+        return
+    raise ShapeError(
+        "the result of {word} has the wrong shape",
+        word=word,
+        wanted=" or ".join(str(each) for each in fitting),
+        src=src.described,
+        dst=dst.described,
+        dim=axis,
+        expected="{wanted}: the shape of {name} without dimension {dim}",
+        found="{src}; {dst}",
+        name=src.name,
+        also=[src.declared, dst.declared],
+    )

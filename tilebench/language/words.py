@@ -6,15 +6,24 @@ from functools import cache
 
 from ..ir import Registry
 from ..layout import Fragment, Layout, SharedLayout, Swizzle
-from . import copy, gemm, memory, reduce, scalars, structure, threads
+from .copy import WORDS as COPY
 from .decisions import Instr, Panels, Plan, Stage
+from .gemm import WORDS as GEMM
+from .memory import WORDS as MEMORY
+from .reduce import WORDS as REDUCE
+from .scalars import FUNCTIONS as SCALARS
+from .structure import WORDS as STRUCTURE
+from .threads import FUNCTIONS as EXCHANGES
+from .threads import WORDS as THREADS
 
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
-FAMILIES = (structure, memory, copy, gemm, reduce, threads)
+# The modules `copy` and `gemm` share their names with words of the language, so that
+# `from . import copy` would find the word: the tables are imported from the modules by path.
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS)
 
 
 @cache
 def registry() -> Registry:
     """All words of all families."""
-    words = [word for family in FAMILIES for word in family.WORDS]
-    return Registry.of(words, (*scalars.FUNCTIONS, *threads.FUNCTIONS), VALUES)
+    words = [word for family in FAMILIES for word in family]
+    return Registry.of(words, (*SCALARS, *EXCHANGES), VALUES)

@@ -1,0 +1,357 @@
+"""Evaluating a kernel's expressions while it is traced: Python where Python knows, IR where not."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from .. import language
+from ..errors import InternalError, LanguageError, Place, TileError, nearest
+from ..ir import Const
+from ..language.builder import Builder
+from ..language.known import explain_missing
+from ..language.values import BufferView, RegionRef, Value, logical, logical_not, truth
+from .frames import chained, innermost, is_ours, running_steps, users_steps
+from .scope import Binding, Scope
+from .source import SourceFunction
+
+BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.MatMult: operator.matmul,
+}  # fmt: skip
+COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+UNARY: dict[type, Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+
+# What expressions the language has not, and what to do instead.
+REFUSED: dict[type, tuple[str, str]] = {
+    ast.NamedExpr: ("the language has no `:=`", "assign on a line of its own"),
+    ast.Await: ("the language has no `await`", ""),
+    ast.Yield: ("the language has no `yield`", ""),
+    ast.YieldFrom: ("the language has no `yield`", ""),
+}
+# Python's functions of numbers that mean a word of the language when a value is traced.
+TRACED_BUILTINS: dict[Any, str] = {builtins.min: "min", builtins.max: "max", builtins.abs: "abs", builtins.pow: "pow"}
+
+
+class Expressions:
+    """Evaluates expressions of one function. `at` is the node being evaluated: the place of what is emitted."""
+
+    def __init__(self, source: SourceFunction, scope: Scope, builder: Builder) -> None:
+        self.source = source
+        self.scope = scope
+        self.builder = builder
+        self.at: Any = source.node
+        self.native = 0
+        self.places: dict[int, Place] = {}
+        builder.locate = self.locate
+
+    # -- places and errors
+    def place(self, node: Any) -> Place:
+        """The place of a node; nodes live as long as the trace, so their identity is a key."""
+        found = self.places.get(id(node))
+        if found is None:
+            found = self.places[id(node)] = self.source.place(node)
+        return found
+
+    def locate(self) -> Place:
+        """Where the trace stands: in the kernel, or in a helper called from it."""
+        base = self.place(self.at)
+        if not self.native:
+            return base
+        return chained(running_steps(Expressions.invoke.__code__), base) or base
+
+    def refuse(self, node: Any, what: str, hint: str = "", **values: object) -> NoReturn:
+        raise LanguageError(what, at=self.place(node), hint=hint, **values)
+
+    def placed(self, node: Any, error: TileError) -> TileError:
+        """The error, at the user's innermost line that it comes from."""
+        if error.place is None:
+            error.place = chained(users_steps(error.__traceback__), self.place(node))
+        return error
+
+    def foreign(self, node: Any, error: Exception) -> TileError:
+        """An exception of Python's own as an error at the user's line; of ours, as an internal one."""
+        place = chained(users_steps(error.__traceback__), self.place(node))
+        raised_in = innermost(error.__traceback__)
+        here = raised_in is not None and raised_in.co_filename == __file__
+        text = str(error) or "no message"
+        if raised_in is not None and is_ours(raised_in.co_filename) and not here:
+            return InternalError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
+        return LanguageError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
+
+    # -- dispatch
+    def expr(self, node: ast.expr) -> Any:
+        """The value of an expression: a Python object, or a traced value."""
+        handler = HANDLERS.get(type(node))
+        if handler is None:
+            what, hint = REFUSED.get(type(node), ("the language has no such expression", ""))
+            self.refuse(node, what, hint)
+        try:
+            return handler(self, node)
+        except TileError as error:
+            raise self.placed(node, error) from error.__cause__
+        except Exception as error:
+            raise self.foreign(node, error) from error
+
+    # -- leaves
+    def constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def name(self, node: ast.Name) -> Any:
+        return self.scope.lookup(node.id)
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        held = self.expr(node.value)
+        self.at = node
+        try:
+            return getattr(held, node.attr)
+        except AttributeError as error:
+            if held is language:
+                what, hint = explain_missing(node.attr, language.__all__)
+                self.refuse(node, what, hint)
+            if isinstance(held, (Value, BufferView, RegionRef)):
+                known = [each for each in dir(held) if not each.startswith("_")]
+                close = nearest(node.attr, known, limit=1)
+                kind = "value" if isinstance(held, Value) else "buffer"
+                hint = f"did you mean .{close[0]}?" if close else ""
+                self.refuse(node, "a {kind} of a kernel has no attribute {name}", hint, kind=kind, name=node.attr)
+            raise error
+
+    # -- operators
+    def binary(self, node: ast.BinOp) -> Any:
+        left, right = self.expr(node.left), self.expr(node.right)
+        self.at = node
+        return self.apply(node.op, left, right)
+
+    def apply(self, op: ast.operator, left: Any, right: Any) -> Any:
+        """A binary operator; whole tiles have none."""
+        for each in (left, right):
+            if isinstance(each, (BufferView, RegionRef)):
+                raise LanguageError(
+                    "{name} is a tile: operators work on its elements",
+                    name=each.name,
+                    hint="loop over the elements: for i, j in T.Parallel(...): ... {name}[i, j] ...",
+                )
+        return BINARY[type(op)](left, right)
+
+    def unary(self, node: ast.UnaryOp) -> Any:
+        held = self.expr(node.operand)
+        self.at = node
+        if isinstance(node.op, ast.Not):
+            return logical_not(held) if isinstance(held, Value) else not held
+        return UNARY[type(node.op)](held)
+
+    def compare(self, node: ast.Compare) -> Any:
+        left = self.expr(node.left)
+        parts: list[Any] = []
+        for op, each in zip(node.ops, node.comparators, strict=True):
+            right = self.expr(each)
+            self.at = node
+            found = COMPARE[type(op)](left, right)
+            if not isinstance(found, Value) and not found and len(node.ops) > 1:
+                return False
+            parts.append(found)
+            left = right
+        return self.conjunction("and", parts)
+
+    def boolean(self, node: ast.BoolOp) -> Any:
+        op = "and" if isinstance(node.op, ast.And) else "or"
+        parts: list[Any] = []
+        for each in node.values:
+            held = self.expr(each)
+            known = held.expr if isinstance(held, Value) else None
+            decided = bool(known.value) if isinstance(known, Const) else None if known is not None else bool(held)
+            if decided is (op == "or") and not any(isinstance(p, Value) for p in parts):
+                return held
+            parts.append(held)
+            if decided is (op == "or"):
+                break
+        self.at = node
+        return self.conjunction(op, parts)
+
+    def conjunction(self, op: str, parts: list[Any]) -> Any:
+        """Parts joined: traced ones as IR, those that Python knows have no say any more."""
+        traced = [truth(each) for each in parts if isinstance(each, Value)]
+        if not traced:
+            return parts[-1]
+        known = [each for each in parts if not isinstance(each, Value)]
+        if any(bool(each) is (op == "or") for each in known):
+            return op == "or"
+        return logical(op, traced)
+
+    def decide(self, held: Any) -> bool | Value:
+        """What a condition comes to: a bool that is known, or a traced one."""
+        if isinstance(held, (BufferView, RegionRef)):
+            raise LanguageError("{name} is a tile and has no truth value", name=held.name, hint="test an element")
+        if not isinstance(held, Value):
+            return bool(held)
+        test = truth(held)
+        return bool(test.value) if isinstance(test, Const) else Value(test)
+
+    def conditional(self, node: ast.IfExp) -> Any:
+        known = self.decide(self.expr(node.test))
+        if isinstance(known, bool):
+            return self.expr(node.body if known else node.orelse)
+        yes, no = self.expr(node.body), self.expr(node.orelse)
+        self.at = node
+        return language.if_then_else(known, yes, no)
+
+    # -- subscripts
+    def subscript(self, node: ast.Subscript) -> Any:
+        held = self.expr(node.value)
+        key = self.expr(node.slice)
+        self.at = node
+        if isinstance(held, Value):
+            raise LanguageError("a single value cannot be indexed: {text}", text=held)
+        return held[key]
+
+    def slice(self, node: ast.Slice) -> Any:
+        return slice(*(None if each is None else self.expr(each) for each in (node.lower, node.upper, node.step)))
+
+    # -- calls
+    def call(self, node: ast.Call) -> Any:
+        function = self.expr(node.func)
+        args, keys = self.arguments(node)
+        self.at = node
+        return self.invoke(function, args, keys)
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The values of a call's arguments."""
+        args = self.elements(node.args)
+        keys: dict[str, Any] = {}
+        for each in node.keywords:
+            held = self.expr(each.value)
+            if each.arg is None:
+                keys.update(held)
+            else:
+                keys[each.arg] = held
+        return args, keys
+
+    def invoke(self, function: Any, args: list[Any], keys: dict[str, Any]) -> Any:
+        """Call a function; one that is the user's own is Python's to run, on traced values."""
+        word = TRACED_BUILTINS.get(function) if function.__class__ is _BUILTIN else None
+        if word is not None and any(isinstance(each, Value) for each in args):
+            return getattr(language, word)(*args, **keys)
+        module = getattr(function, "__module__", None) or ""
+        if module.startswith("tilebench."):
+            return function(*args, **keys)
+        self.native += 1
+        try:
+            return function(*args, **keys)
+        finally:
+            self.native -= 1
+
+    # -- displays
+    def elements(self, nodes: list[ast.expr]) -> list[Any]:
+        out: list[Any] = []
+        for each in nodes:
+            if isinstance(each, ast.Starred):
+                out.extend(self.expr(each.value))
+            else:
+                out.append(self.expr(each))
+        return out
+
+    def tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.elements(node.elts))
+
+    def list(self, node: ast.List) -> Any:
+        return self.elements(node.elts)
+
+    def set(self, node: ast.Set) -> Any:
+        return {*self.elements(node.elts)}
+
+    def dict(self, node: ast.Dict) -> Any:
+        out: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                out.update(self.expr(value))
+            else:
+                out[self.expr(key)] = self.expr(value)
+        return out
+
+    def text(self, node: ast.JoinedStr) -> str:
+        return "".join(str(self.expr(each)) for each in node.values)
+
+    def formatted(self, node: ast.FormattedValue) -> str:
+        held = self.expr(node.value)
+        held = {115: str, 114: repr, 97: ascii}[node.conversion](held) if node.conversion > 0 else held
+        spec = self.expr(node.format_spec) if node.format_spec else ""
+        return format(held, spec) if not isinstance(held, (Value, BufferView)) else repr(held)
+
+    # -- comprehensions and lambdas
+    def comprehension(self, node: Any) -> Any:
+        before = dict(self.scope.locals)
+        try:
+            if isinstance(node, ast.DictComp):
+                return {self.expr(node.key): self.expr(node.value) for _ in self.runs(node.generators)}
+            made = [self.expr(node.elt) for _ in self.runs(node.generators)]
+        finally:
+            self.scope.locals = before
+        return set(made) if isinstance(node, ast.SetComp) else made
+
+    def runs(self, generators: list[ast.comprehension]) -> Iterator[None]:
+        if not generators:
+            yield
+            return
+        first, *rest = generators
+        for each in self.expr(first.iter):
+            self.unpack(first.target, each)
+            checks = [self.decide(self.expr(test)) for test in first.ifs]
+            if any(isinstance(check, Value) for check in checks):
+                self.refuse(first.ifs[0], "a comprehension can only filter on what Python knows")
+            if all(checks):
+                yield from self.runs(rest)
+
+    def unpack(self, target: ast.expr, value: Any) -> None:
+        """Bind names of a comprehension or a list loop to Python values."""
+        if isinstance(target, ast.Name):
+            self.scope.bind(target.id, Binding(value, self.builder.frames[-1], self.place(target)))
+            return
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            self.refuse(target, "only names can be bound here")
+        held = list(value)
+        if len(held) != len(target.elts):
+            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(held))
+        for each, part in zip(target.elts, held, strict=True):
+            self.unpack(each, part)
+
+    def lambda_(self, node: ast.Lambda) -> Any:
+        names = [each.arg for each in node.args.args]
+
+        def call(*args: Any) -> Any:
+            if len(args) != len(names):
+                raise TypeError(f"this lambda takes {len(names)} arguments, found {len(args)}")
+            before = dict(self.scope.locals)
+            try:
+                for name, each in zip(names, args, strict=True):
+                    self.scope.bind(name, Binding(each, self.builder.frames[-1], self.place(node)))
+                return self.expr(node.body)
+            finally:
+                self.scope.locals = before
+
+        if len(names) != len(ast.unparse(node.args).split(",")) and names:
+            self.refuse(node, "a lambda in a kernel takes plain arguments only")
+        call.__module__ = "tilebench.lambda"
+        return call
+
+
+_BUILTIN = type(len)
+HANDLERS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Constant: Expressions.constant, ast.Name: Expressions.name, ast.Attribute: Expressions.attribute,
+    ast.BinOp: Expressions.binary, ast.UnaryOp: Expressions.unary, ast.Compare: Expressions.compare,
+    ast.BoolOp: Expressions.boolean, ast.IfExp: Expressions.conditional, ast.Subscript: Expressions.subscript,
+    ast.Slice: Expressions.slice, ast.Call: Expressions.call, ast.Tuple: Expressions.tuple, ast.List: Expressions.list,
+    ast.Set: Expressions.set, ast.Dict: Expressions.dict, ast.JoinedStr: Expressions.text,
+    ast.FormattedValue: Expressions.formatted, ast.ListComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension, ast.SetComp: Expressions.comprehension,
+    ast.DictComp: Expressions.comprehension, ast.Lambda: Expressions.lambda_,
+}  # fmt: skip

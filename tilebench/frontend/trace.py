@@ -1,0 +1,191 @@
+"""From a Python function to the `tile` stage."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
+from ..ir import Buffer, Function, verify
+from ..language.annotations import PrimFunc, TensorSpec
+from ..language.builder import Builder, Tracing
+from ..language.knobs import Knob
+from ..language.values import BufferView
+from .forms import form_of_node
+from .frames import chained, users_steps
+from .scope import Binding, Scope
+from .source import SourceFunction, source_of
+from .statements import Statements
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A kernel in the `tile` stage and what it came from.
+
+    `parameters` are the values of the jit function's parameters, `knobs` the domains that its
+    signature gives them. `text` is the source of the whole function, from `first_line` of `file`.
+    """
+
+    function: Function
+    file: str
+    first_line: int
+    text: str
+    parameters: dict[str, Any]
+    knobs: dict[str, Knob]
+    name: str
+
+
+def trace(
+    function: Callable[..., Any] | PrimFunc,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    text: str | None = None,
+    file: str | None = None,
+    first_line: int = 1,
+) -> Traced:
+    """The kernel that a jit function (or a bare `@T.prim_func`) describes, for these parameters.
+
+    `text` is the text that holds the function where Python cannot find it, with its file name and
+    the number of its first line. Raises a `TileError` at the user's line for whatever is wrong.
+    """
+    if isinstance(function, PrimFunc):
+        source = source_of(function.function, text, file, first_line)
+        made = trace_prim_func(function, source)
+        return Traced(made, source.file, source.first_line, source.text, {}, {}, made.name)
+    source = source_of(function, text, file, first_line)
+    knobs = knobs_of(function)
+    values = bound_arguments(function, source, arguments or {}, knobs)
+    if form_of_node(source.node) == "eager":
+        raise LanguageError(
+            "the eager form, a kernel without an inner @T.prim_func, is not available yet",
+            at=source.place(source.node),
+            hint="wrap the kernel: define it with @T.prim_func inside the @tilebench.jit function and return it",
+        )
+    prim = run_outer(function, source, values)
+    inner = source if prim.function.__code__.co_filename == function.__code__.co_filename else None
+    held = source_of(prim.function) if inner is None or text is None else source_of(prim.function, text, file, first_line)
+    made = trace_prim_func(prim, held)
+    return Traced(made, source.file, source.first_line, source.text, values, knobs, function.__name__)
+
+
+def knobs_of(function: Callable[..., Any]) -> dict[str, Knob]:
+    """The domains that a jit function's signature gives its parameters, by annotation or default."""
+    out: dict[str, Knob] = {}
+    for name, each in inspect.signature(function).parameters.items():
+        note = each.annotation
+        if isinstance(note, str) and "nob(" in note:
+            note = annotation_value(function, note)
+        for held in (note, each.default):
+            if isinstance(held, Knob):
+                out[name] = held
+                break
+    return out
+
+
+def annotation_value(function: Callable[..., Any], note: str) -> Any:
+    """The value of an annotation that `from __future__ import annotations` left as text."""
+    source = source_of(function)
+    for each in (*source.node.args.posonlyargs, *source.node.args.args, *source.node.args.kwonlyargs):
+        if each.annotation is not None and ast.unparse(each.annotation) == note:
+            return Statements(source, Scope(function), Builder()).expr(each.annotation)
+    return note
+
+
+def bound_arguments(
+    function: Callable[..., Any], source: SourceFunction, given: Mapping[str, Any], knobs: Mapping[str, Knob]
+) -> dict[str, Any]:
+    """The value of every parameter. Raises `ArgumentError` for a missing or unknown one."""
+    parameters = inspect.signature(function).parameters
+    place = source.place(source.node)
+    for name in given:
+        if name not in parameters:
+            close = nearest(name, list(parameters), limit=1)
+            raise ArgumentError(
+                "{function} has no parameter {name}", at=place, function=function.__name__, name=name,
+                hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(parameters),
+            )  # fmt: skip
+    out: dict[str, Any] = {}
+    for name, each in parameters.items():
+        if name in given:
+            out[name] = given[name]
+        elif isinstance(each.default, Knob):
+            out[name] = each.default.default
+        elif each.default is not inspect.Parameter.empty:
+            out[name] = each.default
+        elif name in knobs:
+            out[name] = knobs[name].default
+        else:
+            missing = ", ".join(n for n, p in parameters.items() if n not in given and p.default is p.empty)
+            raise ArgumentError("{function} needs a value for {missing}", at=place, function=function.__name__, missing=missing)
+    return out
+
+
+def run_outer(function: Callable[..., Any], source: SourceFunction, values: Mapping[str, Any]) -> PrimFunc:
+    """Run the jit function, which is plain Python, for the `@T.prim_func` it returns."""
+    place = source.place(source.node)
+    try:
+        made = function(**values)
+    except TileError as error:
+        if error.place is None:
+            error.place = chained(users_steps(error.__traceback__), None) or place
+        raise
+    except Exception as error:
+        at = chained(users_steps(error.__traceback__), None) or place
+        raise LanguageError("{kind}: {text}", at=at, kind=type(error).__name__, text=str(error) or "no message") from error
+    if not isinstance(made, PrimFunc):
+        raise LanguageError(
+            "{name} returns {kind}, a @T.prim_func is expected", at=place, name=function.__name__, kind=type(made).__name__,
+            hint="end the function with `return main`, main being its @T.prim_func",
+        )  # fmt: skip
+    return made
+
+
+def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
+    """The `tile` stage of one `@T.prim_func`."""
+    builder = Builder()
+    tracer = Statements(source, Scope(prim.function), builder)
+    with Tracing(builder):
+        params = bind_params(prim, source, tracer)
+        tracer.statements(source.node.body)
+    place = source.place(source.node)
+    if builder.kernel is None:
+        raise LanguageError(
+            "the kernel {name} has no `with T.Kernel(...)`", at=place, name=source.node.name,
+            hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
+        )  # fmt: skip
+    made = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
+    verify(made)
+    return made
+
+
+def bind_params(prim: PrimFunc, source: SourceFunction, tracer: Statements) -> tuple[Buffer, ...]:
+    """The kernel's arrays, from its annotations."""
+    arguments = source.node.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs or arguments.defaults:
+        tracer.refuse(source.node, "a @T.prim_func takes plain parameters, each with a T.Tensor annotation")
+    out: list[Buffer] = []
+    notes = Statements(source, Scope(prim.function, prim.scope), Builder())
+    tracer.builder.locate = tracer.locate
+    for each in arguments.args:
+        spec = prim.function.__annotations__.get(each.arg)
+        if isinstance(spec, str) and each.annotation is not None:
+            with Tracing(notes.builder):
+                spec = notes.expr(each.annotation)
+        place = tracer.place(each)
+        if not isinstance(spec, TensorSpec):
+            what = "has no annotation" if each.annotation is None else "is annotated with something else"
+            raise LanguageError(
+                "the parameter {name} needs a T.Tensor annotation, it {what}", at=place, name=each.arg, what=what,
+                hint='{name}: T.Tensor((M, N), "float16"); scalar parameters are TileLang\'s, not here yet',
+            )  # fmt: skip
+        name = tracer.builder.unique(each.arg)
+        buffer = Buffer(name, spec.shape, spec.dtype, "global", spec.strides)
+        tracer.scope.bind(each.arg, Binding(BufferView(buffer, None, place), tracer.builder.frames[0], place, "param"))
+        out.append(buffer)
+    return tuple(out)
+
+
+__all__ = ["Place", "Traced", "bound_arguments", "knobs_of", "trace", "trace_prim_func"]

@@ -1,0 +1,80 @@
+"""The tile language: `import tilebench.language as T`.
+
+A kernel says what is computed on which tile. Launch and loops: `Kernel`, `Parallel`, `Pipelined`,
+`serial`, `unroll`, `vectorized`, `grid`. Tiles: `alloc_shared`, `alloc_fragment`, `alloc_local`,
+`alloc_var`. Operations on them: `copy`, `fill`, `clear`, `gemm`, `reduce_sum`, `reduce_max`,
+`reduce_min`. Functions of elements: `exp`, `max`, `if_then_else`, `cast` and more. Dtypes are names
+here too (`T.float16`), and convert when called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
+from .copy import clear, copy, fill
+from .dtype_words import SHORT as _short
+from .dtype_words import WORDS as _dtypes
+from .elementwise import (
+    abs,
+    align_up,
+    cast,
+    ceil,
+    ceildiv,
+    clamp,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    floordiv,
+    floormod,
+    if_then_else,
+    infinity,
+    log,
+    log2,
+    max,
+    max_value,
+    min,
+    min_value,
+    pow,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    tanh,
+)
+from .gemm import GemmWarpPolicy, gemm
+from .knobs import Knob, knob
+from .known import explain_missing as _explain_missing
+from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
+from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
+from .reduce import reduce_max, reduce_min, reduce_sum
+from .words import registry
+
+Serial, Unroll, Vectorized = serial, unroll, vectorized
+
+float16, bfloat16, float32, float64 = (_dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
+float8_e4m3fn, float8_e5m2 = _dtypes["float8_e4m3fn"], _dtypes["float8_e5m2"]
+int8, int16, int32, int64 = (_dtypes[n] for n in ("int8", "int16", "int32", "int64"))
+uint8, uint16, uint32, uint64 = (_dtypes[n] for n in ("uint8", "uint16", "uint32", "uint64"))
+bool = _dtypes["bool"]
+float, half, int = _short["float"], _short["half"], _short["int"]
+
+__all__ = [
+    "GemmWarpPolicy", "Kernel", "Knob", "Parallel", "Pipelined", "PrimFunc", "Serial", "StridedTensor", "Tensor",
+    "TensorSpec", "Unroll", "Vectorized", "abs", "align_up", "alloc_fragment", "alloc_local", "alloc_shared",
+    "alloc_var", "bfloat16", "bool", "cast", "ceil", "ceildiv", "clamp", "clear", "copy", "cos", "erf", "exp",
+    "exp2", "fill", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floordiv",
+    "floormod", "gemm", "grid", "half", "if_then_else", "infinity", "int", "int8", "int16", "int32", "int64",
+    "knob", "log", "log2", "max", "max_value", "min", "min_value", "pow", "prim_func", "reduce_max", "reduce_min",
+    "reduce_sum", "registry", "rsqrt", "serial", "sigmoid", "sin", "sqrt", "swizzle", "tanh", "uint8", "uint16",
+    "uint32", "uint64", "unroll", "use_swizzle", "vectorized",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    what, hint = _explain_missing(name, __all__)
+    raise AttributeError(f"{what}; {hint}" if hint else what)

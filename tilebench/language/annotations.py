@@ -1,0 +1,74 @@
+"""What stands in a kernel's signature: `T.Tensor`, `T.StridedTensor`, and `@T.prim_func` itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LanguageError, ShapeError
+from ..ir import DType
+from .dtype_words import plain
+from .operands import positive, shape_of
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A parameter that is an array in global memory. `strides` are in elements, None: row-major."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    strides: tuple[int, ...] | None = None
+
+
+def Tensor(shape: object, dtype: object = "float32", data: object | None = None) -> TensorSpec:
+    """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
+
+    `shape` is an integer, tuple or list of extents, each at least 1. Raises `ShapeError`, `DTypeError`.
+    """
+    if data is not None:
+        raise LanguageError("T.Tensor(data=...), a second view of a buffer, is TileLang's, not here yet")
+    return TensorSpec(shape_of(shape, "T.Tensor"), plain(dtype))
+
+
+def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> TensorSpec:
+    """An array in global memory with strides of its own, in elements, one a dimension."""
+    extents = shape_of(shape, "T.StridedTensor")
+    parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
+    if len(parts) != len(extents):
+        raise ShapeError(
+            "T.StridedTensor has {rank} dimensions and {count} strides", rank=len(extents), count=len(parts),
+            expected="one stride for each dimension",
+        )  # fmt: skip
+    steps = tuple(positive(each, "T.StridedTensor", f"stride {axis}") for axis, each in enumerate(parts))
+    return TensorSpec(extents, plain(dtype), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class PrimFunc:
+    """A kernel's function, not yet traced. `scope` holds the names around its definition.
+
+    Annotations that are text (under `from __future__ import annotations`) may use names that the
+    body does not, which Python then does not keep for it; they are looked up in `scope`.
+    """
+
+    function: Callable[..., Any]
+    scope: dict[str, Any]
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    def __call__(self, *_: object, **__: object) -> None:
+        raise LanguageError(
+            "a @T.prim_func is compiled, not called",
+            hint="return it from a @tilebench.jit function and call what that gives",
+        )
+
+
+def prim_func(function: Callable[..., Any]) -> PrimFunc:
+    """Mark a function as the kernel: its body is read in the tile language, never run by Python."""
+    if not hasattr(function, "__code__"):
+        raise LanguageError("@T.prim_func marks a function, found {kind}", kind=type(function).__name__)
+    return PrimFunc(function, dict(sys._getframe(1).f_locals))  # pyright: ignore[reportPrivateUsage]

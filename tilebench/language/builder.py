@@ -1,0 +1,149 @@
+"""Where the words of a kernel put their statements while the kernel is traced.
+
+A word (`T.copy`, say) is a plain function. It finds the trace it belongs to here, so it works the
+same in the kernel's own body and in a Python helper called from it.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from ..errors import LanguageError, Place
+from ..ir import Stmt
+from .decisions import Panels
+
+
+@dataclass(eq=False)
+class Frame:
+    """One body being filled. `kind` is `function`, `kernel`, `serial`, `pipelined`, `parallel` or `if`."""
+
+    kind: str
+    place: Place | None
+    statements: list[Stmt] = field(default_factory=list[Stmt])
+
+
+def _nowhere() -> Place | None:
+    return None
+
+
+@dataclass(eq=False)
+class Builder:
+    """One trace: its open bodies, the names taken, and where the reader of the kernel stands.
+
+    `locate` gives the place of what is being evaluated, `target` the name that the running
+    assignment gives to what it makes (an allocation takes it).
+    """
+
+    frames: list[Frame] = field(default_factory=lambda: [Frame("function", None)])
+    names: set[str] = field(default_factory=lambda: {"T"})
+    locate: Callable[[], Place | None] = _nowhere
+    target: str = ""
+    order: Panels | None = None
+    kernel: Place | None = None
+
+    @property
+    def place(self) -> Place | None:
+        return self.locate()
+
+    def unique(self, name: str) -> str:
+        """The name, with the suffix `__2`, `__3` when it is taken."""
+        made, count = name, 1
+        while made in self.names or keyword.iskeyword(made):
+            count += 1
+            made = f"{name}__{count}"
+        self.names.add(made)
+        return made
+
+    def emit(self, stmt: Stmt) -> None:
+        """Append a statement to the innermost body; refused outside `with T.Kernel`."""
+        if len(self.frames) == 1:
+            self.outside(type(stmt).__name__.lower())
+        self.frames[-1].statements.append(stmt)
+
+    def replace(self, old: Stmt, new: Stmt) -> None:
+        """Put `new` where `old` stands in one of the open bodies."""
+        for frame in self.frames:
+            for index, each in enumerate(frame.statements):
+                if each is old:
+                    frame.statements[index] = new
+
+    def within(self, kind: str) -> Frame | None:
+        """The innermost open body of a kind, None when there is none."""
+        return next((each for each in reversed(self.frames) if each.kind == kind), None)
+
+    def outside(self, what: str) -> NoReturn:
+        if self.kernel is not None:
+            raise LanguageError(
+                "the kernel's work ends with its `with T.Kernel` block: {what} stands after it",
+                what=what,
+                also=[("the block is here", self.kernel)],
+                hint="move the statement into the block",
+            )
+        raise LanguageError(
+            "this works on the device and must stand inside `with T.Kernel(...)`: {what}",
+            what=what,
+            hint="statements before the block may only compute Python values",
+        )
+
+
+_current: ContextVar[Builder | None] = ContextVar("tilebench_builder", default=None)
+
+
+class Tracing:
+    """`with Tracing(builder):` makes it the trace that words belong to."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def __enter__(self) -> Builder:
+        self.token: Any = _current.set(self.builder)
+        return self.builder
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self.token)
+
+
+def here() -> Place | None:
+    """The place being traced; None outside a trace."""
+    builder = _current.get()
+    return None if builder is None else builder.locate()
+
+
+def inside_kernel(word: str) -> Builder:
+    """The running trace, with its kernel open. Raises `LanguageError` elsewhere."""
+    builder = _current.get()
+    if builder is None:
+        raise LanguageError(
+            "{word} is a word of a kernel and means nothing in plain Python",
+            word=word,
+            hint="write it inside `with T.Kernel(...)` of a @T.prim_func",
+        )
+    if len(builder.frames) == 1:
+        builder.outside(word)
+    return builder
+
+
+def for_tiles(word: str) -> Builder:
+    """The running trace for an operation on whole tiles, which no body of `T.Parallel` may hold."""
+    builder = inside_kernel(word)
+    loop = builder.within("parallel")
+    if loop is not None:
+        raise LanguageError(
+            "{word} works on a whole tile, with all threads, and cannot stand inside T.Parallel",
+            word=word,
+            also=[("the loop is here", loop.place)],
+            hint="move it before or after the loop; inside, work on elements",
+        )
+    return builder
+
+
+def in_trace(word: str) -> Builder:
+    """The running trace, whether or not its kernel is open."""
+    builder = _current.get()
+    if builder is None:
+        raise LanguageError("{word} is a word of a kernel and means nothing in plain Python", word=word)
+    return builder

@@ -1,0 +1,237 @@
+"""Functions of elements as a kernel writes them: `T.exp`, `T.max`, `T.if_then_else`, `T.ceildiv`, ...
+
+Each takes traced values and Python numbers; of numbers alone the result is a Python number, so the
+same words serve for shapes before the kernel starts.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DTypeError, LanguageError
+from ..ir import Call, Const
+from .builder import here
+from .dtype_words import plain
+from .promote import cast_value, expr_of, number_of, pair
+from .values import Value, truth
+
+_PYTHON: dict[str, Callable[[float], float]] = {
+    "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log, "log2": math.log2, "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1.0 / math.sqrt(x), "tanh": math.tanh, "sin": math.sin, "cos": math.cos, "erf": math.erf,
+    "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),
+}  # fmt: skip
+
+
+def _float_function(name: str, x: object) -> Any:
+    number = number_of(x)
+    if number is not None:
+        return _PYTHON[name](number)
+    expr = expr_of(x)
+    if not expr.dtype.is_float:
+        raise DTypeError(
+            "T.{name} takes a float, found {dtype}", name=name, dtype=expr.dtype, hint="T.{name}(T.cast(x, T.float32))"
+        )
+    return Value(Call(name, (expr,), type=expr.dtype, place=here()))
+
+
+def exp(x: object) -> Any:
+    """e to the power x; x is a float of any width, the result has its dtype."""
+    return _float_function("exp", x)
+
+
+def exp2(x: object) -> Any:
+    """2 to the power x."""
+    return _float_function("exp2", x)
+
+
+def log(x: object) -> Any:
+    """The natural logarithm; minus infinity at 0, NaN below."""
+    return _float_function("log", x)
+
+
+def log2(x: object) -> Any:
+    """The logarithm to base 2."""
+    return _float_function("log2", x)
+
+
+def sqrt(x: object) -> Any:
+    """The square root."""
+    return _float_function("sqrt", x)
+
+
+def rsqrt(x: object) -> Any:
+    """1 / sqrt(x)."""
+    return _float_function("rsqrt", x)
+
+
+def tanh(x: object) -> Any:
+    """The hyperbolic tangent."""
+    return _float_function("tanh", x)
+
+
+def sigmoid(x: object) -> Any:
+    """1 / (1 + exp(-x))."""
+    return _float_function("sigmoid", x)
+
+
+def sin(x: object) -> Any:
+    """The sine of x in radians."""
+    return _float_function("sin", x)
+
+
+def cos(x: object) -> Any:
+    """The cosine of x in radians."""
+    return _float_function("cos", x)
+
+
+def erf(x: object) -> Any:
+    """The error function."""
+    return _float_function("erf", x)
+
+
+def floor(x: object) -> Any:
+    """The greatest whole number not above x, in x's dtype."""
+    return _rounding("floor", math.floor, x)
+
+
+def ceil(x: object) -> Any:
+    """The least whole number not below x, in x's dtype."""
+    return _rounding("ceil", math.ceil, x)
+
+
+def _rounding(name: str, python: Callable[[float], int], x: object) -> Any:
+    number = number_of(x)
+    if number is not None:
+        return python(number)
+    expr = expr_of(x)
+    return Value(Call(name, (expr,), type=expr.dtype, place=here()) if expr.dtype.is_float else expr)
+
+
+def abs(x: object) -> Any:
+    """The absolute value."""
+    number = number_of(x)
+    return builtins.abs(number) if number is not None else builtins.abs(Value(expr_of(x)))
+
+
+def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: tuple[object, ...]) -> Any:
+    if number_of(a) is not None and number_of(b) is not None:
+        made: Any = python(number_of(a), number_of(b))
+    else:
+        left, right = pair(a, b)
+        made = Value(Call(name, (left, right), type=left.dtype, place=here()))
+    return _extreme(name, python, made, more[0], more[1:]) if more else made
+
+
+def max(a: object, b: object, *more: object) -> Any:
+    """The greater of two values (or more), in their common dtype."""
+    return _extreme("max", builtins.max, a, b, more)
+
+
+def min(a: object, b: object, *more: object) -> Any:
+    """The smaller of two values (or more), in their common dtype."""
+    return _extreme("min", builtins.min, a, b, more)
+
+
+def clamp(x: object, low: object, high: object) -> Any:
+    """x limited to [low, high]."""
+    return min(max(x, low), high)
+
+
+def pow(x: object, y: object) -> Any:
+    """x to the power y, in their common dtype."""
+    a, b = number_of(x), number_of(y)
+    if a is not None and b is not None:
+        return a**b
+    left, right = pair(x, y)
+    return Value(Call("pow", (left, right), type=left.dtype, place=here()))
+
+
+def if_then_else(condition: object, a: object, b: object) -> Any:
+    """`a` where the condition holds, else `b`; only the chosen one is evaluated.
+
+    A condition that Python knows picks at once. The results take their common dtype.
+    """
+    number = number_of(condition)
+    if number is None:
+        test = truth(Value(expr_of(condition)))
+        if not isinstance(test, Const):
+            left, right = pair(a, b)
+            return Value(Call("if_then_else", (test, left, right), type=left.dtype, place=here()))
+        number = test.value
+    return a if number else b
+
+
+def cast(value: object, dtype: object) -> Value:
+    """The value in another dtype: floats round to nearest even, float to integer goes towards zero."""
+    return cast_value(value, dtype)
+
+
+def infinity(dtype: object) -> Value:
+    """Plus infinity of a float dtype. Raises `DTypeError` for a dtype without one."""
+    found = plain(dtype)
+    if not found.is_float or found.name == "float8_e4m3fn":
+        raise DTypeError("{dtype} has no infinity", dtype=found, hint="use T.max_value({dtype!r})")
+    return Value(Const(math.inf, type=found))
+
+
+def _limit(dtype: object, which: str) -> Value:
+    found = plain(dtype)
+    if not found.is_float:
+        return Value(Const(found.most if which == "max" else found.least, type=found))
+    import ml_dtypes
+
+    return Value(Const(float(getattr(ml_dtypes.finfo(found.numpy), which)), type=found))
+
+
+def max_value(dtype: object) -> Value:
+    """The greatest finite value of a dtype."""
+    return _limit(dtype, "max")
+
+
+def min_value(dtype: object) -> Value:
+    """The least finite value of a dtype."""
+    return _limit(dtype, "min")
+
+
+def floordiv(a: object, b: object) -> Any:
+    """a / b rounded down, of integers; the `//` of Python."""
+    return _whole("T.floordiv", a, b, lambda x, y: x // y)
+
+
+def floormod(a: object, b: object) -> Any:
+    """a - floordiv(a, b) * b; the `%` of Python."""
+    return _whole("T.floormod", a, b, lambda x, y: x % y)
+
+
+def ceildiv(a: object, b: object) -> Any:
+    """a / b rounded up, of integers: how many blocks of b cover a."""
+    return _whole("T.ceildiv", a, b, _round_up)
+
+
+def _round_up(x: Any, y: Any) -> Any:
+    return -(-x // y) if isinstance(x, int) and isinstance(y, int) else (x + (y - 1)) // y
+
+
+def align_up(a: object, b: object) -> Any:
+    """The least multiple of b that is not below a."""
+    return ceildiv(a, b) * b
+
+
+def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]) -> Any:
+    x, y = number_of(a), number_of(b)
+    if y is not None and y == 0:
+        raise LanguageError("{word} divides by zero", word=word)
+    for each in (x, y):
+        if isinstance(each, float):
+            raise DTypeError("{word} takes integers, found {value}", word=word, value=each)
+    return operation(a if x is None else x, b if y is None else y)
+
+
+__all__ = [
+    "abs", "align_up", "cast", "ceil", "ceildiv", "clamp", "cos", "erf", "exp", "exp2", "floor", "floordiv",
+    "floormod", "if_then_else", "infinity", "log", "log2", "max", "max_value", "min", "min_value", "pow", "rsqrt",
+    "sigmoid", "sin", "sqrt", "tanh",
+]  # fmt: skip

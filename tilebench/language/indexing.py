@@ -1,0 +1,110 @@
+"""One index of a buffer: negative numbers, ranges, and boxes whose extent folds to a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ..errors import DTypeError, LanguageError, ShapeError
+from ..ir import Const, Expr, int32
+from ..ir.arith import linear
+from .promote import convert, expr_of, number_of
+
+if TYPE_CHECKING:
+    from .values import BufferView
+
+
+def index_expr(view: BufferView, axis: int, given: object) -> Expr:
+    """An index as an int32 expression; a negative number counts from the end.
+
+    Raises `ShapeError` for a number outside the buffer, `DTypeError` for what is no integer.
+    """
+    extent = view.shape[axis]
+    expr = _integer(view, axis, given)
+    if not isinstance(expr, Const):
+        return expr
+    value = expr.value + extent if expr.value < 0 else expr.value
+    if not 0 <= value < extent:
+        raise ShapeError(
+            "index {value} is outside dimension {axis} of {name}",
+            value=expr.value,
+            axis=axis,
+            name=view.name,
+            extent=extent,
+            last=extent - 1,
+            expected="0 to {last} (the extent is {extent})",
+            also=[("{name} is declared here", view.place)],
+        )
+    return Const(value)
+
+
+def _integer(view: BufferView, axis: int, given: object) -> Expr:
+    number = number_of(given)
+    if isinstance(given, (str, type(None))) or (number is None and not hasattr(given, "expr")):
+        raise LanguageError(
+            "{kind} cannot index {name}", kind=type(given).__name__, name=view.name, hint="an index is an integer"
+        )
+    expr = expr_of(given)
+    if not expr.dtype.is_integer:
+        raise DTypeError(
+            "index {axis} of {name} is {dtype}, an integer is needed",
+            axis=axis,
+            name=view.name,
+            dtype=expr.dtype,
+            hint="use // for integer division, or T.cast(x, T.int32)",
+        )
+    return convert(expr, int32)
+
+
+def slice_box(view: BufferView, axis: int, given: slice) -> tuple[Expr, int]:
+    """Start and extent of `lo : hi` in one dimension.
+
+    Raises `ShapeError` when the extent is no positive number known now, or, for buffers on chip,
+    when a constant range leaves the buffer (of a global one such elements read as zero).
+    """
+    if given.step is not None and number_of(given.step) != 1:
+        raise LanguageError("a region has no step", hint="copy the whole range and index it with a factor")
+    extent = view.shape[axis]
+    lo = Const(0) if given.start is None else _end(view, axis, given.start)
+    hi = Const(extent) if given.stop is None else _end(view, axis, given.stop)
+    form = linear(hi - lo)
+    if form.terms:
+        _not_constant(view, axis, lo, hi)
+    if form.constant <= 0:
+        raise ShapeError(
+            "the range of dimension {axis} of {name} is empty",
+            axis=axis,
+            name=view.name,
+            count=form.constant,
+            expected="at least one element",
+            found="{count}",
+        )
+    if isinstance(lo, Const) and view.scope != "global" and (lo.value < 0 or lo.value + form.constant > extent):
+        raise ShapeError(
+            "the range {lo} : {hi} leaves dimension {axis} of {name}, whose extent is {extent}",
+            lo=lo.value,
+            hi=lo.value + form.constant,
+            axis=axis,
+            name=view.name,
+            extent=extent,
+            also=[("{name} is declared here", view.place)],
+        )
+    return lo, form.constant
+
+
+def _end(view: BufferView, axis: int, given: object) -> Expr:
+    expr = _integer(view, axis, given)
+    return Const(expr.value + view.shape[axis]) if isinstance(expr, Const) and expr.value < 0 else expr
+
+
+def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
+    from ..ir import show
+
+    raise ShapeError(
+        "the extent of dimension {axis} of this region of {name} is not a number known at compile time",
+        axis=axis,
+        name=view.name,
+        lo=show(lo),
+        hi=show(hi),
+        found="{lo} : {hi}",
+        hint="write it as `start : start + number`",
+    )

@@ -1,0 +1,217 @@
+"""Launch and loops as a kernel writes them: `T.Kernel`, `T.Parallel`, `T.Pipelined`, `T.serial`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
+from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
+from .builder import for_tiles, here, in_trace, inside_kernel
+from .decisions import Panels
+from .operands import positive, whole_number
+from .promote import convert, expr_of
+from .structure import Parallel as ParallelStmt
+from .structure import Pipelined as PipelinedStmt
+from .structure import Serial, Unroll, Vectorized
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """The launch that `with T.Kernel(...)` opens."""
+
+    grid: tuple[int, ...]
+    threads: int
+    place: Place | None
+
+    def __enter__(self) -> NoReturn:
+        raise LanguageError("T.Kernel belongs in the body of a @T.prim_func", hint="a helper cannot open the kernel")
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+Build = Callable[[tuple[Var, ...], tuple[Stmt, ...]], LoopStmt]
+
+
+@dataclass(frozen=True)
+class LoopSpec:
+    """A loop of the kernel, waiting for its names and its body. `kind` names its body's frame."""
+
+    word: str
+    kind: str
+    count: int
+    build: Build
+
+    def __iter__(self) -> NoReturn:
+        raise LanguageError(
+            "a helper that Python runs cannot loop with {word}",
+            word=self.word,
+            hint="write the loop in the kernel's own body, or loop over a Python range in the helper to unroll it",
+        )
+
+
+def Kernel(*blocks: int, threads: int | tuple[int, ...] | None = None, prelude: str | None = None) -> KernelSpec:
+    """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
+
+    `blocks` are 1 to 3 counts, x first; the names are the block's indices (int32). `threads` is the
+    number of threads of a block (a tuple is multiplied out; None means 128). Tile operations in the
+    body are done by all threads of the block together.
+    """
+    in_trace("T.Kernel")
+    if not 1 <= len(blocks) <= 3:
+        raise ShapeError(
+            "T.Kernel takes 1 to 3 grid dimensions", count=len(blocks), found="{count}", hint="fold the others into one"
+        )
+    if prelude is not None:
+        raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
+    grid = tuple(positive(each, "T.Kernel", f"grid dimension {axis}") for axis, each in enumerate(blocks))
+    count = 1
+    for each in threads if isinstance(threads, (tuple, list)) else (128 if threads is None else threads,):
+        count *= positive(each, "T.Kernel", "the number of threads")
+    return KernelSpec(grid, count, here())
+
+
+def _index(given: object, word: str, what: str) -> Expr:
+    expr = expr_of(given)
+    if not expr.dtype.is_integer:
+        raise LanguageError("{what} of {word} must be an integer, found {dtype}", what=what, word=word, dtype=expr.dtype)
+    return convert(expr, int32)
+
+
+def _bounds(word: str, start: object, stop: object | None, step: object | None) -> dict[str, Expr]:
+    """Fields `start`, `stop`, `step` from arguments in the manner of `range`."""
+    if stop is None:
+        start, stop = 0, start
+    out = {"start": _index(start, word, "the start"), "stop": _index(stop, word, "the stop")}
+    step_expr = Const(1) if step is None else _index(step, word, "the step")
+    if isinstance(step_expr, Const) and step_expr.value < 1:
+        raise ShapeError(
+            "the step of {word} is {step}", word=word, step=step_expr.value, expected="at least 1",
+            hint="count up and subtract in the body",
+        )  # fmt: skip
+    return {**out, "step": step_expr}
+
+
+def _not_yet(word: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise LanguageError("{word}({name}=...) is TileLang's, not here yet", word=word, name=name)
+
+
+def serial(
+    start: object, stop: object | None = None, step: object | None = None, *, annotations: object | None = None
+) -> LoopSpec:
+    """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`."""
+    inside_kernel("T.serial")
+    _not_yet("T.serial", annotations=annotations)
+    fields = _bounds("T.serial", start, stop, step)
+    return LoopSpec("T.serial", "serial", 1, lambda vars, body: Serial(vars=vars, body=body, **fields))
+
+
+def unroll(
+    start: object,
+    stop: object | None = None,
+    step: object | None = None,
+    *,
+    explicit: bool = False,
+    unroll_factor: int | None = None,
+    annotations: object | None = None,
+) -> LoopSpec:
+    """As `T.serial`, and the target writes the iterations out."""
+    inside_kernel("T.unroll")
+    _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
+    fields = _bounds("T.unroll", start, stop, step)
+    return LoopSpec("T.unroll", "serial", 1, lambda vars, body: Unroll(vars=vars, body=body, **fields))
+
+
+def vectorized(extent: int) -> LoopSpec:
+    """Iterations that do not depend on each other, as one vector of a thread; `extent` is at least 1."""
+    inside_kernel("T.vectorized")
+    n = positive(extent, "T.vectorized", "the extent")
+    return LoopSpec("T.vectorized", "serial", 1, lambda vars, body: Vectorized(n, vars, body))
+
+
+def Parallel(
+    *extents: int,
+    coalesced_width: int | None = None,
+    loop_layout: object | None = None,
+    prefer_async: bool | None = None,
+    annotations: object | None = None,
+) -> LoopSpec:
+    """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
+
+    The body works on elements; the iterations are spread over the threads of the block. Elements of
+    global buffers outside their extents read as zero and are not written.
+    """
+    builder = for_tiles("T.Parallel")
+    _not_yet(
+        "T.Parallel", coalesced_width=coalesced_width, loop_layout=loop_layout, prefer_async=prefer_async,
+        annotations=annotations,
+    )  # fmt: skip
+    if not extents:
+        builder.outside("T.Parallel without extents") if len(builder.frames) == 1 else None
+        raise ShapeError("T.Parallel needs at least one extent")
+    sizes = tuple(positive(each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
+    return LoopSpec("T.Parallel", "parallel", len(sizes), lambda vars, body: ParallelStmt(sizes, vars, body))
+
+
+def Pipelined(
+    start: object,
+    stop: object | None = None,
+    num_stages: int = 0,
+    order: object | None = None,
+    stage: object | None = None,
+    sync: object | None = None,
+    group: object | None = None,
+) -> LoopSpec:
+    """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
+
+    The meaning is that of `T.serial`. `num_stages` counts the versions of the shared tiles in
+    flight; 0 and 1 mean no overlap.
+    """
+    for_tiles("T.Pipelined")
+    _not_yet("T.Pipelined", order=order, stage=stage, sync=sync, group=group)
+    stages = whole_number(num_stages, "T.Pipelined", "num_stages")
+    if stages < 0:
+        raise ShapeError(
+            "num_stages of T.Pipelined is {n}", n=stages, expected="0 (no overlap) or the number of tiles in flight"
+        )
+    bounds = _bounds("T.Pipelined", start, stop, None)
+    fields: dict[str, Any] = {"start": bounds["start"], "stop": bounds["stop"], "num_stages": stages}
+    return LoopSpec("T.Pipelined", "pipelined", 1, lambda vars, body: PipelinedStmt(vars=vars, body=body, **fields))
+
+
+def grid(*extents: object) -> LoopSpec:
+    """A nest of serial loops: `for i, j in T.grid(m, n)`; the last index runs fastest."""
+    inside_kernel("T.grid")
+    if not extents:
+        raise ShapeError("T.grid needs at least one extent")
+    stops = [_index(each, "T.grid", f"extent {axis}") for axis, each in enumerate(extents)]
+
+    def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        place = here()
+        for stop, var in zip(reversed(stops), reversed(vars), strict=True):
+            body = (Serial(stop, (var,), body, place=place),)
+        made = body[0]
+        assert isinstance(made, Serial)
+        return made
+
+    return LoopSpec("T.grid", "serial", len(stops), build)
+
+
+def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
+    """Run the blocks in panels of `panel_size` along `order` (`row` or `column`), for the cache.
+
+    A permutation of the blocks: results do not change. `enable=False` leaves the usual order.
+    """
+    builder = inside_kernel("T.use_swizzle")
+    size = positive(panel_size, "T.use_swizzle", "panel_size")
+    if order not in ("row", "column"):
+        close = nearest(order, ["row", "column"])
+        raise OptionError(
+            "T.use_swizzle has no order {order!r}", order=order, expected="'row' or 'column'",
+            hint=f"did you mean {close[0]!r}?" if close else "",
+        )  # fmt: skip
+    builder.order = Panels(size, order) if enable else None

@@ -1,0 +1,131 @@
+"""The operands of tile operations: a whole buffer, a box of it, or a head address."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+
+from ..errors import LanguageError, Place, ShapeError
+from ..ir import Const, Region, whole
+from .builder import here
+from .values import BufferView, ElementRef, RegionRef, VarRef
+
+
+@dataclass(frozen=True)
+class Part:
+    """One operand. `extent` is None for a head address, whose extents the other side gives."""
+
+    view: BufferView
+    region: Region
+
+    @property
+    def extent(self) -> tuple[int, ...] | None:
+        return self.region.extent
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def declared(self) -> tuple[str, Place | None]:
+        """The line that brings the buffer in, for an error's `also`."""
+        verb = "declared" if self.view.scope == "global" else "allocated"
+        return f"{self.name} is {verb} here", self.view.place
+
+    @property
+    def described(self) -> str:
+        """What it is and its extents, for an error."""
+        if self.extent is None:
+            return f"{self.name}[...] (a head address)"
+        what = self.name if self.region.is_whole else f"the region of {self.name}"
+        return f"{what} is {self.extent}"
+
+
+def part_of(given: object, word: str) -> Part:
+    """The operand a word was given. Raises `LanguageError` for what is no tile."""
+    match given:
+        case BufferView():
+            given.check_scope()
+            return Part(given, whole(given.buffer).at(here()))
+        case RegionRef():
+            given.view.check_scope()
+            return Part(given.view, given.region)
+        case ElementRef():
+            given.view.check_scope()
+            return Part(given.view, Region(given.view.buffer, given.index, place=here()))
+        case VarRef():
+            raise LanguageError(
+                "{word} works on tiles, {name} is a scalar", word=word, name=given.name, hint="assign it: {name} = value"
+            )
+        case _:
+            raise LanguageError(
+                "{word} works on buffers and regions, found {kind}", word=word, kind=type(given).__name__, text=given,
+                found="{text!r}",
+            )  # fmt: skip
+
+
+def whole_part(given: object, word: str) -> Part:
+    """The operand of a word that takes whole buffers only."""
+    part = part_of(given, word)
+    if not part.region.is_whole:
+        raise ShapeError(
+            "{word} takes whole buffers, found a part of {name}",
+            word=word,
+            name=part.name,
+            hint="copy the part into a buffer of its own first",
+            also=[part.declared],
+        )
+    return part
+
+
+def on_chip_reach(part: Part, extent: tuple[int, ...], word: str) -> None:
+    """Raise `ShapeError` when a head address plus extents leaves a buffer on chip, where known."""
+    if part.view.scope == "global" or part.extent is not None:
+        return
+    offset = part.view.ndim - len(extent)
+    for axis, (start, n) in enumerate(zip(part.region.start[offset:], extent, strict=False), start=max(offset, 0)):
+        if isinstance(start, Const) and start.value + n > part.view.shape[axis]:
+            raise ShapeError(
+                "{word} reaches {end} in dimension {axis} of {name}, whose extent is {extent}",
+                word=word,
+                end=start.value + n,
+                axis=axis,
+                name=part.name,
+                extent=part.view.shape[axis],
+                also=[part.declared],
+            )
+
+
+def whole_number(given: object, word: str, what: str) -> int:
+    """A Python integer. Raises `LanguageError` for a value of the running kernel or anything else."""
+    try:
+        if isinstance(given, bool):
+            raise TypeError
+        return operator.index(given)  # type: ignore[arg-type]
+    except (TypeError, LanguageError):
+        raise LanguageError(
+            "{what} of {word} must be an integer known at compile time",
+            what=what,
+            word=word,
+            text=given,
+            found="{text!r}",
+            hint="a parameter of the @tilebench.jit function, or a number",
+        ) from None
+
+
+def positive(given: object, word: str, what: str) -> int:
+    """A Python integer of at least 1. Raises `ShapeError` for zero and less."""
+    number = whole_number(given, word, what)
+    if number < 1:
+        raise ShapeError(
+            "{what} of {word} is {number}", what=what, word=word, number=number, expected="at least 1", found="{number}"
+        )
+    return number
+
+
+def shape_of(given: object, word: str) -> tuple[int, ...]:
+    """A shape: one integer or a tuple or list of them, each at least 1."""
+    parts: list[object] = list(given) if isinstance(given, (tuple, list)) else [given]  # pyright: ignore[reportUnknownArgumentType]
+    if not parts:
+        raise ShapeError("{word} needs a shape of at least one dimension", word=word)
+    return tuple(positive(each, word, f"extent {axis}") for axis, each in enumerate(parts))

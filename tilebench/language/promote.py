@@ -1,0 +1,163 @@
+"""Conversions that the language makes by itself: literals, mixed dtypes, `T.cast`.
+
+Rules: a Python number takes the dtype of the other side (a float beside an integer makes both
+float32); float beats integer; of two floats the wider, and float32 for float16 with bfloat16; of
+two integers the wider, signed when they differ in sign.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DTypeError, LanguageError
+from ..ir import FALSE, TRUE, Cast, Const, DType, Expr, boolean, int32
+from ..ir.dtypes import ALL, float32
+from .builder import here
+from .dtype_words import plain
+
+if TYPE_CHECKING:
+    from .values import Value
+
+_INT64 = ALL["int64"]
+
+
+def fits(value: int, dtype: DType) -> bool:
+    """Whether an integer is one of the values of an integer dtype."""
+    return dtype.least <= value <= dtype.most
+
+
+def number_of(value: object) -> int | float | bool | None:
+    """A Python or NumPy scalar as a Python number, None for anything else."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    item = getattr(value, "item", None)
+    if item is not None and getattr(value, "shape", None) == ():
+        found = item()
+        return found if isinstance(found, (bool, int, float)) else float(found)
+    return None
+
+
+def literal(value: int | float | bool, dtype: DType) -> Const:
+    """A number as a constant of a dtype. Raises `DTypeError` when an integer dtype has no such value."""
+    if dtype.is_float:
+        return Const(float(value), type=dtype)
+    if dtype == boolean:
+        return TRUE if value else FALSE
+    if isinstance(value, float) and not value.is_integer():
+        raise DTypeError(
+            "{value} is no {dtype}", value=value, dtype=dtype, hint="write T.cast(...) to cut off the fraction"
+        )
+    if not math.isfinite(value) or not fits(int(value), dtype):
+        raise DTypeError("{value} is outside the range of {dtype}", value=value, dtype=dtype)
+    return Const(int(value), type=dtype)
+
+
+def expr_of(value: object, dtype: DType | None = None) -> Expr:
+    """A traced value or number as an expression; numbers take `dtype`, else int32 or float32."""
+    from .values import BufferView, RegionRef, Value
+
+    if isinstance(value, Value):
+        return value.expr
+    number = number_of(value)
+    if number is None:
+        if isinstance(value, (BufferView, RegionRef)):
+            raise LanguageError(
+                "{name} is a tile, a single value is needed here",
+                name=value.name,
+                hint="index an element, `{name}[i, j]`, inside T.Parallel",
+            )
+        raise LanguageError("{kind} is no value of a kernel", kind=type(value).__name__, found="{text}", text=value)
+    if dtype is not None:
+        return literal(number, dtype)
+    if isinstance(number, bool):
+        return TRUE if number else FALSE
+    if isinstance(number, float):
+        return Const(number, type=float32)
+    return literal(number, int32 if fits(number, int32) else _INT64)
+
+
+def join(a: DType, b: DType) -> DType:
+    """The dtype that an operator on two dtypes works in."""
+    if a == b:
+        return a
+    if a == boolean:
+        return b
+    if b == boolean:
+        return a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        if not a.is_float and a.kind != b.kind:
+            return ALL[f"int{max(a.bits, b.bits)}"]
+        return a if a.bits > b.bits else b
+    return float32 if a.is_float else ALL[f"int{a.bits}"]
+
+
+def convert(expr: Expr, dtype: DType) -> Expr:
+    """The expression in a dtype; constants are converted now where that is exact."""
+    if expr.dtype == dtype:
+        return expr
+    if isinstance(expr, Const):
+        value: Any = expr.value
+        exact = not isinstance(value, float) or not math.isfinite(value) or (value.is_integer() and abs(value) <= 256)
+        if exact and dtype.is_float:
+            return Const(float(value), type=dtype)
+        if dtype.is_integer and math.isfinite(value) and fits(int(value), dtype):
+            return Const(int(value), type=dtype)
+    return Cast(expr, type=dtype, place=here())
+
+
+def pair(a: object, b: object) -> tuple[Expr, Expr]:
+    """Both sides of an operator, in one dtype."""
+    from .values import Value
+
+    left = a.expr if isinstance(a, Value) else None
+    right = b.expr if isinstance(b, Value) else None
+    if left is not None and right is not None:
+        if left.dtype == right.dtype:
+            return left, right
+        dtype = join(left.dtype, right.dtype)
+        return convert(left, dtype), convert(right, dtype)
+    if left is None and right is None:
+        left = expr_of(a)
+        a, left = a, left
+        return pair(_wrap(left), b)
+    if left is None:
+        assert right is not None
+        right, left = beside(right, a)
+        return left, right
+    return beside(left, b)
+
+
+def _wrap(expr: Expr) -> Value:
+    from .values import Value
+
+    return Value(expr)
+
+
+def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:
+    """An expression and a number beside it, in one dtype."""
+    number = number_of(other)
+    if number is None:
+        return expr, expr_of(other)
+    dtype = expr.dtype
+    if isinstance(number, float) and not dtype.is_float:
+        dtype = float32
+    elif dtype == boolean and not isinstance(number, bool):
+        dtype = int32
+    if dtype.is_integer and isinstance(number, int) and not fits(number, dtype) and fits(number, _INT64):
+        dtype = _INT64
+    return convert(expr, dtype), literal(number, dtype)
+
+
+def cast_value(value: object, dtype: object) -> Value:
+    """`T.cast`: the value in another dtype."""
+    from .values import Value
+
+    wanted = plain(dtype)
+    number = number_of(value)
+    if number is not None:
+        whole = not wanted.is_float and wanted != boolean and isinstance(number, float) and math.isfinite(number)
+        return Value(literal(int(number) if whole else number, wanted))
+    return Value(convert(expr_of(value), wanted))
