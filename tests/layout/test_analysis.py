@@ -11,6 +11,12 @@ import tilebench.layout as tl
 from tilebench.errors import LayoutError
 from tilebench.layout import Access, Fragment, SharedLayout, Swizzle
 
+
+def rebuilt(value: object) -> object:
+    """What the printed form of `value` makes, read as the tile language."""
+    return eval(repr(value), {"T": tl})  # noqa: S307
+
+
 LANE = np.arange(32)
 
 
@@ -41,7 +47,9 @@ def test_wide_accesses_go_in_phases() -> None:
     assert banks(rows, (LANE, LANE * 0), 2, 8).total == 32
     swizzled = SharedLayout.ordered((32, 64), swizzle=Swizzle(3, 3, 3))
     assert banks(swizzled, (LANE, LANE * 0), 2, 8).degree == 1
-    assert swizzled.vector == 8 and swizzled.is_injective() and swizzled.cosize == 2048
+    assert swizzled.vector == 8
+    assert swizzled.is_injective()
+    assert swizzled.cosize == 2048
     only = tl.bank_conflicts(LANE * 16, 16, 32, 4, active=LANE < 3)
     assert (only.total, int(only.ideal[0])) == (1, 1)
     assert tl.bank_conflicts(LANE * 16, 16, 32, 4, active=LANE < 0).total == 0
@@ -70,7 +78,8 @@ def test_known_sectors() -> None:
     assert tl.coalescing(LANE * 0, 4, 32).sectors.tolist() == [1]
     assert tl.coalescing(LANE * 64, 64, 32).sectors.tolist() == [64]
     masked = tl.coalescing(np.stack([LANE * 4, LANE * 4]), 4, 32, np.stack([LANE < 8, LANE < 0]))
-    assert masked.sectors.tolist() == [1, 0] and masked.efficiency == 1.0
+    assert masked.sectors.tolist() == [1, 0]
+    assert masked.efficiency == 1.0
 
 
 @pytest.mark.parametrize(
@@ -103,7 +112,7 @@ def test_shared_layouts_are_injective(shape, pad, swizzle, order) -> None:  # ty
     layout = SharedLayout.ordered(shape, order, pad, swizzle)
     assert layout.is_injective()
     assert layout.all_offsets().max() < layout.cosize
-    assert eval(repr(layout), {"T": tl}) == layout
+    assert rebuilt(layout) == layout
     assert layout.order == order or 1 in shape
     if swizzle is not None:
         flat = np.arange(swizzle.period)
@@ -133,9 +142,11 @@ def test_best_swizzle_has_no_conflicts(columns: int) -> None:
     write = Access((np.arange(32)[None, :] * 8 // columns, np.arange(32)[None, :] * 8 % columns), 8)
     best = tl.best_swizzle(shape, 2, 16, [rows_of_vectors(shape, 8), write], 32, 4)
     assert best.wavefronts == best.ideal
-    assert best.layout.is_injective() and best.layout.vector % 8 == 0
+    assert best.layout.is_injective()
+    assert best.layout.vector % 8 == 0
     if columns != 96:
-        assert best.layout.swizzle is not None and best.bytes == 64 * columns * 2
+        assert best.layout.swizzle is not None
+        assert best.bytes == 64 * columns * 2
     assert (
         tl.price(SharedLayout.ordered(shape), 2, [rows_of_vectors(shape, 8)], 32, 4).wavefronts > best.ideal
     )

@@ -13,6 +13,12 @@ import tilebench.layout as tl
 from tilebench.errors import LayoutError
 from tilebench.layout import Fragment, Layout
 
+
+def rebuilt(value: object) -> object:
+    """What the printed form of `value` makes, read as the tile language."""
+    return eval(repr(value), {"T": tl})  # noqa: S307
+
+
 MMA_C = Fragment(
     (128, 128),
     thread=((4, 1, 2), (8, 0, 1), (2, 0, 64), (2, 1, 64)),
@@ -38,7 +44,8 @@ def check_by_enumeration(frag: Fragment) -> None:
     t, v = frag.owner_of(at)
     assert np.array_equal(t[owners], thread[owners])
     assert np.array_equal(v, value)
-    assert frag.is_bijective() and frag.is_dense
+    assert frag.is_bijective()
+    assert frag.is_dense
     assert frag.real.sum() == frag.elements * frag.replicated_threads
 
 
@@ -49,10 +56,11 @@ def test_the_mma_accumulator_is_the_one_of_the_design() -> None:
     )
     check_by_enumeration(MMA_C)
     assert (MMA_C.threads, MMA_C.values, MMA_C.has_ghosts) == (128, 128, False)
-    assert MMA_C.contiguous_values(1) == 2 and MMA_C.contiguous_values(0) == 1
+    assert MMA_C.contiguous_values(1) == 2
+    assert MMA_C.contiguous_values(0) == 1
     assert MMA_C.coordinates(5, 3) == (9, 3)
-    assert eval(repr(MMA_C), {"T": tl}) == MMA_C
-    assert hash(eval(repr(MMA_C), {"T": tl})) == hash(MMA_C)
+    assert rebuilt(MMA_C) == MMA_C
+    assert hash(rebuilt(MMA_C)) == hash(MMA_C)
     assert [(int(i), int(j)) for i, j in zip(*MMA_C.coordinates(0, np.arange(128)), strict=True)] == list(
         MMA_C.value_offsets
     )
@@ -80,7 +88,8 @@ def test_reduced_threads_are_powers_of_two(
     check_by_enumeration(frag)
     for divisor, count, at, _ in frag.thread_digits:
         if at == dim:
-            assert count & (count - 1) == 0 and divisor & (divisor - 1) == 0
+            assert count & (count - 1) == 0
+            assert divisor & (divisor - 1) == 0
     row = frag.reduce(dim)
     check_by_enumeration(row)
     assert row.threads == threads
@@ -89,7 +98,8 @@ def test_reduced_threads_are_powers_of_two(
         assert row.extents == tuple(extents[d] for d in others)
         assert frag.projects_onto(row, others)
         index = frag.value_map(row, others)
-        assert index is not None and max(index) < row.values
+        assert index is not None
+        assert max(index) < row.values
         thread, value = np.meshgrid(np.arange(threads), np.arange(frag.values), indexing="ij")
         mine = frag.coordinates(thread, value)
         theirs = row.coordinates(thread, np.array(index)[value])
@@ -120,7 +130,8 @@ def test_spread_golden(extents, threads, vector, dim, thread, value) -> None:  #
 @settings(derandomize=True, deadline=None, max_examples=80)
 def test_gemm_microtile_covers_any_tile(m: int, n: int, threads: int, block: tuple[int, int]) -> None:
     frag = tl.gemm_microtile(m, n, threads, *block, 32)
-    assert frag.threads == threads and frag.extents == (m, n)
+    assert frag.threads == threads
+    assert frag.extents == (m, n)
     check_by_enumeration(frag)
 
 

@@ -11,12 +11,9 @@ from .algebra import (
     from_modes,
     join,
     left_inverse,
-    logical_divide,
-    logical_product,
     offsets,
     right_inverse,
     row_major,
-    zipped_divide,
 )
 from .analysis import (
     BankConflicts,
@@ -28,6 +25,7 @@ from .analysis import (
     vector_width,
 )
 from .choose import Access, Choice, best_swizzle, candidates, price
+from .divide import logical_divide, logical_product, zipped_divide
 from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
 from .spread import gemm_microtile, spread

@@ -2,8 +2,8 @@
 
 Shapes and strides are integers or nested tuples of integers of the same profile. A linear index
 walks the coordinates colexicographically (the first mode is the fastest), as CuTe does. Every
-operation here is exact: where a result would need rounding, or where composition mode by mode would differ from
-composition of the functions, a `LayoutError` is raised instead of a wrong layout.
+operation here is exact: where a result would need rounding, or where composition mode by mode
+would differ from composition of the functions, it raises `LayoutError` instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
     return len(shape) == len(stride) and all(_congruent(a, b) for a, b in zip(shape, stride, strict=True))
 
 
-def _product(numbers: tuple[int, ...]) -> int:
+def product(numbers: tuple[int, ...]) -> int:
     out = 1
     for each in numbers:
         out *= each
@@ -83,7 +83,7 @@ class Layout:
     @cached_property
     def size(self) -> int:
         """How many coordinates the layout has."""
-        return _product(_leaves(self.shape))
+        return product(_leaves(self.shape))
 
     @cached_property
     def cosize(self) -> int:
@@ -140,22 +140,27 @@ def _evaluate(coord: Any, shape: IntTuple, stride: IntTuple) -> Any:
         parts = cast("tuple[Any, ...]", coord)
         if isinstance(shape, int) or isinstance(stride, int) or len(parts) != len(shape):
             raise LayoutError(
-                "the coordinate {coord} does not fit the shape {shape}", coord=coord, shape=shape
+                "the coordinate {coord} does not fit the shape {shape}", coord=parts, shape=shape
             )
         return sum(_evaluate(c, n, d) for c, n, d in zip(parts, shape, stride, strict=True))
     extents, strides = _leaves(shape), _leaves(stride)
-    if isinstance(coord, (int, np.integer)) and not 0 <= int(coord) < _product(extents):
-        raise LayoutError(
-            "index {coord} is outside the shape {shape}", coord=int(coord), shape=shape,
-            expected="0 to {last}", last=_product(extents) - 1,
-        )  # fmt: skip
-    total: Any = 0
+    last = product(extents) - 1
     rest: Any = coord
+    if isinstance(rest, int) and not 0 <= rest <= last:
+        raise LayoutError(
+            "index {coord} is outside the shape {shape}",
+            coord=rest,
+            shape=shape,
+            expected="0 to {last}",
+            last=last,
+        )
+    total: Any = 0
+    rest = cast(Any, rest)
     for k, (extent, step) in enumerate(zip(extents, strides, strict=True)):
         # The last mode takes what is left: it needs no remainder.
         digit: Any = rest if k == len(extents) - 1 else rest % extent
-        rest = rest // extent
         total = total + digit * step
+        rest = rest // extent
     return total
 
 
@@ -229,14 +234,6 @@ def coalesce(layout: Layout) -> Layout:
     return from_modes(_merge(layout.modes))
 
 
-def size(layout: Layout) -> int:
-    return layout.size
-
-
-def cosize(layout: Layout) -> int:
-    return layout.cosize
-
-
 class _Composer:
     """Composition with one left side. Keeps the greatest digit reached in each of its modes."""
 
@@ -289,7 +286,7 @@ def compose(a: Layout, b: Layout | tuple[Tiler, ...]) -> Layout:
     divide, offsets of `b` outside `a`, and sums of `b`'s modes that carry between modes of `a`.
     """
     if isinstance(b, tuple):
-        _same_rank(a, b)
+        check_rank(a, b)
         return join(*(compose(a.mode(k), _as_tiler(each)) for k, each in enumerate(b)))
     work = _Composer(a, b)
     out = work.tree(b.shape, b.stride)
@@ -304,7 +301,7 @@ def _as_tiler(each: Tiler) -> Layout | tuple[Tiler, ...]:
     return Layout(each, 1) if isinstance(each, int) else each
 
 
-def _same_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
+def check_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
     if len(tiler) > layout.rank:
         raise LayoutError(
             "a tiler of {k} modes does not fit {layout}", k=len(tiler), layout=layout,
@@ -312,7 +309,7 @@ def _same_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
         )  # fmt: skip
 
 
-def _gaps(layout: Layout) -> tuple[list[Mode], int]:
+def gaps_of(layout: Layout) -> tuple[list[Mode], int]:
     """The modes between those of `layout`, and the frontier behind its last."""
     frontier = 1
     out: list[Mode] = []
@@ -333,7 +330,7 @@ def complement(layout: Layout, size: int | None = None) -> Layout:
     Without `size` only the gaps between its modes. Stride-0 modes count once. Raises
     `LayoutError` when strides do not divide or `size` is not a multiple of the layout's span.
     """
-    out, frontier = _gaps(layout)
+    out, frontier = gaps_of(layout)
     if size is not None:
         if size % frontier:
             raise LayoutError(
@@ -385,36 +382,3 @@ def left_inverse(layout: Layout) -> Layout:
             )  # fmt: skip
         out.append((following // stride, at))
     return coalesce(from_modes(out))
-
-
-def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
-    """(tile, rest): `layout` walked tile by tile. A tuple divides mode by mode.
-
-    Raises `LayoutError` when the tile does not divide the layout; it never rounds.
-    """
-    if isinstance(tiler, tuple):
-        _same_rank(layout, tiler)
-        divided = [logical_divide(layout.mode(k), each) for k, each in enumerate(tiler)]
-        return join(*divided, *(layout.mode(k) for k in range(len(tiler), layout.rank)))
-    tile = Layout(tiler, 1) if isinstance(tiler, int) else tiler
-    return compose(layout, join(tile, complement(tile, layout.size)))
-
-
-def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
-    """((tiles of each mode), (rests of each mode)): like `logical_divide` with like gathered."""
-    if not isinstance(tiler, tuple):
-        return logical_divide(layout, tiler)
-    divided = logical_divide(layout, tiler)
-    parts = [divided.mode(k) for k in range(divided.rank)]
-    tiles = join(*(each.mode(0) for each in parts[: len(tiler)]))
-    rests = join(*(each.mode(1) for each in parts[: len(tiler)]), *parts[len(tiler) :])
-    return join(tiles, rests)
-
-
-def logical_product(a: Layout, b: Layout) -> Layout:
-    """(a, copies): `a` repeated at non-overlapping places in the order that `b` gives."""
-    gaps, frontier = _gaps(a)
-    # The copies take the gaps first; behind the last, as many whole spans as `b` can reach.
-    inside = _product(tuple(n for n, _ in gaps))
-    gaps.append((-(-b.cosize // inside), frontier))
-    return join(a, compose(coalesce(from_modes(gaps)), b))

@@ -28,10 +28,10 @@ REPLICATED = -1
 
 
 class Digit(NamedTuple):
-    """One digit of a thread or value number `x`: `(x // divisor) % count` steps along `dim`."""
+    """One digit of a thread or value number `x`: `(x // divisor) % modulus` steps along `dim`."""
 
     divisor: int
-    count: int
+    modulus: int
     dim: int
     step: int
 
@@ -65,7 +65,7 @@ class Fragment:
                 raise LayoutError(
                     "the fragment mode {mode} does not fit a tile of extents {extents}",
                     mode=mode, extents=self.extents,
-                    expected="(count, dimension, step) with count and step of at least 1, or (count, -1, 0) of threads",
+                    expected="(count, dimension, step) from 1 on, or (count, -1, 0) of threads",
                 )  # fmt: skip
         if any(p < e for p, e in zip(self.padded, self.extents, strict=True)):
             raise LayoutError(
@@ -115,7 +115,7 @@ class Fragment:
 
     @cached_property
     def thread_digits(self) -> tuple[Digit, ...]:
-        """coordinate[dim] is the sum of `(thread // divisor) % count * step`, and of the values'."""
+        """coordinate[dim] is the sum of `(thread // divisor) % modulus * step`, and of the values'."""
         return _digits(self.thread)
 
     @cached_property
