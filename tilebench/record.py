@@ -213,7 +213,7 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
         raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
     if held.get("format") != FORMAT:
         raise OptionError(
-            "{path} has record format {found}", path=path, found=held.get("format"), expected=f"format {FORMAT}"
+            "{path} has record format {given}", path=path, given=held.get("format"), expected=f"format {FORMAT}"
         )
     raw = held["record"]
     return compile_from_plain(raw) if held["kind"] == "compile" else run_from_plain(raw)

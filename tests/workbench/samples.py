@@ -106,7 +106,7 @@ def gemm_record() -> CompileRecord:
             Choice("ko", "num_stages", "3", "call", "num_stages=3 in this call"),
             Choice("A_s", "swizzle", "(2, 4, 3)", "default", "the widest that divides 64-byte rows"),
             Choice("B_s", "swizzle", "(3, 4, 3)", "default", "the widest that divides 256-byte rows"),
-            Choice("C_l", "instruction", "mma.m16n8k16.f32.f16", "default", "cheapest legal row of the table"),
+            Choice("C_l", "instruction", "mma.m16n8k16.f32.f16", "default", "cheapest legal row"),
             Choice("C_l", "policy", "square", "default", "4 warps as 2 x 2: least shared-memory reading"),
         ),
         remarks=(

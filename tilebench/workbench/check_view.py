@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .style import PALETTE, escape, number, page
 from .table import Cell, Value, table_html, table_text
@@ -117,7 +117,7 @@ def _worst(
     ordered = picked[np.argsort(-flat[picked], kind="stable")]
     out: list[WorstElement] = []
     for at in ordered.tolist():
-        index: Any = np.unravel_index(at, part.shape)
+        index = cast("tuple[int, ...]", np.unravel_index(at, part.shape))
         values = (float(x.reshape(-1)[at]) for x in (a, b, error, limit))
         out.append(WorstElement(tuple(map(int, index)), *values))
     return tuple(out)

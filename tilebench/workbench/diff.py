@@ -61,17 +61,19 @@ def _words(line: str) -> list[str]:
     return _WORD.findall(line)
 
 
-def _alike(old: Counter[str], new: Counter[str]) -> float:
+def _alike(old: Counter[str], new: Counter[str], same_start: bool) -> float:
     """Mean of the share of words in common (Dice) and the share of the old line that lives on.
 
-    A decision makes a line longer and keeps what was there, which Dice alone would call unlike.
+    A decision makes a line longer and keeps what was there, which Dice alone would call unlike. A
+    line that starts with the same name (`A_s = ...`, `def ...`) is helped, so that it is found again
+    after its parameters became numbers.
     """
     before, total = old.total(), old.total() + new.total()
     if not before or not total:
         return 0.0
     common = (old & new).total()
     # A line of one or two words lives on in many others by chance.
-    return common / total + common / (2 * max(before, 4))
+    return common / total + common / (2 * max(before, 4)) + (0.2 if same_start else 0.0)
 
 
 def _bag(line: str) -> Counter[str]:
@@ -84,11 +86,13 @@ def _pair(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
     if rows * cols > _MOST_PAIRS:
         return [None] * cols
     old_bags, new_bags = [_bag(line) for line in old], [_bag(line) for line in new]
+    old_starts, new_starts = [_words(line)[:1] for line in old], [_words(line)[:1] for line in new]
     best = [[0.0] * (cols + 1) for _ in range(rows + 1)]
     take = [[False] * (cols + 1) for _ in range(rows + 1)]
     for i in range(1, rows + 1):
         for j in range(1, cols + 1):
-            score = _alike(old_bags[i - 1], new_bags[j - 1])
+            same_start = old_starts[i - 1] == new_starts[j - 1]
+            score = _alike(old_bags[i - 1], new_bags[j - 1], same_start)
             value = max(best[i - 1][j], best[i][j - 1])
             if score >= _ALIKE and best[i - 1][j - 1] + score > value:
                 value, take[i][j] = best[i - 1][j - 1] + score, True

@@ -156,35 +156,32 @@ def history_rows(history: History, ceilings: Ceilings | None = None) -> tuple[li
     last_time: float | None = None
     for at, move in enumerate(moves):
         before = moves[at - 1] if at else None
-        seconds = move.run.seconds if move.run else None
-        work = (move.run.flops if chart.unit == "FLOP/s" else move.run.bytes) if move.run else 0.0
-        is_best = move is best
-        change = _against(seconds, last_time)
+        compiled = seconds_text(move.compile_seconds) if move.compile_seconds is not None else ""
         rows.append(
             [
                 str(move.generation),
                 *_config_cells(move, before, names),
                 Cell(move.state, _KINDS.get(move.state, "warn")),
                 *_resource_cells(move, before),
-                seconds_text(move.compile_seconds) if move.compile_seconds is not None else "",
-                Cell(
-                    (seconds_text(seconds) if seconds else "") + (" best" if is_best else ""),
-                    "good" if is_best else "",
-                ),
-                Cell(
-                    change,
-                    "good"
-                    if change.startswith("\N{MINUS SIGN}")
-                    else "bad"
-                    if change.startswith("+")
-                    else "",
-                ),
-                rate_text(work / seconds, chart.unit) if seconds and work else "",
+                compiled,
+                *_time_cells(move, last_time, move is best, chart.unit),
                 move.reason,
             ]
         )
-        last_time = seconds or last_time
+        last_time = (move.run.seconds if move.run else None) or last_time
     return heads, rows[::-1]
+
+
+def _time_cells(move: Move, last_time: float | None, is_best: bool, unit: str) -> list[Value]:
+    """Time, its change against the last time there was, and rate."""
+    seconds = move.run.seconds if move.run else None
+    if move.run is None or not seconds:
+        return ["", "", ""]
+    work = move.run.flops if unit == "FLOP/s" else move.run.bytes
+    change = _against(seconds, last_time)
+    kind = {"+": "bad", "\N{MINUS SIGN}": "good"}.get(change[:1], "")
+    time = Cell(seconds_text(seconds) + " best" * is_best, "good" if is_best else "")
+    return [time, Cell(change, kind), rate_text(work / seconds, unit) if work else ""]
 
 
 def _varied(moves: Sequence[Move]) -> list[str]:

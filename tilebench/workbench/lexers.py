@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +27,8 @@ from pygments.token import (
     Text,
     Whitespace,
 )
+
+from .highlight import buffers_in
 
 _TYPES: dict[str, Any] = {
     "space": Whitespace, "comment": Comment.Single, "string": String, "type": Keyword.Type,
@@ -64,12 +65,6 @@ def _rules(language: str) -> list[tuple[str, Any]]:
     return rules
 
 
-# A buffer is known by the line that makes it, or by its annotation in the signature.
-_MADE = re.compile(
-    r"\b([A-Za-z_]\w*)\s*=\s*T\.(?:alloc_\w+|empty|registers)\b|\b([A-Za-z_]\w*)\s*:\s*T\.\w*Tensor\b"
-)
-
-
 class TileIRLexer(RegexLexer):
     """Python syntax in the words of the tile language: kernels and every stage up to `threaded`."""
 
@@ -89,7 +84,7 @@ class TileIRLexer(RegexLexer):
 
     def get_tokens_unprocessed(self, text: str, stack: Any = ("root",)) -> Iterator[Any]:
         """Tokens with their offsets; a name that the text makes a buffer is one wherever it stands."""
-        buffers = {first or second for first, second in _MADE.findall(text)} | self.buffers
+        buffers = buffers_in(text) | self.buffers
         for at, kind, value in RegexLexer.get_tokens_unprocessed(self, text, stack):
             yield at, (Name.Variable if kind is Name and value in buffers else kind), value
 
@@ -108,11 +103,6 @@ class NvSassLexer(RegexLexer):
     url = ""
     version_added = ""
     tokens: ClassVar[dict[str, Any]] = {"root": _rules("nvsass")}
-
-
-def buffers_in(text: str) -> frozenset[str]:
-    """Names that `text` makes buffers of: allocations and tensor parameters."""
-    return frozenset(first or second for first, second in _MADE.findall(text))
 
 
 @lru_cache(maxsize=32)

@@ -71,8 +71,7 @@ def _part(part: Part, number: int, limits: int) -> tuple[str, str]:
         rules = rules.replace(".tilebench .panes", f"#r{number} .panes")
     elif isinstance(part, Runs):
         chart = chart_of(part.runs, part.ceilings)
-        drawn = "".join(f'<div class="sec">{chart_body(chart, kind)}</div>' for kind in part.kinds)
-        body = chart_head(chart) + drawn
+        body = f'{chart_head(chart)}<div class="sec">{chart_body(chart, part.kinds)}</div>'
     elif isinstance(part, CheckReport):
         body = f'<div class="sec">{check_body(part)}</div>'
     elif isinstance(part, History):

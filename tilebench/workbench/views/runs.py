@@ -14,18 +14,18 @@ from ..table import Cell, Value, table_html, table_text
 from .resources import unicode_bar
 
 
-def chart_body(chart: Chart, kind: str = "history") -> str:
-    """SVG, method and the table of a chart, without root and style sheet."""
+def chart_body(chart: Chart, kinds: Sequence[str] = ("history",)) -> str:
+    """A picture of each kind, then the method and the table once; without root and style sheet."""
     heads, rows = chart_rows(chart)
-    body: list[list[Value]] = [
-        [*row[:6], Cell(row[6], "bad" if row[6] else "")] for row in rows
-    ]  # fmt: skip
+    body: list[list[Value]] = [[*row[:6], Cell(row[6], "bad" if row[6] else "")] for row in rows]
     table = table_html(heads, body, numeric=(2, 3, 4, 5), mono=(1,))
-    picture = (
-        chart_svg(chart, kind) or '<p class="q">a roofline needs FLOP, bytes and both measured ceilings</p>'
-    )
+    missing = '<p class="q">a roofline needs FLOP, bytes and both measured ceilings</p>'
+    pictures = "".join(f"<div>{chart_svg(chart, kind) or missing}</div>" for kind in kinds)
     method = "".join(f"<div>{escape(line)}</div>" for line in method_lines(chart))
-    return f'{picture}<div class="q">{method}</div><details><summary>Table of runs</summary>{table}</details>'
+    return (
+        f'<div class="cols">{pictures}</div><div class="q">{method}</div>'
+        f"<details><summary>Table of runs</summary>{table}</details>"
+    )
 
 
 def chart_head(chart: Chart) -> str:
@@ -40,7 +40,7 @@ def chart_html(
     """A chart of runs as HTML that stands alone: picture, method, table."""
     chart = chart_of(runs, ceilings)
     return page(
-        f'{chart_head(chart)}<div class="sec">{chart_body(chart, kind)}</div>',
+        f'{chart_head(chart)}<div class="sec">{chart_body(chart, (kind,))}</div>',
         theme,
         "",
         f"runs of {chart.kernel}",

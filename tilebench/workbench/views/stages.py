@@ -15,8 +15,7 @@ from pathlib import PurePath
 from ...record import CompileRecord, StageRecord
 from ..diff import LineChange, TextDiff, text_diff
 from ..highlight import CSS as TOKEN_CSS
-from ..highlight import coloured_lines, line_html
-from ..lexers import buffers_in
+from ..highlight import buffers_in, coloured_lines, line_html
 from ..style import escape, page, seconds_text
 
 MOST_LINES = 400
