@@ -81,6 +81,23 @@ class Block:
     unroll: int = 1
 
 
+@dataclass(frozen=True)
+class Prefetch:
+    """A region that will be copied after this gemm: `rows` rows of `row_bytes`, `stride` bytes apart.
+
+    A gemm hardly uses the way to the outer caches; a copy waits for it (8 to 10 GB/s, bound by the
+    16 misses a core can have in flight). Spread over the register blocks, these prefetches let the
+    next copies find their data in the second-level cache: +7 % on a 1024^3 gemm. An address need not
+    be valid, so the step after the last one is no special case.
+    """
+
+    pointer: Value
+    stride: Index
+    rows: int
+    row_bytes: int
+    aligned: bool = False
+
+
 def register_block(isa: Isa) -> Block:
     """The register block for an instruction set.
 
@@ -140,6 +157,8 @@ def emit_gemm(
     *,
     accumulate: bool | Value = True,
     block: Block | None = None,
+    prefetch: Sequence[Prefetch] = (),
+    most: tuple[int, int] | None = None,
 ) -> None:
     """Emit C[:m, :n] (+)= A[:m, :k] B[:k, :n] at the open block of `f`.
 
@@ -147,12 +166,15 @@ def emit_gemm(
     least 1. For a
     transposed operand swap its strides (`TileOperand.transposed`): any strides are right, but B is
     only fast with column stride 1 or panels. `accumulate=False`, or an i1 value that is 0, writes
-    the product alone. A float16 or bfloat16 C is read, added to in float32 and rounded once.
+    the product alone. `prefetch` are regions to bring near meanwhile, spread evenly over a tile of
+    `most` = (m, n) (needed with it when those are run-time values). A float16 or bfloat16 C is read, added to in float32 and rounded once.
     Raises `TargetError` for dtypes without a kernel.
     """
     compute = compute_element(a.dtype, b.dtype, c.dtype)
     limit = _EXACT.get(a.dtype, 0) and min(_EXACT[a.dtype], _EXACT.get(b.dtype, 0))
     emitter = _Gemm(f, a, b, c, f.value(m), f.value(n), compute, block or register_block(f.isa))
+    if prefetch:
+        emitter.spread(prefetch, most or (int(f.value(m).name), int(f.value(n).name)))
     k = f.value(k)
     if compute == "float" and limit and (k.integer is None or k.integer > limit):
         with f.loop(0, k, limit) as part:
@@ -196,6 +218,7 @@ class _Gemm:
         self.block = block
         self.lanes = f.isa.lanes(bytes_of(compute))
         self.width = block.vectors * self.lanes
+        self.shares: list[tuple[Prefetch, int, int]] = []
         for each in (b, c):
             if each.panel and each.panel % self.lanes:
                 raise TargetError(
@@ -203,6 +226,30 @@ class _Gemm:
                     panel=each.panel,
                     lanes=self.lanes,
                 )
+
+    def spread(self, regions: Sequence[Prefetch], most: tuple[int, int]) -> None:
+        """Give each register block the same number of lines of each region."""
+        self.down = -(-most[0] // self.block.rows)
+        blocks = self.down * max(1, most[1] // self.width)
+        for each in regions:
+            across = -(-each.row_bytes // 64) + (0 if each.aligned else 1)
+            self.shares.append((each, across, -(-each.rows * across // blocks)))
+
+    def bring_near(self, i: Value, j: Value) -> None:
+        """The prefetches of the register block at (i, j)."""
+        f = self.f
+        if not self.shares:
+            return
+        f.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        turn = f.add(f.mul(f.binary("udiv", j, self.width), self.down), f.binary("udiv", i, self.block.rows))
+        for region, across, count in self.shares:
+            first = f.mul(turn, count)
+            for at in range(count):
+                line = f.add(first, at)
+                row = f.binary("udiv", line, across)
+                inside = f.mul(f.sub(line, f.mul(row, across)), 64)
+                where = f.at(region.pointer, f.add(f.mul(row, region.stride), inside), "i8")
+                f.emit(f"call void @llvm.prefetch.p0(ptr {where.name}, i32 0, i32 2, i32 1)")
 
     def run(self, k0: Value, k: Value, accumulate: bool | Value) -> None:
         f = self.f
@@ -259,6 +306,8 @@ class _Gemm:
     def micro(self, i: Value, j: Value, rows: int, vectors: int, mask: Value | None, unroll: int) -> None:
         """One register block: the loop over k and the update of C."""
         f = self.f
+        if rows == self.block.rows and vectors == self.block.vectors:
+            self.bring_near(i, j)
         zero = const(0, vector(self.compute, self.lanes))
         sums: list[Value] = [zero] * (rows * vectors)
         a_at, b_at = self.a.at(f, i, self.k0), self.b.at(f, self.k0, j)
@@ -267,19 +316,20 @@ class _Gemm:
         for end, times in ((whole, unroll), (self.k, 1)):
             if start == end:
                 continue
-            with f.loop(start, end, times, sums, runs=unroll == 1) as loop:
-                inside = list(loop.carried)
+            # The addresses walk by themselves: LLVM's search for such induction variables is slow.
+            with f.loop(start, end, times, [a_at, b_at, *sums], runs=unroll == 1) as loop:
+                a_now, b_now, *inside = loop.carried
                 for at in range(times):
-                    inside = self.step(a_at, b_at, loop.index, at, rows, vectors, mask, inside)
-                loop.next = inside
-            sums, start = loop.results, end
+                    inside = self.step(a_now, b_now, at, rows, vectors, mask, inside)
+                a_next = f.at(a_now, f.mul(times, self.a.column), self.a.storage)
+                loop.next = [a_next, f.at(b_now, f.mul(times, self.b.row), self.b.storage), *inside]
+            (a_at, b_at, *sums), start = loop.results, end
         self.update(i, j, rows, vectors, mask, sums)
 
     def step(
         self,
         a_at: Value,
         b_at: Value,
-        k: Value,
         ahead: int,
         rows: int,
         vectors: int,
@@ -287,9 +337,9 @@ class _Gemm:
         sums: Sequence[Value],
     ) -> list[Value]:
         f, a, b = self.f, self.a, self.b
-        b_row = f.at(f.at(b_at, f.mul(k, b.row), b.storage), f.mul(ahead, b.row), b.storage)
+        b_row = f.at(b_at, f.mul(ahead, b.row), b.storage)
         right = [self.load_b(b_row, each * self.lanes, mask) for each in range(vectors)]
-        a_column = f.at(f.at(a_at, f.mul(k, a.column), a.storage), f.mul(ahead, a.column), a.storage)
+        a_column = f.at(a_at, f.mul(ahead, a.column), a.storage)
         out = list(sums)
         for row in range(rows):
             raw = load_value(f, f.at(a_column, f.mul(row, a.row), a.storage), a.dtype)
