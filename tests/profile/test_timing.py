@@ -55,9 +55,12 @@ def test_medians_and_speedup_of_known_times() -> None:
         [Contender("ours", lambda: 2e-3), Contender("theirs", lambda: 3e-3)],
         clock=CountingClock(), flush=CountingFlush(), seconds=0.02,
     )  # fmt: skip
-    assert result["ours"].seconds == 2e-3 and result["theirs"].seconds == 3e-3
+    assert result["ours"].seconds == 2e-3
+    assert result["theirs"].seconds == 3e-3
     ratio = result.speedup("ours", "theirs")
-    assert ratio is not None and ratio.value == ratio.low == ratio.high == 1.5 and ratio.decided
+    assert ratio is not None
+    assert ratio.value == ratio.low == ratio.high == 1.5
+    assert ratio.decided
     assert len(result["ours"].rounds) == 7
 
 
@@ -69,8 +72,12 @@ def test_order_rotates_and_every_launch_is_flushed() -> None:
         return lambda: log.append(name) or 1e-3
 
     result = measure(
-        [Contender(name, launch(name)) for name in "abc"], clock=CountingClock(), flush=flush, seconds=1e-6, rounds=5,
-    )  # fmt: skip
+        [Contender(name, launch(name)) for name in "abc"],
+        clock=CountingClock(),
+        flush=flush,
+        seconds=1e-6,
+        rounds=5,
+    )
     turns = "".join(log[log.index("c") :]).lstrip("c")
     assert turns == "".join(each * 3 for each in "abcbcacababcbca")
     assert flush.calls == 45
@@ -97,16 +104,21 @@ def test_turns_are_equally_long_whatever_a_launch_takes() -> None:
 
 def test_cold_and_warm_differ_and_say_so() -> None:
     flush = CpuFlush(64 << 20)
-    assert flush.bytes == 64 << 20 and flush.text.startswith("64 MiB")
+    assert flush.bytes == 64 << 20
+    assert flush.text.startswith("64 MiB")
     array = np.zeros(1 << 16)
     cold = measure([Contender("sum", lambda: array.sum())], flush=flush, seconds=0.1, rounds=5)
     warm = measure([Contender("sum", lambda: array.sum())], cache="warm", seconds=0.1, rounds=5)
     flush.close()
     assert "cold caches (64 MiB read before each launch)" in cold.method.text
-    assert "warm caches" in warm.method.text and "outputs not checked" in warm.method.text
-    assert "5 rounds of 20 ms" in warm.method.text and "wall clock" in warm.method.text
+    assert "warm caches" in warm.method.text
+    assert "outputs not checked" in warm.method.text
+    assert "5 rounds of 20 ms" in warm.method.text
+    assert "wall clock" in warm.method.text
     fast, slow = warm["sum"].seconds, cold["sum"].seconds
-    assert fast is not None and slow is not None and fast < slow
+    assert fast is not None
+    assert slow is not None
+    assert fast < slow
 
 
 def test_outputs_are_poisoned_before_and_checked_after() -> None:
@@ -122,14 +134,20 @@ def test_outputs_are_poisoned_before_and_checked_after() -> None:
         ],
         cache="warm", seconds=0.02,
     )  # fmt: skip
-    assert result["works"].failure == "" and result["works"].seconds is not None and result["works"].checked
-    assert result["skips"].failure == "10 elements are wrong" and result["skips"].seconds is None
+    assert result["works"].failure == ""
+    assert result["works"].seconds is not None
+    assert result["works"].checked
+    assert result["skips"].failure == "10 elements are wrong"
+    assert result["skips"].seconds is None
     assert result.speedup("works", "skips") is None
     assert "poisoned before and checked after" in result.method.text
     record = result.run_record("skips", kernel="k", target="cpu", config={"b": 1}, environment={"cpu": "x"})
-    assert record.samples == () and record.failure == "10 elements are wrong" and record.method == result.method.text
+    assert record.samples == ()
+    assert record.failure == "10 elements are wrong"
+    assert record.method == result.method.text
     good = result.run_record("works", kernel="k", target="cpu", config={}, environment={})
-    assert good.seconds == pytest.approx(result["works"].seconds) and good.when[:2] == "20"
+    assert good.seconds == pytest.approx(result["works"].seconds)
+    assert good.when[:2] == "20"
 
 
 def test_a_failing_contender_does_not_stop_the_others() -> None:
@@ -146,8 +164,10 @@ def test_a_failing_contender_does_not_stop_the_others() -> None:
         [Contender("bad", fails_later), Contender("worse", lambda: 1 / 0), Contender("good", lambda: 1e-3)],
         clock=CountingClock(), flush=CountingFlush(), seconds=0.01,
     )  # fmt: skip
-    assert result["bad"].failure == "tile 3 is gone" and result["bad"].seconds is None
-    assert result["worse"].failure.startswith("ZeroDivisionError") and result["good"].seconds == 1e-3
+    assert result["bad"].failure == "tile 3 is gone"
+    assert result["bad"].seconds is None
+    assert result["worse"].failure.startswith("ZeroDivisionError")
+    assert result["good"].seconds == 1e-3
     assert len(result["good"].rounds) == 7
 
 
@@ -156,7 +176,8 @@ def test_progress_is_rate_limited_and_ends_with_the_last() -> None:
     start = time.monotonic()
     measure([Contender("a", lambda: busy(0.001))], cache="warm", seconds=0.35, progress=seen.append)
     assert 2 <= len(seen) <= 10 * (time.monotonic() - start) + 2
-    assert seen[-1].round == seen[-1].rounds == 7 and seen[-1].median >= 0.001
+    assert seen[-1].round == seen[-1].rounds == 7
+    assert seen[-1].median >= 0.001
     assert [each.samples for each in seen] == sorted(each.samples for each in seen)
 
 
@@ -195,11 +216,13 @@ def test_statistics_against_known_values() -> None:
     slow = [list(random.normal(2.0, 0.02, 20)) for _ in range(7)]
     fast = [list(random.normal(1.0, 0.01, 30)) for _ in range(7)]
     ratio = ratio_of_medians(slow, fast)
-    assert ratio.low < ratio.value < ratio.high and ratio.value == pytest.approx(2, rel=0.01)
+    assert ratio.low < ratio.value < ratio.high
+    assert ratio.value == pytest.approx(2, rel=0.01)
     assert ratio == ratio_of_medians(slow, fast)
     assert ratio.high - ratio.low < 0.05
     same = ratio_of_medians(slow, [list(random.normal(2.0, 0.02, 20)) for _ in range(7)])
-    assert same.low < 1 < same.high and not same.decided
+    assert same.low < 1 < same.high
+    assert not same.decided
 
 
 def test_drift_between_rounds_widens_the_interval() -> None:
@@ -215,7 +238,11 @@ def measure_in_child(size: int) -> tuple[float, str]:
 
     array = np.ones(size)
     result = measure(
-        [Contender("sum", lambda: array.sum())], cache="warm", seconds=0.2, progress=report, cancelled=cancelled
+        [Contender("sum", lambda: array.sum())],
+        cache="warm",
+        seconds=0.2,
+        progress=report,
+        cancelled=cancelled,
     )
     assert result["sum"].seconds is not None
     return result["sum"].seconds, result.method.text
@@ -225,5 +252,8 @@ def test_it_runs_in_the_measuring_child_with_progress() -> None:
     seen: list[Progress] = []
     with Worker() as worker:
         seconds, text = worker.call(Job(measure_in_child, (1000,)), on_progress=seen.append)
-    assert 0 < seconds < 0.01 and text.startswith("median of single launches")
-    assert seen and isinstance(seen[-1], Progress) and seen[-1].round == 7
+    assert 0 < seconds < 0.01
+    assert text.startswith("median of single launches")
+    assert seen
+    assert isinstance(seen[-1], Progress)
+    assert seen[-1].round == 7

@@ -46,7 +46,9 @@ class Tensor:
 
     __module__ = "torch"
 
-    def __init__(self, array: np.ndarray[Any, Any], dtype: str, device: str = "cpu", grad: bool = False) -> None:
+    def __init__(
+        self, array: np.ndarray[Any, Any], dtype: str, device: str = "cpu", grad: bool = False
+    ) -> None:
         self.array, self.shape, self.dtype, self.requires_grad = array, array.shape, dtype, grad
         self.device = type("device", (), {"type": device, "index": 1})()
 
@@ -68,8 +70,12 @@ class OnCard:
 def test_every_dtype_is_recognised_in_numpy(name: str) -> None:
     array = np.zeros((3, 5), ALL[name].numpy)
     info = describe(array)
-    assert info.dtype is ALL[name] and info.pointer == array.ctypes.data
-    assert info.strides == (5, 1) and info.shape == (3, 5) and info.device == "cpu" and info.writable
+    assert info.dtype is ALL[name]
+    assert info.pointer == array.ctypes.data
+    assert info.strides == (5, 1)
+    assert info.shape == (3, 5)
+    assert info.device == "cpu"
+    assert info.writable
     assert info.bytes == array.nbytes
 
 
@@ -113,7 +119,9 @@ def test_fitting_arrays_pass_also_read_only_inputs_and_odd_strides_of_one() -> N
     mixed = check_arguments(PARAMS, [Tensor(given[0], "torch.float16"), OnlyDLPack(given[1]), given[2]])
     assert [each.pointer for each in mixed] == [each.ctypes.data for each in given]
     bf = [np.zeros((2, 2), ml_dtypes.bfloat16)]
-    assert check_arguments([ParamRecord("A", (2, 2), "bfloat16", written=True)], bf)[0].dtype is ALL["bfloat16"]
+    assert (
+        check_arguments([ParamRecord("A", (2, 2), "bfloat16", written=True)], bf)[0].dtype is ALL["bfloat16"]
+    )
 
 
 def test_empty_arrays_never_overlap() -> None:
@@ -135,24 +143,50 @@ BYTES = np.zeros(200, np.uint8)
 WRONG: list[tuple[str, list[Any], list[str]]] = [
     ("count", arrays()[:2], ["takes 3 arrays, 2 were given", "A: float16[6, 8]"]),
     ("kind", swap(0, [[1.0] * 8] * 6), ["A is no array", "found: list", "numpy.asarray"]),
-    ("rank", swap(1, np.zeros(48, np.float16)), ["B has 1 dimension, the kernel wants 2", "B.reshape(6, 8) fits"]),
-    ("shape", swap(1, np.zeros((6, 9), np.float16)), ["B has the wrong shape", "expected: (6, 8)", "found: (6, 9)"]),
+    (
+        "rank",
+        swap(1, np.zeros(48, np.float16)),
+        ["B has 1 dimension, the kernel wants 2", "B.reshape(6, 8) fits"],
+    ),
+    (
+        "shape",
+        swap(1, np.zeros((6, 9), np.float16)),
+        ["B has the wrong shape", "expected: (6, 8)", "found: (6, 9)"],
+    ),
     ("transposed", swap(0, np.zeros((8, 6), np.float16)), ["numpy.ascontiguousarray(A.T)"]),
-    ("dtype", swap(2, np.zeros((6, 8), np.float32)),
-     ["C has the wrong dtype", "expected: float16", "found: float32", "C.astype(numpy.float16)"]),
+    (
+        "dtype",
+        swap(2, np.zeros((6, 8), np.float32)),
+        ["C has the wrong dtype", "expected: float16", "found: float32", "C.astype(numpy.float16)"],
+    ),
     ("order", swap(0, np.zeros((6, 8), ">f2")), ["swapped bytes"]),
     ("complex", swap(0, np.zeros((6, 8), complex)), ["A has elements of type complex128"]),
-    ("stride", swap(0, BIG[:6, ::2]),
-     ["A is not contiguous", "strides (8, 1)", "strides (16, 2)", "pass numpy.ascontiguousarray(A)"]),
+    (
+        "stride",
+        swap(0, BIG[:6, ::2]),
+        ["A is not contiguous", "strides (8, 1)", "strides (16, 2)", "pass numpy.ascontiguousarray(A)"],
+    ),
     ("fortran", swap(1, np.zeros((6, 8), np.float16, order="F")), ["found: strides (1, 6)"]),
     ("torch stride", swap(0, Tensor(BIG[:6, ::2], "torch.float16")), ["pass A.contiguous()"]),
     ("torch dtype", swap(0, Tensor(BIG[:6, :8], "torch.bfloat16")), ["A.to(torch.float16)"]),
     ("output stride", swap(2, BIG[:6, :8]), ["C is not contiguous", "the result is written there"]),
-    ("misaligned", swap(0, BYTES[1:97].view(np.float16).reshape(6, 8)), ["A does not start at a whole element"]),
+    (
+        "misaligned",
+        swap(0, BYTES[1:97].view(np.float16).reshape(6, 8)),
+        ["A does not start at a whole element"],
+    ),
     ("read-only", swap(2, FROZEN), ["C is written", "a read-only array", "C.copy()"]),
-    ("gradient", swap(2, Tensor(arrays()[0], "torch.float16", grad=True)), ["requires a gradient", "C.detach()"]),
-    ("device", swap(0, OnCard((6, 8))), ["A is on the wrong device", "expected: cpu", "found: cuda:0", "A.cpu()"]),
-]  # fmt: skip
+    (
+        "gradient",
+        swap(2, Tensor(arrays()[0], "torch.float16", grad=True)),
+        ["requires a gradient", "C.detach()"],
+    ),
+    (
+        "device",
+        swap(0, OnCard((6, 8))),
+        ["A is on the wrong device", "expected: cpu", "found: cuda:0", "A.cpu()"],
+    ),
+]
 
 
 @pytest.mark.parametrize(("given", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
@@ -187,7 +221,8 @@ def test_the_message_shows_the_parameter_in_the_source() -> None:
     place = Place("<cell 7>", 1, 9, 1, 10)
     with pytest.raises(ArgumentError) as caught:
         check_arguments(PARAMS, swap(0, np.zeros((6, 9), np.float16)), places={"A": place})
-    assert "<cell 7>:1" in str(caught.value) and "\n             ^\n" in str(caught.value)
+    assert "<cell 7>:1" in str(caught.value)
+    assert "\n             ^\n" in str(caught.value)
 
 
 def test_is_row_major_agrees_with_numpy() -> None:

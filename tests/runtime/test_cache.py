@@ -124,12 +124,16 @@ print(reads, wrong, len(cache.remarks))
 
 def test_two_processes_hammer_the_same_keys(tmp_path: Path) -> None:
     run = [sys.executable, "-c", HAMMER, str(tmp_path)]
-    both = [subprocess.Popen([*run, name], cwd=ROOT, stdout=subprocess.PIPE, text=True) for name in ("p", "q")]
+    both = [
+        subprocess.Popen([*run, name], cwd=ROOT, stdout=subprocess.PIPE, text=True) for name in ("p", "q")
+    ]
     for each in both:
         out, _ = each.communicate(timeout=60)
         assert each.returncode == 0
         reads, wrong, remarks = (int(n) for n in out.split())
-        assert reads > 100 and wrong == 0 and remarks == 0
+        assert reads > 100
+        assert wrong == 0
+        assert remarks == 0
     assert len(list(tmp_path.rglob("*.zip"))) == 4
     assert list(tmp_path.rglob("*.part")) == []
 
@@ -149,7 +153,9 @@ while True:
 
 def test_a_writer_killed_at_any_moment_leaves_whole_entries(tmp_path: Path) -> None:
     for round in range(4):
-        child = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE)
+        child = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
+        )
         assert child.stdout is not None
         child.stdout.readline()
         time.sleep(0.03 + 0.011 * round)
@@ -159,7 +165,9 @@ def test_a_writer_killed_at_any_moment_leaves_whole_entries(tmp_path: Path) -> N
         for n in range(2):
             found = Cache(tmp_path).get(key_of(n=n))
             if found is not None:
-                assert found["a"] == found["b"] and len(set(found["a"])) == 1 and len(found["a"]) == 400_000
+                assert found["a"] == found["b"]
+                assert len(set(found["a"])) == 1
+                assert len(found["a"]) == 400_000
 
 
 def test_oldest_entries_go_first_and_parts_of_the_dead_are_swept(tmp_path: Path) -> None:
@@ -181,7 +189,8 @@ def test_oldest_entries_go_first_and_parts_of_the_dead_are_swept(tmp_path: Path)
     cache.forget()
     assert cache.size_bytes() <= 20_000
     assert not dead.exists()
-    assert cache.get(keys[0]) is not None and cache.get(keys[11]) is not None
+    assert cache.get(keys[0]) is not None
+    assert cache.get(keys[11]) is not None
     assert cache.get(keys[1]) is None
 
 
@@ -193,7 +202,8 @@ def test_a_folder_that_cannot_be_written_leaves_one_remark(tmp_path: Path) -> No
         cache.put(key_of(n=n), ENTRY)
     assert cache.get(key_of(n=1)) == ENTRY
     assert len(cache.remarks) == 1
-    assert cache.remarks[0].kind == "missed" and str(in_the_way) in cache.remarks[0].message
+    assert cache.remarks[0].kind == "missed"
+    assert str(in_the_way) in cache.remarks[0].message
 
 
 def test_switched_off_it_lives_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

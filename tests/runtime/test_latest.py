@@ -6,7 +6,9 @@ import threading
 import time
 
 from tilebench.runtime.cancel import Cancelled
+from tilebench.runtime.job import Job
 from tilebench.runtime.latest import LatestWins, RateLimit, Status, Ticket
+from tilebench.runtime.worker import Worker
 
 
 def test_of_forty_positions_only_the_last_is_answered() -> None:
@@ -30,7 +32,8 @@ def test_debounce_counts_from_the_last_move() -> None:
             last = time.monotonic()
             time.sleep(0.03)
         latest.wait(5)
-    assert len(when) == 1 and when[0] - last >= 0.099
+    assert len(when) == 1
+    assert when[0] - last >= 0.099
 
 
 def test_later_tiers_of_a_stale_request_are_dropped() -> None:
@@ -94,7 +97,8 @@ def test_a_running_measurement_is_told_by_an_event() -> None:
         assert begun.wait(5)
         latest.submit(2)
         assert latest.wait(5)
-        assert ended == [1] and latest.status.phase == "done"
+        assert ended == [1]
+        assert latest.status.phase == "done"
 
 
 def test_cancel_drops_both_and_submit_works_again() -> None:
@@ -102,11 +106,13 @@ def test_cancel_drops_both_and_submit_works_again() -> None:
     with LatestWins[int](lambda config, stale: answered.append(config), 0.05) as latest:
         latest.submit(1)
         latest.cancel()
-        assert latest.status.phase == "cancelled" and latest.wait(1)
+        assert latest.status.phase == "cancelled"
+        assert latest.wait(1)
         time.sleep(0.08)
         assert answered == []
         latest.submit(2)
-        assert latest.wait(5) and answered == [2]
+        assert latest.wait(5)
+        assert answered == [2]
 
 
 def test_an_error_is_reported_and_the_thread_lives_on() -> None:
@@ -119,9 +125,11 @@ def test_an_error_is_reported_and_the_thread_lives_on() -> None:
     with LatestWins[int](handler, 0, on_error=errors.append) as latest:
         latest.submit(1)
         assert latest.wait(5)
-        assert latest.status.phase == "failed" and latest.status.error is errors[0]
+        assert latest.status.phase == "failed"
+        assert latest.status.error is errors[0]
         latest.submit(2)
-        assert latest.wait(5) and latest.status.phase == "done"
+        assert latest.wait(5)
+        assert latest.status.phase == "done"
 
 
 def test_many_threads_submit_and_the_last_generation_is_answered() -> None:
@@ -169,8 +177,36 @@ def test_inline_answers_within_submit_without_a_thread() -> None:
     answered: list[int] = []
     latest = LatestWins[int](lambda config, stale: answered.append(config), inline=True)
     latest.submit(3)
-    assert answered == [3] and latest.status.phase == "done" and latest.wait(0)
+    assert answered == [3]
+    assert latest.status.phase == "done"
+    assert latest.wait(0)
     assert threading.active_count() == before
+
+
+def test_a_moved_slider_stops_the_measurement_in_the_child() -> None:
+    """The tiers of the workbench in small: the worker's call ends at once when its request is stale."""
+    begun = threading.Event()
+    results: list[tuple[int, int]] = []
+    with Worker() as worker:
+
+        def handler(config: int, stale: Ticket[int]) -> None:
+            job = Job(
+                "tests.runtime.jobs:" + ("polite" if config == 1 else "count"),
+                () if config == 1 else (config,),
+            )
+            results.append(
+                (config, worker.call(job, cancel=stale.unwanted, on_progress=lambda _: begun.set()))
+            )
+
+        with LatestWins[int](handler, 0.01) as latest:
+            latest.submit(1)
+            assert begun.wait(20)
+            start = time.monotonic()
+            latest.submit(2)
+            assert latest.wait(10)
+            assert time.monotonic() - start < 1
+            assert latest.status.phase == "done"
+    assert results == [(2, 2)]
 
 
 def test_rate_limit_publishes_first_and_last() -> None:
@@ -184,6 +220,7 @@ def test_rate_limit_publishes_first_and_last() -> None:
         time.sleep(0.001)
     limit.flush()
     limit.flush()
-    assert out[0] == 0 and out[-1] == n - 1
+    assert out[0] == 0
+    assert out[-1] == n - 1
     assert 4 <= len(out) <= 7
     assert out == sorted(set(out))

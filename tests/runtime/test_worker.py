@@ -39,6 +39,13 @@ def job(name: str, *args: Any) -> Job:
     return Job(JOBS + name, args)
 
 
+def about(array: np.ndarray[Any, Any]) -> tuple[Any, ...]:
+    """What `jobs.about` says of an array in the child."""
+    total = array.astype(np.float64).sum().item()
+    place = array.ctypes.data % 256
+    return (array.shape, array.strides, array.dtype.name, place, array.flags.writeable, total)
+
+
 def spooled() -> list[str]:
     return [str(p) for folder in spool_folders() for p in Path(folder).glob(f"{PREFIX}{os.getpid()}-*")]
 
@@ -54,10 +61,12 @@ def gone(pid: int) -> bool:
 
 def test_a_job_runs_in_another_process_and_the_child_stays_warm(shared: Worker) -> None:
     first = shared.call(job("pid"))
-    assert first != os.getpid() and first == shared.pid
+    assert first != os.getpid()
+    assert first == shared.pid
     assert shared.call(job("pid")) == first
     assert shared.state == "idle"
-    assert shared.start_seconds is not None and shared.start_seconds < 5
+    assert shared.start_seconds is not None
+    assert shared.start_seconds < 5
 
 
 def test_arrays_of_all_kinds_arrive_as_they_are(shared: Worker) -> None:
@@ -70,8 +79,7 @@ def test_arrays_of_all_kinds_arrive_as_they_are(shared: Worker) -> None:
         np.full((), 3, np.float16), grid.astype(ml_dtypes.bfloat16), np.arange(9, dtype=np.int8),
         bytes_[3:403], np.zeros((700, 800), np.float64)[:, ::2] + 1, np.asfortranarray(np.ones((900, 400))),
     ):  # fmt: skip
-        expected = (array.shape, array.strides, array.dtype.name, array.ctypes.data % 256, array.flags.writeable,
-                    array.astype(np.float64).sum().item())  # fmt: skip
+        expected = about(array)
         assert shared.call(job("about", array)) == expected
     assert spooled() == []
 
@@ -84,13 +92,16 @@ def test_the_child_works_on_a_copy_and_big_arrays_leave_nothing_behind(shared: W
     assert np.array_equal(big, before)
     result += 1  # the caller owns what comes back
     left = [p for folder in spool_folders() for p in Path(folder).glob(f"{PREFIX}{shared.pid}-*")]
-    assert spooled() == [] and left == []
+    assert spooled() == []
+    assert left == []
 
 
 def test_one_array_given_twice_stays_one() -> None:
     array = np.arange(5)
     a, b, c = decode(encode((array, array, array[1:]), Spool()))
-    assert a is b and c is not a and c.tolist() == [1, 2, 3, 4]
+    assert a is b
+    assert c is not a
+    assert c.tolist() == [1, 2, 3, 4]
 
 
 def test_user_functions_travel_by_value(shared: Worker) -> None:
@@ -108,7 +119,8 @@ def test_settings_follow_the_parent(shared: Worker, monkeypatch: pytest.MonkeyPa
     assert shared.call(job("setting"))[0] == "cuda:sm_80"
     monkeypatch.setenv("TILEBENCH_TARGET", "cpu")
     assert shared.call(job("setting")) == ("cpu", "", True)
-    assert not in_child() and not cancelled()
+    assert not in_child()
+    assert not cancelled()
     with Worker(env={"TILEBENCH_TEST_ENV": "seen"}) as other:
         assert other.call(job("setting"))[1] == "seen"
 
@@ -140,9 +152,9 @@ def test_errors_keep_their_kind(shared: Worker) -> None:
         shared.call(job("fails", "exit"))
     with pytest.raises(LaunchError, match="no_such_name"):
         shared.call(job("no_such_name"))
-    with pytest.raises(LaunchError, match="cannot"):
+    with pytest.raises(LaunchError, match="cannot travel"):
         shared.call(job("unpicklable"))
-    with pytest.raises(LaunchError, match="cannot be given"):
+    with pytest.raises(LaunchError, match="cannot travel"):
         shared.call(job("pid", threading.Lock()))
     assert shared.call(job("pid")) == before
 
@@ -161,10 +173,11 @@ def test_a_crash_is_an_error_with_the_signal_and_the_next_call_works(shared: Wor
 def test_a_spinning_job_ends_at_its_limit(shared: Worker) -> None:
     old = shared.call(job("pid"))
     start = time.monotonic()
-    with pytest.raises(LaunchError, match="did not finish in 0.3 s"):
+    with pytest.raises(LaunchError, match=r"did not finish in 0\.3 s"):
         shared.call(job("spin"), timeout=0.3)
     assert time.monotonic() - start < 1.0
-    assert gone(old) and shared.state == "closed"
+    assert gone(old)
+    assert shared.state == "closed"
     assert shared.call(job("pid")) != old
 
 
@@ -232,7 +245,8 @@ def test_an_idle_child_goes_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
         end = time.monotonic() + 3
         while worker.state != "closed" and time.monotonic() < end:
             time.sleep(0.01)
-        assert worker.state == "closed" and gone(old)
+        assert worker.state == "closed"
+        assert gone(old)
         assert worker.call(job("pid")) != old
 
 
@@ -248,7 +262,9 @@ def test_calls_at_the_moment_a_child_goes_idle_all_succeed(monkeypatch: pytest.M
 
 def test_calls_from_many_threads_take_turns(shared: Worker) -> None:
     results: list[int] = []
-    threads = [threading.Thread(target=lambda: results.append(shared.call(job("count", 20)))) for _ in range(5)]
+    threads = [
+        threading.Thread(target=lambda: results.append(shared.call(job("count", 20)))) for _ in range(5)
+    ]
     for each in threads:
         each.start()
     for each in threads:
@@ -261,12 +277,13 @@ def test_state_is_busy_while_a_job_runs(shared: Worker) -> None:
     shared.call(job("count", 1), on_progress=lambda _: states.append(shared.state))
     assert states == ["busy"]
     shared.close()
-    assert shared.state == "closed" and shared.pid is None
+    assert shared.state == "closed"
+    assert shared.pid is None
 
 
 def test_the_child_ends_when_its_parent_is_killed() -> None:
     code = (
-        "import sys, time; from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
+        "from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
         "w = Worker(); w.call(Job('tests.runtime.jobs:pid')); print(w.pid, flush=True)\n"
         "w.call(Job('tests.runtime.jobs:spin'), timeout=60)"
     )
@@ -289,20 +306,28 @@ def test_exit_of_the_parent_is_quick_and_leaves_no_child() -> None:
         "w = Worker(); w.call(Job('tests.runtime.jobs:pid')); print(w.pid, flush=True)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0
+    assert done.stderr == ""
     assert gone(int(done.stdout))
 
 
 def test_an_interrupt_ends_the_child_not_the_parent() -> None:
     code = (
-        "import os, signal, threading; from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
+        "import os, signal, threading\n"
+        "from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
         "w = Worker(); w.call(Job('tests.runtime.jobs:pid'))\n"
         "threading.Timer(0.1, lambda: os.killpg(0, signal.SIGINT)).start()\n"
         "try:\n    w.call(Job('tests.runtime.jobs:spin'))\n"
-        "except KeyboardInterrupt:\n    print('interrupted', w.state, w.call(Job('tests.runtime.jobs:count', (2,))))"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', w.state, w.call(Job('tests.runtime.jobs:count', (2,))))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20, start_new_session=True
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        start_new_session=True,
     )
     assert done.stdout.strip() == "interrupted closed 2", done.stderr
 

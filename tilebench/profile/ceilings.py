@@ -27,11 +27,15 @@ from .flush import available_bytes
 _METHOD_VERSION = 1
 # Every BLAS that NumPy may have been built with.
 _THREAD_VARIABLES = (
-    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
-)  # fmt: skip
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 _GEMM = {"float32": 1536, "float64": 1024}
 _REPEATS = 5
-# Runnable threads a core, averaged over a minute, above which the figures are not those of this machine.
+# Runnable threads a core, averaged over a minute, above which figures are not those of this machine.
 BUSY = 1.5
 
 
@@ -130,7 +134,8 @@ def measure_ceilings(threads: int) -> dict[str, Any]:
 def _file(threads: int) -> Path:
     import numpy
 
-    about = f"{_METHOD_VERSION}|{cpu_model()}|{os.cpu_count()}|{threads}|{numpy.__version__}|{last_level_cache_bytes()}"
+    machine = (cpu_model(), os.cpu_count(), last_level_cache_bytes())
+    about = repr((_METHOD_VERSION, machine, threads, numpy.__version__))
     name = hashlib.sha256(about.encode()).hexdigest()[:16]
     return Path(settings.cache_dir()).expanduser() / "ceilings" / f"{name}.json"
 
@@ -157,7 +162,9 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
             _kept[path] = held
             return held
     with Worker(env=dict.fromkeys(_THREAD_VARIABLES, str(count))) as worker:
-        found = Ceilings(**worker.call(Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings")))
+        found = Ceilings(
+            **worker.call(Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings"))
+        )
     if settings.cache() and not found.busy:
         with suppress(OSError):  # a folder that cannot be written only costs the next process a second
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,9 @@ def cpu_model() -> str:
     name = fields.get("model name") or fields.get("Processor") or platform.processor() or platform.machine()
     if "model" in fields and "Processor" in name and not any(ch.isdigit() for ch in name):
         # A virtual machine hides the number behind a bare "Xeon Processor".
-        name += f" (family {fields.get('cpu family')} model {fields['model']} stepping {fields.get('stepping')})"
+        name += (
+            f" (family {fields.get('cpu family')} model {fields['model']} stepping {fields.get('stepping')})"
+        )
     return name
 
 

@@ -102,7 +102,8 @@ def _classify(
     """The bound that explains most of the time, and the numbers that say so."""
     numbers = (
         f"{seconds * 1e6:.1f} us; its bytes need {memory_s * 1e6:.1f} us at the bandwidth of a copy "
-        f"({memory_s / seconds:.0%}), its operations {compute_s * 1e6:.1f} us at the peak ({compute_s / seconds:.0%})"
+        f"({memory_s / seconds:.0%}), its operations {compute_s * 1e6:.1f} us at the peak "
+        f"({compute_s / seconds:.0%})"
     )
     if overhead_s > 0.5 * seconds:
         return "latency/overhead", f"{numbers}; an empty launch takes {overhead_s * 1e6:.1f} us of them"

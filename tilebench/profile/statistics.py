@@ -17,7 +17,7 @@ class Summary(NamedTuple):
     median: float
     low: float
     high: float
-    count: int
+    samples: int
 
     @property
     def spread(self) -> float:

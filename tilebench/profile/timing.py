@@ -112,7 +112,9 @@ class Method:
     def text(self) -> str:
         warm = "warm caches (one launch untimed before each turn)"
         cold = f"cold caches ({self.flush})" if self.cache == "cold" else warm
-        others = f"interleaved, {self.contenders} contenders in rotating order, " if self.contenders > 1 else ""
+        others = (
+            f"interleaved, {self.contenders} contenders in rotating order, " if self.contenders > 1 else ""
+        )
         least = f", clock reads {self.overhead_s * 1e9:.0f} ns for nothing" if self.overhead_s else ""
         checked = "outputs poisoned before and checked after" if self.checked else "outputs not checked"
         return (
@@ -160,7 +162,9 @@ class Measurement:
             if each.name == name:
                 return each
         raise OptionError(
-            "nothing named {name!r} was measured", name=name, hint="measured: " + ", ".join(t.name for t in self.timings)
+            "nothing named {name!r} was measured",
+            name=name,
+            hint="measured: " + ", ".join(t.name for t in self.timings),
         )
 
     def speedup(self, of: str, over: str) -> Ratio | None:
@@ -250,21 +254,25 @@ def measure(
     finally:
         if own is not None:
             own.close()
-    overhead = getattr(clock, "overhead", None)
-    method = Method(
-        clock.name, cache, empty.text if empty is not None else "", rounds, length, len(turns),
-        all(each.contender.check is not None for each in turns), overhead() if callable(overhead) else 0.0,
-    )  # fmt: skip
+    overhead: Any = getattr(clock, "overhead", None)
+    nothing = float(overhead()) if overhead is not None else 0.0
+    checked = all(each.contender.check is not None for each in turns)
+    how = empty.text if empty is not None else ""
+    method = Method(clock.name, cache, how, rounds, length, len(turns), checked, nothing)
     return Measurement(tuple(_timing(each) for each in turns), method)
 
 
 def _look_at(contenders: Sequence[Contender], rounds: int, cache: str) -> None:
     names = [each.name for each in contenders]
     if not names or len(set(names)) != len(names):
-        raise OptionError("contenders need names of their own", found="{names}", names=", ".join(names) or "none")
+        raise OptionError(
+            "contenders need names of their own", found="{names}", names=", ".join(names) or "none"
+        )
     if rounds < LEAST_ROUNDS:
         raise OptionError(
-            "{rounds} rounds are too few to tell drift from difference", rounds=rounds, expected=f"{LEAST_ROUNDS} or more"
+            "{rounds} rounds are too few to tell drift from difference",
+            rounds=rounds,
+            expected=f"{LEAST_ROUNDS} or more",
         )
     if cache not in ("cold", "warm"):
         raise OptionError("caches are {cache!r}", cache=cache, expected="'cold' or 'warm'")

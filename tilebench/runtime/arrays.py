@@ -1,4 +1,4 @@
-"""What a user's array is, and whether it fits the parameter of a kernel. Imports no array library but NumPy."""
+"""What a user's array is, and whether it fits a kernel's parameter. Imports no array library but NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
     Nothing is copied. `ArgumentError` when it is no array, or holds elements that no dtype here names.
     """
     if isinstance(array, np.ndarray):
-        return _describe_numpy(array, name, place)
+        return _describe_numpy(cast(Any, array), name, place)
     if hasattr(array, "data_ptr") and callable(getattr(array, "stride", None)):
         return _describe_torch(array, name, place)
     interface = getattr(array, "__cuda_array_interface__", None)
@@ -118,7 +118,9 @@ def _in_elements(strides: Sequence[int], size: int) -> tuple[int, ...]:
 def _describe_numpy(array: np.ndarray[Any, Any], name: str, place: Place | None) -> ArrayInfo:
     dtype = _numpy_dtype(array.dtype)
     if dtype is None:
-        dtype = _named(array.dtype if array.dtype.isnative else f"{array.dtype.name} (swapped bytes)", name, place)
+        dtype = _named(
+            array.dtype if array.dtype.isnative else f"{array.dtype.name} (swapped bytes)", name, place
+        )
     strides = _in_elements(array.strides, dtype.bytes)
     return ArrayInfo(numpy_pointer(array), array.shape, strides, dtype, "cpu", array.flags.writeable, array)
 
@@ -220,16 +222,24 @@ class ArgumentChecker:
         dtype = self._rows[index][1]
         if info.dtype != dtype:
             raise ArgumentError(
-                "{name} has the wrong dtype", at=at, name=param.name, expected=str(dtype), found=str(info.dtype),
+                "{name} has the wrong dtype",
+                at=at,
+                name=param.name,
+                expected=str(dtype),
+                found=str(info.dtype),
                 hint=_convert_hint(param.name, dtype, info.owner),
-            )  # fmt: skip
+            )
         if not is_row_major(info.shape, info.strides):
             raise ArgumentError(
-                "{name} is not contiguous in rows", at=at, name=param.name,
-                expected="strides {want} in elements (T.Tensor is contiguous, row-major)", found="strides {got}",
-                want=row_major(info.shape), got=info.strides,
+                "{name} is not contiguous in rows",
+                at=at,
+                name=param.name,
+                expected="strides {want} in elements (T.Tensor is contiguous, row-major)",
+                found="strides {got}",
+                want=row_major(info.shape),
+                got=info.strides,
                 hint=_contiguous_hint(param.name, info.owner, param.written),
-            )  # fmt: skip
+            )
         if info.pointer % dtype.bytes and info.bytes:
             raise ArgumentError(
                 "{name} does not start at a whole element", at=at, name=param.name,
@@ -239,10 +249,14 @@ class ArgumentChecker:
         if param.written and not info.writable:
             gradient = getattr(info.owner, "requires_grad", False)
             raise ArgumentError(
-                "{name} is written by the kernel but cannot be", at=at, name=param.name,
+                "{name} is written by the kernel but cannot be",
+                at=at,
+                name=param.name,
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
-                hint=f"pass {param.name}.detach()" if gradient else f"pass {param.name}.copy(), or a new array",
-            )  # fmt: skip
+                hint=f"pass {param.name}.detach()"
+                if gradient
+                else f"pass {param.name}.copy(), or a new array",
+            )
         return info
 
     def _count(self, got: int) -> ArgumentError:
@@ -257,9 +271,13 @@ class ArgumentChecker:
 
     def _device(self, param: ParamRecord, info: ArrayInfo) -> ArgumentError:
         if self.device == "cpu":
-            hint = f"copy it to the host ({param.name}.cpu() or cupy.asnumpy({param.name})), or compile for cuda"
+            hint = (
+                f"copy it to the host ({param.name}.cpu() or cupy.asnumpy({param.name})), or compile for cuda"
+            )
         elif info.device == "cpu":
-            hint = f"copy it to the card (cupy.asarray({param.name}) or {param.name}.cuda()), or compile for cpu"
+            hint = (
+                f"copy it to the card (cupy.asarray({param.name}) or {param.name}.cuda()), or compile for cpu"
+            )
         else:
             hint = "all arrays of a launch live on the card of the launch"
         return ArgumentError(
@@ -295,8 +313,9 @@ class ArgumentChecker:
         )
 
 
-def _library(owner: object) -> str:
-    held = owner[0] if isinstance(owner, tuple) else owner
+def _library(owner: Any) -> str:
+    # What came through DLPack is owned by the pair of the array and its capsule.
+    held = cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner
     return type(held).__module__.partition(".")[0]
 
 

@@ -8,11 +8,11 @@ cannot be read back counts as missing and is replaced by the next `put`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import io
 import itertools
-import logging
 import os
 import struct
 import threading
@@ -40,12 +40,11 @@ PUTS_PER_SCAN = 64
 
 # What zipfile raises for bytes that are no zip, or not any more.
 _DAMAGE = (
-    zipfile.BadZipFile, zlib.error, OSError, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError,
-    struct.error,
+    zipfile.BadZipFile, zlib.error, struct.error, OSError, ValueError, KeyError, EOFError, RuntimeError,
+    NotImplementedError,
 )  # fmt: skip
 
 _serial = itertools.count()
-_log = logging.getLogger("tilebench")
 
 
 def _feed(digest: hashlib._Hash, value: object) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -174,10 +173,8 @@ class Cache:
         if files is None:
             return None
         self._remember(key, files)
-        try:
+        with contextlib.suppress(OSError):
             os.utime(path)  # eviction takes the entries that were not used for longest
-        except OSError:
-            pass
         return dict(files)
 
     def put(self, key: str, files: Mapping[str, bytes]) -> None:
@@ -255,9 +252,12 @@ class Cache:
             if root in self._broken:
                 return
             self._broken.add(root)
-        text = f"the cache folder {root.parent} cannot be written ({error.strerror or error}); kept in memory only"
+        why = error.strerror or error
+        text = f"the cache folder {root.parent} cannot be written ({why}); kept in memory only"
         self.remarks.append(Remark("cache", "missed", text))
-        _log.warning("%s", text)
+        import logging  # 5 ms, for a case that is rare
+
+        logging.getLogger("tilebench").warning("%s", text)
 
 
 @lru_cache(maxsize=1)
@@ -361,7 +361,5 @@ def _evict(root: Path, limit: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    try:
+    with contextlib.suppress(OSError):
         path.unlink()
-    except OSError:
-        pass

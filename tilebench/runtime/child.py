@@ -26,8 +26,8 @@ KILL_AFTER_S = 0.2
 # `-c` rather than `-m`: the parent's sys.path and variables must be there before the first import
 # (thread counts of BLAS are read when NumPy loads), and `-m` would put the current folder first.
 _BOOT = (
-    "import json, os, sys; a = json.loads(sys.argv.pop()); sys.path[:] = a['path']; os.environ.update(a['env']);"
-    " from tilebench.runtime.worker_main import main; main(a['idle'])"
+    "import json, os, sys; a = json.loads(sys.argv.pop()); sys.path[:] = a['path'];"
+    " os.environ.update(a['env']); from tilebench.runtime.worker_main import main; main(a['idle'])"
 )
 
 
@@ -78,7 +78,9 @@ class ChildProcess:
             start_new_session=True,
         )
         self.pid = self.process.pid
-        assert self.process.stdin and self.process.stdout and self.process.stderr
+        assert self.process.stdin
+        assert self.process.stdout
+        assert self.process.stderr
         self._in, self._out, self._err = self.process.stdin, self.process.stdout, self.process.stderr
         self._writing = threading.Lock()
         self._threads = [
@@ -168,6 +170,7 @@ class ChildProcess:
 
     def abandon(self) -> None:
         """In a forked copy of the parent: let go of the pipes, leave the process to its real parent."""
+        self.process.returncode = 0  # else its collection here would warn of a process still running
         for stream in (self._in, self._out, self._err):
             with contextlib.suppress(OSError):
                 stream.close()

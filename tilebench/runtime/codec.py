@@ -15,7 +15,6 @@ import os
 import pickle
 import struct
 import sys
-import tempfile
 import time
 from pathlib import Path
 from types import FunctionType
@@ -81,6 +80,8 @@ def read_frame(fd: int) -> tuple[bytes, bytes] | None:
 
 def spool_folders() -> list[str]:
     """Where large arrays may wait for the other process: shared memory first."""
+    import tempfile
+
     folders = ["/dev/shm"] if os.access("/dev/shm", os.W_OK) else []
     return [*folders, tempfile.gettempdir()]
 
@@ -143,7 +144,8 @@ def _describe(array: Array, spool: Spool) -> tuple[Any, ...]:
     import numpy as np
 
     packed = np.ascontiguousarray(array)
-    data = memoryview(packed.reshape(-1).view(np.uint8))
+    flat: Any = packed.reshape(-1).view(np.uint8)
+    data = memoryview(flat)
     where: bytes | str = spool.store(data) if len(data) > INLINE_BYTES else bytes(data)
     address = array.__array_interface__["data"][0]
     return (array.dtype, array.shape, array.strides, address % ALIGN, bool(array.flags.writeable), where)
@@ -173,7 +175,7 @@ def _rebuild(pid: tuple[Any, ...]) -> Array:
     return array
 
 
-def _fill(target: Array, where: bytes | str) -> None:
+def _fill(target: Any, where: bytes | str) -> None:
     import numpy as np
 
     if isinstance(where, bytes):
@@ -222,7 +224,7 @@ class _Pickler(_ArrayMixin, pickle.Pickler):
 
 
 def encode(value: object, spool: Spool) -> bytes:
-    """`value` as bytes. What only this process can name goes by value, which needs cloudpickle (55 ms once)."""
+    """`value` as bytes. What only this process can name goes by value: cloudpickle, 55 ms once."""
     out = io.BytesIO()
     try:
         _Pickler(out, spool).dump(value)
@@ -248,9 +250,9 @@ def encode(value: object, spool: Spool) -> bytes:
     except Exception as error:
         spool.free()
         raise LaunchError(
-            "the measuring child cannot be given this job: {error}",
+            "a value cannot travel to or from the measuring child: {error}",
             error=f"{type(error).__name__}: {error}",
-            hint="arguments must be plain data, NumPy arrays or functions that hold no open file, lock or device",
+            hint="what travels: plain data, NumPy arrays, functions that hold no open file, lock or device",
         ) from error
     return out.getvalue()
 

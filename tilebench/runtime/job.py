@@ -29,7 +29,9 @@ class Job:
     def title(self) -> str:
         if self.name:
             return self.name
-        return self.function if isinstance(self.function, str) else getattr(self.function, "__name__", "the job")
+        return (
+            self.function if isinstance(self.function, str) else getattr(self.function, "__name__", "the job")
+        )
 
 
 # Set by the child's main loop; None elsewhere.

@@ -83,6 +83,7 @@ class LatestWins(Generic[Config]):
         self._inline = inline
         self._name = name
         self._changed = threading.Condition()
+        self._coming: Ticket[Config] | None = None
         self._want: Ticket[Config] | None = None
         self._running: Ticket[Config] | None = None
         self._since = 0.0
@@ -105,6 +106,7 @@ class LatestWins(Generic[Config]):
             ticket = Ticket(self, config, self._generation)
             was_running = self._running is not None
             self._drop()
+            self._coming = ticket
         # Said before the worker can see the ticket, so that no state of it comes before "queued".
         if was_running:
             self.say(Status("stale", ticket.generation - 1))
@@ -113,7 +115,8 @@ class LatestWins(Generic[Config]):
             self._answer(ticket)
             return ticket.generation
         with self._changed:
-            if ticket.generation == self._generation and not self._closed and not ticket():
+            if self._coming is ticket:  # else a newer one, a cancel or the end came between
+                self._coming = None
                 self._want, self._since = ticket, time.monotonic()
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._drain, name=self._name, daemon=True)
@@ -124,7 +127,7 @@ class LatestWins(Generic[Config]):
     def cancel(self) -> None:
         """Drop what is wanted and what runs; a later `submit` works again."""
         with self._changed:
-            had = self._want is not None or self._running is not None
+            had = self._busy()
             self._drop()
             self._changed.notify_all()
         if had:
@@ -133,7 +136,7 @@ class LatestWins(Generic[Config]):
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until nothing is wanted or running; False when `timeout` seconds passed before."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._want is None and self._running is None, timeout)
+            return self._changed.wait_for(lambda: not self._busy(), timeout)
 
     def close(self, timeout: float | None = 5.0) -> None:
         """Cancel, and join the thread (a handler that calls this on its own thread is not waited for)."""
@@ -162,10 +165,13 @@ class LatestWins(Generic[Config]):
 
     def _drop(self) -> None:
         """With the lock held: what is wanted or running is not wanted any more."""
-        for each in (self._want, self._running):
+        for each in (self._coming, self._want, self._running):
             if each is not None:
                 each.unwanted.set()
-        self._want = None
+        self._want = self._coming = None
+
+    def _busy(self) -> bool:
+        return any(each is not None for each in (self._coming, self._want, self._running))
 
     def _drain(self) -> None:
         while True:
@@ -202,6 +208,8 @@ class LatestWins(Generic[Config]):
         finally:
             with self._changed:
                 self._running = None
+                if self._coming is ticket:  # inline
+                    self._coming = None
                 self._changed.notify_all()
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import queue
 import signal
 import threading
-import queue
 import time
 import weakref
 from collections.abc import Callable, Mapping

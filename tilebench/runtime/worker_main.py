@@ -47,7 +47,7 @@ class Child:
         self.send(b"P", (self.current, value))
 
     def listen(self) -> None:
-        """Take frames while a job runs. The end of the stream is the end of the parent, and so of this child."""
+        """Take frames while a job runs. When the stream ends the parent has gone, and this child goes too."""
         while True:
             frame = read_frame(self.inward)
             if frame is None:
@@ -80,7 +80,7 @@ class Child:
     def run(self, number: int, body: bytes) -> None:
         try:
             function, args, kwargs, environment, self.idle_s = decode(body)
-            os.environ.update(environment)
+            os.environ.update(environment)  # noqa: TID251  # the parent's settings, as it sees them now
             result = resolve(function)(*args, **kwargs)
         except BaseException as error:
             self.fail(number, error)
