@@ -172,3 +172,24 @@ def test_wrong_fragments_are_refused(make) -> None:  # type: ignore[no-untyped-d
 
 def test_an_aliasing_fragment_is_seen() -> None:
     assert not Fragment((8,), ((4, 0, 1), (4, 0, 2))).is_bijective()
+
+
+@pytest.mark.parametrize("table", [0, 1 << 20])
+def test_value_map_by_table_and_by_search(monkeypatch: pytest.MonkeyPatch, table: int) -> None:
+    from tilebench.layout import fragment
+
+    monkeypatch.setattr(fragment, "_TABLE", table)
+    frag = tl.spread((100, 48), 128, 4, 32, 1)
+    row = frag.reduce(1)
+    index = frag.value_map(row, (0,))
+    assert index is not None
+    rows = np.array([offset[0] for offset in frag.value_offsets])
+    assert [row.value_offsets[w][0] for w in index] == rows.tolist()
+    # Registers in another order: the map is the permutation; another owner: there is none.
+    turned = Fragment(frag.extents, frag.thread, frag.value[::-1])
+    found = frag.value_map(turned, (0, 1))
+    assert found is not None
+    assert sorted(found) == list(range(frag.values))
+    assert [turned.value_offsets[w] for w in found] == list(frag.value_offsets)
+    swapped = Fragment((2, 2), ((2, 0, 1),), ((2, 1, 1),))
+    assert swapped.value_map(Fragment((2, 2), ((2, 1, 1),), ((2, 0, 1),)), (0, 1)) is None

@@ -103,10 +103,10 @@ def bank_conflicts(
     touched = np.where(mask[:, :, None], touched, -1).reshape(rows.shape[0], -1)
     touched.sort(axis=1)
     fresh = _distinct(touched, touched < 0)
-    where = np.nonzero(fresh)
-    loads = np.zeros((rows.shape[0], banks), np.int64)
-    np.add.at(loads, (where[0], touched[where] % banks), 1)
-    passes = loads.max(axis=1).reshape(instructions, phases)
+    row = np.broadcast_to(np.arange(rows.shape[0])[:, None] * banks, touched.shape)
+    loads = np.bincount((row + touched % banks)[fresh], minlength=rows.shape[0] * banks)
+    loads = loads.reshape(rows.shape[0], banks)
+    passes = loads.max(axis=1).reshape(instructions, phases).astype(np.int64)
     return BankConflicts(passes.sum(axis=1), (passes > 0).sum(axis=1).astype(np.int64))
 
 
