@@ -18,6 +18,11 @@ settings.register_profile("tilebench", derandomize=True, deadline=None)
 settings.load_profile("tilebench")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` writes the files that tests compare whole texts with; read the diff after it."""
+    parser.addoption("--update-golden", action="store_true", help="renew the golden texts")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Drop the caller's settings before any test module is imported."""
     for name in [each for each in os.environ if each.startswith("TILEBENCH_")]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -69,7 +70,7 @@ class Expressions:
             return base
         return chained(running_steps(Expressions.invoke.__code__), base) or base
 
-    def refuse(self, node: Any, what: str, hint: str = "", **values: object) -> NoReturn:
+    def refuse(self, node: Any, what: str, hint: str = "", /, **values: object) -> NoReturn:
         raise LanguageError(what, at=self.place(node), hint=hint, **values)
 
     def placed(self, node: Any, error: TileError) -> TileError:
@@ -243,12 +244,34 @@ class Expressions:
             return getattr(language, word)(*args, **keys)
         module = getattr(function, "__module__", None) or ""
         if module.startswith("tilebench."):
-            return function(*args, **keys)
+            try:
+                return function(*args, **keys)
+            except TypeError as error:
+                self.misfit(function, keys, error)
+                raise
         self.native += 1
         try:
             return function(*args, **keys)
         finally:
             self.native -= 1
+
+    def misfit(self, function: Any, keys: dict[str, Any], error: TypeError) -> None:
+        """Say which argument a word does not have, when it is the call itself that failed."""
+        trace = error.__traceback__
+        if trace is None or trace.tb_next is not None or not hasattr(function, "__code__"):
+            return
+        known = list(inspect.signature(function).parameters)
+        unknown = [each for each in keys if each not in known]
+        if unknown:
+            close = nearest(unknown[0], known, limit=1)
+            raise LanguageError(
+                "T.{word} has no argument {name}",
+                word=function.__name__,
+                name=unknown[0],
+                known=", ".join(known),
+                hint=f"did you mean {close[0]}=?" if close else "known: {known}",
+            ) from None
+        raise LanguageError("T.{text}", text=error) from None
 
     # -- displays
     def elements(self, nodes: list[ast.expr]) -> list[Any]:

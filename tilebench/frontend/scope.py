@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from ..errors import LanguageError, Place, nearest
 from ..language.builder import Frame
+from ..language.values import BufferView
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Scope:
             except ValueError:
                 continue
         self.module: dict[str, Any] = getattr(function, "__globals__", {})
-        self.ended: dict[str, Place | None] = {}
+        self.ended: dict[str, Binding] = {}
 
     def lookup(self, name: str) -> Any:
         """The value of a name. Raises `LanguageError` when it has none, or has it no more."""
@@ -45,11 +46,15 @@ class Scope:
         if found is not None:
             return found.value
         if name in self.ended:
+            old = self.ended[name]
+            tile = isinstance(old.value, BufferView)
             raise LanguageError(
                 "{name} is bound inside a loop or branch that has ended",
                 name=name,
-                also=[("it is bound here", self.ended[name])],
-                hint="a value that outlives its block is kept in T.alloc_var, made before the block",
+                also=[("it is bound here", old.place)],
+                hint="allocate the buffer before the block"
+                if tile
+                else "a value that outlives its block is kept in T.alloc_var, made before the block",
             )
         for space in (self.outer, self.module, vars(builtins)):
             if name in space:
@@ -69,4 +74,4 @@ class Scope:
     def close(self, frame: Frame) -> None:
         """Forget the names of a body that has ended."""
         for name in [name for name, each in self.locals.items() if each.frame is frame]:
-            self.ended[name] = self.locals.pop(name).place
+            self.ended[name] = self.locals.pop(name)

@@ -15,7 +15,7 @@ from ..language.launch import KernelSpec, LoopSpec
 from ..language.memory import assign_var, store_element
 from ..language.promote import cast_value
 from ..language.structure import KernelLaunch
-from ..language.values import BufferView, RegionRef, Value, VarRef
+from ..language.values import BufferView, ElementRef, RegionRef, Value, VarRef
 from .expressions import Expressions
 from .scope import Binding
 
@@ -80,8 +80,8 @@ class Statements(Expressions):
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         if len(parts) != count:
             self.refuse(
-                target, "{what} has {count} dimensions, found {n} names", hint="one name for each dimension",
-                what=what, count=count, n=len(parts),
+                target, "{word} has {count} dimensions, found {n} names", "one name for each dimension",
+                word=what, count=count, n=len(parts),
             )  # fmt: skip
         names: list[tuple[str, ast.expr | None]] = []
         for each in parts:
@@ -211,9 +211,8 @@ class Statements(Expressions):
                 self.assign_many(target, value, node)
             case ast.Subscript():
                 held, key = self.expr(target.value), self.expr(target.slice)
-                self.at = node
                 if isinstance(held, BufferView):
-                    store_element(held, key, value)
+                    self.store(target, self.element(target, held, key), value, node)
                 elif isinstance(held, (Value, RegionRef)):
                     self.refuse(target, "this cannot be assigned to: it is no buffer")
                 else:
@@ -222,6 +221,23 @@ class Statements(Expressions):
                 self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")
             case _:
                 self.refuse(target, "this cannot be assigned to")
+
+    def element(self, target: ast.Subscript, held: Any, key: Any) -> Any:
+        """`held[key]`, with the subscript as the place of what is wrong with it."""
+        self.at = target
+        try:
+            return held[key]
+        except TileError as error:
+            raise self.placed(target, error) from None
+
+    def store(self, target: ast.Subscript, element: Any, value: Any, node: Any) -> None:
+        self.at = node
+        if not isinstance(element, ElementRef):
+            self.refuse(
+                target, "a whole region of {name} cannot be assigned",
+                "use T.copy(source, {name}[...]) or T.fill({name}[...], value)", name=element.name,
+            )  # fmt: skip
+        store_element(element, value)
 
     def assign_many(self, target: ast.Tuple | ast.List, value: Any, node: Any) -> None:
         if isinstance(value, (Value, BufferView, RegionRef)) or not isinstance(value, Iterable):
@@ -242,17 +258,17 @@ class Statements(Expressions):
             if isinstance(old, VarRef) and not (fresh and isinstance(value, VarRef)):
                 assign_var(old, value)
                 return
-            self.check_rebinding(target, held, value)
+            self.check_rebinding(target, held, fresh and isinstance(value, BufferView))
         made = self.named(value, name) if isinstance(value, Value) and not (fresh and isinstance(value, VarRef)) else value
         self.scope.bind(name, Binding(made, self.builder.frames[-1], self.place(target)))
 
-    def check_rebinding(self, target: ast.Name, held: Binding, value: Any) -> None:
+    def check_rebinding(self, target: ast.Name, held: Binding, allocated: bool) -> None:
         """Refuse what would silently do nothing: names are bound once, only T.alloc_var can change."""
         also = [("it is bound here", held.place)]
         name = target.id
         if held.how == "loop":
             raise LanguageError("the loop variable {name} cannot be assigned", at=self.place(target), name=name, also=also)
-        if isinstance(held.value, BufferView) and not isinstance(value, BufferView):
+        if isinstance(held.value, BufferView) and not allocated:
             raise LanguageError(
                 "{name} is a buffer and cannot be assigned as a whole", at=self.place(target), name=name, also=also,
                 hint="assign its elements in T.Parallel, or use T.copy or T.fill",
@@ -293,11 +309,12 @@ class Statements(Expressions):
             self.assign_name(target, self.apply(node.op, old, value))
         elif isinstance(target, ast.Subscript):
             held, key = self.expr(target.value), self.expr(target.slice)
+            old = self.element(target, held, key)
             value = self.expr(node.value)
             self.at = node
-            result = self.apply(node.op, held[key], value)
+            result = self.apply(node.op, old, value)
             if isinstance(held, BufferView):
-                store_element(held, key, result)
+                self.store(target, old, result, node)
             else:
                 held[key] = result
         else:

@@ -7,6 +7,7 @@ same in the kernel's own body and in a Python helper called from it.
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +25,10 @@ class Frame:
     kind: str
     place: Place | None
     statements: list[Stmt] = field(default_factory=list[Stmt])
+
+
+# `name = T.alloc_...` on the line of a helper, which Python itself runs.
+_ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=[^=]")
 
 
 def _nowhere() -> Place | None:
@@ -57,6 +62,12 @@ class Builder:
             made = f"{name}__{count}"
         self.names.add(made)
         return made
+
+    def allocation_name(self, word: str) -> str:
+        """A unique name for what `word` allocates: that of the assignment, also inside a helper."""
+        place = self.place
+        assigned = None if self.target or place is None else _ASSIGNED.match(place.text)
+        return self.unique(self.target or (assigned.group(1) if assigned else word.removeprefix("T.alloc_")))
 
     def emit(self, stmt: Stmt) -> None:
         """Append a statement to the innermost body; refused outside `with T.Kernel`."""

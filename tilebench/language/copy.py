@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..errors import LanguageError, ShapeError
-from ..ir import Expr, OpStmt, Region, Store, Word, attribute, node, operand
+from ..ir import Expr, OpStmt, Region, Word, attribute, node, operand
 from ..layout import Fragment
 from .builder import for_tiles, inside_kernel
 from .decisions import Instr, Stage
-from .memory import assign_var, stored
+from .memory import assign_var, store_element, stored
 from .operands import Part, on_chip_reach, part_of, positive
 from .values import ElementRef, Value, VarRef
 
@@ -81,9 +81,7 @@ def copy(
         raise LanguageError("T.copy(prefer_instruction={name!r}) is TileLang's, not here yet", name=prefer_instruction)
     if isinstance(dst, ElementRef) and isinstance(src, Value):
         for_tiles("T.copy") if isinstance(src, ElementRef) else inside_kernel("T.copy")
-        dst.view.check_element("write")
-        builder = inside_kernel("T.copy")
-        builder.emit(Store(dst.view.buffer, dst.index, stored(src, dst.view), place=builder.place))
+        store_element(dst, src)
         return
     builder = for_tiles("T.copy")
     source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
@@ -116,15 +114,19 @@ def _match(src: Part, dst: Part) -> None:
 
 def fill(dst: object, value: object) -> None:
     """Set every element of a buffer or region to a value, converted to its dtype."""
+    _fill("T.fill", dst, value)
+
+
+def _fill(word: str, dst: object, value: object) -> None:
     if isinstance(dst, VarRef):
         assign_var(dst, value)
         return
-    builder = for_tiles("T.fill")
-    part = part_of(dst, "T.fill")
+    builder = for_tiles(word)
+    part = part_of(dst, word)
     region = part.region if part.extent is not None else part.region.but(extent=(1,) * part.view.ndim)
     builder.emit(Fill(region, stored(value, part.view), place=builder.place))
 
 
 def clear(dst: object) -> None:
     """Set every element of a buffer or region to zero."""
-    fill(dst, 0)
+    _fill("T.clear", dst, 0)

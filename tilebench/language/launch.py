@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
@@ -80,18 +80,18 @@ def _index(given: object, word: str, what: str) -> Expr:
     return convert(expr, int32)
 
 
-def _bounds(word: str, start: object, stop: object | None, step: object | None) -> dict[str, Expr]:
-    """Fields `start`, `stop`, `step` from arguments in the manner of `range`."""
+def _bounds(word: str, start: object, stop: object | None, step: object | None) -> tuple[Expr, Expr, Expr]:
+    """Start, stop and step from arguments in the manner of `range`."""
     if stop is None:
         start, stop = 0, start
-    out = {"start": _index(start, word, "the start"), "stop": _index(stop, word, "the stop")}
+    first, last = _index(start, word, "the start"), _index(stop, word, "the stop")
     step_expr = Const(1) if step is None else _index(step, word, "the step")
     if isinstance(step_expr, Const) and step_expr.value < 1:
         raise ShapeError(
             "the step of {word} is {step}", word=word, step=step_expr.value, expected="at least 1",
             hint="count up and subtract in the body",
         )  # fmt: skip
-    return {**out, "step": step_expr}
+    return first, last, step_expr
 
 
 def _not_yet(word: str, **options: object) -> None:
@@ -106,8 +106,8 @@ def serial(
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`."""
     inside_kernel("T.serial")
     _not_yet("T.serial", annotations=annotations)
-    fields = _bounds("T.serial", start, stop, step)
-    return LoopSpec("T.serial", "serial", 1, lambda vars, body: Serial(vars=vars, body=body, **fields))
+    first, last, by = _bounds("T.serial", start, stop, step)
+    return LoopSpec("T.serial", "serial", 1, lambda vars, body: Serial(last, vars, body, start=first, step=by))
 
 
 def unroll(
@@ -122,8 +122,8 @@ def unroll(
     """As `T.serial`, and the target writes the iterations out."""
     inside_kernel("T.unroll")
     _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
-    fields = _bounds("T.unroll", start, stop, step)
-    return LoopSpec("T.unroll", "serial", 1, lambda vars, body: Unroll(vars=vars, body=body, **fields))
+    first, last, by = _bounds("T.unroll", start, stop, step)
+    return LoopSpec("T.unroll", "serial", 1, lambda vars, body: Unroll(last, vars, body, start=first, step=by))
 
 
 def vectorized(extent: int) -> LoopSpec:
@@ -145,13 +145,12 @@ def Parallel(
     The body works on elements; the iterations are spread over the threads of the block. Elements of
     global buffers outside their extents read as zero and are not written.
     """
-    builder = for_tiles("T.Parallel")
+    for_tiles("T.Parallel")
     _not_yet(
         "T.Parallel", coalesced_width=coalesced_width, loop_layout=loop_layout, prefer_async=prefer_async,
         annotations=annotations,
     )  # fmt: skip
     if not extents:
-        builder.outside("T.Parallel without extents") if len(builder.frames) == 1 else None
         raise ShapeError("T.Parallel needs at least one extent")
     sizes = tuple(positive(each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
     return LoopSpec("T.Parallel", "parallel", len(sizes), lambda vars, body: ParallelStmt(sizes, vars, body))
@@ -178,9 +177,12 @@ def Pipelined(
         raise ShapeError(
             "num_stages of T.Pipelined is {n}", n=stages, expected="0 (no overlap) or the number of tiles in flight"
         )
-    bounds = _bounds("T.Pipelined", start, stop, None)
-    fields: dict[str, Any] = {"start": bounds["start"], "stop": bounds["stop"], "num_stages": stages}
-    return LoopSpec("T.Pipelined", "pipelined", 1, lambda vars, body: PipelinedStmt(vars=vars, body=body, **fields))
+    first, last, _ = _bounds("T.Pipelined", start, stop, None)
+
+    def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        return PipelinedStmt(last, vars, body, start=first, num_stages=stages)
+
+    return LoopSpec("T.Pipelined", "pipelined", 1, build)
 
 
 def grid(*extents: object) -> LoopSpec:

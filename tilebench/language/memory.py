@@ -67,8 +67,7 @@ WORDS = tuple((each.word, Word(each)) for each in (AllocShared, AllocFragment, A
 def _allocate(word: str, cls: type[AllocStmt], shape: object, dtype: object) -> BufferView:
     builder = inside_kernel(word) if cls in (AllocLocal, AllocVar) else for_tiles(word)
     extents = () if cls is AllocVar else shape_of(shape, word)
-    default = word.removeprefix("T.alloc_")
-    name = builder.unique(builder.target or default)
+    name = builder.allocation_name(word)
     buffer = Buffer(name, extents, plain(dtype), cls.scope)
     return BufferView(buffer, builder.frames[-1], builder.place)
 
@@ -129,15 +128,9 @@ def swizzle(buffer: object, enable: bool = True) -> None:
                 return
 
 
-def store_element(view: BufferView, key: object, value: object) -> None:
-    """`view[key] = value`: the value is converted to the buffer's dtype."""
-    target = view[key]
-    if not isinstance(target, ElementRef):
-        raise LanguageError(
-            "a whole region of {name} cannot be assigned",
-            name=view.name,
-            hint="use T.copy(source, {name}[...]) or T.fill({name}[...], value)",
-        )
+def store_element(target: ElementRef, value: object) -> None:
+    """`A[i, j] = value`: the value is converted to the buffer's dtype."""
+    view = target.view
     view.check_element("write")
     builder = inside_kernel(f"a store to {view.name}")
     builder.emit(Store(view.buffer, target.index, stored(value, view), place=builder.place))

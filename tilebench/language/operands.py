@@ -36,7 +36,7 @@ class Part:
     def described(self) -> str:
         """What it is and its extents, for an error."""
         if self.extent is None:
-            return f"{self.name}[...] (a head address)"
+            return f"{self.name}[...] is a head address in {self.view.ndim} dimensions"
         what = self.name if self.region.is_whole else f"the region of {self.name}"
         return f"{what} is {self.extent}"
 

@@ -310,7 +310,10 @@ class BufferView:
     def __setitem__(self, key: object, value: object) -> None:
         from .memory import store_element
 
-        store_element(self, key, value)
+        target = self[key]
+        if not isinstance(target, ElementRef):
+            raise LanguageError("a whole region of {name} cannot be assigned", name=self.name, hint="use T.copy")
+        store_element(target, value)
 
     def _parts(self, key: object) -> list[object]:
         parts: list[object] = list(key) if isinstance(key, tuple) else [key]  # pyright: ignore[reportUnknownArgumentType]
@@ -319,7 +322,7 @@ class BufferView:
             parts[at : at + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
         if len(parts) != self.ndim:
             raise ShapeError(
-                "{name} has {rank} dimensions, found {count} indices",
+                "{name} has {rank} dimensions, found indices for {count}",
                 name=self.name,
                 rank=self.ndim,
                 count=len(parts),
