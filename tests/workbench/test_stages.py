@@ -194,3 +194,16 @@ def test_contrast_is_aa_in_both_themes(theme):
     assert contrast(pick["dim"], pick["link"]) >= 4.5
     for series in ("s1", "s2", "s3", "bad", "fill"):
         assert contrast(pick[series], pick["bg"]) >= 3
+
+
+def test_colours_line_by_line_are_those_of_the_whole_text():
+    text = 's = T.empty((4,))\nT.copy(s, "a")  # b\n'
+    assert coloured_lines(text, "tile-ir") == (
+        (("v", "s"), ("", " = "), ("b", "T.empty"), ("", "(("), ("n", "4"), ("", ",))")),
+        (("b", "T.copy"), ("", "("), ("v", "s"), ("", ", "), ("s", '"a"'), ("", ")  "), ("m", "# b")),
+        (),
+    )
+    over = coloured_lines("/* one\ntwo */ int x;", "cuda")
+    assert over[0] == (("m", "/* one"),)
+    assert over[1][0] == ("m", "two */")
+    assert coloured_lines('"""for\nwith"""', "tile-ir") == ((("s", '"""for'),), (("s", 'with"""'),))

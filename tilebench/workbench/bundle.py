@@ -30,7 +30,7 @@ LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 60, "cuda": 70, "llvm": 60, "a
 def pack(value: Any) -> str:
     """JSON of a plain value, deflated (zlib), as base64: a browser's `DecompressionStream` reads it."""
     body = json.dumps(value, separators=(",", ":")).encode()
-    return base64.b64encode(zlib.compress(body, 9)).decode()
+    return base64.b64encode(zlib.compress(body, 6)).decode()
 
 
 def unpack(text: str) -> Any:

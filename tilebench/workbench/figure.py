@@ -47,7 +47,7 @@ def _bars(
     }  # fmt: skip
 
 
-def _series(chart: Chart, axis: str, scale: float, colour: str) -> dict[str, Any]:
+def _series(chart: Chart, axis: str, scale: float, colour: str, bad: str) -> dict[str, Any]:
     """The trace of times (`axis` y2) or rates (y), with the interval of each median."""
     timed = [p for p in chart.points if p.seconds is not None and (axis == "y2" or p.rate)]
     shape = "square" if axis == "y2" else "circle"
@@ -63,7 +63,7 @@ def _series(chart: Chart, axis: str, scale: float, colour: str) -> dict[str, Any
         "error_y": _bars(middle, low, high, colour),
         "line": {"color": colour, "width": 1.5, "dash": "dot" if axis == "y2" else "solid"},
         "marker": {
-            "color": colour, "size": 9,
+            "color": [bad if p.flagged else colour for p in timed], "size": 10,
             "symbol": ["triangle-up-open" if p.flagged else shape for p in timed],
         },
     }  # fmt: skip
@@ -89,7 +89,7 @@ def _axis(title: str, c: dict[str, str], **more: Any) -> dict[str, Any]:
 def _layout(chart: Chart, c: dict[str, str], height: int) -> dict[str, Any]:
     lines = method_lines(chart)
     return {
-        "height": height + 15 * len(lines), "margin": {"l": 70, "r": 24, "t": 42, "b": 62 + 15 * len(lines)},
+        "height": height + 15 * len(lines), "margin": {"l": 70, "r": 24, "t": 42, "b": 72 + 15 * len(lines)},
         "paper_bgcolor": c["bg"], "plot_bgcolor": c["bg"], "font": {"color": c["fg"], "size": 12},
         "title": {
             "text": f"{chart.kernel} on {chart.target}", "x": 0.01, "xanchor": "left", "font": {"size": 14},
@@ -98,7 +98,7 @@ def _layout(chart: Chart, c: dict[str, str], height: int) -> dict[str, Any]:
         "annotations": [
             {
                 "text": "<br>".join(lines), "xref": "paper", "yref": "paper", "x": 0, "y": 0,
-                "yshift": -44, "xanchor": "left", "yanchor": "top", "showarrow": False, "align": "left",
+                "yshift": -56, "xanchor": "left", "yanchor": "top", "showarrow": False, "align": "left",
                 "font": {"size": 11, "color": c["dim"]},
             }
         ],
@@ -157,8 +157,8 @@ def roofline_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
     reached = [(p, chart.flops / p.seconds) for p in spots if p.seconds and chart.flops]
     roof = roof_points(chart.ceilings, intensity)
     scale, unit = scale_of("FLOP/s", max([y for _, y in reached] + [y for _, y in roof] + [1.0]))
-    layout["xaxis"] = _axis("FLOP a byte of compulsory traffic", c, type="log")
-    layout["yaxis"] = _axis(unit, c, type="log")
+    layout["xaxis"] = _axis("FLOP a byte of compulsory traffic", c, type="log", dtick=1)
+    layout["yaxis"] = _axis(unit, c, type="log", dtick=1)
     data: list[dict[str, Any]] = [
         {
             "type": "scatter", "mode": "lines", "name": "measured roof", "x": [x for x, _ in roof],
@@ -170,7 +170,7 @@ def roofline_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
             "y": [y / scale for _, y in reached], "text": [_hover(chart, p) for p, _ in reached],
             "hovertemplate": _TIP,
             "marker": {
-                "size": 10, "color": c["s1"],
+                "size": 10, "color": [c["bad"] if p.flagged else c["s1"] for p, _ in reached],
                 "symbol": ["triangle-up-open" if p.flagged else "circle" for p, _ in reached],
             },
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from .style import escape
 
@@ -59,24 +60,51 @@ def buffers_in(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=512)
-def _class_of(name: str) -> str:
-    for prefix, letter in _CLASSES:
-        if name.startswith(prefix):
-            return letter
-    return ""
+def _class_of(kind: Any) -> str:
+    """The letter of a Pygments token type; empty for what keeps the text's colour."""
+    name = str(kind)
+    return next((letter for prefix, letter in _CLASSES if name.startswith(prefix)), "")
 
 
-@lru_cache(maxsize=64)
+# What starts a token that may cross lines, and what ends it.
+_OPENINGS = (("/*", "*/"), ('"""', '"""'), ("'''", "'''"))
+
+
+def _crosses_lines(text: str) -> bool:
+    """Whether a comment or string of `text` goes over the end of a line."""
+    if not any(start in text for start, _ in _OPENINGS):
+        return False
+    for line in text.splitlines():
+        for start, end in _OPENINGS:
+            found = line.rfind(start)
+            if found >= 0 and (line.count(start) % 2 if start == end else end not in line[found + 2 :]):
+                return True
+    return False
+
+
 def coloured_lines(
     text: str, language: str, buffers: frozenset[str] = frozenset()
 ) -> tuple[tuple[Piece, ...], ...]:
-    """For each line of `text` its pieces as (class, text); their texts join to the line."""
+    """For each line of `text` its pieces as (class, text); their texts join to the line.
+
+    Lines are coloured one by one and remembered: a slider's move changes few of a stage's lines and
+    none of a prelude's, and Pygments takes 20 us a token. A text with a comment or string over
+    several lines is taken whole.
+    """
+    buffers |= buffers_in(text)
+    if _crosses_lines(text):
+        return _coloured(text, language, buffers)
+    return tuple(_coloured(line, language, buffers)[0] for line in text.split("\n"))
+
+
+@lru_cache(maxsize=8192)
+def _coloured(text: str, language: str, buffers: frozenset[str]) -> tuple[tuple[Piece, ...], ...]:
     from .lexers import lexer_for
 
     quiet = _QUIET.get(language, "")
     lines: list[list[Piece]] = [[]]
     for kind, value in lexer_for(language, buffers).get_tokens(text):
-        letter = _class_of(str(kind)) if value.strip() else ""
+        letter = _class_of(kind) if value.strip() else ""
         if letter in quiet:
             letter = ""
         for at, part in enumerate(value.split("\n")):

@@ -208,7 +208,10 @@ def _title(word: str, lines: Sequence[int]) -> str:
 def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
     """The lines of a pane; neighbours that come from the same source lines share one element."""
     stage, word = pane.stage, source_word(record)
-    coloured = coloured_lines("\n".join(pane.lines), stage.language, buffers_in(stage.text))
+    # An unchanged line is grey: its colours are not asked for.
+    kept = [pane.change is None or pane.change.lines[at].kind != "same" for at in pane.rows]
+    wanted = "\n".join(line if keep else "" for line, keep in zip(pane.lines, kept, strict=True))
+    coloured = coloured_lines(wanted, stage.language, buffers_in(stage.text))
     first = record.source_first_line if is_source else 1
     digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
     out: list[str] = []
