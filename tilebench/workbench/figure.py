@@ -135,8 +135,8 @@ def history_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
     layout["yaxis2"] = _axis(tunit, c, domain=[0, 0.34], rangemode="tozero")
     _ceiling(layout, chart, scale, c)
     data = [
-        _series(chart, "y", scale, c["s1"]),
-        _series(chart, "y2", tscale, c["s3"]),
+        _series(chart, "y", scale, c["s1"], c["bad"]),
+        _series(chart, "y2", tscale, c["s3"], c["bad"]),
         _failed(chart, c["bad"]),
     ]
     return {"data": data, "layout": layout}
