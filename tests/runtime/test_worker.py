@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 
 from tilebench.errors import LaunchError, ShapeError
+from tilebench.runtime import codec
 from tilebench.runtime.cancel import Cancelled
 from tilebench.runtime.codec import PREFIX, Spool, decode, encode, spool_folders
 from tilebench.runtime.job import Job, cancelled, in_child
@@ -330,6 +332,55 @@ def test_an_interrupt_ends_the_child_not_the_parent() -> None:
         start_new_session=True,
     )
     assert done.stdout.strip() == "interrupted closed 2", done.stderr
+
+
+def test_a_fork_of_the_parent_leaves_the_child_alone() -> None:
+    code = (
+        "import os, sys; from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
+        "w = Worker(); child = w.call(Job('tests.runtime.jobs:pid')); here = os.fork()\n"
+        "if here == 0:\n    print(w.state, flush=True); sys.exit(0)\n"
+        "os.waitpid(here, 0)\nprint(w.call(Job('tests.runtime.jobs:pid')) == child)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20
+    )
+    assert done.stdout.split() == ["closed", "True"], done.stderr
+
+
+def test_a_full_shared_memory_is_not_written_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    monkeypatch.setattr(codec, "spool_folders", lambda: [str(full), str(tmp_path)])
+    reserve = os.posix_fallocate
+
+    def no_room(fd: int, offset: int, size: int) -> None:
+        if "/full/" in os.readlink(f"/proc/self/fd/{fd}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        reserve(fd, offset, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    big, spool = np.arange(100_000), Spool()
+    body = encode(big, spool)
+    assert Path(spool.paths[0]).parent == tmp_path
+    assert list(full.iterdir()) == []
+    assert np.array_equal(decode(body), big)
+    spool.free()
+    assert [p for p in tmp_path.iterdir() if p.is_file()] == []
+    monkeypatch.setattr(codec, "spool_folders", lambda: [str(full)])
+    with pytest.raises(LaunchError, match="no room to hand 1 MB"):
+        encode(big, spool)
+
+
+def test_spool_files_of_the_dead_are_swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(codec, "spool_folders", lambda: [str(tmp_path)])
+    old, fresh, other = (tmp_path / name for name in (f"{PREFIX}7-0-a", f"{PREFIX}8-0-b", "else"))
+    for each in (old, fresh, other):
+        each.write_text("x")
+    os.utime(old, (1, 1))
+    codec.sweep()
+    assert sorted(tmp_path.iterdir()) == sorted([fresh, other])
+    codec.sweep(8)
+    assert list(tmp_path.iterdir()) == [other]
 
 
 def test_fifty_open_and_close_leak_nothing() -> None:

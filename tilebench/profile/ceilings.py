@@ -33,10 +33,12 @@ _THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-_GEMM = {"float32": 1536, "float64": 1024}
-_REPEATS = 5
+_GEMM = {"float32": 1280, "float64": 1024}
+_REPEATS = 4
 # Runnable threads a core, averaged over a minute, above which figures are not those of this machine.
 BUSY = 1.5
+# Figures of a busy machine stand for this long, so that a day of charts is not drawn under them.
+BUSY_AGE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Ceilings:
     `bandwidth_bytes_s` is a copy of large arrays, bytes read plus bytes written; `read_bytes_s`
     reads only. `flops_s` is by dtype, of NumPy's matrix product (2mnk operations). `method` says
     how, `when` is a date and time. `busy` says that other work ran on the machine meanwhile; such
-    figures are too low and are not kept on disk.
+    figures are too low and are measured again after ten minutes.
     """
 
     bandwidth_bytes_s: float
@@ -143,7 +145,8 @@ def _file(threads: int) -> Path:
 def _load(path: Path) -> Ceilings | None:
     try:
         held = Ceilings(**json.loads(path.read_text()))
-        return held if held.bandwidth_bytes_s > 0 and held.flops_s else None
+        stale = held.busy and time.time() - path.stat().st_mtime > BUSY_AGE_S
+        return held if held.bandwidth_bytes_s > 0 and held.flops_s and not stale else None
     except (OSError, ValueError, TypeError):
         return None
 
@@ -165,7 +168,7 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
         found = Ceilings(
             **worker.call(Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings"))
         )
-    if settings.cache() and not found.busy:
+    if settings.cache():
         with suppress(OSError):  # a folder that cannot be written only costs the next process a second
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{os.getpid()}.part")
@@ -175,5 +178,5 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
     return found
 
 
-# Also of this process alone: a busy machine is measured once a process, not at each chart.
+# What this process has read or measured.
 _kept: dict[Path, Ceilings] = {}
