@@ -1,0 +1,161 @@
+"""What a tile statement reads and writes in shared and global memory, as boxes, for the search of hazards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..ir import Arith, Buffer, Const, Expr, If, Load, LoopStmt, Node, Region, Stmt, Store, Var, children, const_of, substitute, walk
+from ..ir.arith import Range, bounds, linear
+from ..language.copy import Copy, Fill
+from ..language.gemm import Gemm
+from ..language.reduce import Reduce
+from ..language.structure import Parallel
+
+MEMORY = ("shared", "global")
+
+
+@dataclass(frozen=True)
+class Access:
+    """A box of a buffer that is read or written. None in `start` is an unknown place in that dimension.
+
+    Expressions hold loop variables and block indices; those of loops that have ended are forgotten.
+    """
+
+    buffer: Buffer
+    write: bool
+    start: tuple[Expr | None, ...]
+    extent: tuple[int, ...]
+    version: Expr | None = None
+    known_version: bool = True
+
+    def moved(self, values: Mapping[str, Expr]) -> Access:
+        """The access as an earlier step of a loop made it."""
+        start = tuple(None if each is None else substitute(each, values) for each in self.start)
+        version = None if self.version is None else substitute(self.version, values)
+        return Access(self.buffer, self.write, start, self.extent, version, self.known_version)
+
+    def without(self, name: str) -> Access:
+        """The access after the loop of `name` has ended: what depends on the variable is unknown."""
+        start = tuple(None if each is not None and uses(each, name) else each for each in self.start)
+        known = self.known_version and not (self.version is not None and uses(self.version, name))
+        return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
+
+
+def uses(expr: Expr, name: str) -> bool:
+    return any(isinstance(each, Var) and each.name == name for each in walk(expr))
+
+
+def _distance(a: Expr, b: Expr) -> int | None:
+    """`a - b` when it is the same whatever the variables are."""
+    form = linear(a - b)
+    return None if form.terms else form.constant
+
+
+def versions_differ(a: Expr, b: Expr) -> bool:
+    """Whether two version expressions are proved to name different versions."""
+    x, y = const_of(a), const_of(b)
+    if x is not None and y is not None:
+        return x != y
+    if isinstance(a, Arith) and isinstance(b, Arith) and a.op == b.op == "%":
+        n = const_of(a.args[1])
+        if n and n == const_of(b.args[1]):
+            apart = _distance(a.args[0], b.args[0])
+            return apart is not None and apart % n != 0
+    return False
+
+
+def apart(a: Access, b: Access) -> bool:
+    """Whether two accesses of one buffer are proved to touch nothing in common."""
+    if a.version is not None and b.version is not None and versions_differ(a.version, b.version):
+        return True
+    for x, y, nx, ny in zip(a.start, b.start, a.extent, b.extent, strict=True):
+        if x is None or y is None:
+            continue
+        distance = _distance(x, y)
+        if distance is not None and (distance >= ny or -distance >= nx):
+            # Of two versions that may differ nothing follows, but the boxes are apart in each.
+            return True
+    return False
+
+
+def _of_region(region: Region, write: bool) -> Access:
+    extent = region.extent if region.extent is not None else region.buffer.shape
+    start = region.start if region.extent is not None else (None,) * region.buffer.rank
+    return Access(region.buffer, write, start, extent, region.version)
+
+
+def _of_element(
+    buffer: Buffer, index: tuple[Expr, ...], version: Expr | None, write: bool, inner: Mapping[str, Range]
+) -> Access:
+    """An element access under loops over `inner`: the box that it sweeps."""
+    start: list[Expr | None] = []
+    extent: list[int] = []
+    for each, size in zip(index, buffer.shape, strict=True):
+        form = linear(each)
+        moving = [(t, c) for t, c in form.terms if any(uses(t, name) for name in inner)]
+        low = high = 0
+        known = True
+        for term, factor in moving:
+            a, b = bounds(term, inner)
+            known = known and abs(a) < 2**40 and abs(b) < 2**40
+            low += factor * (a if factor > 0 else b)
+            high += factor * (b if factor > 0 else a)
+        rest = form
+        for term, _ in moving:
+            rest = rest.without(term)
+        start.append(rest.expr() + low if known else None)
+        extent.append(high - low + 1 if known else size)
+    moved = version is not None and any(uses(version, name) for name in inner)
+    return Access(buffer, write, tuple(start), tuple(extent), None if moved else version, not moved)
+
+
+def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Access]:
+    """The reads, then the writes, of a statement that is one step between barriers."""
+    ranges: dict[str, Range] = dict(inner or {})
+    out: list[Access] = []
+    if isinstance(stmt, (Copy, Fill, Gemm, Reduce)):
+        for mark in stmt.marks:
+            held = getattr(stmt, mark.name)
+            if isinstance(held, Region) and held.buffer.scope in MEMORY:
+                out.append(_of_region(held, mark.name in ("dst", "scratch")))
+            elif isinstance(held, Region):
+                out += _loads(held, ranges)
+            elif isinstance(held, Node):
+                out += _loads(held, ranges)
+        return sorted(out, key=lambda each: each.write)
+    if isinstance(stmt, Parallel):
+        for var, extent in zip(stmt.vars, stmt.extents, strict=True):
+            ranges[var.name] = (0, extent - 1)
+        return [each for part in stmt.body for each in accesses_of(part, ranges)]
+    if isinstance(stmt, LoopStmt):
+        ranges[stmt.vars[0].name] = _loop_range(stmt, ranges)
+        for each in children(stmt):
+            out += accesses_of(each, ranges) if isinstance(each, Stmt) else _loads(each, ranges)
+        return out
+    if isinstance(stmt, If):
+        out += _loads(stmt.condition, ranges)
+        return out + [each for part in (*stmt.then, *stmt.orelse) for each in accesses_of(part, ranges)]
+    for each in children(stmt):
+        out += _loads(each, ranges)
+    if isinstance(stmt, Store) and stmt.buffer.scope in MEMORY:
+        out.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, ranges))
+    return out
+
+
+def _loop_range(stmt: LoopStmt, ranges: Mapping[str, Range]) -> Range:
+    start: Expr = getattr(stmt, "start", Const(0))
+    stop = getattr(stmt, "stop", None)
+    if stop is None:
+        return 0, getattr(stmt, "extent", 1) - 1
+    return bounds(start, ranges)[0], bounds(stop, ranges)[1] - 1
+
+
+def _loads(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
+    return [
+        _of_element(each.buffer, each.index, each.version, False, ranges)
+        for each in walk(node)
+        if isinstance(each, Load) and each.buffer.scope in MEMORY
+    ]
+
+

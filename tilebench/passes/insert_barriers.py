@@ -1,0 +1,264 @@
+"""Barriers where one thread may touch what another wrote, found on tile statements.
+
+Statements of a block run in order in each thread, but threads drift apart between barriers. Two
+statements without a barrier between them clash when they touch the same bytes and one writes. The
+search keeps what has been touched since the last barrier. A loop is walked again with its earlier
+steps' accesses until every version of a ring has come round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import IRError
+from ..ir import AllocStmt, Call, Expr, Function, If, Let, Load, LoopStmt, Node, Stmt, Store, Var, WithStmt, children, substitute, walk
+from ..language.memory import AllocShared
+from ..language.reduce import Reduce
+from ..language.structure import Parallel, Serial, Unroll
+from ..language.threads import SyncThreads
+from ..layout import SharedLayout
+from .accesses import MEMORY, Access, accesses_of, apart
+from .context import Context
+
+HAZARDS = {(True, False): "read after write", (False, True): "write after read", (True, True): "write after write"}
+# Steps of a loop that are followed: one more than the stages of a ring, and no ring is deeper.
+MOST_STEPS = 12
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Where a shared buffer lies; buffers of one range of bytes are in each other's way."""
+
+    first: int
+    last: int
+
+
+class _Search:
+    """One function. `before` collects the statements, by identity, that need a barrier, and why."""
+
+    def __init__(self, function: Function) -> None:
+        self.before: dict[int, str] = {}
+        self.bytes: dict[str, _Bytes] = {}
+        self.versions = 1
+        self.divergent = _divergent_names(function)
+        shared: list[AllocShared] = []
+        stored: set[str] = set()
+        for each in walk(function):
+            if isinstance(each, AllocShared):
+                shared.append(each)
+            if isinstance(each, Stmt) and not isinstance(each, (Function, WithStmt, If, LoopStmt)):
+                stored |= {a.buffer.name for a in accesses_of(each) if a.write}
+        for each in shared:
+            layout = each.layout or SharedLayout.ordered(each.buffer.shape)
+            size = layout.cosize * each.versions * each.buffer.dtype.bytes
+            self.versions = max(self.versions, each.versions)
+            if each.offset is not None:
+                self.bytes[each.buffer.name] = _Bytes(each.offset, each.offset + size)
+        self.stored = stored
+
+    # -- two accesses
+    def clash(self, old: Access, new: Access) -> bool:
+        if not (old.write or new.write):
+            return False
+        if old.buffer.name == new.buffer.name:
+            return not apart(old, new)
+        a, b = self.bytes.get(old.buffer.name), self.bytes.get(new.buffer.name)
+        return a is not None and b is not None and a.first < b.last and b.first < a.last
+
+    def reason(self, pending: list[Access], new: list[Access]) -> str | None:
+        for access in new:
+            for old in pending:
+                if self.clash(old, access):
+                    a, b = old.buffer.name, access.buffer.name
+                    kind = HAZARDS[old.write, access.write]
+                    return f"{a}: {kind}" if a == b else f"{b} takes the bytes of {a}"
+        return None
+
+    def of(self, stmt: Stmt, lets: Mapping[str, Expr]) -> list[Access]:
+        """What a statement touches; global buffers that nothing writes never clash."""
+        made = substitute(stmt, lets) if lets else stmt
+        return [
+            each for each in accesses_of(made) if each.buffer.scope == "shared" or each.buffer.name in self.stored
+        ]
+
+    # -- the walk
+    def body(self, body: tuple[Stmt, ...], pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
+        for each in body:
+            pending = self.statement(each, pending, lets)
+        return pending
+
+    def statement(self, stmt: Stmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
+        if isinstance(stmt, SyncThreads):
+            return []
+        if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+            lets[stmt.var.name] = substitute(stmt.value, lets)
+        if isinstance(stmt, WithStmt):
+            return self.body(stmt.body, pending, lets)
+        if isinstance(stmt, LoopStmt) and not isinstance(stmt, Parallel):
+            return self._loop(stmt, pending, lets)
+        if isinstance(stmt, If):
+            return self._if(stmt, pending, lets)
+        new = self.of(stmt, lets)
+        pending = self._meet(stmt, pending, new)
+        if isinstance(stmt, Reduce) and stmt.scratch is not None:
+            # Its own barrier stands between the write and the read of the scratch memory.
+            return [each if each.buffer.name != stmt.scratch.buffer.name else _read(each) for each in new]
+        return _joined(pending, new)
+
+    def _meet(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> list[Access]:
+        """A barrier before `stmt` when one is needed; what is still pending after it."""
+        if id(stmt) in self.before:
+            return []
+        why = self.reason(pending, new)
+        if why is None:
+            return pending
+        self.before[id(stmt)] = why
+        return []
+
+    def _if(self, stmt: If, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
+        # A clash of what came before with anything inside is met in front of the whole statement,
+        # where all threads pass whatever the condition is.
+        made = substitute(stmt, lets) if lets else stmt
+        new = self.of(made, {})
+        pending = self._meet(stmt, pending, new)
+        known = len(self.before)
+        condition = [each for each in self.of(made.but(then=(), orelse=()), {})]
+        start = _joined(pending, condition)
+        then = self.body(stmt.then, start, dict(lets))
+        orelse = self.body(stmt.orelse, start, dict(lets))
+        if self._inside(stmt) and (len(self.before) > known or self._has_barrier(stmt)):
+            self._uniform(stmt, stmt.condition, "the condition")
+        return _joined(then, orelse)
+
+    def _loop(self, stmt: LoopStmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
+        if not isinstance(stmt, (Serial, Unroll)):
+            return _joined(self._meet(stmt, pending, self.of(stmt, lets)), self.of(stmt, lets))
+        var = stmt.vars[0]
+        entry = _joined(pending, [a for each in children(stmt) if not isinstance(each, Stmt) for a in self._reads(each)])
+        out = list(entry)
+        earlier: dict[str, Expr] = {var.name: var - 1}
+        start = entry
+        for _ in range(min(self.versions + 1, MOST_STEPS)):
+            known = len(self.before)
+            end = self.body(stmt.body, start, dict(lets))
+            out = _joined(out, [each.without(var.name) for each in end])
+            following = _joined([], [each.moved(earlier) for each in end])
+            if len(self.before) == known and set(following) == set(start):
+                break
+            start = following
+        if self._has_barrier(stmt):
+            for each in children(stmt):
+                if not isinstance(each, Stmt):
+                    self._uniform(stmt, each, "a bound of the loop")
+        return out
+
+    def _reads(self, node: Node) -> list[Access]:
+        from .accesses import _loads  # pyright: ignore[reportPrivateUsage]
+
+        return [each for each in _loads(node, {}) if each.buffer.scope == "shared" or each.buffer.name in self.stored]
+
+    # -- divergence
+    def _has_barrier(self, stmt: Stmt) -> bool:
+        return any(
+            id(each) in self.before or isinstance(each, SyncThreads) or (isinstance(each, Reduce) and each.scratch is not None)
+            for each in walk(stmt)[1:]
+        )
+
+    def _inside(self, stmt: If) -> bool:
+        return bool(stmt.then or stmt.orelse)
+
+    def _uniform(self, stmt: Stmt, expr: Node, what: str) -> None:
+        """Refuse a barrier that not all threads would reach."""
+        culprit = divergence(expr, self.divergent)
+        if culprit is not None:
+            raise IRError(
+                "{what} differs from thread to thread (by {culprit}), and all threads must wait inside",
+                at=stmt.place, what=what, culprit=culprit,
+                hint="use a condition of block indices, loop variables and parameters only",
+            )  # fmt: skip
+
+
+def _read(access: Access) -> Access:
+    return Access(access.buffer, False, access.start, access.extent, access.version, access.known_version)
+
+
+def _joined(a: list[Access], b: list[Access]) -> list[Access]:
+    return list(dict.fromkeys([*a, *b]))
+
+
+def divergence(expr: Node, names: set[str]) -> str | None:
+    """What in an expression differs from thread to thread; None when all threads agree on it."""
+    for each in walk(expr):
+        if isinstance(each, Call) and each.word in ("thread_id", "shfl_xor", "shfl_down"):
+            return f"T.{each.word}"
+        if isinstance(each, Var) and each.name in names:
+            return each.name
+        if isinstance(each, Load) and (each.buffer.scope in ("local", "fragment") or each.buffer.name in names):
+            return each.buffer.name
+    return None
+
+
+def _divergent_names(function: Function) -> set[str]:
+    """Names bound to, and variables assigned from, what differs from thread to thread."""
+    names: set[str] = set()
+
+    def visit(body: tuple[Stmt, ...], under: bool) -> bool:
+        changed = False
+        for each in body:
+            held: str | None = None
+            if isinstance(each, Let):
+                held = each.var.name if divergence(each.value, names) else None
+            elif isinstance(each, Store) and each.buffer.scope == "var":
+                held = each.buffer.name if under or divergence(each.value, names) else None
+            elif isinstance(each, AllocStmt) and each.buffer.scope == "var":
+                held = each.buffer.name if any(divergence(x, names) for x in children(each)) else None
+            if held is not None and held not in names:
+                names.add(held)
+                changed = True
+            if isinstance(each, If):
+                inner = under or divergence(each.condition, names) is not None
+                changed |= visit(each.then, inner) | visit(each.orelse, inner)
+            elif isinstance(each, Parallel):
+                names.update(v.name for v in each.vars)
+                changed |= visit(each.body, True)
+            elif isinstance(each, (LoopStmt, WithStmt)):
+                changed |= visit(each.body, under)
+        return changed
+
+    while visit(function.body, False):
+        pass
+    return names
+
+
+def insert_barriers(function: Function, context: Context) -> Function:
+    """`T.copy(..., A_s); T.gemm(A_s, ...)` -> the same with `T.sync_threads(why="A_s: ...")` between."""
+    if not any(
+        isinstance(each, (Store, Load)) or (isinstance(each, Stmt) and any(a.buffer.scope in MEMORY for a in accesses_of(each)))
+        for each in walk(function)
+    ):
+        return function
+    search = _Search(function)
+    search.body(function.body, [], {})
+
+    def placed(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for each in body:
+            why = search.before.get(id(each))
+            if why is not None:
+                out.append(SyncThreads(why=why, place=each.place))
+                context.remark("insert_barriers", "applied", f"a barrier for {why}", each)
+            out.append(inside(each))
+        return tuple(out)
+
+    def inside(stmt: Stmt) -> Stmt:
+        changes = {
+            mark.name: placed(getattr(stmt, mark.name)) for mark in stmt.marks if mark.mark == "body"
+        }
+        return stmt.but(**changes) if changes and not isinstance(stmt, Parallel) else stmt
+
+    made = inside(function)
+    assert isinstance(made, Function)
+    return made
+
+

@@ -1,0 +1,186 @@
+"""The map of shared memory: a first byte for each buffer; buffers that never live together share bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ResourceError
+from ..ir import AllocStmt, Function, If, Load, LoopStmt, Node, Region, Stmt, Store, WithStmt, children, map_children
+from ..language.memory import AllocShared
+from ..layout import SharedLayout
+from .context import Context
+from .threads_env import launch_of
+
+# The widest access is 16 bytes; a swizzle permutes rows of 128 bytes, so such a buffer starts on one.
+ALIGN, SWIZZLED_ALIGN = 16, 128
+
+
+@dataclass
+class Life:
+    """A buffer, and the first and last statement (by number) between which it holds something."""
+
+    alloc: AllocShared
+    first: int = -1
+    last: int = -1
+    loops: tuple[int, ...] = ()
+    offset: int = 0
+
+    @property
+    def layout(self) -> SharedLayout:
+        return self.alloc.layout or SharedLayout.ordered(self.alloc.buffer.shape)
+
+    @property
+    def stage_bytes(self) -> int:
+        return self.layout.cosize * self.alloc.buffer.dtype.bytes
+
+    @property
+    def bytes(self) -> int:
+        return self.stage_bytes * self.alloc.versions
+
+    @property
+    def align(self) -> int:
+        swizzle = self.layout.swizzle
+        if swizzle is None or not swizzle.bits:
+            return ALIGN
+        period = swizzle.period * self.alloc.buffer.dtype.bytes
+        return max(SWIZZLED_ALIGN, min(1024, period))
+
+    def meets(self, other: Life) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+class _Lives:
+    """One walk over the function in order: where each shared buffer is first and last used."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Life] = {}
+        self.loops: list[tuple[int, set[str], set[str]]] = []
+        self.now = 0
+
+    def body(self, body: tuple[Stmt, ...]) -> None:
+        for each in body:
+            self.statement(each)
+
+    def statement(self, stmt: Stmt) -> None:
+        self.now += 1
+        if isinstance(stmt, AllocShared):
+            self.held[stmt.buffer.name] = Life(stmt)
+            for _, made, _ in self.loops:
+                made.add(stmt.buffer.name)
+        elif isinstance(stmt, LoopStmt):
+            self._loop(stmt)
+        elif isinstance(stmt, If):
+            self.uses(stmt.condition)
+            self.body(stmt.then)
+            self.body(stmt.orelse)
+        elif isinstance(stmt, WithStmt):
+            self.body(stmt.body)
+        elif not isinstance(stmt, AllocStmt):
+            self.uses(stmt)
+
+    def _loop(self, stmt: LoopStmt) -> None:
+        start = self.now
+        for each in children(stmt):
+            if not isinstance(each, Stmt):
+                self.uses(each)
+        self.loops.append((start, set(), set()))
+        self.body(stmt.body)
+        _, made, used = self.loops.pop()
+        self.now += 1
+        # What a loop uses and did not make may be read by its next step: it lives through all of it.
+        for name in used - made:
+            life = self.held[name]
+            life.first, life.last = min(life.first, start), max(life.last, self.now)
+        for _, outer_made, outer_used in self.loops:
+            outer_made |= made
+            outer_used |= used
+
+    def uses(self, node: Node) -> None:
+        stack: list[Node] = [node]
+        while stack:
+            at = stack.pop()
+            if isinstance(at, (Load, Region, Store)) and at.buffer.name in self.held:
+                life = self.held[at.buffer.name]
+                life.first = self.now if life.first < 0 else life.first
+                life.last = self.now
+                for _, _, used in self.loops:
+                    used.add(at.buffer.name)
+            stack.extend(children(at))
+
+
+def _place(lives: list[Life]) -> int:
+    """First fit, largest first; returns the bytes taken in all."""
+    done: list[Life] = []
+    total = 0
+    order = sorted(range(len(lives)), key=lambda k: (-lives[k].bytes, k))
+    for life in (lives[k] for k in order):
+        taken = sorted((each.offset, each.offset + each.bytes) for each in done if each.meets(life))
+        at = 0
+        for start, end in taken:
+            if at + life.bytes <= start:
+                break
+            at = max(at, -(-end // life.align) * life.align)
+        life.offset = at
+        done.append(life)
+        total = max(total, at + life.bytes)
+    return total
+
+
+def _refuse(lives: list[Life], total: int, function: Function, context: Context) -> None:
+    machine = context.machine
+    most = machine.shared.per_block
+    parts: list[str] = []
+    ring = fixed = 0
+    for each in lives:
+        many = each.alloc.versions > 1
+        parts.append(
+            f"{each.alloc.buffer.name} {each.alloc.versions} stages x {each.stage_bytes} bytes = {each.bytes}"
+            if many
+            else f"{each.alloc.buffer.name} {each.bytes} bytes"
+        )
+        ring += each.stage_bytes if many else 0
+        fixed += 0 if many else each.bytes
+    rings = [each for each in lives if each.alloc.versions > 1]
+    hint = "make the tiles smaller"
+    if rings:
+        fit = max(0, (most - fixed) // ring)
+        hint = f"a stage takes {ring} bytes, so at most {fit} stages fit" if fit else hint
+    raise ResourceError(
+        "the shared memory of {kernel} is larger than {machine} allows a block",
+        at=rings[0].alloc.place if rings else launch_of(function).place,
+        kernel=function.name, machine=machine.name, most=most, parts="; ".join(parts), total=total, advice=hint,
+        expected="at most {most} bytes", found="{parts}; together {total}", hint="{advice}",
+    )  # fmt: skip
+
+
+def map_shared(function: Function, context: Context) -> Function:
+    """`A_s = T.alloc_shared(...)` -> the same with `offset=`, and `T.Kernel(..., shared_bytes=n)`.
+
+    Raises `ResourceError` with the sum when it is more than a block may have.
+    """
+    walker = _Lives()
+    walker.body(function.body)
+    lives = list(walker.held.values())
+    for each in lives:
+        if each.first < 0:
+            each.first = each.last = 0
+    total = _place(lives)
+    if total > context.machine.shared.per_block:
+        _refuse(lives, total, function, context)
+    plain = sum(each.bytes for each in lives)
+    if total < plain:
+        context.remark(
+            "map_shared", "applied", f"{plain} bytes of shared buffers share {total} bytes", function,
+            bytes=total, without=plain,
+        )  # fmt: skip
+    offsets = {name: life.offset for name, life in walker.held.items()}
+    launch = launch_of(function)
+
+    def step(at: Node) -> Node:
+        if isinstance(at, AllocShared):
+            return at.but(offset=offsets[at.buffer.name])
+        if at is launch:
+            return map_children(launch.but(shared_bytes=total), step)
+        return map_children(at, step) if isinstance(at, Stmt) else at
+
+    return step(function)  # type: ignore[return-value]

@@ -1,0 +1,197 @@
+"""Element loops: a body over the coordinates of a tile becomes the loops of one thread over its values."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from ..errors import IRError
+from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, substitute, walk
+from ..ir.rewrite import rewrite
+from ..language.memory import AllocLocal, AllocVar
+from ..language.structure import Serial, Unroll, Vectorized
+from ..layout import Fragment
+from .threads_access import flat_local, lower_expr, lower_target, with_vector
+from .threads_env import Env, Site
+from .threads_vector import MEMORY, Vector, fold_condition, vector_body, widest
+
+# Repeats that are written out where no register is indexed by them: enough for the loads of a
+# thread to be in flight together, and the text stays short beyond.
+UNROLLED = 16
+
+
+def lower_body(env: Env, body: tuple[Stmt, ...], site: Site) -> list[Stmt]:
+    """Statements of one element or of one thread, each access on its own."""
+    out: list[Stmt] = []
+    for each in body:
+        out += lower_one(env, each, site)
+    return out
+
+
+def lower_one(env: Env, stmt: Stmt, site: Site) -> list[Stmt]:
+    """One scalar statement; lets for addresses come before it."""
+    out: list[Stmt] = []
+
+    def value(expr: Expr) -> Expr:
+        return lower_expr(env, expr, site, out)
+
+    match stmt:
+        case Let():
+            made = value(stmt.value)
+            out.append(env.bind(stmt.var, made).at(stmt.place))
+        case Store():
+            buffer, index = lower_target(env, stmt, site, out, value)
+            out.append(Store(buffer, index, value(stmt.value), place=stmt.place))
+        case If():
+            condition = fold_condition(env, stmt.condition)
+            if condition == all_of([]):
+                return lower_body(env, stmt.then, site)
+            then, orelse = lower_body(env, stmt.then, site), lower_body(env, stmt.orelse, site)
+            out.append(If(value(condition), tuple(then), tuple(orelse), place=stmt.place))
+        case Serial() | Unroll():
+            out.append(serial_loop(env, stmt, value, lambda: lower_body(env, stmt.body, site)))
+        case Vectorized():
+            env.ranges[stmt.vars[0].name] = (0, stmt.extent - 1)
+            inner = tuple(lower_body(env, stmt.body, site))
+            out.append(Unroll(Const(stmt.extent), stmt.vars, inner, place=stmt.place))
+        case AllocVar():
+            out.append(stmt if stmt.init is None else stmt.but(init=value(stmt.init)))
+        case AllocLocal():
+            out.append(stmt.but(buffer=flat_local(stmt.buffer)))
+        case _:
+            word = getattr(stmt, "word", type(stmt).__name__)
+            raise IRError("T.{word} cannot stand inside T.Parallel", at=stmt.place, word=word)
+    return out
+
+
+def serial_loop(env: Env, stmt: Serial | Unroll, value, body) -> Stmt:  # type: ignore[no-untyped-def]
+    """A loop of the user's, with its bounds lowered and its variable's range known to the body."""
+    from ..ir.arith import bounds
+
+    start, stop, step = value(stmt.start), value(stmt.stop), value(stmt.step)
+    low = bounds(env.resolved(start), env.ranges)[0]
+    high = bounds(env.resolved(stop), env.ranges)[1]
+    env.ranges[stmt.vars[0].name] = (low, max(low, high - 1))
+    return stmt.but(start=start, stop=stop, step=step, body=tuple(body()))
+
+
+def _touches(body: tuple[Stmt, ...], scopes: tuple[str, ...]) -> tuple[list[Load], list[Store]]:
+    loads: list[Load] = []
+    stores: list[Store] = []
+    for stmt in body:
+        for each in walk(stmt):
+            if isinstance(each, Load) and each.buffer.scope in scopes:
+                loads.append(each)
+            elif isinstance(each, Store) and each.buffer.scope in scopes:
+                stores.append(each)
+    return loads, stores
+
+
+def _owned(env: Env, fragment: Fragment, body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], list[Expr]]:
+    """The body whose stores to memory only owners do, and the condition that stands outside all loops."""
+    owner = env.owner(fragment)
+    if not owner or not _touches(body, MEMORY)[1]:
+        return body, []
+    if not any(_touches(body, ("fragment", "local", "var"))[1]):
+        return body, owner
+
+    def guard(at: Node) -> Node:
+        if isinstance(at, Store) and at.buffer.scope in MEMORY:
+            return If(all_of(owner), (at,), (), place=at.place)
+        return at
+
+    return tuple(rewrite(each, guard) for each in body), []
+
+
+def _width(fragment: Fragment, body: tuple[Stmt, ...], hint: int, most: int) -> int:
+    """The elements of a vector step: neighbours along the last dimension, a power of two of them."""
+    last = len(fragment.extents) - 1
+    run = with_vector(fragment, 1).value[:1]
+    if not run or run[0][1] != last or run[0][2] != 1:
+        return 1
+    loads, stores = _touches(body, MEMORY)
+    sizes = [each.buffer.dtype.bytes for each in (*loads, *stores)]
+    if not sizes:
+        return 1
+    width = gcd(gcd(run[0][0], fragment.extents[last]), 16)
+    cap = hint or most // min(sizes)
+    while width > cap:
+        width //= 2
+    return width
+
+
+def element_loops(
+    env: Env, node: Node, fragment: Fragment, names: tuple[Var, ...], body: tuple[Stmt, ...], hint: int = 0,
+    ours: bool = False,
+) -> list[Stmt]:  # fmt: skip
+    """The loops of one thread over its part of a tile.
+
+    `names` are the coordinates that `body` uses, one a dimension of `fragment`; `hint` caps the
+    vector in elements; `ours` says that the names are not the user's. Ghosts and threads that do not own what they would write are masked.
+    """
+    body, owner = _owned(env, fragment, body)
+    ghosts = [
+        name.compare("<", extent)
+        for name, extent, padded in zip(names, fragment.extents, fragment.padded, strict=True)
+        if padded > extent
+    ]
+    loads, stores = _touches(body, MEMORY)
+    if ghosts and (loads or stores):
+        body = (If(all_of(ghosts), body, (), place=node.place),)
+    width = _width(fragment, body, hint, env.machine.vector_bytes[0])
+    made = _nest(env, fragment, names, body, width, ours)
+    if made is None:
+        made = _nest(env, fragment, names, body, 1, ours)
+        assert made is not None
+    return [If(all_of(owner), tuple(made), ())] if owner else made
+
+
+def _nest(
+    env: Env, fragment: Fragment, names: tuple[Var, ...], body: tuple[Stmt, ...], width: int, ours: bool
+) -> list[Stmt] | None:
+    """Loops over value digits around the body; None when no access is as wide as a vector."""
+    cut = with_vector(fragment, width)
+    digits: list[Expr] = []
+    loops: list[tuple[Var, int]] = []
+    part = env.thread_part(cut)
+    for k, (_, count, dim, step) in enumerate(cut.value_digits):
+        if k == 0 and width > 1:
+            digits.append(env.loop_var("e", width))
+            continue
+        var = env.loop_var(f"r{len(loops)}", count)
+        loops.append((var, count))
+        digits.append(var)
+        part[dim] = part[dim] + var * step
+    env.begin(open=not loops)
+    if ours and not loops:
+        # No loop is a scope around them, so these names must be new.
+        new = {each.name: Var(env.fresh(each.name)) for each in names}
+        names = tuple(new[each.name] for each in names)
+        body = tuple(substitute(each, new) for each in body)
+    inner: list[Stmt] = [env.bind(name, each) for name, each in zip(names, part, strict=True)]
+    shift = (names[-1].name, digits[0]) if width > 1 else None
+    site = Site(cut, tuple(each.name for each in names), tuple(digits), shift)
+    if width > 1:
+        vector = Vector(env, site, names[-1], width)
+        if widest(vector, body) <= 1:
+            return None
+        inner += vector_body(vector, body)
+    else:
+        inner += lower_body(env, body, site)
+    return _loops(loops, _used_lets(inner), bool(any(_touches(body, ("fragment",)))))
+
+
+def _used_lets(body: list[Stmt]) -> list[Stmt]:
+    """The body without leading coordinates that nothing uses."""
+    used = {each.name for stmt in body for each in walk(stmt) if isinstance(each, Var)}
+    return [each for each in body if not (isinstance(each, Let) and each.var.name not in used)]
+
+
+def _loops(loops: list[tuple[Var, int]], body: list[Stmt], registers: bool) -> list[Stmt]:
+    total = 1
+    for _, count in loops:
+        total *= count
+    for k, (var, count) in enumerate(loops):
+        rolled = not registers and total > UNROLLED and (k > 0 or count > 8)
+        word = Serial if rolled else Unroll
+        body = [word(Const(count), (var,), tuple(body))]
+    return body

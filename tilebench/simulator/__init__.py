@@ -1,0 +1,1 @@
+"""Running the stage `threaded` without a GPU."""

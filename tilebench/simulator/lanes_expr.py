@@ -1,0 +1,116 @@
+"""Expressions over all lanes at once: each gives an array of one value a lane, or a number all share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir import DType, Expr
+from ..ir.dtypes import boolean, float32, int32
+from .lanes_memory import refuse
+
+Array = Any
+
+
+def narrow(dtype: DType) -> bool:
+    """Floats that are computed on in float32 and rounded after each operation."""
+    return dtype.is_float and dtype.bits < 32
+
+
+def computed(dtype: DType) -> Any:
+    """The NumPy type that values of a dtype are held in while they are computed with."""
+    if dtype.is_float or dtype.bits == 64:
+        return dtype.numpy
+    return np.dtype(np.bool_) if dtype == boolean else np.dtype(np.int64)
+
+
+def settle(value: Any, dtype: DType, at: Expr) -> Any:
+    """An integer result in its own width: int32 must not overflow, the others wrap."""
+    if not dtype.is_integer or dtype.bits == 64:
+        return value
+    if dtype == int32:
+        if isinstance(value, int):
+            inside = -(2**31) <= value < 2**31
+        else:
+            inside = bool((value >= -(2**31)).all() and (value < 2**31).all())
+        if not inside:
+            refuse("an int32 overflows", at)
+        return value
+    return np.asarray(value).astype(dtype.numpy).astype(np.int64)
+
+
+def convert(value: Any, source: DType, target: DType) -> Any:
+    """A cast: to nearest even for floats, towards zero from float to integer, a bool by being non-zero."""
+    if source == target:
+        return value
+    if target == boolean:
+        return np.asarray(value) != 0
+    array = np.asarray(value)
+    if source.is_float and target.is_integer:
+        with np.errstate(invalid="ignore"):
+            info = np.iinfo(target.numpy)
+            whole = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
+            wide = np.clip(whole, float(info.min), float(info.max))
+            return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(computed(target))
+    if narrow(target):
+        return array.astype(float32.numpy if source.name != "float64" else source.numpy).astype(target.numpy)
+    if target.is_integer:
+        return array.astype(target.numpy).astype(computed(target))
+    return array.astype(np.float32).astype(target.numpy) if narrow(source) else array.astype(target.numpy)
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    return a // b if isinstance(a, int) and isinstance(b, int) else np.floor_divide(a, np.where(b == 0, 1, b))
+
+
+def _mod(a: Any, b: Any) -> Any:
+    return a % b if isinstance(a, int) and isinstance(b, int) else np.mod(a, np.where(b == 0, 1, b))
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": _floordiv, "%": _mod, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
+    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+}  # fmt: skip
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: _erf(x).astype(np.asarray(x).dtype),
+    "sin": np.sin, "cos": np.cos, "pow": np.power,
+    # As fmaxf and fminf: a NaN loses against a number.
+    "max": np.fmax, "min": np.fmin,
+}  # fmt: skip
+
+
+def apply(word: str, args: list[Any], dtype: DType, at: Expr) -> Any:
+    """A scalar function, computed in float32 and rounded for narrow floats."""
+    function = FUNCTIONS.get(word)
+    if function is None:
+        raise InternalError("the simulator has no function {word}", at=at.place, word=word)
+    if dtype.is_integer and word in ("max", "min"):
+        function = np.maximum if word == "max" else np.minimum
+    with np.errstate(all="ignore"):
+        if narrow(dtype):
+            return function(*(np.asarray(each).astype(np.float32) for each in args)).astype(dtype.numpy)
+        return settle(function(*args), dtype, at)
+
+
+def operate(op: str, a: Any, b: Any, dtype: DType, result: DType, at: Expr) -> Any:
+    """One binary operator on two values of `dtype`."""
+    with np.errstate(all="ignore"):
+        if narrow(dtype):
+            made = BINARY[op](np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
+            return made if result == boolean else made.astype(dtype.numpy)
+        if op in ("//",) and dtype.is_float:
+            return np.floor(a / b)
+        made = BINARY[op](a, b)
+    return made if result == boolean else settle(made, dtype, at)
