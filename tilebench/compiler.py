@@ -126,7 +126,7 @@ class Compilation:
                 raise
             raise InternalError(
                 "the step {step} failed on kernel {kernel}: {kind}: {why}",
-                at=self.traced.place, step=name, kernel=self.traced.function.name,
+                at=self.traced.function.place, step=name, kernel=self.traced.function.name,
                 kind=type(error).__name__, why=str(error),
                 hint="this is a fault of tilebench; please report it with the kernel and its parameters",
             ) from error  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import Place
 from ..ir import Function, LegalForms, Node
 from ..machine import Machine
-from ..record import Choice, PlaceRecord, Remark
+from ..record import Choice, Diagnostic, PlaceRecord, Remark
 
 
 @dataclass
@@ -24,6 +24,7 @@ class Context:
     schedule: Any = None
     remarks: list[Remark] = field(default_factory=list[Remark])
     choices: list[Choice] = field(default_factory=list[Choice])
+    diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def remark(self, pass_name: str, kind: str, message: str, node: Node | None = None, **values: Any) -> None:
         """Note what a pass did (`applied`), could not do (`missed`) or saw (`note`), with numbers."""

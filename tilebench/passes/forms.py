@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..ir import LegalForms, Node
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
-from ..language.memory import AllocFragment, AllocShared
+from ..language.memory import AllocFragment, AllocLocal, AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel, Pipelined
 
@@ -65,3 +65,22 @@ LAID_OUT_FORMS = LegalForms("laid_out", TILE_WORDS, TILE_SCOPES, (_staged, _exte
 PIPELINED_FORMS = LegalForms(
     "pipelined", TILE_WORDS - {"Pipelined"}, TILE_SCOPES, (_staged, _extents_known, _laid_out)
 )
+
+THREADED_WORDS = frozenset(
+    {
+        "Kernel", "serial", "unroll", "alloc_shared", "alloc_local", "alloc_var",
+        "vector_load", "vector_store", "sync_threads", "sync_warp",
+    }
+)  # fmt: skip
+
+
+def _flat(node: Node) -> str | None:
+    """One thread's code addresses shared memory and registers by one number."""
+    if isinstance(node, (AllocShared, AllocLocal)) and node.buffer.rank != 1:
+        return f"{node.buffer.name} has {node.buffer.rank} dimensions; a thread addresses it by one number"
+    if isinstance(node, AllocShared) and node.offset is None:
+        return f"{node.buffer.name} has no place in the map of shared memory"
+    return None
+
+
+THREADED_FORMS = LegalForms("threaded", THREADED_WORDS, frozenset({"shared", "local", "var"}), (_flat,))

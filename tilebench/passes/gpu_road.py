@@ -12,6 +12,7 @@ from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
 from .spill_operands import spill_operands
+from .thread_road import THREAD_ROW
 
 LAYOUT_ROW = StageRow(
     "laid_out",
@@ -25,3 +26,5 @@ LAYOUT_ROW = StageRow(
     LAID_OUT_FORMS,
 )
 RING_ROW = StageRow("pipelined", (("make_ring", make_ring),), PIPELINED_FORMS)
+
+GPU: tuple[StageRow, ...] = (LAYOUT_ROW, RING_ROW, THREAD_ROW)

@@ -45,7 +45,7 @@ def infer_layouts(function: Function, context: Context) -> Function:
 
 def reduction_threads(layout: Fragment, dim: int) -> list[tuple[int, int]]:
     """(distance, count) of the thread digits along a dimension: who holds parts of one result."""
-    return [(d.divisor, d.count) for d in layout.thread_digits if d.dim == dim and d.count > 1]
+    return [(d.divisor, d.modulus) for d in layout.thread_digits if d.dim == dim and d.modulus > 1]
 
 
 def reduce_instruction(layout: Fragment, dim: int, warp: int) -> Instr:

@@ -3,9 +3,9 @@
 from .addresses import Candidate, candidates, resolve, user_name
 from .files import Rule, ScheduleFile, load_schedule, parse_schedule
 from .options import OPTIONS
-from .value import Directive, Origin, Schedule, schedule
+from .value import Directive, Origin, Schedule
 
 __all__ = [
     "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates", "load_schedule",
-    "parse_schedule", "resolve", "schedule", "user_name",
+    "parse_schedule", "resolve", "user_name",
 ]  # fmt: skip

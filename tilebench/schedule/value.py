@@ -42,12 +42,38 @@ class Directive:
 class Schedule:
     """Directives and parameters. Later directives about the same thing win.
 
-    Made by `schedule(...)`, or by a rule of a schedule file.
+    Made by `Schedule.of(...)`, or by a rule of a schedule file.
     """
 
     directives: tuple[Directive, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
     why: str = ""
+
+    @staticmethod
+    def of(
+        *,
+        params: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+        order: Any = None,
+        loop: Mapping[str, Mapping[str, Any]] | None = None,
+        buffer: Mapping[str, Mapping[str, Any]] | None = None,
+        gemm: Mapping[str, Mapping[str, Any]] | None = None,
+        copy: Mapping[str, Mapping[str, Any]] | None = None,
+        **unknown: Any,
+    ) -> Schedule:
+        """A schedule from Python: `Schedule.of(threads=256, loop={"ko": {"num_stages": 3}})`.
+
+        `order` is `{"panels": 8, "axis": "row"}` or a number of panels. Addresses: a loop by its
+        variable, a buffer by its name, a gemm by its accumulator or label, a copy by the buffer it
+        fills; `name#2` is the second of that name. Raises `ScheduleError` for an unknown or illegal
+        choice.
+        """
+        if unknown:
+            _unknown_option("kernel", next(iter(unknown)))
+        raw = {"threads": threads, "order": order}
+        kernel = {name: value for name, value in raw.items() if value is not None}
+        tables = {"loop": loop, "buffer": buffer, "gemm": gemm, "copy": copy}
+        return from_tables(kernel, {k: v or {} for k, v in tables.items()}, params or {}, Origin("call", "given in the call"))
 
     def over(self, other: Schedule | None) -> Schedule:
         """This schedule with `other`'s choices under it."""
@@ -64,32 +90,6 @@ class Schedule:
         """A hashable value that two schedules share exactly when they choose the same."""
         last = {(d.kind, d.address, d.name): repr(d.value) for d in self.directives}
         return (*sorted(last.items()), *sorted((k, repr(v)) for k, v in self.params.items()))
-
-
-def schedule(
-    *,
-    params: Mapping[str, Any] | None = None,
-    threads: int | None = None,
-    order: Any = None,
-    loop: Mapping[str, Mapping[str, Any]] | None = None,
-    buffer: Mapping[str, Mapping[str, Any]] | None = None,
-    gemm: Mapping[str, Mapping[str, Any]] | None = None,
-    copy: Mapping[str, Mapping[str, Any]] | None = None,
-    **unknown: Any,
-) -> Schedule:
-    """A schedule from Python: `schedule(threads=256, loop={"ko": {"num_stages": 3}})`.
-
-    `order` is `{"panels": 8, "axis": "row"}` or a number of panels. Addresses: a loop by its
-    variable, a buffer by its name, a gemm by its accumulator or label, a copy by the buffer it
-    fills; `name#2` is the second of that name. Raises `ScheduleError` for an unknown or illegal
-    choice.
-    """
-    if unknown:
-        _unknown_option("kernel", next(iter(unknown)))
-    raw = {"threads": threads, "order": order}
-    kernel = {name: value for name, value in raw.items() if value is not None}
-    tables = {"loop": loop, "buffer": buffer, "gemm": gemm, "copy": copy}
-    return from_tables(kernel, {k: v or {} for k, v in tables.items()}, params or {}, Origin("call", "given in the call"))
 
 
 def from_tables(

@@ -1,1 +1,64 @@
 """The CUDA target: machines, the compiler NVRTC, SASS, occupancy and launch by the driver API."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...machine import Machine
+from ..manifest import Build, EmitStep, Manifest
+
+
+def _describe(detail: str | None) -> Machine:
+    from .driver import describe
+
+    return describe(detail)
+
+
+def _available() -> tuple[bool, str]:
+    from .driver import available
+
+    return available()
+
+
+def _versions() -> dict[str, str]:
+    from .nvrtc import nvrtc_version
+
+    return {"nvrtc": ".".join(map(str, nvrtc_version()))}
+
+
+def _step(name: str) -> Any:
+    # The renderer and the compiler's bindings are imported when a kernel first reaches them.
+    def run(build: Build) -> None:
+        from . import emit
+
+        getattr(emit, f"emit_{name}")(build)
+
+    return run
+
+
+def _load(build: Build) -> Any:
+    from .load import load
+
+    return load(build)
+
+
+@cache
+def manifest() -> Manifest:
+    """The CUDA manifest."""
+    from ...passes.gpu_road import GPU
+
+    return Manifest(
+        name="cuda",
+        describe=_describe,
+        road=GPU,
+        steps=(
+            EmitStep("cuda", "cuda", _step("cuda")),
+            EmitStep("ptx", "ptx", _step("ptx"), tier="code"),
+            EmitStep("sass", "nvsass", _step("sass"), tier="later"),
+        ),
+        load=_load,
+        available=_available,
+        versions=_versions,
+        examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
+    )

@@ -1,0 +1,97 @@
+"""Compilation that starts from a stage's edited text."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from ..errors import OptionError, Place
+from ..frontend import Traced
+from ..ir import Function, Node, parse_function, rewrite, verify
+from ..language.words import registry
+from ..targets import resolve
+from .kernel import Kernel
+
+
+def compile_from(stage: str, text: str, *, target: str | None = None, like: Kernel | None = None) -> Kernel:
+    """A kernel that starts at `stage` with `text`, and goes the rest of the road.
+
+    `stage` is an IR stage of the target's road, or the first text after it (`cuda`), for which
+    `like` gives the kernel that the text was edited from. With `like`, lines that it shares with
+    that kernel's stage keep their places in the user's source. Raises `IRError` at the line of the
+    text that is wrong, `OptionError` for a stage where compilation cannot start.
+    """
+    manifest, machine = resolve(target or (like.target if like else None))
+    if like is not None and stage not in like.compilation.stage_names:
+        like.compilation.require(stage)
+    emitted = [step.name for step in manifest.steps if step.tier == "text"]
+    if stage in emitted:
+        return _from_emitted(stage, text, like)
+    file = f"<{stage} stage>"
+    function = parse_function(text, registry(), file)
+    if like is not None:
+        like.compilation.reach(stage)
+        function = _old_places(function, text, like, stage)
+    row_forms = {"tile": None, **{row.name: row.forms for row in _rows(manifest)}}
+    if stage not in row_forms:
+        raise OptionError(
+            "compilation for {target} cannot start at {stage!r}", target=machine.name, stage=stage,
+            hint="it can at " + ", ".join([*row_forms, *emitted]),
+        )  # fmt: skip
+    verify(function, row_forms[stage])
+    if like is not None:
+        old = like.compilation.traced
+        traced = Traced(function, old.file, old.first_line, old.text, dict(old.parameters), old.knobs, old.name)
+    else:
+        traced = Traced(function, file, 1, text, {}, {}, function.name)
+    return Kernel(traced, manifest, machine, start=stage)
+
+
+def _rows(manifest: Any) -> tuple[Any, ...]:
+    from ..passes.pipeline import COMMON
+
+    return (*COMMON, *manifest.road)
+
+
+def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
+    """The kernel `like` with its first emitted text replaced."""
+    if like is None:
+        raise OptionError(
+            "the stage {stage} alone does not say how to launch it", stage=stage,
+            hint="give the kernel it was edited from: compile_from(stage, text, like=kernel)",
+        )  # fmt: skip
+    old = like.compilation
+    old.reach(stage)
+    made = Kernel(old.traced, old.manifest, old.machine, old.schedule, start=old.start)
+    new = made.compilation
+    new.reach(stage)
+    assert new.build is not None and old.build is not None  # reach made them
+    before = old.build.texts[stage].splitlines()
+    matches = difflib.SequenceMatcher(None, before, text.splitlines(), autojunk=False).get_matching_blocks()
+    lines: list[tuple[int, ...]] = [()] * len(text.splitlines())
+    for block in matches:
+        for k in range(block.size):
+            lines[block.b + k] = old.build.lines[stage][block.a + k]
+    new.build.texts[stage] = text
+    new.build.lines[stage] = tuple(lines)
+    return made
+
+
+def _old_places(function: Function, text: str, like: Kernel, stage: str) -> Function:
+    """Places of the user's source for the lines that the edit left alone."""
+    printed = like.compilation.print(stage)
+    before = printed.text.splitlines()
+    places = printed.places
+    found: dict[int, Place | None] = {}
+    matches = difflib.SequenceMatcher(None, before, text.splitlines(), autojunk=False).get_matching_blocks()
+    for block in matches:
+        for k in range(block.size):
+            found[block.b + k + 1] = places[block.a + k]
+
+    def move(node: Any) -> Any:
+        if isinstance(node, Node) and node.place is not None:
+            old = found.get(node.place.line)
+            return node.at(old) if old is not None else node
+        return node
+
+    return rewrite(function, move)

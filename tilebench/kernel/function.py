@@ -1,0 +1,204 @@
+"""`@tilebench.jit`: a Python function that makes kernels."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from ..errors import ArgumentError
+from ..frontend import trace
+from ..language.knobs import Knob
+from ..schedule import Schedule, ScheduleFile, load_schedule
+from ..targets import resolve
+from .kernel import Kernel
+
+# Kernels kept by their parameters; a slider's walk through a sweep stays well inside.
+MOST_KERNELS = 256
+
+ScheduleLike = Schedule | ScheduleFile | str | Path | None
+
+
+class JitFunction:
+    """A kernel function. Calling it with its parameters gives a `Kernel`, made once for each set.
+
+    `out_idx` names parameters (by position, negative from the end) that the kernel allocates and
+    returns. `target` is `auto`, `cpu`, `cuda`, `cuda:sm_90a`, ...; `schedule` a `Schedule`, a
+    `ScheduleFile` or the path of one. `using(...)` gives the same function with other choices.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        target: str | None = None,
+        schedule: ScheduleLike = None,
+        out_idx: int | Sequence[int] | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.target = target
+        self.schedule = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+        self.out_idx = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
+        self.source = dict(source or {})
+        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<tilebench kernel function {self.name}{inspect.signature(self.function)}>"
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    @functools.cached_property
+    def knobs(self) -> dict[str, Knob]:
+        """The parameters that carry their own domain of values."""
+        from ..frontend import knobs_of
+
+        return knobs_of(self.function)
+
+    def using(self, **changes: Any) -> JitFunction:
+        """The same function with another `target`, `schedule`, `out_idx` or `source`."""
+        now = {"target": self.target, "schedule": self.schedule, "out_idx": self.out_idx, "source": self.source}
+        return JitFunction(self.function, **{**now, **changes})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Kernel:
+        return self.kernel(args, kwargs)
+
+    def compile(self, *args: Any, target: str | None = None, schedule: ScheduleLike = None, **kwargs: Any) -> Kernel:
+        """As a call, with a target or schedule for this kernel alone."""
+        return self.using(target=target or self.target, schedule=schedule or self.schedule).kernel(args, kwargs)
+
+    def kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
+        """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""
+        manifest, machine = resolve(self.target)
+        values, schedule = self.parameters(args, kwargs, machine.name)
+        key = (_freeze(values), machine.name, schedule.key if schedule else ())
+        with self._lock:
+            held = self._kernels.get(key)
+            if held is not None:
+                self._kernels.move_to_end(key)
+                return held
+        traced = trace(self.function, values, **self.source)
+        made = Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
+        with self._lock:
+            self._kernels[key] = made
+            while len(self._kernels) > MOST_KERNELS:
+                self._kernels.popitem(last=False)
+        return made
+
+    def parameters(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], target: str
+    ) -> tuple[dict[str, Any], Schedule | None]:
+        """The kernel function's arguments, and the schedule that applies to them.
+
+        A call's own values come first, then the schedule's `params`, then the signature's defaults.
+        """
+        try:
+            bound = self.signature.bind_partial(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(
+                "{name} cannot be called so: {why}", name=self.name, why=error,
+                expected=f"{self.name}{self.signature}".replace("{", "{{").replace("}", "}}"),
+            ) from None  # fmt: skip
+        given = dict(bound.arguments)
+        schedule = self.schedule
+        if isinstance(schedule, ScheduleFile):
+            schedule = schedule.choose({**self.defaults(), **given, "target": target})
+        values = {**self.defaults(), **(schedule.params if schedule else {}), **given}
+        missing = [name for name in self.signature.parameters if name not in values]
+        unknown = [name for name in values if name not in self.signature.parameters]
+        if missing or unknown:
+            what = f"needs {', '.join(missing)}" if missing else f"has no parameter {', '.join(unknown)}"
+            raise ArgumentError(
+                "{name} {what}", name=self.name, what=what,
+                expected=f"{self.name}{self.signature}".replace("{", "{{").replace("}", "}}"),
+            )  # fmt: skip
+        return {name: values[name] for name in self.signature.parameters}, schedule
+
+    def defaults(self) -> dict[str, Any]:
+        """The values of parameters that have one: a knob's first, or the signature's default."""
+        out: dict[str, Any] = {}
+        for name, each in self.signature.parameters.items():
+            if isinstance(each.default, Knob):
+                out[name] = each.default.default
+            elif each.default is not inspect.Parameter.empty:
+                out[name] = each.default
+            elif name in self.knobs:
+                out[name] = self.knobs[name].default
+        return out
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(k), _freeze(v)) for k, v in value.items()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, (list, tuple, set)):
+        return tuple(_freeze(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    # 1, 1.0 and True are one key to a dict and three kernels to a person.
+    return (type(value).__name__, value)
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    target: str | None = None,
+    schedule: ScheduleLike = None,
+    out_idx: int | Sequence[int] | None = None,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | None = None,
+    schedule: ScheduleLike = None,
+    out_idx: int | Sequence[int] | None = None,
+    **options: Any,
+) -> Any:
+    """Make a kernel function of a Python function that returns a `@T.prim_func`.
+
+        >>> import tilebench
+        >>> import tilebench.language as T
+        >>> @tilebench.jit
+        ... def double(N, block):
+        ...     @T.prim_func
+        ...     def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        ...         with T.Kernel(T.ceildiv(N, block)) as bx:
+        ...             for i in T.Parallel(block):
+        ...                 B[bx * block + i] = A[bx * block + i] * 2.0
+        ...     return main
+
+    `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. Raises `ArgumentError` for
+    an option that there is not.
+    """
+    ignored = {"pass_configs", "execution_backend", "verbose", "target_host", "debug_root_path", "compile_flags"}
+    unknown = set(options) - ignored
+    if unknown:
+        raise ArgumentError(
+            "jit has no option {name}", name=", ".join(sorted(unknown)), expected="target, schedule, out_idx"
+        )
+
+    def wrap(inner: Callable[..., Any]) -> JitFunction:
+        if not callable(inner):
+            raise ArgumentError("jit decorates a function, found {kind}", kind=type(inner).__name__)
+        return JitFunction(inner, target=target, schedule=schedule, out_idx=out_idx)
+
+    return wrap if function is None else wrap(function)

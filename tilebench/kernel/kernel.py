@@ -1,0 +1,256 @@
+"""The kernel a person holds: call it, check it, look at its stages, time it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compiler import Compilation
+from ..errors import ArgumentError, Place, TargetError
+from ..frontend import Traced
+from ..ir.dtypes import dtype_of
+from ..machine import Machine
+from ..record import CompileRecord, Resources, RunRecord
+from ..recorder import arguments_of, make_record
+from ..runtime.arrays import ArgumentChecker
+from ..runtime.cache import default_cache, key_of
+from ..schedule import Schedule
+from ..targets import Executable, Manifest
+
+
+class Kernel:
+    """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
+
+    Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's
+    device, in the order of its parameters.
+    """
+
+    def __init__(
+        self,
+        traced: Traced,
+        manifest: Manifest,
+        machine: Machine,
+        schedule: Schedule | None = None,
+        *,
+        out_idx: Sequence[int] = (),
+        start: str = "tile",
+    ) -> None:
+        self.compilation = Compilation(
+            traced, manifest, machine, schedule, store=default_cache(), key_of=key_of, start=start
+        )
+        self.name = traced.name
+        self.parameters: Mapping[str, Any] = traced.parameters
+        self.target = machine.name
+        self.schedule = schedule
+        self.arguments = arguments_of(self.compilation)
+        count = len(self.arguments)
+        bad = [k for k in out_idx if not -count <= k < count]
+        if bad:
+            raise ArgumentError(
+                "out_idx {bad} is no parameter of {name}", bad=bad[0], name=self.name,
+                expected=f"from {-count} to {count - 1}",
+            )  # fmt: skip
+        self.outputs = tuple(sorted(k % count for k in out_idx))
+        self._executable: Executable | None = None
+        self._checkers: dict[str, ArgumentChecker] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
+        return f"<tilebench kernel {self.name}({values}) for {self.target}>"
+
+    # -- running
+    def __call__(self, *arrays: Any) -> Any:
+        """Run on arrays, in parameter order. Returns what `out_idx` names, else None.
+
+        On a CUDA device it returns when the kernel has been launched on the caller's current
+        stream. Raises `ArgumentError` when an array does not fit, `TargetError` when the target
+        cannot run here.
+        """
+        made: list[Any] = []
+        if self.outputs:
+            arrays, made = self._with_outputs(arrays)
+        executable = self._executable or self.executable()
+        executable(self._checker(arrays)(arrays))
+        if not made:
+            return None
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def executable(self) -> Executable:
+        """The loaded code; compiled and loaded at the first call. Raises `TargetError` where it cannot run."""
+        with self._lock:
+            if self._executable is None:
+                manifest = self.compilation.manifest
+                can, why = manifest.available()
+                if not can:
+                    raise TargetError(
+                        "{name} is compiled for {target}, which cannot run here: {why}", name=self.name,
+                        target=self.target, why=why, hint='compile it for target="cpu" to run it on this machine',
+                    )  # fmt: skip
+                self.reach_code()
+                build = self.compilation.build
+                assert build is not None  # reach_code made it
+                self._executable = manifest.load(build)
+            return self._executable
+
+    def reach_code(self) -> None:
+        """Compile up to loadable code; what is made in the background is left out."""
+        for step in self.compilation.manifest.steps:
+            if step.tier != "later":
+                self.compilation.reach(step.name)
+
+    def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
+        on_host = self.compilation.manifest.name == "cpu" or any(type(each) is np.ndarray for each in arrays)
+        device = "cpu" if on_host else "cuda"
+        found = self._checkers.get(device)
+        if found is None:
+            found = ArgumentChecker(self.arguments, device, self.places())
+            self._checkers[device] = found
+        return found
+
+    def places(self) -> dict[str, Place]:
+        """Where each parameter stands in the source."""
+        traced = self.compilation.traced
+        lines = traced.text.splitlines()
+        out: dict[str, Place] = {}
+        for each in self.arguments:
+            for offset, line in enumerate(lines):
+                at = line.find(f"{each.name}: ")
+                if at >= 0 and ("Tensor" in line[at:] or "T." in line[at:]):
+                    row = traced.first_line + offset
+                    out[each.name] = Place(traced.file, row, at, row, at + len(each.name), traced.function.name)
+                    break
+        return out
+
+    def _with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+        inputs = list(arrays)
+        if len(inputs) != len(self.arguments) - len(self.outputs):
+            raise ArgumentError(
+                "{name} takes {want} arrays and returns {made}", name=self.name,
+                want=len(self.arguments) - len(self.outputs), made=len(self.outputs), found=f"{len(inputs)} arrays",
+            )  # fmt: skip
+        like = inputs[0] if inputs else None
+        made = [_empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
+        for k, each in zip(self.outputs, made, strict=True):
+            inputs.insert(k, each)
+        return tuple(inputs), made
+
+    # -- looking
+    def stage(self, name: str) -> str:
+        """The text of a stage, made now if needed. `OptionError` names those there are."""
+        self.compilation.reach(name)
+        return make_record(self.compilation, (name,)).stages[0].text
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of all stages, the source first."""
+        return self.compilation.stage_names
+
+    def record(self, stages: Sequence[str] | None = None) -> CompileRecord:
+        """The record with the named stages; by default all but those made in the background."""
+        if stages is None:
+            self.reach_code()
+        return make_record(self.compilation, stages)
+
+    @property
+    def resources(self) -> Resources:
+        """Registers, shared memory, occupancy of the compiled code."""
+        self.reach_code()
+        found = make_record(self.compilation, ()).resources
+        assert found is not None  # make_record always fills it
+        return found
+
+    def get_kernel_source(self) -> str:
+        """The text the target's own compiler gets: CUDA C, or LLVM IR."""
+        texts = [step.name for step in self.compilation.manifest.steps if step.tier == "text"]
+        return self.stage(texts[-1])
+
+    # -- checking and timing
+    def inputs(self, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+        """Random arrays for the parameters, from a seed; outputs hold poison."""
+        from ..reference import poison, random_array
+
+        out: dict[str, np.ndarray[Any, Any]] = {}
+        for k, each in enumerate(self.arguments):
+            if each.read:
+                out[each.name] = random_array(each.shape, each.dtype, seed=seed + k)
+            else:
+                out[each.name] = np.empty(each.shape, dtype_of(each.dtype).numpy)
+                poison(out[each.name])
+        return out
+
+    def check(self, *arrays: Any, seed: int = 0) -> Any:
+        """Run on copies of the arrays (random ones from `seed` if none) and compare every element.
+
+        The bound of each element is computed from the operations and the inputs; no share of wrong
+        elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text.
+        """
+        from ..reference import check_function, poison
+
+        if arrays and len(arrays) != len(self.arguments):
+            raise ArgumentError(
+                "{name} is checked on {want} arrays", name=self.name, want=len(self.arguments),
+                found=f"{len(arrays)} arrays", hint="give one for each parameter, outputs too, or none for random ones",
+            )  # fmt: skip
+        if arrays:
+            self._checker(arrays)(arrays)
+            before = {p.name: _host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
+        else:
+            before = self.inputs(seed)
+        for each in self.arguments:
+            if each.written and not each.read:
+                poison(before[each.name])
+        after = {name: array.copy() for name, array in before.items()}
+        executable = self._executable or self.executable()
+        ordered = tuple(after[p.name] for p in self.arguments)
+        executable(ArgumentChecker(self.arguments, "cpu", self.places())(ordered))
+        return check_function(self.compilation.traced.function, before, after)
+
+    def bench(self, *arrays: Any, rounds: int = 5, seconds: float = 0.5, seed: int = 0) -> RunRecord:
+        """Time it in the measuring child, on copies of the arrays or on random ones from `seed`.
+
+        Cold cache, warm-up, at least `rounds` rounds; the method stands in the record.
+        """
+        from .measure import measure_kernel
+
+        return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed)
+
+
+def _empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    """An uninitialised array of the same library and device as `like` (NumPy when there is none)."""
+    root = type(like).__module__.partition(".")[0]
+    if root == "torch":
+        import importlib
+
+        torch: Any = importlib.import_module("torch")
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
+    if root == "cupy":
+        import importlib
+
+        cupy: Any = importlib.import_module("cupy")
+        return cupy.empty(shape, dtype=dtype)
+    return np.empty(shape, dtype_of(dtype).numpy)
+
+
+def _host_copy(array: Any) -> np.ndarray[Any, Any]:
+    """A NumPy copy of a NumPy array, torch tensor or CuPy array; bfloat16 stays bfloat16."""
+    if isinstance(array, np.ndarray):
+        return array.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    root = type(array).__module__.partition(".")[0]
+    if root == "torch":
+        host = array.detach().cpu().contiguous()
+        name = str(host.dtype).removeprefix("torch.")
+        dtype = dtype_of(name).numpy
+        return host.view(_bits(host, dtype.itemsize)).numpy().view(dtype).copy()
+    return np.array(array.get() if hasattr(array, "get") else array)
+
+
+def _bits(tensor: Any, size: int) -> Any:
+    """torch's integer type of the same size: NumPy has no bfloat16 of torch's."""
+    import importlib
+
+    torch: Any = importlib.import_module("torch")
+    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]

@@ -1,0 +1,122 @@
+"""The record of a compilation: stages with their texts, and lines that lead back to the user's.
+
+Each IR stage knows its places; each emitted text knows the lines of the stage before it. Composing
+the two gives, for any line of PTX or SASS, the lines of the kernel it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .compiler import VERSION, Compilation
+from .passes.count_work import count_work, reads_and_writes
+from .record import CompileRecord, ParamRecord, Resources, StageRecord
+
+Lines = tuple[tuple[int, ...], ...]
+
+
+def arguments_of(compilation: Compilation) -> tuple[ParamRecord, ...]:
+    """The parameters of the compiled function, and which of them it reads and writes."""
+    function = compilation.traced.function
+    reads, writes = reads_and_writes(function)
+    return tuple(
+        ParamRecord(each.name, each.shape, each.dtype.name, each.name in writes, each.name in reads)
+        for each in function.params
+    )
+
+
+def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -> CompileRecord:
+    """The record of all stages made so far, or of those named (made now where they are missing).
+
+    Stages of tier `later` that are not made stand in it as pending.
+    """
+    if stages is not None:
+        for name in stages:
+            compilation.reach(name)
+    wanted = [n for n in compilation.stage_names if stages is None or n in stages]
+    made = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
+    traced = compilation.traced
+    build = compilation.build
+    work = count_work(traced.function)
+    from .passes.apply_schedule import launch_of
+
+    launch = launch_of(compilation.last)
+    resources = build.resources if build is not None else None
+    return CompileRecord(
+        kernel=traced.name or traced.function.name,
+        target=compilation.machine.name,
+        parameters=dict(traced.parameters),
+        arguments=arguments_of(compilation),
+        stages=made,
+        grid=launch.grid,
+        resources=resources or Resources(launch.threads, shared_bytes=launch.shared_bytes),
+        choices=tuple(compilation.context.choices),
+        remarks=tuple(compilation.context.remarks),
+        diagnostics=tuple(compilation.context.diagnostics),
+        source_file=traced.file,
+        source_first_line=traced.first_line,
+        seconds=sum(compilation.seconds.values()),
+        flops=work.flops,
+        bytes=work.bytes,
+        versions={"tilebench": VERSION, **(compilation.manifest.versions() if build is not None else {})},
+    )
+
+
+def _stage(compilation: Compilation, name: str) -> StageRecord | None:
+    seconds = compilation.seconds.get(name, 0.0)
+    traced = compilation.traced
+    if name == "source":
+        count = len(traced.text.splitlines())
+        lines = tuple((traced.first_line + k,) for k in range(count))
+        return StageRecord(name, "python", traced.text, lines, (), seconds)
+    if name in compilation.functions:
+        printed = compilation.print(name)
+        lines = user_lines(compilation, name)
+        return StageRecord(name, "tile-ir", printed.text, lines, _above(compilation, name, lines), seconds)
+    step = next(each for each in compilation.manifest.steps if each.name == name)
+    build = compilation.build
+    if build is None or name not in build.texts:
+        return StageRecord(name, step.language, "", pending=True) if step.tier == "later" else None
+    previous = build.lines.get(name, ())
+    return StageRecord(name, step.language, build.texts[name], emitted_lines(compilation, name), previous, seconds)
+
+
+def user_lines(compilation: Compilation, name: str) -> Lines:
+    """For each line of an IR stage the lines of the user's file that it came from."""
+    out: list[tuple[int, ...]] = []
+    for place in compilation.print(name).places:
+        user = place.user if place is not None else None
+        out.append((user.line,) if user is not None and user.file == compilation.traced.file else ())
+    return tuple(out)
+
+
+def emitted_lines(compilation: Compilation, name: str) -> Lines:
+    """For each line of an emitted text the lines of the user's file, composed through the texts between."""
+    build = compilation.build
+    if build is None:
+        return ()
+    names = [each.name for each in compilation.manifest.steps]
+    index = names.index(name)
+    if index:
+        below = emitted_lines(compilation, names[index - 1])
+    else:
+        below = user_lines(compilation, next(reversed(compilation.functions)))
+    out: list[tuple[int, ...]] = []
+    for lines in build.lines.get(name, ()):
+        found = [each for line in lines if 0 < line <= len(below) for each in below[line - 1]]
+        out.append(tuple(dict.fromkeys(found)))
+    return tuple(out)
+
+
+def _above(compilation: Compilation, name: str, lines: Lines) -> Lines:
+    """For each line the lines of the stage above that share its source line."""
+    order = [each for each in compilation.stage_names if each in compilation.functions]
+    index = order.index(name)
+    if index == 0:
+        first = compilation.traced.first_line
+        return tuple(tuple(each - first + 1 for each in found) for found in lines)
+    where: dict[int, list[int]] = {}
+    for number, found in enumerate(user_lines(compilation, order[index - 1]), 1):
+        for each in found:
+            where.setdefault(each, []).append(number)
+    return tuple(tuple(n for each in found for n in where.get(each, ())) for found in lines)

@@ -1,0 +1,61 @@
+"""The steps from `threaded` to machine code: CUDA text, PTX with the cubin, SASS.
+
+One NVRTC compile gives PTX and cubin together; the cubin is what is loaded, because a driver older
+than the compiler refuses its PTX and takes its cubin.
+"""
+
+from __future__ import annotations
+
+from ...ir import walk
+from ...language.structure import KernelLaunch
+from ...record import Diagnostic
+from ..manifest import Build
+from .log import ptx_lines
+from .nvrtc import CudaCompileError, compile_cuda
+from .occupancy import kernel_resources
+from .render import render
+from .sass import disassemble
+
+
+def emit_cuda(build: Build) -> None:
+    """`threaded` to CUDA text. Leaves `entry`, `grid`, `threads`, `shared_bytes` for the launch."""
+    made = render(build.function, build.machine)
+    build.texts["cuda"] = made.text
+    build.lines["cuda"] = made.lines
+    note_launch(build, made.entry)
+
+
+def note_launch(build: Build, entry: str) -> None:
+    """Keep what a launch needs to know besides the code."""
+    launch = next(each for each in walk(build.function) if isinstance(each, KernelLaunch))
+    build.data.update(entry=entry, grid=launch.grid, threads=launch.threads, shared_bytes=launch.shared_bytes)
+
+
+def emit_ptx(build: Build) -> None:
+    """CUDA text to PTX and cubin, with registers and spills from the compiler's own report.
+
+    Raises `CudaCompileError` that quotes the lines of the CUDA stage.
+    """
+    try:
+        made = compile_cuda(build.texts["cuda"], build.machine)
+    except CudaCompileError as error:
+        lines = build.texts["cuda"].splitlines()
+        quoted = [f"{each.line}: {lines[each.line - 1].strip()}" for each in error.issues if 0 < each.line <= len(lines)]
+        error.hint = error.hint or ("in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else "")
+        raise
+    build.texts["ptx"] = made.ptx
+    build.lines["ptx"] = ptx_lines(made.ptx)
+    build.code = made.cubin
+    report = made.resources.get(build.data["entry"])
+    if report is not None:
+        shared = int(build.data["shared_bytes"])
+        build.resources = kernel_resources(build.machine, int(build.data["threads"]), report, shared)
+    for each in made.advisories:
+        build.context.diagnostics.append(Diagnostic("warning", f"{each.code}: {each.message}"))
+
+
+def emit_sass(build: Build) -> None:
+    """Cubin to SASS by nvdisasm, a process start of 0.2 to 0.4 s; hence made in the background."""
+    made = disassemble(build.code)
+    build.texts["sass"] = made.text
+    build.lines["sass"] = made.lines

@@ -1,0 +1,103 @@
+"""Running a cubin: a launch on the caller's device and stream, or a round trip for host arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentError
+from ...passes.count_work import reads_and_writes
+from ..manifest import Build
+from .arrays import current_stream, device_pointer
+from .driver import context
+from .launch import Launch, Module
+from .memory import DeviceMemory, copy_in, copy_out
+
+
+class CudaExecutable:
+    """A loaded kernel. One module for each device it has run on, made at the first call there.
+
+    Called with arrays in parameter order, all on one device or all NumPy. Device arrays are used
+    in place, on the caller's current stream, without waiting, so a CUDA graph can capture it.
+    NumPy arrays are copied to the device and what the kernel writes is copied back.
+    """
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.params = build.function.params
+        self.written = reads_and_writes(build.function)[1] | _stored(build)
+        self._launches: dict[int, Launch] = {}
+        self._lock = threading.Lock()
+
+    def launch_on(self, ordinal: int) -> Launch:
+        """The launch for one device, its module loaded at first use."""
+        with self._lock:
+            made = self._launches.get(ordinal)
+            if made is None:
+                data = self.build.data
+                function = Module(self.build.code, context(ordinal)).function(data["entry"])
+                made = Launch(
+                    function, "P" * len(self.params), grid=data["grid"], block=(data["threads"],),
+                    shared=data["shared_bytes"],
+                )  # fmt: skip
+                self._launches[ordinal] = made
+            return made
+
+    def __call__(self, arrays: Sequence[Any]) -> None:
+        if all(isinstance(each, np.ndarray) for each in arrays):
+            self._round_trip(arrays)
+            return
+        views = [device_pointer(each) for each in arrays]
+        ordinal = views[0].device
+        for param, view in zip(self.params, views, strict=True):
+            if view.device != ordinal:
+                raise ArgumentError(
+                    "{name} lies on device {there}, the first array on device {here}", name=param.name,
+                    there=view.device, here=ordinal, hint="move all arrays to one device",
+                )  # fmt: skip
+            if view.pointer % 16:
+                raise ArgumentError(
+                    "{name} starts at an address that is no multiple of 16 bytes", name=param.name,
+                    hint="pass a copy of the slice: its accesses are 16 bytes wide",
+                )  # fmt: skip
+        launch = self._launches.get(ordinal) or self.launch_on(ordinal)
+        launch(current_stream(arrays[0], ordinal), *(view.pointer for view in views))
+
+    def _round_trip(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+        where = context(0)
+        held: list[DeviceMemory] = []
+        try:
+            for each in arrays:
+                memory = DeviceMemory(where, each.nbytes)
+                held.append(memory)
+                copy_in(where, memory.pointer, each)
+            self.launch_on(0)(0, *(memory.pointer for memory in held))
+            for param, each, memory in zip(self.params, arrays, held, strict=True):
+                if param.name in self.written:
+                    copy_out(where, each, memory.pointer)
+            where.synchronize()
+        finally:
+            for memory in held:
+                memory.free()
+
+
+def _stored(build: Build) -> set[str]:
+    """Names of global buffers that the threads store to, element by element or in vectors."""
+    from ...ir import Store, walk
+    from ...language.threads import VectorStore
+
+    out: set[str] = set()
+    for node in walk(build.function):
+        if isinstance(node, Store) and node.buffer.scope == "global":
+            out.add(node.buffer.name)
+        if isinstance(node, VectorStore) and node.dst.buffer.scope == "global":
+            out.add(node.dst.buffer.name)
+    return out
+
+
+def load(build: Build) -> CudaExecutable:
+    """The executable of a build whose cubin has been made."""
+    return CudaExecutable(build)
