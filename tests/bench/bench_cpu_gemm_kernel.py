@@ -20,7 +20,16 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
-from tilebench.targets.cpu.gemm import Block, Prefetch, TileOperand, emit_gemm, emit_pack, padded_rows, register_block, row_stride
+from tilebench.targets.cpu.gemm import (
+    Block,
+    Prefetch,
+    TileOperand,
+    emit_gemm,
+    emit_pack,
+    padded_rows,
+    register_block,
+    row_stride,
+)
 from tilebench.targets.cpu.jit import compile_text
 from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
 from tilebench.targets.cpu.machine import host_isa
@@ -57,7 +66,9 @@ def build(shape: tuple[int, int, int], tile: Tile) -> tuple[Module, int, int]:
     ldc = row_stride(isa, panels * width, 4)
     a_s = TileOperand(scratch, F32, lda, padded=True)
     used = padded_rows(tile.m) * lda
-    b_s = TileOperand(f.at(scratch, used, "float"), F32, width, panel=width, panel_stride=width * tile.k, padded=True)
+    b_s = TileOperand(
+        f.at(scratch, used, "float"), F32, width, panel=width, panel_stride=width * tile.k, padded=True
+    )
     used += panels * width * tile.k
     c_s = TileOperand(f.at(scratch, used, "float"), F32, ldc, padded=True)
     used += padded_rows(tile.m) * ldc
@@ -79,7 +90,16 @@ def build(shape: tuple[int, int, int], tile: Tile) -> tuple[Module, int, int]:
             ]
             most = (tile.m, tile.n)
             emit_gemm(
-                f, a_s, b_s, c_s, rows, columns, depth, block=tile.register, prefetch=near if PREFETCH else (), most=most
+                f,
+                a_s,
+                b_s,
+                c_s,
+                rows,
+                columns,
+                depth,
+                block=tile.register,
+                prefetch=near if PREFETCH else (),
+                most=most,
             )
         emit_pack(f, c_s, corner(f, c_g, row, column), rows, columns, zero_rest=False)
     f.ret()
@@ -96,7 +116,9 @@ def clear(f: Function, tile: TileOperand, rows: Value, columns: int) -> None:
         f.store(const(0, vector("float", lanes)), tile.at(f, r.index, j.index))
 
 
-def compiled(shape: tuple[int, int, int], tile: Tile, arguments: Any, threads: int) -> tuple[Callable[[], None], float]:
+def compiled(
+    shape: tuple[int, int, int], tile: Tile, arguments: Any, threads: int
+) -> tuple[Callable[[], None], float]:
     start = time.perf_counter()
     module, size, grid = build(shape, tile)
     made = compile_text(module.text(), ("gemm",))
@@ -128,7 +150,9 @@ def measure(shape: tuple[int, int, int], tiles: list[Tile], threads: int, rounds
             call()
             kept.append(time.perf_counter() - start)
     work = 2e-9 * m * n * k
-    print(f"{m}x{n}x{k}, {threads} threads: NumPy {work / statistics.median(times[0]):.0f} GFLOP/s (best {work / min(times[0]):.0f})")
+    print(
+        f"{m}x{n}x{k}, {threads} threads: NumPy {work / statistics.median(times[0]):.0f} GFLOP/s (best {work / min(times[0]):.0f})"
+    )
     for tile, kept, spent in zip(tiles, times[1:], compile_seconds[1:], strict=True):
         ratio = statistics.median(x / y for x, y in zip(times[0], kept, strict=True))
         print(
@@ -138,7 +162,9 @@ def measure(shape: tuple[int, int, int], tiles: list[Tile], threads: int, rounds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--blocks", nargs="+", default=["256x512x256", "512x512x128"])
     parser.add_argument("--registers", nargs="+", default=[])

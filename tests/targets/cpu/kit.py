@@ -23,7 +23,9 @@ def runnable(isa: Isa) -> bool:
     return isa.triple == host_isa().triple and isa.has <= host_isa().has
 
 
-def map_module(isa: Isa, emit: Callable[..., Value], inputs: list[str], output: str, lanes: int = 0) -> Module:
+def map_module(
+    isa: Isa, emit: Callable[..., Value], inputs: list[str], output: str, lanes: int = 0
+) -> Module:
     """A module with `map(out, n, in0, ...)`: out[i] = emit(f, in0[i], ...)."""
     module = Module(isa)
     names = [("out", "ptr"), ("n", "i64"), *((f"in{at}", "ptr") for at in range(len(inputs)))]
@@ -50,10 +52,14 @@ def _storage(dtype: str) -> str:
     return STORAGE[dtype]
 
 
-def run_map(emit: Callable[..., Value], arrays: list[np.ndarray[Any, Any]], output: str, isa: Isa | None = None) -> Any:
+def run_map(
+    emit: Callable[..., Value], arrays: list[np.ndarray[Any, Any]], output: str, isa: Isa | None = None
+) -> Any:
     """The result of `map_module` over whole arrays."""
     isa = isa or host_isa()
-    made = compile_text(map_module(isa, emit, [each.dtype.name for each in arrays], output).text(), ("map",), isa)
+    made = compile_text(
+        map_module(isa, emit, [each.dtype.name for each in arrays], output).text(), ("map",), isa
+    )
     out = np.zeros(arrays[0].size, ALL[output].numpy)
     kinds = [ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays)]
     ctypes.CFUNCTYPE(None, *kinds)(made.address("map"))(

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kit import LEVELS, map_module, named_isa, run_map, runnable  # noqa: E402
+from kit import LEVELS, map_module, named_isa, run_map, runnable
 
-from tilebench.ir.dtypes import ALL  # noqa: E402
-from tilebench.targets.cpu.convert import convert  # noqa: E402
-from tilebench.targets.cpu.jit import object_code, undefined_symbols  # noqa: E402
+from tilebench.ir.dtypes import ALL
+from tilebench.targets.cpu.convert import convert
+from tilebench.targets.cpu.jit import object_code, undefined_symbols
 
 SMALL = ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
 HERE = ["host", "x86-64", "x86-64-v3"]
@@ -54,12 +54,19 @@ def test_every_pattern_widens_exactly_and_comes_back(dtype: str, level: str) -> 
 @np.errstate(all="ignore")
 def test_rounding_to_nearest_even(dtype: str, source: str, level: str) -> None:
     isa, kind, rng = isa_or_skip(level), ALL[dtype], np.random.default_rng(5)
-    every = np.arange(1 << kind.bits, dtype=np.uint32).astype(f"u{kind.bytes}").view(kind.numpy).astype(np.float64)
+    every = (
+        np.arange(1 << kind.bits, dtype=np.uint32)
+        .astype(f"u{kind.bytes}")
+        .view(kind.numpy)
+        .astype(np.float64)
+    )
     finite = np.unique(every[np.isfinite(every)])
     ties = (finite[1:] + finite[:-1]) / 2  # halfway between neighbours, and just beside
     near = np.concatenate([ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)])
     bits = rng.integers(0, 1 << 32, 50_000, dtype=np.uint32).view(np.float32)
-    limits = np.array([np.inf, -np.inf, np.nan, 65504, 65519.996, 65520, 448, 464, 464.1, 480, 3.4e38, 1e39, 1e300])
+    limits = np.array(
+        [np.inf, -np.inf, np.nan, 65504, 65519.996, 65520, 448, 464, 464.1, 480, 3.4e38, 1e39, 1e300]
+    )
     x = np.concatenate([near, bits.astype(np.float64), limits]).astype(ALL[source].numpy)
     if source == "float64" and dtype != "float16":
         # ml_dtypes goes through float32 and rounds twice; the nearest value of the type is the truth.
@@ -89,7 +96,9 @@ def nearest_even(x: Any, dtype: str, finite: Any) -> Any:
 
 
 @pytest.mark.parametrize("level", HERE)
-@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "int32", "uint32", "int64", "bool", "float16", "float64"])
+@pytest.mark.parametrize(
+    "target", ["int8", "uint8", "int16", "int32", "uint32", "int64", "bool", "float16", "float64"]
+)
 @pytest.mark.parametrize("source", ["int8", "uint8", "int32", "int64", "float32", "float64"])
 def test_integers_and_bool(source: str, target: str, level: str) -> None:
     isa = isa_or_skip(level)
@@ -111,6 +120,12 @@ def test_float_to_integer_saturates() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", SMALL)
 def test_no_conversion_needs_a_runtime_symbol(dtype: str, level: str) -> None:
-    for source, target in ((dtype, "float32"), ("float32", dtype), ("float64", dtype), ("int64", dtype), (dtype, "int64")):
+    for source, target in (
+        (dtype, "float32"),
+        ("float32", dtype),
+        ("float64", dtype),
+        ("int64", dtype),
+        (dtype, "int64"),
+    ):
         text = map_module(named_isa(level), through(source, target), [source], target).text()
         assert undefined_symbols(object_code(text, named_isa(level))) == [], (source, target)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kit import LEVELS, named_isa, runnable  # noqa: E402
+from kit import LEVELS, named_isa, runnable
 
-from tilebench.errors import TargetError  # noqa: E402
-from tilebench.ir.dtypes import ALL  # noqa: E402
-from tilebench.targets.cpu.convert import COMPUTE  # noqa: E402
-from tilebench.targets.cpu.gemm import (  # noqa: E402
+from tilebench.errors import TargetError
+from tilebench.ir.dtypes import ALL
+from tilebench.targets.cpu.convert import COMPUTE
+from tilebench.targets.cpu.gemm import (
     TileOperand,
     compute_element,
     emit_gemm,
@@ -26,9 +26,9 @@ from tilebench.targets.cpu.gemm import (  # noqa: E402
     panel_width,
     row_stride,
 )
-from tilebench.targets.cpu.jit import compile_text, object_code, undefined_symbols  # noqa: E402
-from tilebench.targets.cpu.llvm import Function, Module, Value  # noqa: E402
-from tilebench.targets.cpu.machine import Isa, host_isa  # noqa: E402
+from tilebench.targets.cpu.jit import compile_text, object_code, undefined_symbols
+from tilebench.targets.cpu.llvm import Function, Module, Value
+from tilebench.targets.cpu.machine import Isa, host_isa
 
 F32 = "float32"
 
@@ -69,7 +69,13 @@ def build(case: Case, isa: Isa) -> Module:
 
 
 def staged(
-    f: Function, case: Case, scratch: Value, left: TileOperand, right: TileOperand, out: TileOperand, extents: Any
+    f: Function,
+    case: Case,
+    scratch: Value,
+    left: TileOperand,
+    right: TileOperand,
+    out: TileOperand,
+    extents: Any,
 ) -> None:
     compute = compute_element(*case.dtypes)
     wide = F32 if COMPUTE[case.dtypes[0]] == "float" else case.dtypes[0]
@@ -116,17 +122,31 @@ def check(case: Case, isa: Isa | None = None) -> None:
     out = ALL[case.dtypes[2]]
     wide = np.float64 if out.is_float else np.int64
     left, right = (a.T if case.transpose_a else a).astype(wide), (b.T if case.transpose_b else b).astype(wide)
-    old = before[32 : 32 + c.size].reshape(c.shape).astype(wide) if case.accumulate else np.zeros(c.shape, wide)
+    old = (
+        before[32 : 32 + c.size].reshape(c.shape).astype(wide) if case.accumulate else np.zeros(c.shape, wide)
+    )
     bound = np.zeros(c.shape)
     if out.is_float:
         sums = np.abs(left) @ np.abs(right) + np.abs(old)
         unit = 2.0**-53 if out.name == "float64" else 2.0**-24
         bound = (case.k + 2) * unit * sums + out.unit_roundoff * 1.01 * (np.abs(left @ right + old) + 1e-6)
     assert np.all(np.abs(c.astype(wide) - (left @ right + old)) <= bound)
-    assert frame[:32].tobytes() == before[:32].tobytes() and frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
+    assert (
+        frame[:32].tobytes() == before[:32].tobytes()
+        and frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
+    )
 
 
-SIZES = [(1, 1, 1), (6, 64, 8), (12, 16, 3), (7, 70, 13), (13, 127, 5), (37, 150, 33), (25, 17, 64), (2, 3, 1100)]
+SIZES = [
+    (1, 1, 1),
+    (6, 64, 8),
+    (12, 16, 3),
+    (7, 70, 13),
+    (13, 127, 5),
+    (37, 150, 33),
+    (25, 17, 64),
+    (2, 3, 1100),
+]
 
 
 @pytest.mark.parametrize("staged_", [False, True], ids=["in place", "staged"])

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kit import named_isa, run_map, runnable, ulp_error  # noqa: E402
+from kit import named_isa, run_map, runnable, ulp_error
 
-from tilebench.errors import TargetError  # noqa: E402
-from tilebench.targets.cpu import math as functions  # noqa: E402
+from tilebench.errors import TargetError
+from tilebench.targets.cpu import math as functions
 
 Array = Any
 SPECIAL = [
@@ -85,7 +85,9 @@ def test_float64(case: Any) -> None:
 @np.errstate(all="ignore")
 def test_power_of_every_pair_of_special_values_and_at_random() -> None:
     special, rng = np.array(SPECIAL + [-2, 3, -3, 0.5, 7, 1e9], np.float32), np.random.default_rng(3)
-    a = np.concatenate([np.repeat(special, special.size), rng.uniform(-5, 5, 5000), rng.uniform(0, 1e6, 5000)])
+    a = np.concatenate(
+        [np.repeat(special, special.size), rng.uniform(-5, 5, 5000), rng.uniform(0, 1e6, 5000)]
+    )
     b = np.concatenate([np.tile(special, special.size), rng.integers(-9, 9, 5000), rng.uniform(-6, 6, 5000)])
     a, b = a.astype(np.float32), b.astype(np.float32)
     exact = np.power(a.astype(np.float64), b.astype(np.float64))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .llvm import Function, Value, bytes_of, const, element_of, lanes_of, vector
+from .llvm import Function, Value, bytes_of, const, element_of, lanes_of, mangle, vector
 
 # What memory holds, and what a value is computed with.
 STORAGE = {
@@ -19,7 +19,12 @@ STORAGE = {
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
 }  # fmt: skip
-COMPUTE = STORAGE | {"float16": "float", "bfloat16": "float", "float8_e4m3fn": "float", "float8_e5m2": "float"}
+COMPUTE = STORAGE | {
+    "float16": "float",
+    "bfloat16": "float",
+    "float8_e4m3fn": "float",
+    "float8_e5m2": "float",
+}
 
 
 class SmallFloat(NamedTuple):
@@ -183,7 +188,9 @@ def convert(f: Function, value: Value, source: str, target: str) -> Value:
         if target in ("float32", "float64"):
             return f.cast(op, value, goal)
         # Through double: one rounding for every integer up to 53 bits.
-        return round_to(f, _between_floats(f, f.cast(op, value, vector("double", lanes)), target, goal), target)
+        return round_to(
+            f, _between_floats(f, f.cast(op, value, vector("double", lanes)), target, goal), target
+        )
     if bytes_of(goal) == bytes_of(value.type):
         return f.bits(value, goal)
     if bytes_of(goal) < bytes_of(value.type):
@@ -198,15 +205,9 @@ def _between_floats(f: Function, value: Value, target: str, goal: str) -> Value:
 
 
 def _saturate(f: Function, name: str, value: Value, goal: str) -> Value:
-    symbol = f"llvm.{name}.{_short(goal)}.{_short(value.type)}"
+    symbol = f"llvm.{name}.{mangle(goal)}.{mangle(value.type)}"
     f.module.declare(symbol, goal, [value.type])
     return f.pure(f"call {goal} @{symbol}({value.type} {value.name})", goal)
-
-
-def _short(type_: str) -> str:
-    from .llvm import mangle
-
-    return mangle(type_)
 
 
 def load_value(

@@ -11,7 +11,7 @@ import importlib
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,7 +49,7 @@ _codegen_lock = threading.Lock()
 
 
 @contextmanager
-def _quick() -> Iterator[None]:
+def _quick() -> Generator[None]:
     """Code generation without loop strength reduction.
 
     It took 60 % of the time of a GEMM module (27 ms with it off, 66 with it on) and gains nothing
@@ -167,7 +167,9 @@ def _empty_module(isa: Isa) -> Any:
 def _engine_machine(isa: Isa) -> Any:
     # An engine takes its target machine over, so each needs one of its own (0.1 ms).
     target = _binding().Target.from_triple(isa.triple)
-    return target.create_target_machine(cpu=isa.cpu, features=isa.features, opt=1, reloc="pic", codemodel="small")
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=1, reloc="pic", codemodel="small"
+    )
 
 
 def undefined_symbols(data: bytes) -> list[str]:

@@ -8,90 +8,24 @@ kept, which makes a whole GEMM module take about 2 ms of Python.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from .machine import Isa
-
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64, "ptr": 64}
-
-
-class Value(NamedTuple):
-    """An SSA value or constant: `name` as LLVM prints it, `type` an LLVM type."""
-
-    name: str
-    type: str
-
-    @property
-    def integer(self) -> int | None:
-        """The number, when this is a scalar integer constant."""
-        if self.name[0] in "%z@" or self.type[0] != "i":
-            return None
-        return int(self.name)
-
-
-def vector(element: str, lanes: int) -> str:
-    """The type of `lanes` elements; the element itself for 1 lane."""
-    return f"<{lanes} x {element}>" if lanes > 1 else element
-
-
-def lanes_of(type_: str) -> int:
-    """How many lanes a type has (1 for a scalar)."""
-    return int(type_[1 : type_.index(" ")]) if type_[0] == "<" else 1
-
-
-def element_of(type_: str) -> str:
-    """The element type of a vector, or the scalar type itself."""
-    return type_[type_.index("x") + 2 : -1] if type_[0] == "<" else type_
-
-
-def bytes_of(type_: str) -> int:
-    """Bytes a value of the type takes in memory."""
-    return max(1, BITS[element_of(type_)] // 8) * lanes_of(type_)
-
-
-def float_text(number: float, element: str) -> str:
-    """A constant as LLVM reads it: always the bits, so that nothing is rounded twice."""
-    if element == "half":
-        return "0xH" + struct.pack(">e", number).hex().upper()
-    if element == "float":
-        try:
-            number = struct.unpack("f", struct.pack("f", number))[0]
-        except OverflowError:
-            number = float("inf") if number > 0 else float("-inf")
-    return "0x" + struct.pack(">d", number).hex().upper()
-
-
-def const(number: float, type_: str) -> Value:
-    """A constant of a scalar or vector type (every lane the same)."""
-    element = element_of(type_)
-    text = float_text(float(number), element) if element in ("float", "double", "half") else str(int(number))
-    if type_[0] != "<":
-        return Value(text, type_)
-    if text in ("0", "0x0000000000000000", "0xH0000"):
-        return Value("zeroinitializer", type_)
-    return Value("<" + ", ".join([f"{element} {text}"] * lanes_of(type_)) + ">", type_)
-
-
-def const_lanes(numbers: Sequence[float], element: str) -> Value:
-    """A constant vector with these lanes."""
-    isfloat = element in ("float", "double", "half")
-    texts = [float_text(float(each), element) if isfloat else str(int(each)) for each in numbers]
-    return Value("<" + ", ".join(f"{element} {each}" for each in texts) + ">", vector(element, len(texts)))
-
-
-def i64(number: int) -> Value:
-    return Value(str(number), "i64")
-
-
-def i32(number: int) -> Value:
-    return Value(str(number), "i32")
-
-
-Index = Value | int
+from .values import (
+    Index,
+    Value,
+    bytes_of,
+    const,
+    const_lanes,
+    element_of,
+    i32,
+    i64,
+    lanes_of,
+    mangle,
+    vector,
+)
 
 
 @dataclass
@@ -108,7 +42,7 @@ class Loop:
     results: list[Value] = field(default_factory=list[Value])
 
 
-_FOLD = {
+_FOLD: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -116,7 +50,7 @@ _FOLD = {
     "or": lambda a, b: a | b,
     "shl": lambda a, b: a << b,
 }
-_COMPARE = {
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "slt": lambda a, b: a < b,
@@ -167,9 +101,7 @@ class Module:
     def text(self) -> str:
         """The whole module as LLVM assembly."""
         width = self.isa.vector_bytes * 8
-        attributes = (
-            f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
-        )
+        attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
         parts = [f'target triple = "{self.isa.triple}"', *self._globals, *self._declared.values()]
         parts += [each.text() for each in self.functions.values()]
         return "\n".join([*parts, attributes, ""])
@@ -229,7 +161,7 @@ class Function:
         return made
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """What is found inside is forgotten afterwards (it does not dominate what follows)."""
         self._known.append({})
         try:
@@ -354,7 +286,9 @@ class Function:
         if lanes == 1:
             return scalar
         if scalar.name[0] not in "%@":
-            return Value("<" + ", ".join([f"{scalar.type} {scalar.name}"] * lanes) + ">", vector(scalar.type, lanes))
+            return Value(
+                "<" + ", ".join([f"{scalar.type} {scalar.name}"] * lanes) + ">", vector(scalar.type, lanes)
+            )
         type_ = vector(scalar.type, lanes)
         one = self.pure(f"insertelement {type_} poison, {scalar.type} {scalar.name}, i64 0", type_)
         return self.pure(
@@ -394,10 +328,19 @@ class Function:
         return self.impure(f"{how} {type_}, ptr {pointer.name}, align {align}", type_)
 
     def store(self, a: Value, pointer: Value, *, align: int = 0, streaming: bool = False) -> None:
-        """Store; `streaming` asks for a non-temporal store (the pointer must then be vector-aligned)."""
-        align = align or (bytes_of(a.type) if streaming else bytes_of(element_of(a.type)))
+        """Store; `streaming` asks for a non-temporal store, whose pointer must be 16-byte aligned.
+
+        Needs an `sfence` (`fence_streams`) before another thread may read what was written.
+        """
+        align = align or (16 if streaming else bytes_of(element_of(a.type)))
         hint = ", !nontemporal !{i32 1}" if streaming else ""
         self.emit(f"store {a.type} {a.name}, ptr {pointer.name}, align {align}{hint}")
+
+    def fence_streams(self) -> None:
+        """Make streaming stores visible in order; nothing to do where they are ordinary stores."""
+        if self.isa.triple.startswith("x86"):
+            self.module.declare("llvm.x86.sse.sfence", "void", [])
+            self.emit("call void @llvm.x86.sse.sfence()")
 
     def alloca(self, type_: str, count: int = 1, align: int = 64) -> Value:
         """Stack memory, made once at the function's entry."""
@@ -449,7 +392,7 @@ class Function:
         self.emit("ret void" if a is None else f"ret {a.type} {a.name}")
 
     @contextmanager
-    def when(self, cond: Value) -> Iterator[None]:
+    def when(self, cond: Value) -> Generator[None]:
         """The body runs where `cond` (i1) holds. Emits nothing but the body for a constant 1."""
         if cond.integer == 1:
             yield
@@ -463,16 +406,20 @@ class Function:
         self.open_block(after)
 
     @contextmanager
-    def otherwise(self, cond: Value) -> Iterator[None]:
+    def otherwise(self, cond: Value) -> Generator[None]:
         """The body runs where `cond` (i1) does not hold."""
-        inverse = self.binary("xor", cond, Value("1", "i1")) if cond.integer is None else Value(str(1 - cond.integer), "i1")
+        inverse = (
+            self.binary("xor", cond, Value("1", "i1"))
+            if cond.integer is None
+            else Value(str(1 - cond.integer), "i1")
+        )
         with self.when(inverse):
             yield
 
     @contextmanager
     def loop(
         self, begin: Index, end: Index, step: Index = 1, carried: Sequence[Value] = (), *, runs: bool = False
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop]:
         """`for index in range(begin, end, step)`, step > 0, i64, test at the bottom.
 
         `carried` are start values of loop-carried values. `runs` promises at least one turn.
@@ -496,7 +443,9 @@ class Function:
         latch = self._block
         phis = [f"  {made.index.name} = phi i64 [ {begin.name}, %{before} ], [ {following.name}, %{latch} ]"]
         for here, start, later in zip(made.carried, carried, made.next, strict=True):
-            phis.append(f"  {here.name} = phi {here.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]")
+            phis.append(
+                f"  {here.name} = phi {here.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]"
+            )
         self._lines[slot:slot] = phis
         self.branch_if(again, head, after)
         self.open_block(after)
@@ -505,13 +454,25 @@ class Function:
             return
         for start, later in zip(carried, made.next, strict=True):
             made.results.append(
-                self.impure(f"phi {start.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]", start.type)
+                self.impure(
+                    f"phi {start.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]", start.type
+                )
             )
 
 
-def mangle(type_: str) -> str:
-    """A type as it stands in an intrinsic's name: `<16 x float>` is `v16f32`."""
-    element = element_of(type_)
-    short = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(element, element)
-    lanes = lanes_of(type_)
-    return f"v{lanes}{short}" if lanes > 1 else short
+__all__ = [
+    "Function",
+    "Index",
+    "Loop",
+    "Module",
+    "Value",
+    "bytes_of",
+    "const",
+    "const_lanes",
+    "element_of",
+    "i32",
+    "i64",
+    "lanes_of",
+    "mangle",
+    "vector",
+]

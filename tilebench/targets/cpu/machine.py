@@ -14,9 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OptionError
-from ...machine.types import SM, InstructionEntry, MemoryLevel, Machine
+from ...machine.types import SM, InstructionEntry, Machine, MemoryLevel
 
-_TRACKED = ("fma", "f16c", "sse4.1", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512bf16", "avx512fp16")  # spelled as LLVM does
+_TRACKED = (
+    "fma",
+    "f16c",
+    "sse4.1",
+    "avx2",
+    "avx512f",
+    "avx512bw",
+    "avx512vl",
+    "avx512dq",
+    "avx512bf16",
+    "avx512fp16",
+)  # spelled as LLVM does
 _LEVELS = {
     "x86-64": (),
     "x86-64-v2": ("sse4.1",),

@@ -29,7 +29,13 @@ _LOG2E = 1 / math.log(2)
 # log10(2) to 86 bits, the first part short enough that 2**20 times it is exact.
 _LOG10_2_PARTS = (0.30102999560767785, 5.630334806675098e-11)
 
-_EXP32 = (0.4999999333798407, 0.16666518991858917, 0.04166840713711028, 0.008368914973407348, 0.001381419583351674)
+_EXP32 = (
+    0.4999999333798407,
+    0.16666518991858917,
+    0.04166840713711028,
+    0.008368914973407348,
+    0.001381419583351674,
+)
 _EXP2_32 = (
     0.6931472068162104, 0.2402265127756741, 0.05550326808269053, 0.009618011480928047,
     0.001340062499191125, 0.00015474321391153634,
@@ -42,7 +48,13 @@ _LOG64 = (
     0.6666666666666264, 0.40000000003068314, 0.2857142778418667, 0.22222318139761227, 0.18175503606174417,
     0.15616099364233446, 0.08868732949179184, 0.47534120600880886,
 )  # fmt: skip
-_TANH32 = (-0.3333327206969318, 0.13331152524675857, -0.05371408765337539, 0.020551664293558217, -0.005603860257872003)
+_TANH32 = (
+    -0.3333327206969318,
+    0.13331152524675857,
+    -0.05371408765337539,
+    0.020551664293558217,
+    -0.005603860257872003,
+)
 _ERF_SMALL = (
     1.1283791659136677, -0.3761262713535905, 0.11283600169130364, -0.026854444286280976,
     0.0051895347475973035, -0.0008020836003292261, 7.889101898464204e-05,
@@ -53,7 +65,13 @@ _ERF_LARGE = (
 )  # fmt: skip
 _SIN = (-0.16666666639425384, 0.008333329128682135, -0.00019839251780109536, 2.717518682582633e-06)
 _COS = (0.04166664557495256, -0.0013887302163766546, 2.4430754558670417e-05)
-_ATAN = (-0.33333315453981394, 0.19998486080240135, -0.14243781530058874, 0.10595478437558642, -0.06082065759734257)
+_ATAN = (
+    -0.33333315453981394,
+    0.19998486080240135,
+    -0.14243781530058874,
+    0.10595478437558642,
+    -0.06082065759734257,
+)
 
 
 def _c(a: Value, number: float) -> Value:
@@ -106,14 +124,25 @@ def _nearest(f: Function, x: Value) -> tuple[Value, Value]:
     return f.fsub(moved, magic), f.binary("sub", f.bits(moved, kind), f.bits(magic, kind))
 
 
-def _scale(f: Function, x: Value, n: Value) -> Value:
-    """x * 2**n in two steps, so that results may be subnormal or infinite with one rounding."""
+def _scale(f: Function, x: Value, whole: Value, n: Value) -> Value:
+    """x * 2**n, with one rounding also where the result is subnormal; `whole` is n as a float."""
+    width = lanes_of(x.type) * (64 if _double(x) else 32)
+    if "avx512f" in f.isa.has and width == 512:
+        return _scale_instruction(f, x, whole)
     bias, place = (1023, 52) if _double(x) else (127, 23)
     half = f.binary("ashr", n, 1)
     for each in (half, f.binary("sub", n, half)):
         power = f.bits(f.binary("shl", f.binary("add", each, bias), place), x.type)
         x = f.fmul(x, power)
     return x
+
+
+def _scale_instruction(f: Function, x: Value, whole: Value) -> Value:
+    short, mask = ("pd", "i8") if _double(x) else ("ps", "i16")
+    name = f"llvm.x86.avx512.mask.scalef.{short}.512"
+    f.module.declare(name, x.type, [x.type, x.type, x.type, mask, "i32 immarg"])
+    inside = f"{x.type} {x.name}, {x.type} {whole.name}, {x.type} zeroinitializer, {mask} -1, i32 4"
+    return f.pure(f"call {x.type} @{name}({inside})", x.type)
 
 
 def _exp_reduced(f: Function, r: Value) -> Value:
@@ -139,9 +168,8 @@ def exp(f: Function, x: Value) -> Value:
         first, rest = 6.93147180369123816490e-01, 1.90821492927058770002e-10
     else:
         first, rest = _LN2_HI, _LN2_LO
-    r = f.fsub(x, f.fmul(whole, _c(x, first)))
-    r = f.fsub(r, f.fmul(whole, _c(x, rest)))
-    return _scale(f, _exp_reduced(f, r), n)
+    r = f.fma(whole, _c(x, -rest), f.fma(whole, _c(x, -first), x))
+    return _scale(f, _exp_reduced(f, r), whole, n)
 
 
 def exp2(f: Function, x: Value) -> Value:
@@ -150,8 +178,8 @@ def exp2(f: Function, x: Value) -> Value:
     whole, n = _nearest(f, x)
     r = f.fsub(x, whole)
     if _double(x):
-        return _scale(f, _exp_reduced(f, f.fmul(r, _c(x, math.log(2)))), n)
-    return _scale(f, f.fma(polynomial(f, r, _EXP2_32), r, _c(x, 1)), n)
+        return _scale(f, _exp_reduced(f, f.fmul(r, _c(x, math.log(2)))), whole, n)
+    return _scale(f, f.fma(polynomial(f, r, _EXP2_32), r, _c(x, 1)), whole, n)
 
 
 def exp10(f: Function, x: Value) -> Value:
@@ -159,8 +187,8 @@ def exp10(f: Function, x: Value) -> Value:
     x = _clamp(f, x, -326.0, 310.0) if _double(x) else _clamp(f, x, -46.0, 39.5)
     whole, n = _nearest(f, f.fmul(x, _c(x, math.log2(10))))
     first, rest = _LOG10_2_PARTS if _double(x) else _split(math.log10(2), 12)
-    r = f.fsub(f.fsub(x, f.fmul(whole, _c(x, first))), f.fmul(whole, _c(x, rest)))
-    return _scale(f, _exp_reduced(f, f.fmul(r, _c(x, math.log(10)))), n)
+    r = f.fma(whole, _c(x, -rest), f.fma(whole, _c(x, -first), x))
+    return _scale(f, _exp_reduced(f, f.fmul(r, _c(x, math.log(10)))), whole, n)
 
 
 def _log_parts(f: Function, x: Value) -> tuple[Value, Value, Value]:
@@ -198,7 +226,9 @@ def _log_edges(f: Function, x: Value, found: Value) -> Value:
 def log(f: Function, x: Value) -> Value:
     """The natural logarithm."""
     e, u, v = _log_parts(f, x)
-    first, rest = (6.93147180369123816490e-01, 1.90821492927058770002e-10) if _double(x) else (_LN2_HI, _LN2_LO)
+    first, rest = (
+        (6.93147180369123816490e-01, 1.90821492927058770002e-10) if _double(x) else (_LN2_HI, _LN2_LO)
+    )
     v = f.fadd(v, f.fmul(e, _c(x, rest)))
     return _log_edges(f, x, f.fadd(f.fmul(e, _c(x, first)), f.fadd(u, v)))
 

@@ -12,6 +12,7 @@ the calling thread.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -29,6 +30,7 @@ from .machine import cores, host_isa
 
 # Below this the way through the workers (30 to 60 us here) costs more than Ctrl-C is worth.
 QUICK_SECONDS = 200e-6
+_LARGE_PAGE = 1 << 21
 
 _KERNEL = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
@@ -61,15 +63,16 @@ class Scratch:
     def address(self, size: int) -> int:
         """The address of at least `size` bytes (what an earlier kernel left is still there)."""
         if size > self._size:
-            self._size = -(-size // (1 << 21)) * (1 << 21) if size > 1 << 20 else -(-size // 4096) * 4096
-            self._map = mmap.mmap(-1, self._size)
-            # Tiles of a megabyte touch hundreds of small pages; large ones spare the TLB.
-            if hasattr(mmap, "MADV_HUGEPAGE") and self._size >= 1 << 21:
-                try:
+            # Tiles of a megabyte touch hundreds of small pages; large pages spare the TLB. They need
+            # an address that is a multiple of their size.
+            page = _LARGE_PAGE if size >= 1 << 20 else 4096
+            self._size = -(-size // page) * page
+            self._map = mmap.mmap(-1, self._size + (page if page == _LARGE_PAGE else 0))
+            if page == _LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+                with contextlib.suppress(OSError):  # a kernel without large pages: small ones do
                     self._map.madvise(mmap.MADV_HUGEPAGE)
-                except OSError:
-                    pass
-            self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+            start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+            self._address = -(-start // page) * page
         return self._address
 
 
@@ -111,7 +114,9 @@ def _driver() -> tuple[Compiled, Callable[..., None]]:
 class _Job:
     """One launch in flight: the counter, the cancel word, how many workers are still in it."""
 
-    def __init__(self, kernel: int, args: int, grid: int, chunk: int, scratch_bytes: int, workers: int) -> None:
+    def __init__(
+        self, kernel: int, args: int, grid: int, chunk: int, scratch_bytes: int, workers: int
+    ) -> None:
         self.words = (ctypes.c_int64 * 2)(0, 0)
         self.counter = ctypes.addressof(self.words)
         self.cancel = self.counter + 8
@@ -197,7 +202,9 @@ class Launcher:
     calling thread, where Ctrl-C could not reach it.
     """
 
-    def __init__(self, address: int, scratch_bytes: int = 0, *, endless: bool = False, keep: Any = None) -> None:
+    def __init__(
+        self, address: int, scratch_bytes: int = 0, *, endless: bool = False, keep: Any = None
+    ) -> None:
         self.address_ = address
         self.scratch_bytes = scratch_bytes
         self.endless = endless
@@ -227,5 +234,3 @@ class Launcher:
             # In the calling thread there is one worker: count its time, not the wall clock.
             spent = (time.perf_counter() - start) * threads / grid
             self._block_seconds = spent if known is None else min(known, spent)
-
-

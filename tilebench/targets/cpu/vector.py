@@ -107,10 +107,10 @@ def reduce_lanes(f: Function, value: Value, op: str, *, unsigned: bool = False) 
     while lanes > 1:
         half = lanes // 2
         low = f.shuffle(value, None, range(half))
-        high = f.shuffle(value, None, range(half, half * 2))
-        rest = f.extract(value, lanes - 1) if lanes % 2 else None
-        value = combine(f, op, low, high, unsigned=unsigned)
-        if rest is not None:
-            value = f.insert(value, combine(f, op, f.extract(value, 0), rest, unsigned=unsigned), 0) if half > 1 else combine(f, op, value, rest, unsigned=unsigned)
-        lanes = half
+        joined = combine(f, op, low, f.shuffle(value, None, range(half, half * 2)), unsigned=unsigned)
+        if lanes % 2:
+            first, rest = f.extract(joined, 0), f.extract(value, lanes - 1)
+            first = combine(f, op, first, rest, unsigned=unsigned)
+            joined = f.insert(joined, first, 0) if half > 1 else first
+        value, lanes = joined, half
     return value
