@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 
 from tilebench.errors import OptionError, Place, ShapeError, remember_source
+from tilebench.profile.ceilings import Ceilings as MachineCeilings
 from tilebench.record import Diagnostic, RunRecord
-from tilebench.workbench.bundle import MIME, from_json, mime_bundle, record_json, unpack
-from tilebench.workbench.chart import Ceilings, chart_of, chart_rows, median_interval, method_lines
+from tilebench.workbench.bundle import MIME, from_json, mime_bundle, pack, record_json, unpack
+from tilebench.workbench.chart import (
+    Ceilings,
+    chart_of,
+    chart_rows,
+    machine_ceilings,
+    median_interval,
+    method_lines,
+)
 from tilebench.workbench.check_view import check_html, check_report, check_text, heat_svg, step_of
 from tilebench.workbench.errors_view import error_html, error_text
 from tilebench.workbench.figure import MIME as PLOTLY
@@ -307,3 +315,21 @@ def test_tables():
     assert '<th scope="row">a</th><td class="num good"><mark>1</mark></td>' in table_html(
         ("k", "v"), rows, numeric=(1,)
     )
+
+
+def test_ceilings_of_this_machine():
+    held = MachineCeilings(
+        2e10, 3e10, {"float32": 1e11, "float64": 5e10}, 2, "best of 4", "2026-11-29", "A CPU", True
+    )
+    made = machine_ceilings(held, "float64")
+    assert (made.flops, made.bytes, made.machine) == (5e10, 3e10, "A CPU, 2 threads")
+    assert "busy" in made.how
+    assert machine_ceilings(held, "float16").flops == 1e11
+
+
+def test_packed_json_has_no_nan():
+    wrong = dataclasses.replace(gemm_run(1e-3), error=math.nan, bound=0.1)
+    (back,) = from_json(record_json(gemm_record(), [wrong]))[1]
+    assert math.isfinite(back.error)
+    assert back.error > 1e300
+    assert unpack(pack([-math.inf, 1.0])) == [-1.7976931348623157e308, 1.0]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,9 +29,26 @@ FORMAT = 1
 LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 60, "cuda": 70, "llvm": 60, "asm": 60, "": 120}
 
 
+def _finite(value: Any) -> Any:
+    """`value` without NaN and infinities, which JSON has not: the greatest double stands for them.
+
+    They are errors of a wrong result, and so stay greater than any bound.
+    """
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_finite(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, float) and not math.isfinite(value):
+        return -sys.float_info.max if value < 0 else sys.float_info.max
+    return value
+
+
 def pack(value: Any) -> str:
     """JSON of a plain value, deflated (zlib), as base64: a browser's `DecompressionStream` reads it."""
-    body = json.dumps(value, separators=(",", ":")).encode()
+    try:
+        body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except ValueError:
+        body = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False).encode()
     return base64.b64encode(zlib.compress(body, 6)).decode()
 
 

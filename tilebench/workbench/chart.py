@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..record import RunRecord
 from .style import number, rate_text, seconds_text
+
+if TYPE_CHECKING:
+    from ..profile.ceilings import Ceilings as MachineCeilings
 
 # Above this part of a ceiling a measurement contradicts the ceiling and is flagged. Ceilings are
 # themselves medians that repeat within 1 to 2 %.
@@ -31,6 +34,18 @@ class Ceilings:
     bytes: float | None = None
     machine: str = ""
     how: str = ""
+
+
+def machine_ceilings(held: MachineCeilings, dtype: str = "float32") -> Ceilings:
+    """The ceilings of this machine's processor, as `tilebench.profile` measured them.
+
+    `dtype` chooses the rate of arithmetic; a type that was not measured takes float32's. The bytes
+    ceiling is the faster of copy and read, so that a kernel that only reads is not flagged.
+    """
+    flops = held.flops_s.get(dtype) or held.flops_s.get("float32")
+    busy = "; the machine was busy, so they are low" if held.busy else ""
+    how = "; ".join(each for each in (held.method, held.when) if each) + busy
+    return Ceilings(flops, held.most_bytes_s, f"{held.cpu}, {held.threads} threads".lstrip(", "), how)
 
 
 @dataclass(frozen=True)
