@@ -165,7 +165,7 @@ def history_rows(history: History, ceilings: Ceilings | None = None) -> tuple[li
                 *_resource_cells(move, before),
                 compiled,
                 *_time_cells(move, last_time, move is best, chart.unit),
-                move.reason,
+                Cell(move.reason, "note"),
             ]
         )
         last_time = (move.run.seconds if move.run else None) or last_time

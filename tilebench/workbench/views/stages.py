@@ -35,7 +35,7 @@ CSS = TOKEN_CSS + (
     ".tilebench .pane{position:relative;flex:0 0 auto;height:100%;overflow:hidden;"
     "resize:horizontal;min-width:18ch;max-width:200ch;"
     "border-right:1px solid var(--line);background:var(--bg);margin:0;scroll-margin:12px}"
-    ".tilebench .pane[open]{width:var(--w,64ch)}"
+    ".tilebench .pane[open]{width:max(40ch,min(var(--w,64ch),46vw))}"
     ".tilebench .pane:not([open]){resize:none;width:auto!important;min-width:0;background:var(--bar)}"
     ".tilebench .pane>summary{display:flex;gap:1px 9px;align-items:baseline;white-space:nowrap;"
     "padding:5px 10px;"
