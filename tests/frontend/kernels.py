@@ -20,7 +20,9 @@ def add_kernel(M: int, N: int, block_M: int, block_N: int, dtype: str = "float16
     return main
 
 
-def gemm_kernel(M, N, K, block_M, block_N, block_K, num_stages=3, threads=128, dtype="float16", acc="float32"):
+def gemm_kernel(
+    M, N, K, block_M, block_N, block_K, num_stages=3, threads=128, dtype="float16", acc="float32"
+):
     @T.prim_func
     def matmul(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
@@ -39,7 +41,9 @@ def gemm_kernel(M, N, K, block_M, block_N, block_K, num_stages=3, threads=128, d
 
 def global_gemm_kernel(M, N, K, block_M, block_N, block_K):
     @T.prim_func
-    def matmul(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float32")):
+    def matmul(
+        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float32")
+    ):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M)) as (bx, by):
             C_l = T.alloc_fragment((block_M, block_N), T.float32)
             T.clear(C_l)
@@ -106,7 +110,9 @@ def stage_both(A: Any, B: Any, row: Any, width: int) -> tuple[Any, Any]:
 
 def variants_kernel(M: int, activation: Callable[[Any], Any] = relu, negate: bool = False, scales=(1.0, 0.5)):
     @T.prim_func
-    def main(A: T.Tensor((M, 64), "float16"), B: T.Tensor((M, 64), "float16"), C: T.Tensor((M, 64), "float16")):
+    def main(
+        A: T.Tensor((M, 64), "float16"), B: T.Tensor((M, 64), "float16"), C: T.Tensor((M, 64), "float16")
+    ):
         with T.Kernel(M // 64, threads=64) as bx:
             T.use_swizzle(4)
             a_s, b_s = stage_both(A, B, bx * 64, 64)

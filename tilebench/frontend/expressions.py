@@ -3,105 +3,41 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import inspect
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from .. import language
-from ..errors import InternalError, LanguageError, Place, TileError, nearest
+from ..errors import LanguageError, nearest
 from ..ir import Const
-from ..language.builder import Builder
 from ..language.known import explain_missing
-from ..language.values import BufferView, RegionRef, Value, logical, logical_not, truth
-from .frames import chained, innermost, is_ours, running_steps, users_steps
-from .scope import Binding, Scope
-from .source import SourceFunction
+from ..language.operators import logical, logical_not, truth
+from ..language.values import BufferView, RegionRef, Value
+from .evaluator import Evaluator
+from .scope import Binding
 
+# The stubs of `operator` leave the types of some functions open.
+_python: Any = operator
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.MatMult: operator.matmul,
+    ast.Add: _python.add, ast.Sub: _python.sub, ast.Mult: _python.mul, ast.Div: _python.truediv,
+    ast.FloorDiv: _python.floordiv, ast.Mod: _python.mod, ast.Pow: _python.pow,
+    ast.LShift: _python.lshift, ast.RShift: _python.rshift, ast.BitAnd: _python.and_,
+    ast.BitOr: _python.or_, ast.BitXor: _python.xor, ast.MatMult: _python.matmul,
 }  # fmt: skip
 COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
-UNARY: dict[type, Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
-
-# What expressions the language has not, and what to do instead.
-REFUSED: dict[type, tuple[str, str]] = {
-    ast.NamedExpr: ("the language has no `:=`", "assign on a line of its own"),
-    ast.Await: ("the language has no `await`", ""),
-    ast.Yield: ("the language has no `yield`", ""),
-    ast.YieldFrom: ("the language has no `yield`", ""),
+UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
-# Python's functions of numbers that mean a word of the language when a value is traced.
-TRACED_BUILTINS: dict[Any, str] = {builtins.min: "min", builtins.max: "max", builtins.abs: "abs", builtins.pow: "pow"}
 
 
-class Expressions:
-    """Evaluates expressions of one function. `at` is the node being evaluated: the place of what is emitted."""
-
-    def __init__(self, source: SourceFunction, scope: Scope, builder: Builder) -> None:
-        self.source = source
-        self.scope = scope
-        self.builder = builder
-        self.at: Any = source.node
-        self.native = 0
-        self.places: dict[int, Place] = {}
-        builder.locate = self.locate
-
-    # -- places and errors
-    def place(self, node: Any) -> Place:
-        """The place of a node; nodes live as long as the trace, so their identity is a key."""
-        found = self.places.get(id(node))
-        if found is None:
-            found = self.places[id(node)] = self.source.place(node)
-        return found
-
-    def locate(self) -> Place:
-        """Where the trace stands: in the kernel, or in a helper called from it."""
-        base = self.place(self.at)
-        if not self.native:
-            return base
-        return chained(running_steps(Expressions.invoke.__code__), base) or base
-
-    def refuse(self, node: Any, what: str, hint: str = "", /, **values: object) -> NoReturn:
-        raise LanguageError(what, at=self.place(node), hint=hint, **values)
-
-    def placed(self, node: Any, error: TileError) -> TileError:
-        """The error, at the user's innermost line that it comes from."""
-        if error.place is None:
-            error.place = chained(users_steps(error.__traceback__), self.place(node))
-        return error
-
-    def foreign(self, node: Any, error: Exception) -> TileError:
-        """An exception of Python's own as an error at the user's line; of ours, as an internal one."""
-        place = chained(users_steps(error.__traceback__), self.place(node))
-        raised_in = innermost(error.__traceback__)
-        here = raised_in is not None and raised_in.co_filename == __file__
-        text = str(error) or "no message"
-        if raised_in is not None and is_ours(raised_in.co_filename) and not here:
-            return InternalError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
-        return LanguageError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
-
-    # -- dispatch
-    def expr(self, node: ast.expr) -> Any:
-        """The value of an expression: a Python object, or a traced value."""
-        handler = HANDLERS.get(type(node))
-        if handler is None:
-            what, hint = REFUSED.get(type(node), ("the language has no such expression", ""))
-            self.refuse(node, what, hint)
-        try:
-            return handler(self, node)
-        except TileError as error:
-            raise self.placed(node, error) from error.__cause__
-        except Exception as error:
-            raise self.foreign(node, error) from error
+class Expressions(Evaluator):
+    """The expressions of the language."""
 
     # -- leaves
     def constant(self, node: ast.Constant) -> Any:
@@ -124,7 +60,9 @@ class Expressions:
                 close = nearest(node.attr, known, limit=1)
                 kind = "value" if isinstance(held, Value) else "buffer"
                 hint = f"did you mean .{close[0]}?" if close else ""
-                self.refuse(node, "a {kind} of a kernel has no attribute {name}", hint, kind=kind, name=node.attr)
+                self.refuse(
+                    node, "a {kind} of a kernel has no attribute {name}", hint, kind=kind, name=node.attr
+                )
             raise error
 
     # -- operators
@@ -148,7 +86,7 @@ class Expressions:
         held = self.expr(node.operand)
         self.at = node
         if isinstance(node.op, ast.Not):
-            return logical_not(held) if isinstance(held, Value) else not held
+            return Value(logical_not(held.expr)) if isinstance(held, Value) else not held
         return UNARY[type(node.op)](held)
 
     def compare(self, node: ast.Compare) -> Any:
@@ -170,7 +108,9 @@ class Expressions:
         for each in node.values:
             held = self.expr(each)
             known = held.expr if isinstance(held, Value) else None
-            decided = bool(known.value) if isinstance(known, Const) else None if known is not None else bool(held)
+            decided = (
+                bool(known.value) if isinstance(known, Const) else None if known is not None else bool(held)
+            )
             if decided is (op == "or") and not any(isinstance(p, Value) for p in parts):
                 return held
             parts.append(held)
@@ -181,21 +121,23 @@ class Expressions:
 
     def conjunction(self, op: str, parts: list[Any]) -> Any:
         """Parts joined: traced ones as IR, those that Python knows have no say any more."""
-        traced = [truth(each) for each in parts if isinstance(each, Value)]
+        traced = [truth(each.expr) for each in parts if isinstance(each, Value)]
         if not traced:
             return parts[-1]
         known = [each for each in parts if not isinstance(each, Value)]
         if any(bool(each) is (op == "or") for each in known):
             return op == "or"
-        return logical(op, traced)
+        return Value(logical(op, traced))
 
     def decide(self, held: Any) -> bool | Value:
         """What a condition comes to: a bool that is known, or a traced one."""
         if isinstance(held, (BufferView, RegionRef)):
-            raise LanguageError("{name} is a tile and has no truth value", name=held.name, hint="test an element")
+            raise LanguageError(
+                "{name} is a tile and has no truth value", name=held.name, hint="test an element"
+            )
         if not isinstance(held, Value):
             return bool(held)
-        test = truth(held)
+        test = truth(held.expr)
         return bool(test.value) if isinstance(test, Const) else Value(test)
 
     def conditional(self, node: ast.IfExp) -> Any:
@@ -216,7 +158,9 @@ class Expressions:
         return held[key]
 
     def slice(self, node: ast.Slice) -> Any:
-        return slice(*(None if each is None else self.expr(each) for each in (node.lower, node.upper, node.step)))
+        return slice(
+            *(None if each is None else self.expr(each) for each in (node.lower, node.upper, node.step))
+        )
 
     # -- calls
     def call(self, node: ast.Call) -> Any:
@@ -236,42 +180,6 @@ class Expressions:
             else:
                 keys[each.arg] = held
         return args, keys
-
-    def invoke(self, function: Any, args: list[Any], keys: dict[str, Any]) -> Any:
-        """Call a function; one that is the user's own is Python's to run, on traced values."""
-        word = TRACED_BUILTINS.get(function) if function.__class__ is _BUILTIN else None
-        if word is not None and any(isinstance(each, Value) for each in args):
-            return getattr(language, word)(*args, **keys)
-        module = getattr(function, "__module__", None) or ""
-        if module.startswith("tilebench."):
-            try:
-                return function(*args, **keys)
-            except TypeError as error:
-                self.misfit(function, keys, error)
-                raise
-        self.native += 1
-        try:
-            return function(*args, **keys)
-        finally:
-            self.native -= 1
-
-    def misfit(self, function: Any, keys: dict[str, Any], error: TypeError) -> None:
-        """Say which argument a word does not have, when it is the call itself that failed."""
-        trace = error.__traceback__
-        if trace is None or trace.tb_next is not None or not hasattr(function, "__code__"):
-            return
-        known = list(inspect.signature(function).parameters)
-        unknown = [each for each in keys if each not in known]
-        if unknown:
-            close = nearest(unknown[0], known, limit=1)
-            raise LanguageError(
-                "T.{word} has no argument {name}",
-                word=function.__name__,
-                name=unknown[0],
-                known=", ".join(known),
-                hint=f"did you mean {close[0]}=?" if close else "known: {known}",
-            ) from None
-        raise LanguageError("T.{text}", text=error) from None
 
     # -- displays
     def elements(self, nodes: list[ast.expr]) -> list[Any]:
@@ -367,12 +275,12 @@ class Expressions:
         return call
 
 
-_BUILTIN = type(len)
-HANDLERS: dict[type, Callable[[Any, Any], Any]] = {
+Expressions.handlers = {
     ast.Constant: Expressions.constant, ast.Name: Expressions.name, ast.Attribute: Expressions.attribute,
     ast.BinOp: Expressions.binary, ast.UnaryOp: Expressions.unary, ast.Compare: Expressions.compare,
     ast.BoolOp: Expressions.boolean, ast.IfExp: Expressions.conditional, ast.Subscript: Expressions.subscript,
-    ast.Slice: Expressions.slice, ast.Call: Expressions.call, ast.Tuple: Expressions.tuple, ast.List: Expressions.list,
+    ast.Slice: Expressions.slice, ast.Call: Expressions.call, ast.Tuple: Expressions.tuple,
+    ast.List: Expressions.list,
     ast.Set: Expressions.set, ast.Dict: Expressions.dict, ast.JoinedStr: Expressions.text,
     ast.FormattedValue: Expressions.formatted, ast.ListComp: Expressions.comprehension,
     ast.GeneratorExp: Expressions.comprehension, ast.SetComp: Expressions.comprehension,

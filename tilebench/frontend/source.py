@@ -21,7 +21,7 @@ from ..errors import LanguageError, Place, remember_source, source_lines
 
 @dataclass(frozen=True)
 class SourceFunction:
-    """One function in its text. `file` is the name to show, `first_line` the line of its `def` or decorator."""
+    """One function in its text. `file` is the name to show."""
 
     file: str
     node: ast.FunctionDef
@@ -44,9 +44,14 @@ class SourceFunction:
             end_line, end_column = head.end_lineno, head.end_col_offset
         start, stop = node.col_offset, end_column
         return Place(
-            self.file, node.lineno, self.characters(node.lineno, start), end_line,
-            self.characters(end_line, stop), self.node.name, caller,
-        )  # fmt: skip
+            self.file,
+            node.lineno,
+            self.characters(node.lineno, start),
+            end_line,
+            self.characters(end_line, stop),
+            self.node.name,
+            caller,
+        )
 
     def characters(self, line: int, column: int) -> int:
         """A column of the syntax tree, which counts bytes, in characters."""
@@ -132,8 +137,8 @@ def source_of(
             "the source of {name} cannot be read: {file} is no file and no remembered text",
             name=code.co_name,
             file=name,
-            hint="a kernel is read from its source; give the text to errors.remember_source(file, text) before "
-            "compile(text, file, 'exec')",
+            hint="a kernel is read from its source; give the text to "
+            "errors.remember_source(file, text) before compile(text, file, 'exec')",
         )
     raise LanguageError(
         "the source of {name} has changed since Python read it",
@@ -164,7 +169,9 @@ def check_syntax(text: str, file: str) -> None:
         column = max(0, (error.offset or 1) - 1)
         end = error.end_offset - 1 if error.end_offset and error.end_lineno == line else column + 1
         raise LanguageError(
-            "this is not Python: {why}", at=Place(file, line, column, line, max(end, column + 1)), why=error.msg
+            "this is not Python: {why}",
+            at=Place(file, line, column, line, max(end, column + 1)),
+            why=error.msg,
         ) from None
     except ValueError as error:
         raise LanguageError("this is not Python: {why}", at=Place(file, 1), why=error) from None

@@ -62,11 +62,15 @@ def trace(
         raise LanguageError(
             "the eager form, a kernel without an inner @T.prim_func, is not available yet",
             at=source.place(source.node),
-            hint="wrap the kernel: define it with @T.prim_func inside the @tilebench.jit function and return it",
+            hint="wrap the kernel: define it with @T.prim_func in the @tilebench.jit function, and return it",
         )
     prim = run_outer(function, source, values)
     inner = source if prim.function.__code__.co_filename == function.__code__.co_filename else None
-    held = source_of(prim.function) if inner is None or text is None else source_of(prim.function, text, file, first_line)
+    held = (
+        source_of(prim.function)
+        if inner is None or text is None
+        else source_of(prim.function, text, file, first_line)
+    )
     made = trace_prim_func(prim, held)
     return Traced(made, source.file, source.first_line, source.text, values, knobs, function.__name__)
 
@@ -104,9 +108,12 @@ def bound_arguments(
         if name not in parameters:
             close = nearest(name, list(parameters), limit=1)
             raise ArgumentError(
-                "{function} has no parameter {name}", at=place, function=function.__name__, name=name,
+                "{function} has no parameter {name}",
+                at=place,
+                function=function.__name__,
+                name=name,
                 hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(parameters),
-            )  # fmt: skip
+            )
     out: dict[str, Any] = {}
     for name, each in parameters.items():
         if name in given:
@@ -119,7 +126,12 @@ def bound_arguments(
             out[name] = knobs[name].default
         else:
             missing = ", ".join(n for n, p in parameters.items() if n not in given and p.default is p.empty)
-            raise ArgumentError("{function} needs a value for {missing}", at=place, function=function.__name__, missing=missing)
+            raise ArgumentError(
+                "{function} needs a value for {missing}",
+                at=place,
+                function=function.__name__,
+                missing=missing,
+            )
     return out
 
 
@@ -134,12 +146,17 @@ def run_outer(function: Callable[..., Any], source: SourceFunction, values: Mapp
         raise
     except Exception as error:
         at = chained(users_steps(error.__traceback__), None) or place
-        raise LanguageError("{kind}: {text}", at=at, kind=type(error).__name__, text=str(error) or "no message") from error
+        raise LanguageError(
+            "{kind}: {text}", at=at, kind=type(error).__name__, text=str(error) or "no message"
+        ) from error
     if not isinstance(made, PrimFunc):
         raise LanguageError(
-            "{name} returns {kind}, a @T.prim_func is expected", at=place, name=function.__name__, kind=type(made).__name__,
+            "{name} returns {kind}, a @T.prim_func is expected",
+            at=place,
+            name=function.__name__,
+            kind=type(made).__name__,
             hint="end the function with `return main`, main being its @T.prim_func",
-        )  # fmt: skip
+        )
     return made
 
 
@@ -153,9 +170,11 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     place = source.place(source.node)
     if builder.kernel is None:
         raise LanguageError(
-            "the kernel {name} has no `with T.Kernel(...)`", at=place, name=source.node.name,
+            "the kernel {name} has no `with T.Kernel(...)`",
+            at=place,
+            name=source.node.name,
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
-        )  # fmt: skip
+        )
     made = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
     verify(made)
     return made
@@ -164,7 +183,13 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
 def bind_params(prim: PrimFunc, source: SourceFunction, tracer: Statements) -> tuple[Buffer, ...]:
     """The kernel's arrays, from its annotations."""
     arguments = source.node.args
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs or arguments.defaults:
+    if (
+        arguments.vararg
+        or arguments.kwarg
+        or arguments.kwonlyargs
+        or arguments.posonlyargs
+        or arguments.defaults
+    ):
         tracer.refuse(source.node, "a @T.prim_func takes plain parameters, each with a T.Tensor annotation")
     out: list[Buffer] = []
     notes = Statements(source, Scope(prim.function, prim.scope), Builder())
@@ -178,12 +203,17 @@ def bind_params(prim: PrimFunc, source: SourceFunction, tracer: Statements) -> t
         if not isinstance(spec, TensorSpec):
             what = "has no annotation" if each.annotation is None else "is annotated with something else"
             raise LanguageError(
-                "the parameter {name} needs a T.Tensor annotation, it {what}", at=place, name=each.arg, what=what,
+                "the parameter {name} needs a T.Tensor annotation, it {what}",
+                at=place,
+                name=each.arg,
+                what=what,
                 hint='{name}: T.Tensor((M, N), "float16"); scalar parameters are TileLang\'s, not here yet',
-            )  # fmt: skip
+            )
         name = tracer.builder.unique(each.arg)
         buffer = Buffer(name, spec.shape, spec.dtype, "global", spec.strides)
-        tracer.scope.bind(each.arg, Binding(BufferView(buffer, None, place), tracer.builder.frames[0], place, "param"))
+        tracer.scope.bind(
+            each.arg, Binding(BufferView(buffer, None, place), tracer.builder.frames[0], place, "param")
+        )
         out.append(buffer)
     return tuple(out)
 

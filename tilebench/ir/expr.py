@@ -102,7 +102,7 @@ class Const(Expr):
     """A typed literal. `value` is a Python int, float or bool."""
 
     value: Any = attribute()
-    type: DType = attribute(int32)
+    type: DType = attribute(default=int32)
 
     @property
     def dtype(self) -> DType:
@@ -114,7 +114,7 @@ class Var(Expr):
     """A name bound once: a loop variable, a block index, a `let`."""
 
     name: str = attribute()
-    type: DType = attribute(int32)
+    type: DType = attribute(default=int32)
 
     @property
     def dtype(self) -> DType:
@@ -127,7 +127,7 @@ class Load(Expr):
 
     buffer: Buffer = attribute()
     index: tuple[Expr, ...] = operand()
-    version: Expr | None = operand(None)
+    version: Expr | None = operand(default=None)
 
     @property
     def dtype(self) -> DType:
@@ -155,7 +155,7 @@ class Cast(Expr):
     """Conversion to another dtype: to nearest even for floats, towards zero for float to int."""
 
     value: Expr = operand()
-    type: DType = attribute(int32)
+    type: DType = attribute(default=int32)
 
     @property
     def dtype(self) -> DType:
@@ -168,7 +168,7 @@ class Call(Expr):
 
     word: str = attribute()
     args: tuple[Expr, ...] = operand()
-    type: DType = attribute(int32)
+    type: DType = attribute(default=int32)
 
     @property
     def dtype(self) -> DType:
@@ -184,8 +184,8 @@ class Region(Node):
 
     buffer: Buffer = attribute()
     start: tuple[Expr, ...] = operand()
-    extent: tuple[int, ...] | None = attribute(None)
-    version: Expr | None = operand(None)
+    extent: tuple[int, ...] | None = attribute(default=None)
+    version: Expr | None = operand(default=None)
 
     @property
     def is_whole(self) -> bool:

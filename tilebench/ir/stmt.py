@@ -70,7 +70,7 @@ class Store(Stmt):
     buffer: Buffer = attribute()
     index: tuple[Expr, ...] = operand()
     value: Expr = operand()
-    version: Expr | None = operand(None)
+    version: Expr | None = operand(default=None)
 
 
 @node
@@ -92,7 +92,7 @@ class Function(Stmt):
     name: str = attribute()
     params: tuple[Buffer, ...] = attribute()
     body: tuple[Stmt, ...] = body()
-    info: tuple[tuple[str, Any], ...] = attribute(())
+    info: tuple[tuple[str, Any], ...] = attribute(default=())
 
     def known(self, key: str, default: Any = None) -> Any:
         """The value of a key of `info`."""

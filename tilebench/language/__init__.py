@@ -62,14 +62,14 @@ bool = _dtypes["bool"]
 float, half, int = _short["float"], _short["half"], _short["int"]
 
 __all__ = [
-    "GemmWarpPolicy", "Kernel", "Knob", "Parallel", "Pipelined", "PrimFunc", "Serial", "StridedTensor", "Tensor",
-    "TensorSpec", "Unroll", "Vectorized", "abs", "align_up", "alloc_fragment", "alloc_local", "alloc_shared",
-    "alloc_var", "bfloat16", "bool", "cast", "ceil", "ceildiv", "clamp", "clear", "copy", "cos", "erf", "exp",
-    "exp2", "fill", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floordiv",
-    "floormod", "gemm", "grid", "half", "if_then_else", "infinity", "int", "int8", "int16", "int32", "int64",
-    "knob", "log", "log2", "max", "max_value", "min", "min_value", "pow", "prim_func", "reduce_max", "reduce_min",
-    "reduce_sum", "registry", "rsqrt", "serial", "sigmoid", "sin", "sqrt", "swizzle", "tanh", "uint8", "uint16",
-    "uint32", "uint64", "unroll", "use_swizzle", "vectorized",
+    "GemmWarpPolicy", "Kernel", "Knob", "Parallel", "Pipelined", "PrimFunc", "Serial", "StridedTensor",
+    "Tensor", "TensorSpec", "Unroll", "Vectorized", "abs", "align_up", "alloc_fragment", "alloc_local",
+    "alloc_shared", "alloc_var", "bfloat16", "bool", "cast", "ceil", "ceildiv", "clamp", "clear", "copy",
+    "cos", "erf", "exp", "exp2", "fill", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
+    "float64", "floor", "floordiv", "floormod", "gemm", "grid", "half", "if_then_else", "infinity", "int",
+    "int8", "int16", "int32", "int64", "knob", "log", "log2", "max", "max_value", "min", "min_value", "pow",
+    "prim_func", "reduce_max", "reduce_min", "reduce_sum", "registry", "rsqrt", "serial", "sigmoid", "sin",
+    "sqrt", "swizzle", "tanh", "uint8", "uint16", "uint32", "uint64", "unroll", "use_swizzle", "vectorized",
 ]  # fmt: skip
 
 

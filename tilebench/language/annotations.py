@@ -38,9 +38,11 @@ def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> 
     parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
     if len(parts) != len(extents):
         raise ShapeError(
-            "T.StridedTensor has {rank} dimensions and {count} strides", rank=len(extents), count=len(parts),
+            "T.StridedTensor has {rank} dimensions and {count} strides",
+            rank=len(extents),
+            count=len(parts),
             expected="one stride for each dimension",
-        )  # fmt: skip
+        )
     steps = tuple(positive(each, "T.StridedTensor", f"stride {axis}") for axis, each in enumerate(parts))
     return TensorSpec(extents, plain(dtype), steps)
 

@@ -29,12 +29,12 @@ class Copy(OpStmt):
     word = "copy"
     src: Region = operand()
     dst: Region = operand()
-    coalesced_width: int | None = attribute(None)
-    src_within: Within = attribute(None)
-    dst_within: Within = attribute(None)
-    at_stage: Stage | None = attribute(None)
-    by: Instr | None = attribute(None)
-    map: Fragment | None = attribute(None)
+    coalesced_width: int | None = attribute(default=None)
+    src_within: Within = attribute(default=None)
+    dst_within: Within = attribute(default=None)
+    at_stage: Stage | None = attribute(default=None)
+    by: Instr | None = attribute(default=None)
+    map: Fragment | None = attribute(default=None)
 
 
 @node
@@ -44,9 +44,9 @@ class Fill(OpStmt):
     word = "fill"
     dst: Region = operand()
     value: Expr = operand()
-    dst_within: Within = attribute(None)
-    at_stage: Stage | None = attribute(None)
-    map: Fragment | None = attribute(None)
+    dst_within: Within = attribute(default=None)
+    at_stage: Stage | None = attribute(default=None)
+    map: Fragment | None = attribute(default=None)
 
 
 WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))
@@ -78,7 +78,9 @@ def copy(
         if given is not None:
             raise LanguageError("T.copy({name}=...) is TileLang's, not here yet", name=name)
     if prefer_instruction not in (None, "sync"):
-        raise LanguageError("T.copy(prefer_instruction={name!r}) is TileLang's, not here yet", name=prefer_instruction)
+        raise LanguageError(
+            "T.copy(prefer_instruction={name!r}) is TileLang's, not here yet", name=prefer_instruction
+        )
     if isinstance(dst, ElementRef) and isinstance(src, Value):
         for_tiles("T.copy") if isinstance(src, ElementRef) else inside_kernel("T.copy")
         store_element(dst, src)

@@ -7,6 +7,7 @@ same words serve for shapes before the kernel starts.
 from __future__ import annotations
 
 import builtins
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +16,14 @@ from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const
 from .builder import here
 from .dtype_words import plain
+from .operators import truth
 from .promote import cast_value, expr_of, number_of, pair
-from .values import Value, truth
+from .values import Value
 
 _PYTHON: dict[str, Callable[[float], float]] = {
-    "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log, "log2": math.log2, "sqrt": math.sqrt,
-    "rsqrt": lambda x: 1.0 / math.sqrt(x), "tanh": math.tanh, "sin": math.sin, "cos": math.cos, "erf": math.erf,
+    "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log,
+    "log2": math.log2, "sqrt": math.sqrt, "rsqrt": lambda x: 1.0 / math.sqrt(x), "tanh": math.tanh,
+    "sin": math.sin, "cos": math.cos, "erf": math.erf,
     "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),
 }  # fmt: skip
 
@@ -32,7 +35,10 @@ def _float_function(name: str, x: object) -> Any:
     expr = expr_of(x)
     if not expr.dtype.is_float:
         raise DTypeError(
-            "T.{name} takes a float, found {dtype}", name=name, dtype=expr.dtype, hint="T.{name}(T.cast(x, T.float32))"
+            "T.{name} takes a float, found {dtype}",
+            name=name,
+            dtype=expr.dtype,
+            hint="T.{name}(T.cast(x, T.float32))",
         )
     return Value(Call(name, (expr,), type=expr.dtype, place=here()))
 
@@ -156,7 +162,7 @@ def if_then_else(condition: object, a: object, b: object) -> Any:
     """
     number = number_of(condition)
     if number is None:
-        test = truth(Value(expr_of(condition)))
+        test = truth(expr_of(condition))
         if not isinstance(test, Const):
             left, right = pair(a, b)
             return Value(Call("if_then_else", (test, left, right), type=left.dtype, place=here()))
@@ -181,8 +187,7 @@ def _limit(dtype: object, which: str) -> Value:
     found = plain(dtype)
     if not found.is_float:
         return Value(Const(found.most if which == "max" else found.least, type=found))
-    import ml_dtypes
-
+    ml_dtypes: Any = importlib.import_module("ml_dtypes")
     return Value(Const(float(getattr(ml_dtypes.finfo(found.numpy), which)), type=found))
 
 
@@ -232,6 +237,6 @@ def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]
 
 __all__ = [
     "abs", "align_up", "cast", "ceil", "ceildiv", "clamp", "cos", "erf", "exp", "exp2", "floor", "floordiv",
-    "floormod", "if_then_else", "infinity", "log", "log2", "max", "max_value", "min", "min_value", "pow", "rsqrt",
-    "sigmoid", "sin", "sqrt", "tanh",
+    "floormod", "if_then_else", "infinity", "log", "log2", "max", "max_value", "min", "min_value", "pow",
+    "rsqrt", "sigmoid", "sin", "sqrt", "tanh",
 ]  # fmt: skip

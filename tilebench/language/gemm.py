@@ -9,8 +9,9 @@ from ..ir import FALSE, Expr, OpStmt, Region, Word, attribute, node, operand
 from .builder import for_tiles
 from .decisions import Instr, Stage
 from .operands import Part, on_chip_reach, part_of
+from .operators import truth
 from .promote import expr_of
-from .values import Value, truth
+from .values import Value
 
 
 @node
@@ -26,13 +27,13 @@ class Gemm(OpStmt):
     a: Region = operand()
     b: Region = operand()
     c: Region = operand()
-    transpose_A: bool = attribute(False)
-    transpose_B: bool = attribute(False)
-    policy: str = attribute("square")
-    clear_accum: Expr = operand(FALSE)
-    label: str = attribute("")
-    at_stage: Stage | None = attribute(None)
-    by: Instr | None = attribute(None)
+    transpose_A: bool = attribute(default=False)
+    transpose_B: bool = attribute(default=False)
+    policy: str = attribute(default="square")
+    clear_accum: Expr = operand(default=FALSE)
+    label: str = attribute(default="")
+    at_stage: Stage | None = attribute(default=None)
+    by: Instr | None = attribute(default=None)
 
     @property
     def mnk(self) -> tuple[int, int, int]:
@@ -115,12 +116,19 @@ def gemm(
     a, b = _with_extents(a, b, c, transpose_A, transpose_B)
     _check_extents(a, b, c, transpose_A, transpose_B)
     _check_dtypes(a, b, c)
-    start = truth(clear_accum) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
+    start = truth(clear_accum.expr) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
     builder.emit(
         Gemm(
-            a.region, b.region, c.region, transpose_A=bool(transpose_A), transpose_B=bool(transpose_B),
-            policy=split.value, clear_accum=start, label=label, place=builder.place,
-        )  # fmt: skip
+            a.region,
+            b.region,
+            c.region,
+            transpose_A=bool(transpose_A),
+            transpose_B=bool(transpose_B),
+            policy=split.value,
+            clear_accum=start,
+            label=label,
+            place=builder.place,
+        )
     )
 
 
@@ -128,20 +136,25 @@ def _check_places(a: Part, b: Part, c: Part) -> None:
     if c.view.scope != "fragment" or not c.region.is_whole:
         raise LanguageError(
             "the result of T.gemm must be a whole fragment",
-            name=c.name, scope=c.view.scope,
+            name=c.name,
+            scope=c.view.scope,
             found="{name}, in {scope} memory",
             hint="accumulate in T.alloc_fragment(...) and copy the sum out with T.copy",
             also=[c.declared],
-        )  # fmt: skip
+        )
     for part in (a, b):
         if part.view.scope == "local":
             raise LanguageError(
-                "{name} is each thread's own; T.gemm takes tiles of the block", name=part.name, also=[part.declared]
+                "{name} is each thread's own; T.gemm takes tiles of the block",
+                name=part.name,
+                also=[part.declared],
             )
         if part.view.scope == "fragment" and not part.region.is_whole:
             raise LanguageError("a fragment is an operand of T.gemm only as a whole: {name}", name=part.name)
         if part.view.ndim < 2:
-            raise ShapeError("T.gemm takes matrices, {name} has one dimension", name=part.name, also=[part.declared])
+            raise ShapeError(
+                "T.gemm takes matrices, {name} has one dimension", name=part.name, also=[part.declared]
+            )
     if c.view.ndim < 2:
         raise ShapeError("T.gemm takes matrices, {name} has one dimension", name=c.name, also=[c.declared])
 
@@ -158,8 +171,9 @@ def _with_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: boo
     else:
         raise ShapeError(
             "both operands of this gemm are head addresses, so nothing says how long k is",
-            hint="write one of them as a region: {a}[i : i + block_M, k : k + block_K]", a=a.name,
-        )  # fmt: skip
+            hint="write one of them as a region: {a}[i : i + block_M, k : k + block_K]",
+            a=a.name,
+        )
     return _boxed(a, (k, m) if transpose_a else (m, k)), _boxed(b, (n, k) if transpose_b else (k, n))
 
 
@@ -175,9 +189,11 @@ def _check_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bo
     for part in (a, b, c):
         if any(each != 1 for each in (part.extent or ())[:-2]):
             raise ShapeError(
-                "the leading extents of an operand of T.gemm must be 1", what=part.described, found="{what}",
+                "the leading extents of an operand of T.gemm must be 1",
+                what=part.described,
+                found="{what}",
                 also=[part.declared],
-            )  # fmt: skip
+            )
     # Axis of each letter in each operand, counted from the end.
     m_a, k_a = (-1, -2) if transpose_a else (-2, -1)
     k_b, n_b = (-1, -2) if transpose_b else (-2, -1)
@@ -205,15 +221,18 @@ def _check_dtypes(a: Part, b: Part, c: Part) -> None:
     if len(names) > 1 and not any(names <= each for each in _MIXED):
         raise DTypeError(
             "the operands of T.gemm have different dtypes",
-            x=f"{a.name} is {a.view.buffer.dtype}, {b.name} is {b.view.buffer.dtype}", found="{x}",
+            x=f"{a.name} is {a.view.buffer.dtype}, {b.name} is {b.view.buffer.dtype}",
+            found="{x}",
             hint="copy one of them into a tile of the other's dtype",
             also=[a.declared, b.declared],
-        )  # fmt: skip
+        )
     allowed = _ACCUMULATORS.get(a.view.buffer.dtype.name, ())
     if c.view.buffer.dtype.name not in allowed:
         raise DTypeError(
             "T.gemm of {dtype} cannot be summed in {acc}",
-            dtype=a.view.buffer.dtype, acc=c.view.buffer.dtype, known=" or ".join(allowed),
+            dtype=a.view.buffer.dtype,
+            acc=c.view.buffer.dtype,
+            known=" or ".join(allowed),
             expected="an accumulator of {known}" if allowed else "operands that are numbers",
             also=[a.declared, c.declared],
-        )  # fmt: skip
+        )

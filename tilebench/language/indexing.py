@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import Const, Expr, int32
@@ -41,7 +41,10 @@ def _integer(view: BufferView, axis: int, given: object) -> Expr:
     number = number_of(given)
     if isinstance(given, (str, type(None))) or (number is None and not hasattr(given, "expr")):
         raise LanguageError(
-            "{kind} cannot index {name}", kind=type(given).__name__, name=view.name, hint="an index is an integer"
+            "{kind} cannot index {name}",
+            kind=type(given).__name__,
+            name=view.name,
+            hint="an index is an integer",
         )
     expr = expr_of(given)
     if not expr.dtype.is_integer:
@@ -55,12 +58,15 @@ def _integer(view: BufferView, axis: int, given: object) -> Expr:
     return convert(expr, int32)
 
 
-def slice_box(view: BufferView, axis: int, given: slice) -> tuple[Expr, int]:
-    """Start and extent of `lo : hi` in one dimension.
+def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
+    """Start and extent of an index (extent 1) or of `lo : hi` in one dimension.
 
     Raises `ShapeError` when the extent is no positive number known now, or, for buffers on chip,
     when a constant range leaves the buffer (of a global one such elements read as zero).
     """
+    if not isinstance(given, slice):
+        return index_expr(view, axis, given), 1
+    given = cast("slice[object, object, object]", given)
     if given.step is not None and number_of(given.step) != 1:
         raise LanguageError("a region has no step", hint="copy the whole range and index it with a factor")
     extent = view.shape[axis]
@@ -78,7 +84,11 @@ def slice_box(view: BufferView, axis: int, given: slice) -> tuple[Expr, int]:
             expected="at least one element",
             found="{count}",
         )
-    if isinstance(lo, Const) and view.scope != "global" and (lo.value < 0 or lo.value + form.constant > extent):
+    if (
+        isinstance(lo, Const)
+        and view.scope != "global"
+        and (lo.value < 0 or lo.value + form.constant > extent)
+    ):
         raise ShapeError(
             "the range {lo} : {hi} leaves dimension {axis} of {name}, whose extent is {extent}",
             lo=lo.value,

@@ -21,7 +21,9 @@ class Knob:
         if len(values) == 1 and isinstance(values[0], (range, list, tuple)):
             values = tuple(values[0])  # pyright: ignore[reportUnknownArgumentType]
         if not values:
-            raise OptionError("a knob needs at least one value", hint="Knob(64, 128, 256) or Knob(range(1, 5))")
+            raise OptionError(
+                "a knob needs at least one value", hint="Knob(64, 128, 256) or Knob(range(1, 5))"
+            )
         if len(set(values)) != len(values):
             raise OptionError("a knob lists each value once", text=values, found="{text}")
         self.values: tuple[Any, ...] = values

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from ..errors import nearest
 
-LATER = frozenset(
-    """
+# One string, because a list of a hundred quoted names is hard to read.
+_LATER = """
     AtomicAdd Buffer Cast ClusterKernel Fragment FragmentBuffer Layout LocalBuffer Persistent
-    PersistentTileScheduler Ref Select SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel
-    access_ptr activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
+    PersistentTileScheduler Ref Select SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
+    activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_layout annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
     annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_of any_sync assume async_copy atomic_add
-    atomic_addx2 atomic_addx4 atomic_load atomic_max atomic_min atomic_or atomic_store attr ballot ballot_sync
-    barrier_arrive barrier_wait call_extern comm_reducer const copy_cluster cp_async_barrier_noinc cummax
-    cumsum device_assert disable_warp_group_reg_alloc dp4a dtype dyn dynamic empty evaluate exp10
-    finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding get_block_bindings
-    get_lane_idx get_thread_binding get_thread_bindings get_thread_extent get_thread_extents
-    get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline int4 isfinite isinf isnan log10
-    macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx mbarrier_wait_parity meta_class
-    nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr ptx_commit_group ptx_cp_async ptx_wait_group
-    reduce reduce_absmax reduce_abssum reduce_bitand reduce_bitor reduce_bitxor reducer_init reducer_update
-    reinterpret reshape rng_init rng_rand rng_rand_float round set_max_nreg shfl_down shfl_sync shfl_up shfl_xor
-    shift_left shift_right symbolic sync_grid sync_threads sync_warp syncthreads_and syncthreads_count
-    syncthreads_or tan tfloat32 thread_binding tma_copy tma_store_wait transpose trunc truncdiv truncmod
-    tvm_thread_allreduce tvm_warp_shuffle view wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max
-    warp_reduce_min warp_reduce_sum wgmma_gemm ws acos asin atan cosh sinh
-    """.split()
-)
+    atomic_addx2 atomic_addx4 atomic_load atomic_max atomic_min atomic_or atomic_store attr ballot
+    ballot_sync barrier_arrive barrier_wait call_extern comm_reducer const copy_cluster
+    cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dtype dyn dynamic
+    empty evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
+    get_block_bindings get_lane_idx get_thread_binding get_thread_bindings get_thread_extent
+    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline int4
+    isfinite isinf isnan log10 macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
+    mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
+    ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_absmax reduce_abssum reduce_bitand
+    reduce_bitor reduce_bitxor reducer_init reducer_update reinterpret reshape rng_init rng_rand
+    rng_rand_float round set_max_nreg shfl_down shfl_sync shfl_up shfl_xor shift_left shift_right symbolic
+    sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or tan tfloat32
+    thread_binding tma_copy tma_store_wait transpose trunc truncdiv truncmod tvm_thread_allreduce
+    tvm_warp_shuffle view wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
+    warp_reduce_sum wgmma_gemm ws acos asin atan cosh sinh
+"""
+LATER = frozenset(_LATER.split())
 
 
 def explain_missing(name: str, known: list[str]) -> tuple[str, str]:

@@ -26,7 +26,9 @@ class KernelSpec:
     place: Place | None
 
     def __enter__(self) -> NoReturn:
-        raise LanguageError("T.Kernel belongs in the body of a @T.prim_func", hint="a helper cannot open the kernel")
+        raise LanguageError(
+            "T.Kernel belongs in the body of a @T.prim_func", hint="a helper cannot open the kernel"
+        )
 
     def __exit__(self, *_: object) -> None:
         return None
@@ -48,11 +50,13 @@ class LoopSpec:
         raise LanguageError(
             "a helper that Python runs cannot loop with {word}",
             word=self.word,
-            hint="write the loop in the kernel's own body, or loop over a Python range in the helper to unroll it",
+            hint="write it in the kernel's own body; in the helper, a Python range is unrolled",
         )
 
 
-def Kernel(*blocks: int, threads: int | tuple[int, ...] | None = None, prelude: str | None = None) -> KernelSpec:
+def Kernel(
+    *blocks: int, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
+) -> KernelSpec:
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
     `blocks` are 1 to 3 counts, x first; the names are the block's indices (int32). `threads` is the
@@ -62,7 +66,10 @@ def Kernel(*blocks: int, threads: int | tuple[int, ...] | None = None, prelude: 
     in_trace("T.Kernel")
     if not 1 <= len(blocks) <= 3:
         raise ShapeError(
-            "T.Kernel takes 1 to 3 grid dimensions", count=len(blocks), found="{count}", hint="fold the others into one"
+            "T.Kernel takes 1 to 3 grid dimensions",
+            count=len(blocks),
+            found="{count}",
+            hint="fold the others into one",
         )
     if prelude is not None:
         raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
@@ -76,7 +83,9 @@ def Kernel(*blocks: int, threads: int | tuple[int, ...] | None = None, prelude: 
 def _index(given: object, word: str, what: str) -> Expr:
     expr = expr_of(given)
     if not expr.dtype.is_integer:
-        raise LanguageError("{what} of {word} must be an integer, found {dtype}", what=what, word=word, dtype=expr.dtype)
+        raise LanguageError(
+            "{what} of {word} must be an integer, found {dtype}", what=what, word=word, dtype=expr.dtype
+        )
     return convert(expr, int32)
 
 
@@ -88,9 +97,12 @@ def _bounds(word: str, start: object, stop: object | None, step: object | None) 
     step_expr = Const(1) if step is None else _index(step, word, "the step")
     if isinstance(step_expr, Const) and step_expr.value < 1:
         raise ShapeError(
-            "the step of {word} is {step}", word=word, step=step_expr.value, expected="at least 1",
+            "the step of {word} is {step}",
+            word=word,
+            step=step_expr.value,
+            expected="at least 1",
             hint="count up and subtract in the body",
-        )  # fmt: skip
+        )
     return first, last, step_expr
 
 
@@ -101,13 +113,19 @@ def _not_yet(word: str, **options: object) -> None:
 
 
 def serial(
-    start: object, stop: object | None = None, step: object | None = None, *, annotations: object | None = None
+    start: object,
+    stop: object | None = None,
+    step: object | None = None,
+    *,
+    annotations: object | None = None,
 ) -> LoopSpec:
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`."""
     inside_kernel("T.serial")
     _not_yet("T.serial", annotations=annotations)
     first, last, by = _bounds("T.serial", start, stop, step)
-    return LoopSpec("T.serial", "serial", 1, lambda vars, body: Serial(last, vars, body, start=first, step=by))
+    return LoopSpec(
+        "T.serial", "serial", 1, lambda vars, body: Serial(last, vars, body, start=first, step=by)
+    )
 
 
 def unroll(
@@ -123,7 +141,9 @@ def unroll(
     inside_kernel("T.unroll")
     _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
     first, last, by = _bounds("T.unroll", start, stop, step)
-    return LoopSpec("T.unroll", "serial", 1, lambda vars, body: Unroll(last, vars, body, start=first, step=by))
+    return LoopSpec(
+        "T.unroll", "serial", 1, lambda vars, body: Unroll(last, vars, body, start=first, step=by)
+    )
 
 
 def vectorized(extent: int) -> LoopSpec:
@@ -147,9 +167,12 @@ def Parallel(
     """
     for_tiles("T.Parallel")
     _not_yet(
-        "T.Parallel", coalesced_width=coalesced_width, loop_layout=loop_layout, prefer_async=prefer_async,
+        "T.Parallel",
+        coalesced_width=coalesced_width,
+        loop_layout=loop_layout,
+        prefer_async=prefer_async,
         annotations=annotations,
-    )  # fmt: skip
+    )
     if not extents:
         raise ShapeError("T.Parallel needs at least one extent")
     sizes = tuple(positive(each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
@@ -175,7 +198,9 @@ def Pipelined(
     stages = whole_number(num_stages, "T.Pipelined", "num_stages")
     if stages < 0:
         raise ShapeError(
-            "num_stages of T.Pipelined is {n}", n=stages, expected="0 (no overlap) or the number of tiles in flight"
+            "num_stages of T.Pipelined is {n}",
+            n=stages,
+            expected="0 (no overlap) or the number of tiles in flight",
         )
     first, last, _ = _bounds("T.Pipelined", start, stop, None)
 
@@ -213,7 +238,9 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     if order not in ("row", "column"):
         close = nearest(order, ["row", "column"])
         raise OptionError(
-            "T.use_swizzle has no order {order!r}", order=order, expected="'row' or 'column'",
+            "T.use_swizzle has no order {order!r}",
+            order=order,
+            expected="'row' or 'column'",
             hint=f"did you mean {close[0]!r}?" if close else "",
-        )  # fmt: skip
+        )
     builder.order = Panels(size, order) if enable else None

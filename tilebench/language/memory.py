@@ -1,4 +1,4 @@
-"""Buffers of a block and of a thread: `T.alloc_shared`, `T.alloc_fragment`, `T.alloc_local`, `T.alloc_var`."""
+"""Buffers of a block and of a thread: `T.alloc_shared`, `alloc_fragment`, `alloc_local`, `alloc_var`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class AllocShared(AllocStmt):
     word = "alloc_shared"
     scope = "shared"
     buffer: Buffer = result()
-    swizzle: bool | None = attribute(None)
-    layout: SharedLayout | None = attribute(None)
-    versions: int = attribute(1)
-    offset: int | None = attribute(None)
+    swizzle: bool | None = attribute(default=None)
+    layout: SharedLayout | None = attribute(default=None)
+    versions: int = attribute(default=1)
+    offset: int | None = attribute(default=None)
 
 
 @node
@@ -36,7 +36,7 @@ class AllocFragment(AllocStmt):
     word = "alloc_fragment"
     scope = "fragment"
     buffer: Buffer = result()
-    layout: Fragment | None = attribute(None)
+    layout: Fragment | None = attribute(default=None)
 
 
 @node
@@ -55,7 +55,7 @@ class AllocVar(AllocStmt):
     word = "alloc_var"
     scope = "var"
     buffer: Buffer = result()
-    init: Expr | None = operand(None)
+    init: Expr | None = operand(default=None)
 
 
 WORDS = tuple((each.word, Word(each)) for each in (AllocShared, AllocFragment, AllocLocal, AllocVar))
@@ -78,7 +78,9 @@ def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> Buf
     `scope` is accepted for TileLang's sake; where the tile lies is the compiler's choice.
     """
     if scope not in ("shared", "shared.dyn"):
-        raise LanguageError("T.alloc_shared has no scope {scope!r}", scope=scope, hint="use 'shared' or 'shared.dyn'")
+        raise LanguageError(
+            "T.alloc_shared has no scope {scope!r}", scope=scope, hint="use 'shared' or 'shared.dyn'"
+        )
     view = _allocate("T.alloc_shared", AllocShared, shape, dtype)
     in_trace("T.alloc_shared").emit(AllocShared(view.buffer, place=view.place))
     return view
@@ -116,7 +118,7 @@ def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var
 
 
 def swizzle(buffer: object, enable: bool = True) -> None:
-    """Ask for a swizzled layout of a shared tile (`enable=False`: for a plain one); a hint, results do not change."""
+    """Ask for a swizzled layout of a shared tile, or a plain one; a hint, results do not change."""
     builder = inside_kernel("T.swizzle")
     if not isinstance(buffer, BufferView) or buffer.scope != "shared":
         raise LanguageError("T.swizzle takes a buffer made by T.alloc_shared", text=buffer, found="{text!r}")

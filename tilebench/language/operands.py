@@ -55,13 +55,19 @@ def part_of(given: object, word: str) -> Part:
             return Part(given.view, Region(given.view.buffer, given.index, place=here()))
         case VarRef():
             raise LanguageError(
-                "{word} works on tiles, {name} is a scalar", word=word, name=given.name, hint="assign it: {name} = value"
+                "{word} works on tiles, {name} is a scalar",
+                word=word,
+                name=given.name,
+                hint="assign it: {name} = value",
             )
         case _:
             raise LanguageError(
-                "{word} works on buffers and regions, found {kind}", word=word, kind=type(given).__name__, text=given,
+                "{word} works on buffers and regions, found {kind}",
+                word=word,
+                kind=type(given).__name__,
+                text=given,
                 found="{text!r}",
-            )  # fmt: skip
+            )
 
 
 def whole_part(given: object, word: str) -> Part:
@@ -83,7 +89,9 @@ def on_chip_reach(part: Part, extent: tuple[int, ...], word: str) -> None:
     if part.view.scope == "global" or part.extent is not None:
         return
     offset = part.view.ndim - len(extent)
-    for axis, (start, n) in enumerate(zip(part.region.start[offset:], extent, strict=False), start=max(offset, 0)):
+    for axis, (start, n) in enumerate(
+        zip(part.region.start[offset:], extent, strict=False), start=max(offset, 0)
+    ):
         if isinstance(start, Const) and start.value + n > part.view.shape[axis]:
             raise ShapeError(
                 "{word} reaches {end} in dimension {axis} of {name}, whose extent is {extent}",
@@ -118,7 +126,12 @@ def positive(given: object, word: str, what: str) -> int:
     number = whole_number(given, word, what)
     if number < 1:
         raise ShapeError(
-            "{what} of {word} is {number}", what=what, word=word, number=number, expected="at least 1", found="{number}"
+            "{what} of {word} is {number}",
+            what=what,
+            word=word,
+            number=number,
+            expected="at least 1",
+            found="{number}",
         )
     return number
 

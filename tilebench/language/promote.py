@@ -46,7 +46,10 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
         return TRUE if value else FALSE
     if isinstance(value, float) and not value.is_integer():
         raise DTypeError(
-            "{value} is no {dtype}", value=value, dtype=dtype, hint="write T.cast(...) to cut off the fraction"
+            "{value} is no {dtype}",
+            value=value,
+            dtype=dtype,
+            hint="write T.cast(...) to cut off the fraction",
         )
     if not math.isfinite(value) or not fits(int(value), dtype):
         raise DTypeError("{value} is outside the range of {dtype}", value=value, dtype=dtype)
@@ -67,7 +70,9 @@ def expr_of(value: object, dtype: DType | None = None) -> Expr:
                 name=value.name,
                 hint="index an element, `{name}[i, j]`, inside T.Parallel",
             )
-        raise LanguageError("{kind} is no value of a kernel", kind=type(value).__name__, found="{text}", text=value)
+        raise LanguageError(
+            "{kind} is no value of a kernel", kind=type(value).__name__, found="{text}", text=value
+        )
     if dtype is not None:
         return literal(number, dtype)
     if isinstance(number, bool):
@@ -100,7 +105,11 @@ def convert(expr: Expr, dtype: DType) -> Expr:
         return expr
     if isinstance(expr, Const):
         value: Any = expr.value
-        exact = not isinstance(value, float) or not math.isfinite(value) or (value.is_integer() and abs(value) <= 256)
+        exact = (
+            not isinstance(value, float)
+            or not math.isfinite(value)
+            or (value.is_integer() and abs(value) <= 256)
+        )
         if exact and dtype.is_float:
             return Const(float(value), type=dtype)
         if dtype.is_integer and math.isfinite(value) and fits(int(value), dtype):
@@ -112,28 +121,20 @@ def pair(a: object, b: object) -> tuple[Expr, Expr]:
     """Both sides of an operator, in one dtype."""
     from .values import Value
 
-    left = a.expr if isinstance(a, Value) else None
-    right = b.expr if isinstance(b, Value) else None
+    left = a.expr if isinstance(a, Value) else a if isinstance(a, Expr) else None
+    right = b.expr if isinstance(b, Value) else b if isinstance(b, Expr) else None
     if left is not None and right is not None:
         if left.dtype == right.dtype:
             return left, right
         dtype = join(left.dtype, right.dtype)
         return convert(left, dtype), convert(right, dtype)
     if left is None and right is None:
-        left = expr_of(a)
-        a, left = a, left
-        return pair(_wrap(left), b)
+        return beside(expr_of(a), b)
     if left is None:
         assert right is not None
         right, left = beside(right, a)
         return left, right
     return beside(left, b)
-
-
-def _wrap(expr: Expr) -> Value:
-    from .values import Value
-
-    return Value(expr)
 
 
 def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:
@@ -158,6 +159,8 @@ def cast_value(value: object, dtype: object) -> Value:
     wanted = plain(dtype)
     number = number_of(value)
     if number is not None:
-        whole = not wanted.is_float and wanted != boolean and isinstance(number, float) and math.isfinite(number)
+        whole = (
+            not wanted.is_float and wanted != boolean and isinstance(number, float) and math.isfinite(number)
+        )
         return Value(literal(int(number) if whole else number, wanted))
     return Value(convert(expr_of(value), wanted))

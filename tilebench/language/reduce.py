@@ -24,11 +24,11 @@ class Reduce(OpStmt):
     kind: str = attribute()
     src: Region = operand()
     dst: Region = operand()
-    dim: int = attribute(-1)
-    clear: bool = attribute(True)
-    at_stage: Stage | None = attribute(None)
-    by: Instr | None = attribute(None)
-    scratch: Region | None = operand(None)
+    dim: int = attribute(default=-1)
+    clear: bool = attribute(default=True)
+    at_stage: Stage | None = attribute(default=None)
+    by: Instr | None = attribute(default=None)
+    scratch: Region | None = operand(default=None)
 
     def spelling(self) -> str:
         return f"reduce_{self.kind}"
@@ -56,14 +56,14 @@ def reduce_sum(buf: object, out: object, dim: int = -1, clear: bool = True, batc
 def reduce_max(
     buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
-    """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value of `out`."""
+    """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value."""
     _reduce("max", buf, out, dim, clear, batch, nan_propagate)
 
 
 def reduce_min(
     buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
-    """The least element along `dim`; see `reduce_sum`. `clear=False` keeps a smaller old value of `out`."""
+    """The least element along `dim`; see `reduce_sum`. `clear=False` keeps a smaller old value."""
     _reduce("min", buf, out, dim, clear, batch, nan_propagate)
 
 
@@ -79,17 +79,24 @@ def _reduce(
         if part.view.scope not in ("fragment", "shared"):
             raise LanguageError(
                 "{word} works on fragments and shared tiles, {name} is in {scope} memory",
-                word=word, name=part.name, scope=part.view.scope, also=[part.declared],
+                word=word,
+                name=part.name,
+                scope=part.view.scope,
+                also=[part.declared],
                 hint="copy it into T.alloc_fragment(...) first",
-            )  # fmt: skip
+            )
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)
     a, b = src.view.buffer.dtype, dst.view.buffer.dtype
     if a.kind != b.kind:
         raise DTypeError(
-            "{word} of {a} cannot give {b}", word=word, a=a, b=b, also=[src.declared, dst.declared],
+            "{word} of {a} cannot give {b}",
+            word=word,
+            a=a,
+            b=b,
+            also=[src.declared, dst.declared],
             hint="give the result the dtype of the tile, or one of its kind",
-        )  # fmt: skip
+        )
     last = -1 if axis == src.view.ndim - 1 else axis
     builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
 
@@ -99,9 +106,15 @@ def _dimension(dim: int, src: Part, word: str) -> int:
     if not -rank <= dim < rank:
         raise ShapeError(
             "{word} along dimension {dim}, but {name} has {rank}",
-            word=word, dim=dim, name=src.name, rank=rank, low=-rank, high=rank - 1, expected="{low} to {high}",
+            word=word,
+            dim=dim,
+            name=src.name,
+            rank=rank,
+            low=-rank,
+            high=rank - 1,
+            expected="{low} to {high}",
             also=[src.declared],
-        )  # fmt: skip
+        )
     return dim % rank
 
 

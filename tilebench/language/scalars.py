@@ -9,7 +9,10 @@ def _second(dtypes: tuple[DType, ...]) -> DType:
     return dtypes[1]
 
 
-UNARY = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf", "sin", "cos")
+UNARY = (
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf",
+    "sin", "cos",
+)  # fmt: skip
 BINARY = ("min", "max", "pow")
 
 FUNCTIONS = (

@@ -18,9 +18,9 @@ class KernelLaunch(WithStmt):
     grid: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    threads: int = attribute(128)
-    order: Panels | None = attribute(None)
-    shared_bytes: int = attribute(0)
+    threads: int = attribute(default=128)
+    order: Panels | None = attribute(default=None)
+    shared_bytes: int = attribute(default=0)
 
 
 @node
@@ -31,8 +31,8 @@ class Serial(LoopStmt):
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    start: Expr = operand(ZERO)
-    step: Expr = operand(ONE)
+    start: Expr = operand(default=ZERO)
+    step: Expr = operand(default=ONE)
 
 
 @node
@@ -43,8 +43,8 @@ class Unroll(LoopStmt):
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    start: Expr = operand(ZERO)
-    step: Expr = operand(ONE)
+    start: Expr = operand(default=ZERO)
+    step: Expr = operand(default=ONE)
 
 
 @node
@@ -68,8 +68,8 @@ class Parallel(LoopStmt):
     extents: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    map: Fragment | None = attribute(None)
-    vector: int = attribute(0)
+    map: Fragment | None = attribute(default=None)
+    vector: int = attribute(default=0)
 
 
 @node
@@ -80,9 +80,10 @@ class Pipelined(LoopStmt):
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    start: Expr = operand(ZERO)
-    num_stages: int = attribute(0)
-    plan: Plan | None = attribute(None)
+    start: Expr = operand(default=ZERO)
+    num_stages: int = attribute(default=0)
+    plan: Plan | None = attribute(default=None)
 
 
-WORDS = tuple((each.word, Word(each)) for each in (KernelLaunch, Serial, Unroll, Vectorized, Parallel, Pipelined))
+CLASSES = (KernelLaunch, Serial, Unroll, Vectorized, Parallel, Pipelined)
+WORDS = tuple((each.word, Word(each)) for each in CLASSES)

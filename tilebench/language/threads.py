@@ -32,7 +32,7 @@ class SyncThreads(OpStmt):
     """`T.sync_threads()`: every thread of the block waits; shared memory is seen by all after it."""
 
     word = "sync_threads"
-    why: str = attribute("")
+    why: str = attribute(default="")
 
 
 @node

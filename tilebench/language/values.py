@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..errors import DTypeError, LanguageError, Place, ShapeError
-from ..ir import Arith, Buffer, Call, Const, DType, Expr, Load, Region, boolean, int32, show
-from ..ir import expr as fold
+from ..ir import Arith, Buffer, Call, Expr, Load, Region, boolean, show
 from .builder import Frame, here, in_trace
 from .dtype_words import DTypeWord, word_for
-from .indexing import index_expr, slice_box
-from .promote import cast_value, convert, expr_of, pair
+from .indexing import index_box, index_expr
+from .operators import arithmetic, comparison, logical_not, negative
+from .promote import cast_value
 
 
 def _refuse(what: str, hint: str) -> NoReturn:
@@ -51,86 +50,86 @@ class Value:
 
     # -- arithmetic
     def __add__(self, other: object) -> Value:
-        return arithmetic("+", self, other)
+        return Value(arithmetic("+", self, other))
 
     def __radd__(self, other: object) -> Value:
-        return arithmetic("+", other, self)
+        return Value(arithmetic("+", other, self))
 
     def __sub__(self, other: object) -> Value:
-        return arithmetic("-", self, other)
+        return Value(arithmetic("-", self, other))
 
     def __rsub__(self, other: object) -> Value:
-        return arithmetic("-", other, self)
+        return Value(arithmetic("-", other, self))
 
     def __mul__(self, other: object) -> Value:
-        return arithmetic("*", self, other)
+        return Value(arithmetic("*", self, other))
 
     def __rmul__(self, other: object) -> Value:
-        return arithmetic("*", other, self)
+        return Value(arithmetic("*", other, self))
 
     def __truediv__(self, other: object) -> Value:
-        return arithmetic("/", self, other)
+        return Value(arithmetic("/", self, other))
 
     def __rtruediv__(self, other: object) -> Value:
-        return arithmetic("/", other, self)
+        return Value(arithmetic("/", other, self))
 
     def __floordiv__(self, other: object) -> Value:
-        return arithmetic("//", self, other)
+        return Value(arithmetic("//", self, other))
 
     def __rfloordiv__(self, other: object) -> Value:
-        return arithmetic("//", other, self)
+        return Value(arithmetic("//", other, self))
 
     def __mod__(self, other: object) -> Value:
-        return arithmetic("%", self, other)
+        return Value(arithmetic("%", self, other))
 
     def __rmod__(self, other: object) -> Value:
-        return arithmetic("%", other, self)
+        return Value(arithmetic("%", other, self))
 
     def __pow__(self, other: object) -> Value:
-        return arithmetic("**", self, other)
+        return Value(arithmetic("**", self, other))
 
     def __rpow__(self, other: object) -> Value:
-        return arithmetic("**", other, self)
+        return Value(arithmetic("**", other, self))
 
     def __lshift__(self, other: object) -> Value:
-        return arithmetic("<<", self, other)
+        return Value(arithmetic("<<", self, other))
 
     def __rlshift__(self, other: object) -> Value:
-        return arithmetic("<<", other, self)
+        return Value(arithmetic("<<", other, self))
 
     def __rshift__(self, other: object) -> Value:
-        return arithmetic(">>", self, other)
+        return Value(arithmetic(">>", self, other))
 
     def __rrshift__(self, other: object) -> Value:
-        return arithmetic(">>", other, self)
+        return Value(arithmetic(">>", other, self))
 
     def __and__(self, other: object) -> Value:
-        return arithmetic("&", self, other)
+        return Value(arithmetic("&", self, other))
 
     def __rand__(self, other: object) -> Value:
-        return arithmetic("&", other, self)
+        return Value(arithmetic("&", other, self))
 
     def __or__(self, other: object) -> Value:
-        return arithmetic("|", self, other)
+        return Value(arithmetic("|", self, other))
 
     def __ror__(self, other: object) -> Value:
-        return arithmetic("|", other, self)
+        return Value(arithmetic("|", other, self))
 
     def __xor__(self, other: object) -> Value:
-        return arithmetic("^", self, other)
+        return Value(arithmetic("^", self, other))
 
     def __rxor__(self, other: object) -> Value:
-        return arithmetic("^", other, self)
+        return Value(arithmetic("^", other, self))
 
     def __neg__(self) -> Value:
-        return negative(self)
+        return Value(negative(self.expr))
 
     def __pos__(self) -> Value:
         return self
 
     def __invert__(self) -> Value:
         if self.expr.dtype == boolean:
-            return logical_not(self)
+            return Value(logical_not(self.expr))
         if not self.expr.dtype.is_integer:
             raise DTypeError("~ takes integers, found {dtype}", dtype=self.expr.dtype)
         return Value(Arith("~", (self.expr,), place=here()))
@@ -140,28 +139,28 @@ class Value:
 
     # -- comparison
     def __lt__(self, other: object) -> Value:
-        return comparison("<", self, other)
+        return Value(comparison("<", self, other))
 
     def __le__(self, other: object) -> Value:
-        return comparison("<=", self, other)
+        return Value(comparison("<=", self, other))
 
     def __gt__(self, other: object) -> Value:
-        return comparison(">", self, other)
+        return Value(comparison(">", self, other))
 
     def __ge__(self, other: object) -> Value:
-        return comparison(">=", self, other)
+        return Value(comparison(">=", self, other))
 
     def __eq__(self, other: object) -> Any:
-        return comparison("==", self, other)
+        return Value(comparison("==", self, other))
 
     def __ne__(self, other: object) -> Any:
-        return comparison("!=", self, other)
+        return Value(comparison("!=", self, other))
 
     # -- what only a number could answer
     def __bool__(self) -> NoReturn:
         _refuse(
             "the value of this expression is known only when the kernel runs, so Python cannot decide on it",
-            "inside a helper use T.if_then_else(condition, a, b); `if`, `and` and `not` work in the kernel's own body",
+            "in a helper use T.if_then_else(condition, a, b); `if` and `and` work in the kernel's own body",
         )
 
     def __index__(self) -> NoReturn:
@@ -301,7 +300,7 @@ class BufferView:
             start: list[Expr] = []
             extent: list[int] = []
             for axis, each in enumerate(parts):
-                lo, n = slice_box(self, axis, each) if isinstance(each, slice) else (index_expr(self, axis, each), 1)
+                lo, n = index_box(self, axis, each)
                 start.append(lo)
                 extent.append(n)
             return RegionRef(self, Region(self.buffer, tuple(start), extent=tuple(extent), place=here()))
@@ -312,7 +311,9 @@ class BufferView:
 
         target = self[key]
         if not isinstance(target, ElementRef):
-            raise LanguageError("a whole region of {name} cannot be assigned", name=self.name, hint="use T.copy")
+            raise LanguageError(
+                "a whole region of {name} cannot be assigned", name=self.name, hint="use T.copy"
+            )
         store_element(target, value)
 
     def _parts(self, key: object) -> list[object]:
@@ -357,109 +358,6 @@ class BufferView:
                 name=self.name,
                 done=done,
                 also=[("{name} is allocated here", self.place)],
-                hint="the tile is spread over the threads, so a lone element would have to be kept in all of them; "
+                hint="it is spread over the threads; a lone element would have to be kept in all of them; "
                 "loop with T.Parallel, or keep the tile in shared memory",
             )
-
-
-def _fold_integers(op: str) -> Callable[[Expr, Expr], Expr] | None:
-    return {"+": fold.add, "-": fold.sub, "*": fold.mul, "//": fold.floordiv, "%": fold.mod}.get(op)
-
-
-def stamped(expr: Expr) -> Expr:
-    """The expression with the current place where it has none; shared leaves stay as they are."""
-    if expr.place is None and isinstance(expr, (Arith, Call)):
-        # The node has just been made here and nobody else holds it; `replace` would cost 2 us each.
-        object.__setattr__(expr, "place", here())
-    return expr
-
-
-def arithmetic(op: str, a: object, b: object) -> Value:
-    """`a op b` for one of Python's binary operators, with promotion. Raises `DTypeError`."""
-    left, right = pair(a, b)
-    dtype = left.dtype
-    if dtype == boolean:
-        if op in ("&", "|"):
-            return logical("and" if op == "&" else "or", [left, right])
-        if op != "^":
-            left, right = convert(left, int32), convert(right, int32)
-            dtype = left.dtype
-    if dtype.is_float:
-        return _float_arithmetic(op, left, right)
-    if op == "/":
-        raise DTypeError(
-            "/ divides floats, found {dtype}",
-            dtype=dtype,
-            hint="use // for integers, or convert first: T.cast(x, T.float32) / y",
-        )
-    if op == "**":
-        return Value(Call("pow", (left, right), type=dtype, place=here()))
-    if op in ("//", "%") and isinstance(right, Const) and right.value == 0:
-        raise LanguageError("division by zero: {op} 0", op=op)
-    folder = _fold_integers(op)
-    made = Arith(op, (left, right), place=here()) if folder is None else folder(left, right)
-    return Value(stamped(made))
-
-
-def _float_arithmetic(op: str, left: Expr, right: Expr) -> Value:
-    dtype: DType = left.dtype
-    if op in ("+", "*"):
-        return Value(stamped(fold.add(left, right) if op == "+" else fold.mul(left, right)))
-    if op in ("-", "/"):
-        return Value(Arith(op, (left, right), place=here()))
-    if op == "//":
-        return Value(Call("floor", (Arith("/", (left, right), place=here()),), type=dtype, place=here()))
-    if op == "**":
-        return Value(Call("pow", (left, right), type=dtype, place=here()))
-    raise DTypeError("{op} takes integers, found {dtype}", op=op, dtype=dtype)
-
-
-def negative(value: Value) -> Value:
-    """`-value`."""
-    expr = value.expr
-    if expr.dtype == boolean:
-        raise DTypeError("- does not take a bool", hint="use `not`")
-    if isinstance(expr, Const):
-        return Value(Const(-expr.value, type=expr.type))
-    return Value(Arith("-", (expr,), place=here()))
-
-
-def comparison(op: str, a: object, b: object) -> Value:
-    """`a op b` as a bool; comparisons of integer constants are decided now."""
-    left, right = pair(a, b)
-    return Value(stamped(fold.compare(op, left, right)))
-
-
-def truth(value: Value) -> Expr:
-    """The value as a bool expression: a bool as it is, a number as `value != 0`."""
-    expr = value.expr
-    return expr if expr.dtype == boolean else comparison("!=", value, 0).expr
-
-
-def logical(op: str, parts: list[Expr]) -> Value:
-    """`and` or `or` over bool expressions; constants drop out or decide."""
-    decides = op == "or"
-    kept: list[Expr] = []
-    for each in parts:
-        if isinstance(each, Const):
-            if bool(each.value) is decides:
-                return Value(each)
-        else:
-            kept.append(each)
-    if not kept:
-        return Value(parts[-1])
-    return Value(kept[0] if len(kept) == 1 else Arith(op, tuple(kept), place=here()))
-
-
-def logical_not(value: Value) -> Value:
-    """`not value`."""
-    expr = truth(value)
-    if isinstance(expr, Const):
-        return Value(fold.FALSE if expr.value else fold.TRUE)
-    return Value(Arith("not", (expr,), place=here()))
-
-
-__all__ = [
-    "BufferView", "ElementRef", "RegionRef", "Value", "VarRef", "arithmetic", "comparison", "expr_of", "logical",
-    "logical_not", "negative", "truth",
-]  # fmt: skip

@@ -1,0 +1,172 @@
+"""Assignments: names bound once, variables of `T.alloc_var`, and elements of buffers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import LanguageError, TileError
+from ..ir import Const, DType, Let, Var
+from ..language.memory import assign_var, store_element
+from ..language.promote import cast_value
+from ..language.values import BufferView, ElementRef, RegionRef, Value, VarRef
+from .expressions import Expressions
+from .scope import Binding
+
+
+class Assignments(Expressions):
+    """The statements that bind a name or store a value."""
+
+    def assign(self, node: ast.Assign) -> None:
+        first = node.targets[0]
+        value = self.valued(node.value, first.id if isinstance(first, ast.Name) else "")
+        for each in node.targets:
+            self.at = node
+            self.assign_to(each, value, node)
+
+    def valued(self, node: ast.expr, target: str) -> Any:
+        """The value of an assignment; an allocation in it takes the name it is assigned to."""
+        self.builder.target = target
+        try:
+            return self.expr(node)
+        finally:
+            self.builder.target = ""
+
+    def assign_to(self, target: ast.expr, value: Any, node: Any) -> None:
+        match target:
+            case ast.Name():
+                self.assign_name(target, value, fresh=isinstance(getattr(node, "value", None), ast.Call))
+            case ast.Tuple() | ast.List():
+                self.assign_many(target, value, node)
+            case ast.Subscript():
+                held, key = self.expr(target.value), self.expr(target.slice)
+                if isinstance(held, BufferView):
+                    self.store(target, self.element(target, held, key), value, node)
+                elif isinstance(held, (Value, RegionRef)):
+                    self.refuse(target, "this cannot be assigned to: it is no buffer")
+                else:
+                    held[key] = value
+            case ast.Attribute():
+                self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")
+            case _:
+                self.refuse(target, "this cannot be assigned to")
+
+    def element(self, target: ast.Subscript, held: Any, key: Any) -> Any:
+        """`held[key]`, with the subscript as the place of what is wrong with it."""
+        self.at = target
+        try:
+            return held[key]
+        except TileError as error:
+            raise self.placed(target, error) from None
+
+    def store(self, target: ast.Subscript, element: Any, value: Any, node: Any) -> None:
+        self.at = node
+        if not isinstance(element, ElementRef):
+            self.refuse(
+                target,
+                "a whole region of {name} cannot be assigned",
+                "use T.copy(source, {name}[...]) or T.fill({name}[...], value)",
+                name=element.name,
+            )
+        store_element(element, value)
+
+    def assign_many(self, target: ast.Tuple | ast.List, value: Any, node: Any) -> None:
+        if isinstance(value, (Value, BufferView, RegionRef)) or not isinstance(value, Iterable):
+            self.refuse(target, "a single value cannot be taken apart into {n} names", n=len(target.elts))
+        held: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        if len(held) != len(target.elts):
+            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(held))
+        # All right sides are read before the first is assigned, so `a, b = b, a` swaps.
+        held = [
+            self.named(each, f"{each.name}_before") if isinstance(each, VarRef) else each for each in held
+        ]
+        for each, part in zip(target.elts, held, strict=True):
+            self.assign_to(each, part, node)
+
+    def assign_name(self, target: ast.Name, value: Any, fresh: bool = False) -> None:
+        name = target.id
+        held = self.scope.locals.get(name)
+        if held is not None:
+            old = held.value
+            if isinstance(old, VarRef) and not (fresh and isinstance(value, VarRef)):
+                assign_var(old, value)
+                return
+            self.check_rebinding(target, held, fresh and isinstance(value, BufferView))
+        made = (
+            self.named(value, name)
+            if isinstance(value, Value) and not (fresh and isinstance(value, VarRef))
+            else value
+        )
+        self.scope.bind(name, Binding(made, self.builder.frames[-1], self.place(target)))
+
+    def check_rebinding(self, target: ast.Name, held: Binding, allocated: bool) -> None:
+        """Refuse what would silently do nothing: names are bound once, only T.alloc_var can change."""
+        also = [("it is bound here", held.place)]
+        name = target.id
+        if held.how == "loop":
+            raise LanguageError(
+                "the loop variable {name} cannot be assigned", at=self.place(target), name=name, also=also
+            )
+        if isinstance(held.value, BufferView) and not allocated:
+            raise LanguageError(
+                "{name} is a buffer and cannot be assigned as a whole",
+                at=self.place(target),
+                name=name,
+                also=also,
+                hint="assign its elements in T.Parallel, or use T.copy or T.fill",
+            )
+        if held.frame is not self.builder.frames[-1] and self.builder.frames[-1].kind != "kernel":
+            raise LanguageError(
+                "{name} is bound outside this loop or branch, so the new value would be lost after it",
+                at=self.place(target),
+                name=name,
+                also=also,
+                hint="keep it in a variable: {name} = T.alloc_var(dtype, init=...) before the block",
+            )
+
+    def named(self, value: Value, name: str) -> Value:
+        """The value under a name of its own, computed once; constants stay as they are."""
+        expr = value.expr
+        if isinstance(expr, Const):
+            return Value(expr)
+        var = Var(self.builder.unique(name), type=expr.dtype, place=self.builder.place)
+        self.builder.emit(Let(var, expr, place=self.builder.place))
+        return Value(var)
+
+    def annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            self.refuse(
+                node, "a bare annotation declares a tensor only in the eager form", "give the name a value"
+            )
+        if not isinstance(node.target, ast.Name):
+            self.refuse(node.target, "only a name can be annotated")
+        kind = self.expr(node.annotation)
+        value = self.valued(node.value, node.target.id)
+        self.at = node
+        if isinstance(kind, (DType, str)) and not isinstance(value, (BufferView, VarRef, RegionRef)):
+            value = cast_value(value, kind)
+        self.assign_to(node.target, value, node)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Name):
+            try:
+                old = self.scope.lookup(target.id)
+            except TileError as error:
+                raise self.placed(target, error) from None
+            value = self.expr(node.value)
+            self.at = node
+            self.assign_name(target, self.apply(node.op, old, value))
+        elif isinstance(target, ast.Subscript):
+            held, key = self.expr(target.value), self.expr(target.slice)
+            old = self.element(target, held, key)
+            value = self.expr(node.value)
+            self.at = node
+            result = self.apply(node.op, old, value)
+            if isinstance(held, BufferView):
+                self.store(target, old, result, node)
+            else:
+                held[key] = result
+        else:
+            self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")

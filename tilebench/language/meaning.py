@@ -1,0 +1,157 @@
+"""Functions of elements in NumPy: meaning, how errors pass through, and the accuracy asked of targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir.dtypes import DType
+from .inexact import Inexact, inexact, limits, rounded
+
+Function = Callable[..., Any]
+
+
+def _erf(x: Any) -> Any:
+    return np.asarray(_ERF(np.asarray(x, np.float64)), np.float64)
+
+
+_ERF: Any = np.frompyfunc(math.erf, 1, 1)
+
+
+def _sigmoid(x: Any) -> Any:
+    wide = np.asarray(x)
+    return 1 / (1 + np.exp(-wide))
+
+
+def _ends(function: Function, x: Inexact, value: Any) -> Any:
+    """Of a monotone function: the farther of the two ends of the interval."""
+    low, high = function(x.value - x.error), function(x.value + x.error)
+    reach = np.maximum(np.abs(low - value), np.abs(high - value))
+    return np.where(x.error > 0, reach, 0.0)
+
+
+def _same(function: Function, x: Inexact, value: Any) -> Any:
+    """Of a function that never moves two arguments further apart: the error itself."""
+    return x.error
+
+
+def _wave(function: Function, x: Inexact, value: Any) -> Any:
+    """Of sine and cosine: the error itself, at most the distance of their extremes."""
+    return np.minimum(x.error, 2.0)
+
+
+def _larger(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
+    """Of minimum and maximum: the larger error."""
+    return np.maximum(x.error, y.error)
+
+
+def _corners(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
+    """Of x ** y, monotone in each for x >= 0: the farthest corner; NaN corners make it unbounded."""
+    out: Any = 0.0
+    for a in (-1, 1):
+        for b in (-1, 1):
+            at = function(x.value + a * x.error, y.value + b * y.error)
+            gap = np.where(at == value, 0.0, np.abs(at - value))
+            out = np.maximum(out, np.where(np.isnan(gap), np.inf, gap))
+    crosses = (x.value - x.error < 0) & (x.error > 0)
+    return np.where((x.error > 0) | (y.error > 0), np.where(crosses, np.inf, out), 0.0)
+
+
+@dataclass(frozen=True)
+class ScalarMeaning:
+    """One function: `plain` in NumPy, `carry` the propagated error, and the accuracy in ulp.
+
+    `ulps` is what a target must reach in float32 (and below), `double_ulps` in float64; 0 is
+    correct rounding, None says that the result is never rounded. `tiny` allows an absolute error of
+    the smallest normal beside it.
+    """
+
+    plain: Function
+    carry: Callable[..., Any]
+    ulps: float | None
+    double_ulps: float | None = None
+    tiny: bool = False
+
+
+# CUDA's documented maxima and those of the CPU target's own functions are both below these.
+SCALARS: Mapping[str, ScalarMeaning] = {
+    "exp": ScalarMeaning(np.exp, _ends, 2),
+    "exp2": ScalarMeaning(np.exp2, _ends, 2),
+    "log": ScalarMeaning(np.log, _ends, 2),
+    "log2": ScalarMeaning(np.log2, _ends, 2),
+    "sqrt": ScalarMeaning(np.sqrt, _ends, 0),
+    "rsqrt": ScalarMeaning(lambda x: 1 / np.sqrt(x), _ends, 2),
+    "tanh": ScalarMeaning(np.tanh, _ends, 4),
+    # 1 / (1 + exp(-x)) gives 0 where the result would be subnormal, because exp(-x) overflows.
+    "sigmoid": ScalarMeaning(_sigmoid, _ends, 4, tiny=True),
+    "erf": ScalarMeaning(_erf, _ends, 4),
+    "sin": ScalarMeaning(np.sin, _wave, 2),
+    "cos": ScalarMeaning(np.cos, _wave, 2),
+    "abs": ScalarMeaning(np.abs, _same, None),
+    "floor": ScalarMeaning(np.floor, _ends, None),
+    "ceil": ScalarMeaning(np.ceil, _ends, None),
+    # A NaN loses against a number, as in C's fmin and fmax and in IEEE 754-2019 minimumNumber.
+    "min": ScalarMeaning(np.fmin, _larger, None),
+    "max": ScalarMeaning(np.fmax, _larger, None),
+    "pow": ScalarMeaning(np.power, _corners, 4, double_ulps=1024),
+}
+
+
+def scalar_meaning(word: str, dtype: DType) -> Function | None:
+    """The function over arrays of `dtype`, with one rounding into it; None for an unknown word.
+
+    In dtypes narrower than float32 it is evaluated in float32 and rounded.
+    """
+    row = SCALARS.get(word)
+    if row is None:
+        return None
+    kind = dtype.numpy
+    middle: Any = np.float32 if dtype.is_float and dtype.bits < 32 else kind
+    # Minimum and the like are exact and have no need of the way through float32, apart from ml_dtypes.
+    direct = not dtype.is_float or dtype.bits >= 32
+
+    def apply(*args: Any) -> Any:
+        held = [np.asarray(each, kind) for each in args]
+        if word == "pow" and not dtype.is_float:
+            return _integer_power(held[0], held[1])
+        made = row.plain(*(held if direct else [each.astype(middle) for each in held]))
+        return np.asarray(made).astype(kind)
+
+    return apply
+
+
+def _integer_power(base: Any, exponent: Any) -> Any:
+    """Integer power modulo 2**bits; a negative exponent gives 0, apart from bases 1 and -1."""
+    some = np.power(base, np.maximum(exponent, 0))
+    units = np.where(base == 1, 1, np.where(base == -1, np.where(exponent % 2 == 0, 1, -1), 0))
+    return np.where(exponent < 0, units, some).astype(base.dtype)
+
+
+def scalar_bound(word: str, dtype: DType) -> Function | None:
+    """The function over inexact arguments of `dtype`; None for an unknown word."""
+    row = SCALARS.get(word)
+    plain = scalar_meaning(word, dtype)
+    if row is None or plain is None:
+        return None
+    ulps = row.double_ulps if dtype.bits == 64 and row.double_ulps is not None else row.ulps
+    absolute = limits(dtype).normal if row.tiny and dtype.is_float else 0.0
+
+    def apply(*args: Any) -> Any:
+        if not any(isinstance(each, Inexact) for each in args):
+            return plain(*args)
+        held = [inexact(each) for each in args]
+        if not dtype.is_float:
+            made = plain(*(each.value for each in held))
+            carried = row.carry(row.plain, *held, made)
+            return Inexact(made, np.where(word == "pow", np.inf, carried) if np.any(carried) else carried)
+        value = np.asarray(row.plain(*(each.value for each in held)), np.float64)
+        carried = np.asarray(row.carry(row.plain, *held, value), np.float64)
+        if ulps is None:
+            return Inexact(value, np.where(np.isnan(carried), np.where(np.isfinite(value), np.inf, 0.0), carried))
+        return rounded(value, carried, dtype, ulps=ulps, absolute=absolute)
+
+    return apply

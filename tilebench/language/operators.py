@@ -1,0 +1,162 @@
+"""What Python's operators on values of a kernel mean in NumPy, and their error bounds.
+
+Integers wrap modulo 2**bits; `//` rounds to minus infinity and `%` has the sign of the divisor;
+floats round once an operation. Conditions (`and`, `or`, `not`) are bools.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..ir.dtypes import DType
+from .conversion import plain_if_sure, wrap
+from .inexact import Inexact, inexact, rounded
+
+Binary = Callable[[Any, Any], Any]
+
+PLAIN: Mapping[str, Binary] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.divide, "//": operator.floordiv,
+    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
+    ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "and": operator.and_, "or": operator.or_,
+}  # fmt: skip
+
+
+def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
+    """The operator over arguments of `dtype`, which are Python numbers or arrays.
+
+    Python integers (values that are the same for a whole block) stay Python integers.
+    """
+    if op == "~":
+        return lambda a: wrap(~a, dtype) if type(a) is int else np.invert(a)
+    if op == "not":
+        return lambda a: not a if type(a) is bool else np.logical_not(a)
+    binary = PLAIN[op]
+
+    def fold(*args: Any) -> Any:
+        if len(args) == 1:
+            made = -args[0]
+        else:
+            made = binary(args[0], args[1])
+            for each in args[2:]:
+                made = binary(made, each)
+        return wrap(made, dtype) if type(made) is int else made
+
+    return fold
+
+
+def operator_bound(op: str, dtype: DType) -> Callable[..., Any]:
+    """The operator over arguments of which some are inexact; others are as in `operator_meaning`."""
+    plain = operator_meaning(op, dtype)
+    rule = _BOUNDS.get(op)
+
+    def fold(*args: Any) -> Any:
+        if not any(isinstance(each, Inexact) for each in args):
+            return plain(*args)
+        held = [inexact(each) for each in args]
+        if op == "not":
+            return Inexact(~held[0].value, held[0].error)
+        if len(held) == 1:
+            return Inexact(plain(held[0].value), held[0].error)
+        made = held[0]
+        for each in held[1:]:
+            made = inexact(rule(made, each, dtype) if rule else _unknown(plain, made, each))
+        return plain_if_sure(made.value, made.error) if made.value.dtype.kind in "iub" else made
+
+    return fold
+
+
+def _finish(value: Any, carried: Any, dtype: DType) -> Any:
+    if dtype.is_float:
+        return rounded(value, carried, dtype)
+    wide = np.asarray(value).astype(np.float64)
+    leaves = (wide + carried > dtype.most) | (wide - carried < dtype.least)
+    return Inexact(value, np.where((np.asarray(carried) > 0) & leaves, np.inf, carried))
+
+
+def _add(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    return _finish(a.value + b.value, a.error + b.error, dtype)
+
+
+def _sub(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    return _finish(a.value - b.value, a.error + b.error, dtype)
+
+
+def _mul(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    # |ab - a'b'| <= |a| eb + |b| ea + ea eb (Higham, section 3.3).
+    carried = np.abs(a.value) * b.error + np.abs(b.value) * a.error + a.error * b.error
+    return _finish(a.value * b.value, carried, dtype)
+
+
+def _div(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    # |a/b - a'/b'| <= (ea + |a/b| eb) / (|b| - eb) while b cannot reach zero.
+    value = a.value / b.value
+    least = np.abs(b.value) - b.error
+    carried = np.where(a.error + b.error > 0, (a.error + np.where(b.error > 0, np.abs(value) * b.error, 0.0)) / least, 0.0)
+    sure_zero = (b.value == 0) & (b.error == 0) & (np.abs(a.value) > a.error)
+    reaches = (least <= 0) & ~sure_zero & ((a.error > 0) | (b.error > 0))
+    return _finish(value, np.where(reaches, np.inf, np.where(sure_zero, 0.0, carried)), dtype)
+
+
+def _floordiv(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    value = a.value // b.value
+    wide = b.value.astype(np.float64)
+    ends = [np.floor((a.value + sign * a.error) / wide) for sign in (-1, 1)]
+    carried = np.maximum(np.abs(ends[0] - value), np.abs(ends[1] - value))
+    return Inexact(value, np.where(b.error > 0, np.inf, np.where(a.error > 0, carried, 0.0)))
+
+
+def _mod(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    wraps = _floordiv(a, b, dtype).error > 0
+    return Inexact(a.value % b.value, np.where(wraps, np.abs(b.value.astype(np.float64)), a.error))
+
+
+def _unknown(plain: Callable[..., Any], a: Inexact, b: Inexact) -> Inexact:
+    """Operators on bits: the result of inexact operands can be anything."""
+    value = np.asarray(plain(a.value, b.value))
+    return Inexact(value, np.where((a.error > 0) | (b.error > 0), np.inf, 0.0))
+
+
+def _compare(op: str) -> Callable[[Inexact, Inexact, DType], Any]:
+    def rule(a: Inexact, b: Inexact, dtype: DType) -> Any:
+        reach = a.error + b.error
+        gap = np.abs(a.value.astype(np.float64) - b.value.astype(np.float64))
+        unsure = (reach > 0) & ((gap <= reach) | np.isposinf(reach))
+        return Inexact(PLAIN[op](a.value, b.value), unsure)
+
+    return rule
+
+
+def _and(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    x, y = a.error > 0, b.error > 0
+    return Inexact(a.value & b.value, (x & (b.value | y)) | (y & (a.value | x)))
+
+
+def _or(a: Inexact, b: Inexact, dtype: DType) -> Any:
+    x, y = a.error > 0, b.error > 0
+    return Inexact(a.value | b.value, (x & (~b.value | y)) | (y & (~a.value | x)))
+
+
+_BOUNDS: Mapping[str, Callable[[Inexact, Inexact, DType], Any]] = {
+    "+": _add, "-": _sub, "*": _mul, "/": _div, "//": _floordiv, "%": _mod, "and": _and, "or": _or,
+    **{op: _compare(op) for op in ("<", "<=", ">", ">=", "==", "!=")},
+}  # fmt: skip
+
+
+def select_bound(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds, else `b`; where it may be either, the error covers both."""
+    x, y = inexact(a), inexact(b)
+    test = inexact(condition)
+    value = np.where(test.value, x.value, y.value)
+    error = np.where(test.value, x.error, y.error)
+    if test.error.any():
+        gap = np.abs(np.asarray(x.value, np.float64) - np.asarray(y.value, np.float64))
+        same = (x.value == y.value) | ((x.value != x.value) & (y.value != y.value))
+        gap = np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
+        other = np.where(test.value, y.error, x.error) + gap
+        error = np.where(test.error > 0, np.maximum(error, other), error)
+    return Inexact(value, error) if isinstance(a, Inexact) or isinstance(b, Inexact) else plain_if_sure(value, error)
