@@ -10,8 +10,8 @@ from typing import Any
 from .. import language
 from ..errors import LanguageError, nearest
 from ..ir import Const
+from ..language.arithmetic import logical, logical_not, truth
 from ..language.known import explain_missing
-from ..language.operators import logical, logical_not, truth
 from ..language.values import BufferView, RegionRef, Value
 from .evaluator import Evaluator
 from .scope import Binding

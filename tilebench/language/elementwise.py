@@ -14,9 +14,9 @@ from typing import Any
 
 from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const
+from .arithmetic import truth
 from .builder import here
 from .dtype_words import plain
-from .operators import truth
 from .promote import cast_value, expr_of, number_of, pair
 from .values import Value
 

@@ -6,10 +6,10 @@ from enum import Enum
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import FALSE, Expr, OpStmt, Region, Word, attribute, node, operand
+from .arithmetic import truth
 from .builder import for_tiles
 from .decisions import Instr, Stage
 from .operands import Part, on_chip_reach, part_of
-from .operators import truth
 from .promote import expr_of
 from .values import Value
 

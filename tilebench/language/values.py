@@ -6,10 +6,10 @@ from typing import Any, NoReturn
 
 from ..errors import DTypeError, LanguageError, Place, ShapeError
 from ..ir import Arith, Buffer, Call, Expr, Load, Region, boolean, show
+from .arithmetic import arithmetic, comparison, logical_not, negative
 from .builder import Frame, here, in_trace
 from .dtype_words import DTypeWord, word_for
 from .indexing import index_box, index_expr
-from .operators import arithmetic, comparison, logical_not, negative
 from .promote import cast_value
 
 

@@ -1,0 +1,106 @@
+"""The operators of kernel values as IR: promotion, folding of integers, and what has no meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import DTypeError, LanguageError
+from ..ir import Arith, Call, Const, DType, Expr, boolean, int32
+from ..ir import expr as fold
+from .builder import here
+from .promote import convert, pair
+
+
+def _fold_integers(op: str) -> Callable[[Expr, Expr], Expr] | None:
+    return {"+": fold.add, "-": fold.sub, "*": fold.mul, "//": fold.floordiv, "%": fold.mod}.get(op)
+
+
+def stamped(expr: Expr) -> Expr:
+    """The expression with the current place where it has none; shared leaves stay as they are."""
+    if expr.place is None and isinstance(expr, (Arith, Call)):
+        # The node has just been made here and nobody else holds it; `replace` would cost 2 us each.
+        object.__setattr__(expr, "place", here())
+    return expr
+
+
+def arithmetic(op: str, a: object, b: object) -> Expr:
+    """`a op b` for one of Python's binary operators, with promotion. Raises `DTypeError`."""
+    left, right = pair(a, b)
+    dtype = left.dtype
+    if dtype == boolean:
+        if op in ("&", "|"):
+            return logical("and" if op == "&" else "or", [left, right])
+        if op != "^":
+            left, right = convert(left, int32), convert(right, int32)
+            dtype = left.dtype
+    if dtype.is_float:
+        return _float_arithmetic(op, left, right)
+    if op == "/":
+        raise DTypeError(
+            "/ divides floats, found {dtype}",
+            dtype=dtype,
+            hint="use // for integers, or convert first: T.cast(x, T.float32) / y",
+        )
+    if op == "**":
+        return Call("pow", (left, right), type=dtype, place=here())
+    if op in ("//", "%") and isinstance(right, Const) and right.value == 0:
+        raise LanguageError("division by zero: {op} 0", op=op)
+    folder = _fold_integers(op)
+    made = Arith(op, (left, right), place=here()) if folder is None else folder(left, right)
+    return stamped(made)
+
+
+def _float_arithmetic(op: str, left: Expr, right: Expr) -> Expr:
+    dtype: DType = left.dtype
+    if op in ("+", "*"):
+        return stamped(fold.add(left, right) if op == "+" else fold.mul(left, right))
+    if op in ("-", "/"):
+        return Arith(op, (left, right), place=here())
+    if op == "//":
+        return Call("floor", (Arith("/", (left, right), place=here()),), type=dtype, place=here())
+    if op == "**":
+        return Call("pow", (left, right), type=dtype, place=here())
+    raise DTypeError("{op} takes integers, found {dtype}", op=op, dtype=dtype)
+
+
+def negative(expr: Expr) -> Expr:
+    """`-value`."""
+    if expr.dtype == boolean:
+        raise DTypeError("- does not take a bool", hint="use `not`")
+    if isinstance(expr, Const):
+        return Const(-expr.value, type=expr.type)
+    return Arith("-", (expr,), place=here())
+
+
+def comparison(op: str, a: object, b: object) -> Expr:
+    """`a op b` as a bool; comparisons of integer constants are decided now."""
+    left, right = pair(a, b)
+    return stamped(fold.compare(op, left, right))
+
+
+def truth(expr: Expr) -> Expr:
+    """The value as a bool expression: a bool as it is, a number as `value != 0`."""
+    return expr if expr.dtype == boolean else comparison("!=", expr, 0)
+
+
+def logical(op: str, parts: list[Expr]) -> Expr:
+    """`and` or `or` over bool expressions; constants drop out or decide."""
+    decides = op == "or"
+    kept: list[Expr] = []
+    for each in parts:
+        if isinstance(each, Const):
+            if bool(each.value) is decides:
+                return each
+        else:
+            kept.append(each)
+    if not kept:
+        return parts[-1]
+    return kept[0] if len(kept) == 1 else Arith(op, tuple(kept), place=here())
+
+
+def logical_not(value: Expr) -> Expr:
+    """`not value`."""
+    expr = truth(value)
+    if isinstance(expr, Const):
+        return fold.FALSE if expr.value else fold.TRUE
+    return Arith("not", (expr,), place=here())
