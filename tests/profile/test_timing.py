@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tilebench.errors import OptionError, ShapeError
+from tilebench.profile import flush as flush_module
 from tilebench.profile.flush import CpuFlush
 from tilebench.profile.statistics import ratio_of_medians, summarize
 from tilebench.profile.timing import Contender, CpuClock, Progress, measure
@@ -119,6 +121,22 @@ def test_cold_and_warm_differ_and_say_so() -> None:
     assert fast is not None
     assert slow is not None
     assert fast < slow
+
+
+def test_the_flush_keeps_within_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(flush_module, "_CGROUP", tmp_path)
+    free = flush_module.available_bytes()
+    assert free > 1 << 26
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("5\n")
+    assert flush_module.available_bytes() > 1 << 26
+    (tmp_path / "memory.max").write_text(f"{(40 << 20) + 5}\n")
+    assert flush_module.available_bytes() == 40 << 20
+    small = CpuFlush(64 << 20, threads=1)
+    assert small.bytes == 10 << 20
+    assert "short of the 64 MiB" in small.text
+    small()
+    small.close()
 
 
 def test_outputs_are_poisoned_before_and_checked_after() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,30 @@ from .environment import allowed_cores, last_level_cache_bytes
 LINE_BYTES = 64
 
 
+_CGROUP = Path("/sys/fs/cgroup")
+
+
 def available_bytes() -> int:
-    """Memory the system could give now; 4 GiB where it does not tell."""
+    """Memory this process could get now: the system's, or a container's limit if that is less.
+
+    4 GiB where neither can be read. A container sees the whole host in /proc/meminfo, and is ended
+    when it takes more than its own limit.
+    """
+    found: list[int] = []
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
+                found.append(int(line.split()[1]) << 10)
     except OSError:
         pass
-    return 4 << 30
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        # "max" instead of a number means no limit
+        with suppress(OSError, ValueError):
+            found.append(int((_CGROUP / limit).read_text()) - int((_CGROUP / used).read_text()))
+    return max(0, min(found)) if found else 4 << 30
 
 
 class CpuFlush:
