@@ -41,10 +41,10 @@ class Block:
 class Prefetch:
     """A region that will be copied after this gemm: `rows` rows of `row_bytes`, `stride` bytes apart.
 
-    A gemm hardly uses the way to the outer caches; a copy waits for it (8 to 10 GB/s, bound by the
-    16 misses a core can have in flight). Spread over the register blocks, these prefetches let the
-    next copies find their data in the second-level cache: +7 % on a 1024^3 gemm. An address need not
-    be valid, so the step after the last one is no special case.
+    A gemm hardly uses the way to the outer caches; a copy waits for it. Spread over the register
+    blocks, these prefetches bring the next tiles to the second-level cache. Measured on 1024^3 and
+    1000x1100x1200 with the matrices in the third level: between -2 and +2 %, 5 ms more to compile,
+    so leave it out unless measured better. An address need not be valid.
     """
 
     pointer: Value
@@ -196,7 +196,6 @@ class _Gemm:
         f = self.f
         if not self.shares:
             return
-        f.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
         turn = f.add(f.mul(f.binary("udiv", j, self.width), self.down), f.binary("udiv", i, self.block.rows))
         for region, across, count in self.shares:
             first = f.mul(turn, count)
@@ -205,7 +204,7 @@ class _Gemm:
                 row = f.binary("udiv", line, across)
                 inside = f.mul(f.sub(line, f.mul(row, across)), 64)
                 where = f.at(region.pointer, f.add(f.mul(row, region.stride), inside), "i8")
-                f.emit(f"call void @llvm.prefetch.p0(ptr {where.name}, i32 0, i32 2, i32 1)")
+                f.prefetch(where)
 
     def run(self, k0: Value, k: Value, accumulate: bool | Value) -> None:
         f = self.f

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .llvm import Function, Index, Value, const, element_of, lanes_of
+from .llvm import Function, Index, Value, bytes_of, const, element_of, lanes_of
 
 # index, mask (None where all lanes are inside), carried -> next carried
 Body = Callable[[Value, Value | None, Sequence[Value]], Sequence[Value]]
@@ -19,6 +19,7 @@ def vector_loop(
     carried: Sequence[Value] = (),
     *,
     unroll: int = 1,
+    aligned: tuple[Value, str] | None = None,
 ) -> list[Value]:
     """`for i in range(begin, end, lanes)`: full vectors, then one masked turn for what is left.
 
@@ -26,9 +27,16 @@ def vector_loop(
     `unroll` > 1 the main loop holds that many copies one after the other (a chain: give separate
     accumulators as separate carried values to break it). Returns the final carried values; in a
     masked turn it is the body that must keep dead lanes out of them (`keep`).
+
+    `aligned` = (pointer, element type) puts a masked turn in front, so that in all turns without a
+    mask `pointer[index]` is aligned to a whole vector: what streaming stores want (1.5 times an
+    ordinary store's bandwidth on outputs larger than the caches, but only 1.15 when misaligned).
     """
     begin, end = f.value(begin), f.value(end)
     values, start = list(carried), begin
+    if aligned is not None:
+        begin, values = _head(f, begin, end, lanes, body, values, aligned)
+        start = begin
     length = f.sub(end, begin)
     for times in dict.fromkeys((unroll, 1)):
         step = lanes * times
@@ -45,6 +53,26 @@ def vector_loop(
     with f.loop(start, end, lanes, values) as loop:  # at most one turn
         loop.next = list(body(loop.index, f.lane_mask(f.sub(end, loop.index), lanes), loop.carried))
     return loop.results
+
+
+def _head(
+    f: Function,
+    begin: Value,
+    end: Value,
+    lanes: int,
+    body: Body,
+    carried: Sequence[Value],
+    aligned: tuple[Value, str],
+) -> tuple[Value, list[Value]]:
+    """The turn before the first aligned index; nothing runs where `begin` is aligned already."""
+    pointer, element = aligned
+    size = bytes_of(element)
+    address = f.cast("ptrtoint", f.at(pointer, begin, element), "i64")
+    past = f.binary("udiv", f.binary("and", f.sub(0, address), lanes * size - 1), size)
+    stop = f.imin(f.add(begin, past), end)
+    with f.loop(begin, stop, lanes, carried) as loop:
+        loop.next = list(body(loop.index, f.lane_mask(f.sub(stop, loop.index), lanes), loop.carried))
+    return stop, loop.results
 
 
 def whole_steps(f: Function, length: Value, step: int) -> Value:
