@@ -35,7 +35,7 @@ from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
 from tilebench.targets.cpu.machine import host_isa
 from tilebench.targets.cpu.pool import Launcher
 
-PREFETCH = True
+PREFETCH = False  # no gain here, see `Prefetch`
 SHAPES = [(1024, 1024, 1024), (1000, 1100, 1200)]
 F32 = "float32"
 
@@ -151,7 +151,8 @@ def measure(shape: tuple[int, int, int], tiles: list[Tile], threads: int, rounds
             kept.append(time.perf_counter() - start)
     work = 2e-9 * m * n * k
     print(
-        f"{m}x{n}x{k}, {threads} threads: NumPy {work / statistics.median(times[0]):.0f} GFLOP/s (best {work / min(times[0]):.0f})"
+        f"{m}x{n}x{k}, {threads} threads: NumPy {work / statistics.median(times[0]):.0f} GFLOP/s "
+        f"(best {work / min(times[0]):.0f})"
     )
     for tile, kept, spent in zip(tiles, times[1:], compile_seconds[1:], strict=True):
         ratio = statistics.median(x / y for x, y in zip(times[0], kept, strict=True))
@@ -166,7 +167,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--blocks", nargs="+", default=["256x512x256", "512x512x128"])
+    parser.add_argument("--blocks", nargs="+", default=["256x576x128", "384x576x128"])
     parser.add_argument("--registers", nargs="+", default=[])
     parser.add_argument("--rounds", type=int, default=15)
     given = parser.parse_args()

@@ -133,7 +133,9 @@ def check(case: Case, isa: Isa | None = None) -> None:
     assert np.all(np.abs(c.astype(wide) - (left @ right + old)) <= bound)
     assert (
         frame[:32].tobytes() == before[:32].tobytes()
-        and frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
+    )
+    assert (
+        frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
     )
 
 
@@ -164,8 +166,10 @@ def test_transposes(transposes: tuple[bool, bool], staged_: bool) -> None:
 
 DTYPES = [
     ("float16", "float16", F32), ("bfloat16", "bfloat16", F32), ("float16", "float16", "float16"),
-    ("bfloat16", "bfloat16", "bfloat16"), ("float8_e4m3fn", "float8_e4m3fn", F32), ("float8_e5m2", "float8_e5m2", F32),
-    ("float64",) * 3, ("int8", "int8", "int32"), ("uint8", "uint8", "int32"), ("int16", "int16", "int32"), ("int32",) * 3,
+    ("bfloat16", "bfloat16", "bfloat16"), ("float8_e4m3fn", "float8_e4m3fn", F32),
+    ("float8_e5m2", "float8_e5m2", F32),
+    ("float64",) * 3, ("int8", "int8", "int32"), ("uint8", "uint8", "int32"),
+    ("int16", "int16", "int32"), ("int32",) * 3,
 ]  # fmt: skip
 
 

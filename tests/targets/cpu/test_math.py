@@ -84,7 +84,7 @@ def test_float64(case: Any) -> None:
 
 @np.errstate(all="ignore")
 def test_power_of_every_pair_of_special_values_and_at_random() -> None:
-    special, rng = np.array(SPECIAL + [-2, 3, -3, 0.5, 7, 1e9], np.float32), np.random.default_rng(3)
+    special, rng = np.array([*SPECIAL, -2, 3, -3, 0.5, 7, 1000000000.0], np.float32), np.random.default_rng(3)
     a = np.concatenate(
         [np.repeat(special, special.size), rng.uniform(-5, 5, 5000), rng.uniform(0, 1e6, 5000)]
     )

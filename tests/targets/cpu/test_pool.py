@@ -101,7 +101,8 @@ def test_interrupt_cancels_joins_and_rises(kernels: Compiled) -> None:
 def test_scratch_is_aligned_kept_and_grown() -> None:
     memory = Scratch()
     small = memory.address(100)
-    assert small % 64 == 0 and memory.address(4096) == small
+    assert small % 64 == 0
+    assert memory.address(4096) == small
     large = memory.address(5 << 20)
     assert large % 4096 == 0
     ctypes.memset(large, 1, 5 << 20)

@@ -123,7 +123,8 @@ def emit_gemm(
     transposed operand swap its strides (`TileOperand.transposed`): any strides are right, but B is
     only fast with column stride 1 or panels. `accumulate=False`, or an i1 value that is 0, writes
     the product alone. `prefetch` are regions to bring near meanwhile, spread evenly over a tile of
-    `most` = (m, n) (needed with it when those are run-time values). A float16 or bfloat16 C is read, added to in float32 and rounded once.
+    `most` = (m, n) (needed with it when those are run-time values). A float16 or bfloat16 C is read,
+    added to in float32 and rounded once.
     Raises `TargetError` for dtypes without a kernel.
     """
     compute = compute_element(a.dtype, b.dtype, c.dtype)

@@ -293,7 +293,8 @@ class Instructions:
         self.module.declare(symbol, type_, ["ptr", mask.type, type_])
         align = bytes_of(element_of(type_))
         return self.impure(
-            f"call {type_} @{symbol}(ptr align {align} {pointer.name}, {mask.type} {mask.name}, {type_} zeroinitializer)",
+            f"call {type_} @{symbol}(ptr align {align} {pointer.name}, "
+            f"{mask.type} {mask.name}, {type_} zeroinitializer)",
             type_,
         )
 
@@ -303,5 +304,6 @@ class Instructions:
         self.module.declare(symbol, "void", [a.type, "ptr", mask.type])
         align = bytes_of(element_of(a.type))
         self.emit(
-            f"call void @{symbol}({a.type} {a.name}, ptr align {align} {pointer.name}, {mask.type} {mask.name})"
+            f"call void @{symbol}({a.type} {a.name}, ptr align {align} {pointer.name}, "
+            f"{mask.type} {mask.name})"
         )

@@ -59,11 +59,10 @@ class Module:
         result: str = "void",
         *,
         internal: bool = False,
-        inline: bool | None = None,
     ) -> Function:
         """Open a function. `arguments` are (name, type); a type may carry attributes (`ptr noalias`).
 
-        `internal` hides it; `inline=False` forbids inlining (without passes nothing is inlined).
+        `internal` hides it from the symbol table. Nothing is inlined, as no passes run.
         """
         made = Function(self, name, arguments, result, internal)
         self.functions[name] = made
@@ -84,7 +83,8 @@ class Module:
     def text(self) -> str:
         """The whole module as LLVM assembly."""
         width = self.isa.vector_bytes * 8
-        attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
+        widths = f'"prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
+        attributes = f"attributes #0 = {{ nounwind {widths} }}"
         parts = [f'target triple = "{self.isa.triple}"', *self._globals, *self._declared.values()]
         parts += [each.text() for each in self.functions.values()]
         return "\n".join([*parts, attributes, ""])

@@ -175,7 +175,8 @@ def _instructions() -> tuple[InstructionEntry, ...]:
     """What the emitters of this room can carry out; accumulator dtype last."""
     pairs = [
         ("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("float16", "float16"),
-        ("bfloat16", "bfloat16"), ("float64", "float64"), ("float8_e4m3fn", "float32"), ("float8_e5m2", "float32"),
+        ("bfloat16", "bfloat16"), ("float64", "float64"),
+        ("float8_e4m3fn", "float32"), ("float8_e5m2", "float32"),
         ("int8", "int32"), ("uint8", "int32"), ("int16", "int32"), ("int32", "int32"),
     ]  # fmt: skip
     return tuple(InstructionEntry("gemm", "microkernel", (a, a, c), (1, 1, 1)) for a, c in pairs)

@@ -47,7 +47,8 @@ from .llvm import Function, Value
 UNARY: dict[str, Callable[[Function, Value], Value]] = {
     "exp": exp, "exp2": exp2, "exp10": exp10, "log": log, "log2": log2, "log10": log10, "log1p": log1p,
     "sqrt": sqrt, "rsqrt": rsqrt, "tanh": tanh, "sigmoid": sigmoid, "erf": erf, "sin": sin, "cos": cos,
-    "tan": tan, "atan": atan, "floor": floor, "ceil": ceil, "trunc": trunc, "round": round_even, "abs": absolute,
+    "tan": tan, "atan": atan, "floor": floor, "ceil": ceil, "trunc": trunc,
+    "round": round_even, "abs": absolute,
 }  # fmt: skip
 
 __all__ = [
