@@ -34,7 +34,19 @@ _WHERE = {
     "TileError": ".errors", "CompileRecord": ".record", "RunRecord": ".record",
 }  # fmt: skip
 
-__all__ = [*_WHERE, "workbench"]
+__all__ = [
+    "CompileRecord",
+    "JitFunction",
+    "Kernel",
+    "Knob",
+    "RunRecord",
+    "Schedule",
+    "TileError",
+    "compile_from",
+    "jit",
+    "load_schedule",
+    "workbench",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -55,7 +55,7 @@ class Remark:
     kind: str
     message: str
     place: PlaceRecord | None = None
-    values: Mapping[str, float | int | str] = field(default_factory=dict)
+    values: Mapping[str, float | int | str] = field(default_factory=dict[str, float | int | str])
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Resources:
     blocks_per_sm: int | None = None
     occupancy: float | None = None
     limited_by: str = ""
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class CompileRecord:
     seconds: float = 0.0
     flops: float = 0.0
     bytes: float = 0.0
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
@@ -161,7 +161,7 @@ class RunRecord:
     config: Mapping[str, Any]
     samples: tuple[float, ...] = ()
     method: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     flops: float = 0.0
     bytes: float = 0.0
     error: float | None = None
@@ -177,7 +177,6 @@ class RunRecord:
         ordered = sorted(self.samples)
         middle = len(ordered) // 2
         return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
 
 
 def to_plain(value: Any) -> Any:
@@ -213,7 +212,10 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
         raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
     if held.get("format") != FORMAT:
         raise OptionError(
-            "{path} has record format {given}", path=path, given=held.get("format"), expected=f"format {FORMAT}"
+            "{path} has record format {given}",
+            path=path,
+            given=held.get("format"),
+            expected=f"format {FORMAT}",
         )
     raw = held["record"]
     return compile_from_plain(raw) if held["kind"] == "compile" else run_from_plain(raw)
@@ -229,19 +231,26 @@ def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
 
 def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     """The record that `to_plain` made `raw` from."""
-    held = dict(raw)
-    held["arguments"] = tuple(ParamRecord(**{**a, "shape": tuple(a["shape"])}) for a in raw["arguments"])
+    held: dict[str, Any] = dict(raw)
+    held["arguments"] = tuple(_made(ParamRecord, each, shape=tuple(each["shape"])) for each in raw["arguments"])
     held["stages"] = tuple(
-        StageRecord(**{**s, "lines": _lines(s["lines"]), "previous": _lines(s["previous"])}) for s in raw["stages"]
+        _made(StageRecord, each, lines=_lines(each["lines"]), previous=_lines(each["previous"]))
+        for each in raw["stages"]
     )
     held["grid"] = tuple(raw["grid"])
     held["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
-    held["choices"] = tuple(Choice(**c) for c in raw["choices"])
-    held["remarks"] = tuple(Remark(**{**r, "place": _place(r["place"])}) for r in raw["remarks"])
-    held["diagnostics"] = tuple(Diagnostic(**{**d, "place": _place(d["place"])}) for d in raw["diagnostics"])
+    held["choices"] = tuple(Choice(**each) for each in raw["choices"])
+    held["remarks"] = tuple(_made(Remark, each, place=_place(each["place"])) for each in raw["remarks"])
+    held["diagnostics"] = tuple(_made(Diagnostic, each, place=_place(each["place"])) for each in raw["diagnostics"])
     return CompileRecord(**held)
+
+
+def _made(cls: Any, raw: dict[str, Any], **changed: Any) -> Any:
+    """A record of a class from its plain form, with some fields given as they should be."""
+    return cls(**{**raw, **changed})
 
 
 def run_from_plain(raw: dict[str, Any]) -> RunRecord:
     """The record that `to_plain` made `raw` from."""
-    return RunRecord(**{**raw, "samples": tuple(raw["samples"])})
+    made: RunRecord = _made(RunRecord, raw, samples=tuple(raw["samples"]))
+    return made

@@ -78,7 +78,9 @@ def _stage(compilation: Compilation, name: str) -> StageRecord | None:
     if build is None or name not in build.texts:
         return StageRecord(name, step.language, "", pending=True) if step.tier == "later" else None
     previous = build.lines.get(name, ())
-    return StageRecord(name, step.language, build.texts[name], emitted_lines(compilation, name), previous, seconds)
+    return StageRecord(
+        name, step.language, build.texts[name], emitted_lines(compilation, name), previous, seconds
+    )
 
 
 def user_lines(compilation: Compilation, name: str) -> Lines:

@@ -46,14 +46,20 @@ cache_dir = Setting(
     "TILEBENCH_CACHE_DIR", str(Path.home() / ".cache" / "tilebench"), "folder of the compile cache"
 )
 cache = Setting("TILEBENCH_CACHE", True, "keep compiled kernels on disk between processes")
-cache_megabytes = Setting("TILEBENCH_CACHE_MB", 1024, "size of the compile cache; the oldest entries go first")
+cache_megabytes = Setting(
+    "TILEBENCH_CACHE_MB", 1024, "size of the compile cache; the oldest entries go first"
+)
 cpu_threads = Setting("TILEBENCH_CPU_THREADS", 0, "threads of a CPU launch; 0 means one a core allowed")
 target = Setting("TILEBENCH_TARGET", "auto", "target when none is named: auto, cpu, cuda, cuda:sm_90a, ...")
 headless = Setting("TILEBENCH_HEADLESS", False, "no widgets and no threads: static output only")
 verify = Setting("TILEBENCH_VERIFY", False, "check the legal forms after every pass, not only at the ends")
-raise_raw = Setting("TILEBENCH_RAISE_RAW", False, "let unexpected exceptions through instead of wrapping them")
+raise_raw = Setting(
+    "TILEBENCH_RAISE_RAW", False, "let unexpected exceptions through instead of wrapping them"
+)
 worker_idle = Setting("TILEBENCH_WORKER_IDLE", 120.0, "seconds after which an idle measuring child is closed")
-worker_timeout = Setting("TILEBENCH_WORKER_TIMEOUT", 30.0, "seconds a measurement may take before its child ends")
+worker_timeout = Setting(
+    "TILEBENCH_WORKER_TIMEOUT", 30.0, "seconds a measurement may take before its child ends"
+)
 
 
 def all_settings() -> list[Setting[bool] | Setting[int] | Setting[float] | Setting[str]]:

@@ -16,11 +16,13 @@ def exprs() -> st.SearchStrategy[Expr]:
     leaf = st.sampled_from([Var(n) for n in RANGES]) | st.integers(-9, 9).map(Const)
     return st.recursive(
         leaf,
-        lambda below: st.builds(lambda a, b: a + b, below, below)
-        | st.builds(lambda a, b: a - b, below, below)
-        | st.builds(lambda a, k: a * k, below, st.integers(-4, 8))
-        | st.builds(lambda a, k: a // k, below, st.integers(1, 8))
-        | st.builds(lambda a, k: a % k, below, st.integers(1, 8)),
+        lambda below: (
+            st.builds(lambda a, b: a + b, below, below)
+            | st.builds(lambda a, b: a - b, below, below)
+            | st.builds(lambda a, k: a * k, below, st.integers(-4, 8))
+            | st.builds(lambda a, k: a // k, below, st.integers(1, 8))
+            | st.builds(lambda a, k: a % k, below, st.integers(1, 8))
+        ),
         max_leaves=8,
     )
 

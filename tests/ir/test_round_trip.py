@@ -12,7 +12,7 @@ from tilebench.ir.dtypes import float32, int32, int64
 from tilebench.ir.stmt import Function
 from tilebench.language.words import registry
 
-GEMM = '''@T.prim_func
+GEMM = """@T.prim_func
 def main(A: T.Tensor((1000, 1200), T.float16), B: T.StridedTensor((1200, 1100), (1200, 1), T.float16), C: T.Tensor((1000, 1100), T.float16)):
     with T.Kernel(9, 8, order=T.Panels(8)) as (bx, by):
         A_s = T.alloc_shared((128, 32), T.float16, swizzle=True, versions=3)
@@ -32,7 +32,7 @@ def main(A: T.Tensor((1000, 1200), T.float16), B: T.StridedTensor((1200, 1100), 
             else:
                 x = x + (x + x) - (x - x) / -x
         T.copy(C_l[0:64, 0:128], C[by * 128 : by * 128 + 64, 0:128], dst_within=(1000, None))
-'''
+"""
 
 
 def test_every_form_prints_and_parses_back() -> None:
@@ -67,9 +67,15 @@ def trees() -> st.SearchStrategy:
     leaf = st.sampled_from([*NAMES, Const(3), Const(-2)])
     return st.recursive(
         leaf,
-        lambda below: st.builds(lambda op, a, b: Arith(op, (a, b)), st.sampled_from(OPS), below, below)
-        | st.builds(lambda op, args: Arith(op, tuple(args)), st.sampled_from("+*&|^"), st.lists(below, min_size=3, max_size=4))
-        | st.builds(lambda a: Arith("-", (a,)), st.sampled_from(NAMES)),
+        lambda below: (
+            st.builds(lambda op, a, b: Arith(op, (a, b)), st.sampled_from(OPS), below, below)
+            | st.builds(
+                lambda op, args: Arith(op, tuple(args)),
+                st.sampled_from("+*&|^"),
+                st.lists(below, min_size=3, max_size=4),
+            )
+            | st.builds(lambda a: Arith("-", (a,)), st.sampled_from(NAMES))
+        ),
         max_leaves=12,
     )
 

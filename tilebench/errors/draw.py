@@ -49,7 +49,7 @@ def nearest(name: str, known: list[str], limit: int = 3) -> list[str]:
     import difflib
 
     # Case is the commonest slip (`T.parallel`), so compare without it and give the real spelling.
-    lower = {}
+    lower: dict[str, str] = {}
     for each in known:
         lower.setdefault(each.lower(), each)
     close = difflib.get_close_matches(name.lower(), list(lower), n=limit, cutoff=0.6)

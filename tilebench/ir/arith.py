@@ -50,7 +50,9 @@ def linear(expr: Expr) -> Linear:
         elif isinstance(at, Arith) and at.op == "+":
             stack.extend((each, factor) for each in reversed(at.args))
         elif isinstance(at, Arith) and at.op == "-":
-            stack.extend((e, factor if k == 0 and len(at.args) == 2 else -factor) for k, e in enumerate(at.args))
+            stack.extend(
+                (e, factor if k == 0 and len(at.args) == 2 else -factor) for k, e in enumerate(at.args)
+            )
         elif isinstance(at, Arith) and at.op == "*" and const_of(at.args[-1]) is not None:
             rest = at.args[:-1]
             stack.append((rest[0] if len(rest) == 1 else Arith("*", rest), factor * at.args[-1].value))  # type: ignore[attr-defined]
@@ -153,7 +155,7 @@ def simplify_mod(expr: Expr, n: int, ranges: Mapping[str, Range]) -> Expr:
         if factor % n:
             rest = add(rest, mul(term, Const(factor)))
     low, high = bounds(rest, ranges)
-    return rest if 0 <= low and high < n else mod(rest, Const(n))
+    return rest if low >= 0 and high < n else mod(rest, Const(n))
 
 
 def prove_less(a: Expr, b: int, ranges: Mapping[str, Range]) -> bool:

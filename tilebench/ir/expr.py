@@ -288,7 +288,14 @@ def compare(op: str, a: Expr, b: Expr) -> Expr:
     x, y = const_of(a), const_of(b)
     if x is not None and y is not None:
         sign = (x > y) - (x < y)
-        known = {"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0, "==": sign == 0, "!=": sign != 0}
+        known = {
+            "<": sign < 0,
+            "<=": sign <= 0,
+            ">": sign > 0,
+            ">=": sign >= 0,
+            "==": sign == 0,
+            "!=": sign != 0,
+        }
         return TRUE if known[op] else FALSE
     return Arith(op, (a, b))
 

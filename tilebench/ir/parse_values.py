@@ -33,7 +33,7 @@ class ValueParser:
     def place(self, at: Any) -> Place:
         return Place(self.file, at.lineno, at.col_offset, at.end_lineno or 0, at.end_col_offset or 0)
 
-    def fail(self, at: Any, what: str, hint: str = "", **values: object) -> NoReturn:
+    def fail(self, at: Any, what: str, hint: str = "", **values: Any) -> NoReturn:
         raise IRError(what, at=self.place(at), hint=hint, **values)
 
     def word_of(self, at: ast.expr) -> str | None:
@@ -165,7 +165,12 @@ class ValueParser:
         held = self.names.get(name)
         if held is None:
             close = nearest(name, list(self.names))
-            self.fail(at, "the name {name} is not bound", hint=f"did you mean {close[0]}?" if close else "", name=name)
+            self.fail(
+                at,
+                "the name {name} is not bound",
+                hint=f"did you mean {close[0]}?" if close else "",
+                name=name,
+            )
         if isinstance(held, Buffer):
             if held.rank:
                 self.fail(at, "{name} is a buffer; an element is expected", name=name)
@@ -218,7 +223,12 @@ class ValueParser:
         function = self.registry.functions.get(word)
         if function is None:
             close = nearest(word, list(self.registry.functions))
-            self.fail(at, "there is no function T.{name}", hint=f"did you mean T.{close[0]}?" if close else "", name=word)
+            self.fail(
+                at,
+                "there is no function T.{name}",
+                hint=f"did you mean T.{close[0]}?" if close else "",
+                name=word,
+            )
         args = tuple(self.expr(each) for each in at.args)
         if len(args) != function.arity or at.keywords:
             self.fail(at, "T.{name} takes {n} arguments", name=word, n=function.arity)
@@ -236,5 +246,3 @@ class ValueParser:
         if not math.isfinite(number):
             self.fail(at, "{name} has no infinity", name=dtype.name)
         return Const(int(value), type=dtype)
-
-

@@ -98,7 +98,11 @@ class _Parser(ValueParser):
         place = self.place(at)
         if isinstance(target, ast.Name) and target.id not in self.names:
             if not isinstance(value, ast.Call):
-                self.fail(at, "the name {name} is not bound; a value is bound as `name: T.dtype = ...`", name=target.id)
+                self.fail(
+                    at,
+                    "the name {name} is not bound; a value is bound as `name: T.dtype = ...`",
+                    name=target.id,
+                )
             return self.allocation(value, target.id, place)
         held = self.expr(target)
         if not isinstance(held, Load):
@@ -113,11 +117,21 @@ class _Parser(ValueParser):
         if word is None or not issubclass(word.cls, form):
             known = [n for n, w in self.registry.statements.items() if issubclass(w.cls, form)]
             close = nearest(name, known)
-            self.fail(call, "T.{name} is no such word here", hint=f"did you mean T.{close[0]}?" if close else "", name=name)
+            self.fail(
+                call,
+                "T.{name} is no such word here",
+                hint=f"did you mean T.{close[0]}?" if close else "",
+                name=name,
+            )
         return name, word
 
     def block(
-        self, call: ast.Call, targets: ast.expr | None, body: list[ast.stmt], form: type[WordStmt], place: Place
+        self,
+        call: ast.Call,
+        targets: ast.expr | None,
+        body: list[ast.stmt],
+        form: type[WordStmt],
+        place: Place,
     ) -> Stmt:
         _, word = self.lookup(call, form)
         names = self.targets(targets)
@@ -133,18 +147,17 @@ class _Parser(ValueParser):
         if at is None:
             return []
         parts = at.elts if isinstance(at, ast.Tuple) else [at]
-        return [each.id if isinstance(each, ast.Name) else self.fail(each, "a name is expected") for each in parts]
+        return [
+            each.id if isinstance(each, ast.Name) else self.fail(each, "a name is expected") for each in parts
+        ]
 
     def allocation(self, call: ast.Call, name: str, place: Place) -> Stmt:
         _, word = self.lookup(call, AllocStmt)
         lead = [self.value(each) for each in call.args[:2]]
-        shape = lead[0] if lead and isinstance(lead[0], tuple) else ()
-        dtype = lead[len(lead) - 1] if lead else None
-        used = 1
-        if shape != () or (lead and isinstance(lead[0], tuple)):
-            used = 2
-        else:
-            dtype = lead[0] if lead else None
+        # A scalar has no shape: its dtype comes first.
+        shape: Any = lead[0] if lead and isinstance(lead[0], tuple) else ()
+        used = 1 if not (lead and isinstance(lead[0], tuple)) else 2
+        dtype: Any = lead[used - 1] if len(lead) >= used else None
         if not isinstance(dtype, DType):
             self.fail(call, "an allocation is T.alloc_...(shape, dtype)")
         cls: Any = word.cls
@@ -176,7 +189,12 @@ class _Parser(ValueParser):
         for each in call.keywords:
             mark = known.get(each.arg or "")
             if mark is None:
-                self.fail(each.value, "there is no argument {name} here", hint="known: " + ", ".join(known), name=each.arg)
+                self.fail(
+                    each.value,
+                    "there is no argument {name} here",
+                    hint="known: " + ", ".join(known),
+                    name=each.arg,
+                )
             out[mark.name] = self.argument(each.value, mark)
         return out
 

@@ -265,5 +265,3 @@ def print_function(function: Function) -> Printed:
     nodes: list[Stmt | None] = [None, function]
     _emit_body(function.body, 1, lines, nodes)
     return Printed("\n".join(lines) + "\n", tuple(nodes))
-
-

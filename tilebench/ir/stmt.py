@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import Node, attribute, binder, body, node, operand, result
+from .node import Node, attribute, body, node, operand, result
 
 
 class Stmt(Node):

@@ -68,7 +68,13 @@ class _Verifier:
         match stmt:
             case Let():
                 if stmt.var.type != stmt.value.dtype:
-                    self.fail(stmt, "{name} is {a}, its value {b}", name=stmt.var.name, a=stmt.var.type, b=stmt.value.dtype)
+                    self.fail(
+                        stmt,
+                        "{name} is {a}, its value {b}",
+                        name=stmt.var.name,
+                        a=stmt.var.type,
+                        b=stmt.value.dtype,
+                    )
                 self.bind(stmt, stmt.var.name, stmt.var)
             case Store():
                 self.access(stmt, stmt.buffer, len(stmt.index))
@@ -112,7 +118,9 @@ class _Verifier:
         if held != buffer:
             self.fail(at, "{name} is used as {a} but declared as {b}", name=buffer.name, a=buffer, b=held)
         if rank != buffer.rank:
-            self.fail(at, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank)
+            self.fail(
+                at, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank
+            )
 
     def operand(self, at: Node) -> None:
         """Check an expression or region and all below it."""
@@ -149,5 +157,3 @@ class _Verifier:
             self.fail(at, "/ divides floats, found {a}; use // for integers", a=first)
         if first == boolean and at.op not in LOGIC and at.op not in (*COMPARE, "&", "|", "^"):
             self.fail(at, "{op} does not take bools", op=at.op)
-
-

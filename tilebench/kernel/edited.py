@@ -41,7 +41,9 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     verify(function, row_forms[stage])
     if like is not None:
         old = like.compilation.traced
-        traced = Traced(function, old.file, old.first_line, old.text, dict(old.parameters), old.knobs, old.name)
+        traced = Traced(
+            function, old.file, old.first_line, old.text, dict(old.parameters), old.knobs, old.name
+        )
     else:
         traced = Traced(function, file, 1, text, {}, {}, function.name)
     return Kernel(traced, manifest, machine, start=stage)

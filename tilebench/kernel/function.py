@@ -69,15 +69,24 @@ class JitFunction:
 
     def using(self, **changes: Any) -> JitFunction:
         """The same function with another `target`, `schedule`, `out_idx` or `source`."""
-        now = {"target": self.target, "schedule": self.schedule, "out_idx": self.out_idx, "source": self.source}
+        now: dict[str, Any] = {
+            "target": self.target,
+            "schedule": self.schedule,
+            "out_idx": self.out_idx,
+            "source": self.source,
+        }
         return JitFunction(self.function, **{**now, **changes})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Kernel:
         return self.kernel(args, kwargs)
 
-    def compile(self, *args: Any, target: str | None = None, schedule: ScheduleLike = None, **kwargs: Any) -> Kernel:
+    def compile(
+        self, *args: Any, target: str | None = None, schedule: ScheduleLike = None, **kwargs: Any
+    ) -> Kernel:
         """As a call, with a target or schedule for this kernel alone."""
-        return self.using(target=target or self.target, schedule=schedule or self.schedule).kernel(args, kwargs)
+        return self.using(target=target or self.target, schedule=schedule or self.schedule).kernel(
+            args, kwargs
+        )
 
     def kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
         """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""
@@ -189,7 +198,14 @@ def jit(
     `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. Raises `ArgumentError` for
     an option that there is not.
     """
-    ignored = {"pass_configs", "execution_backend", "verbose", "target_host", "debug_root_path", "compile_flags"}
+    ignored = {
+        "pass_configs",
+        "execution_backend",
+        "verbose",
+        "target_host",
+        "debug_root_path",
+        "compile_flags",
+    }
     unknown = set(options) - ignored
     if unknown:
         raise ArgumentError(

@@ -104,12 +104,16 @@ class Kernel:
 
     def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
         on_host = self.compilation.manifest.name == "cpu" or any(type(each) is np.ndarray for each in arrays)
-        device = "cpu" if on_host else "cuda"
+        device = "cpu" if on_host or not arrays or _on_host(arrays[0]) else "cuda"
         found = self._checkers.get(device)
         if found is None:
             found = ArgumentChecker(self.arguments, device, self.places())
             self._checkers[device] = found
         return found
+
+    def check_arrays(self, arrays: Sequence[Any]) -> None:
+        """Raise `ArgumentError` when the arrays do not fit the parameters."""
+        self._checker(arrays)(arrays)
 
     def places(self) -> dict[str, Place]:
         """Where each parameter stands in the source."""
@@ -121,7 +125,9 @@ class Kernel:
                 at = line.find(f"{each.name}: ")
                 if at >= 0 and ("Tensor" in line[at:] or "T." in line[at:]):
                     row = traced.first_line + offset
-                    out[each.name] = Place(traced.file, row, at, row, at + len(each.name), traced.function.name)
+                    out[each.name] = Place(
+                        traced.file, row, at, row, at + len(each.name), traced.function.name
+                    )
                     break
         return out
 
@@ -196,7 +202,7 @@ class Kernel:
                 found=f"{len(arrays)} arrays", hint="give one for each parameter, outputs too, or none for random ones",
             )  # fmt: skip
         if arrays:
-            self._checker(arrays)(arrays)
+            self.check_arrays(arrays)
             before = {p.name: _host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
         else:
             before = self.inputs(seed)
@@ -233,6 +239,11 @@ def _empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
         cupy: Any = importlib.import_module("cupy")
         return cupy.empty(shape, dtype=dtype)
     return np.empty(shape, dtype_of(dtype).numpy)
+
+
+def _on_host(array: Any) -> bool:
+    """Whether a torch tensor (or anything with a `device`) lies in host memory."""
+    return str(getattr(array, "device", "cuda")) == "cpu"
 
 
 def _host_copy(array: Any) -> np.ndarray[Any, Any]:

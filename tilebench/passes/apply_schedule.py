@@ -22,7 +22,13 @@ FIELDS = {
     ("kernel", "threads"): "threads", ("kernel", "order"): "order", ("loop", "num_stages"): "num_stages",
     ("buffer", "swizzle"): "swizzle", ("gemm", "policy"): "policy", ("copy", "vector"): "coalesced_width",
 }  # fmt: skip
-DEFAULTS: dict[str, Any] = {"threads": 128, "order": None, "num_stages": 0, "swizzle": None, "policy": "square"}
+DEFAULTS: dict[str, Any] = {
+    "threads": 128,
+    "order": None,
+    "num_stages": 0,
+    "swizzle": None,
+    "policy": "square",
+}
 
 
 def apply_schedule(function: Function, context: Context) -> Function:
@@ -80,14 +86,19 @@ def _change(function: Function, changes: dict[int, dict[str, Any]]) -> Function:
             return below
         unroll = wanted.pop("unroll", None)
         if unroll and isinstance(below, Serial):
-            below = Unroll(below.stop, below.vars, below.body, start=below.start, step=below.step, place=below.place)
+            below = Unroll(
+                below.stop, below.vars, below.body, start=below.start, step=below.step, place=below.place
+            )
         return below.but(**wanted) if wanted else below
 
     return step(function)
 
 
 def _note_choices(
-    function: Function, changes: dict[int, dict[str, Any]], chosen: dict[tuple[int, str], Directive], context: Context
+    function: Function,
+    changes: dict[int, dict[str, Any]],
+    chosen: dict[tuple[int, str], Directive],
+    context: Context,
 ) -> None:
     def note(kind: str, address: str, node: Node, field: str) -> None:
         directive = chosen.get((id(node), field))
@@ -110,12 +121,16 @@ def _note_choices(
             if isinstance(each.node, cls):
                 note(kind, each.address, each.node, field)
     for each in candidates(function, "copy"):
-        if isinstance(each.node, Copy) and (each.node.coalesced_width or (id(each.node), "coalesced_width") in chosen):
+        if isinstance(each.node, Copy) and (
+            each.node.coalesced_width or (id(each.node), "coalesced_width") in chosen
+        ):
             note("copy", each.address, each.node, "coalesced_width")
 
 
 def _text(value: Any) -> str:
-    return "row by row" if value is None else (repr(value) if not isinstance(value, (int, str)) else str(value))
+    return (
+        "row by row" if value is None else (repr(value) if not isinstance(value, (int, str)) else str(value))
+    )
 
 
 def _check_threads(function: Function, context: Context) -> None:

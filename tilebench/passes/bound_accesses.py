@@ -11,8 +11,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ShapeError
-from ..ir import Arith, Buffer, Call, Const, Expr, Function, If, Let, Load, LoopStmt, Region, Stmt, Store, all_of, const_of
-from ..ir import map_children
+from ..ir import (
+    Arith,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Region,
+    Stmt,
+    Store,
+    all_of,
+    const_of,
+    map_children,
+)
 from ..ir.arith import Range, bounds
 from ..ir.dtypes import DType
 from ..language.copy import Copy, Fill, Within
@@ -67,7 +83,9 @@ class _Bounder:
         self.tested = 0
 
     # -- tests
-    def tests(self, buffer: Buffer, index: Sequence[Expr], extents: Sequence[int] | None = None) -> list[Expr]:
+    def tests(
+        self, buffer: Buffer, index: Sequence[Expr], extents: Sequence[int] | None = None
+    ) -> list[Expr]:
         """What must hold for an access, proofs left out. `extents` widens each index to a box."""
         out: list[Expr] = []
         for k, (each, limit) in enumerate(zip(index, buffer.shape, strict=True)):
@@ -98,7 +116,9 @@ class _Bounder:
             case If():
                 inside = (*facts, *conjuncts(at.condition))
                 then = self.body(at.then, inside)
-                return at.but(condition=self.value(at.condition, facts), then=then, orelse=self.body(at.orelse, facts))
+                return at.but(
+                    condition=self.value(at.condition, facts), then=then, orelse=self.body(at.orelse, facts)
+                )
             case Let():
                 value = self.value(at.value, facts)
                 self.ranges[at.var.name] = bounds(value, self.ranges)

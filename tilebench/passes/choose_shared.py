@@ -49,7 +49,11 @@ def _options(alloc: AllocShared) -> list[SharedLayout]:
     found = candidates(alloc.buffer.shape, size, max(VECTOR_BYTES, size))
     if alloc.swizzle is None:
         return list(found)
-    return [each for each in found if (each.swizzle is not None) == alloc.swizzle and (alloc.swizzle or each == found[0])]
+    return [
+        each
+        for each in found
+        if (each.swizzle is not None) == alloc.swizzle and (alloc.swizzle or each == found[0])
+    ]
 
 
 def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
@@ -57,14 +61,16 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
     options = _options(alloc)
     if not options:
         context.remark(
-            NAME, "missed", f"{name} is not swizzled: its rows are no whole number of vectors that can change places",
-            alloc, row_bytes=alloc.buffer.shape[-1] * size,
+            NAME, "missed", f"{name} is not swizzled: its rows have no whole vectors to change places", alloc,
+            row_bytes=alloc.buffer.shape[-1] * size,
         )  # fmt: skip
         options = [SharedLayout.ordered(alloc.buffer.shape)]
     plain = price(SharedLayout.ordered(alloc.buffer.shape), size, patterns, shared.banks, shared.bank_bytes)
     choice: Choice | None = None
     for each in options:
-        found = plain if each == plain.layout else price(each, size, patterns, shared.banks, shared.bank_bytes)
+        found = (
+            plain if each == plain.layout else price(each, size, patterns, shared.banks, shared.bank_bytes)
+        )
         if choice is None or (found.wavefronts, found.bytes) < (choice.wavefronts, choice.bytes):
             choice = found
         if choice.wavefronts <= choice.ideal:
@@ -73,7 +79,8 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
     ratio = choice.wavefronts / choice.ideal if choice.ideal else 1.0
     before = plain.wavefronts / plain.ideal if plain.ideal else 1.0
     context.remark(
-        NAME, "applied", f"{name}: {_words(choice.layout)}, {ratio:.2f} wavefronts for each ideal one (row-major {before:.2f})",
+        NAME, "applied",
+        f"{name}: {_words(choice.layout)}, {ratio:.2f} wavefronts for each ideal one (row-major {before:.2f})",
         alloc, wavefronts=round(ratio, 3), row_major=round(before, 3), candidates=len(options),
     )  # fmt: skip
     return choice.layout
@@ -82,22 +89,11 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
 def _words(layout: SharedLayout) -> str:
     if layout.swizzle is not None:
         return f"swizzled {layout.swizzle!r}".replace("T.", "")
-    return "row-major" if layout == SharedLayout.ordered(layout.shape) else f"rows padded to {layout.strides[-2]} elements"
-
-
-def _score(layout: SharedLayout, patterns: list[Pattern], size: int, machine: Machine) -> float:
-    """Wavefronts relative to the ideal, averaged over accesses by weight; a lost vector counts as its parts."""
-    total = weight = 0.0
-    for each in patterns:
-        width = each.width
-        while width > 1 and layout.vector % width:
-            width //= 2
-        split = each.width // width
-        offsets = np.asarray(layout.offset(each.index), np.int64) * size
-        found = bank_conflicts(offsets, width * size, machine.shared.banks, machine.shared.bank_bytes)
-        total += each.weight * split * float(found.wavefronts.mean() / max(1.0, found.ideal.mean()))
-        weight += each.weight
-    return total / weight if weight else 1.0
+    return (
+        "row-major"
+        if layout == SharedLayout.ordered(layout.shape)
+        else f"rows padded to {layout.strides[-2]} elements"
+    )
 
 
 # -- the addresses of a warp

@@ -26,7 +26,9 @@ class Context:
     choices: list[Choice] = field(default_factory=list[Choice])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
-    def remark(self, pass_name: str, kind: str, message: str, node: Node | None = None, **values: Any) -> None:
+    def remark(
+        self, pass_name: str, kind: str, message: str, node: Node | None = None, **values: Any
+    ) -> None:
         """Note what a pass did (`applied`), could not do (`missed`) or saw (`note`), with numbers."""
         place = place_record(node.place if node is not None else None)
         self.remarks.append(Remark(pass_name, kind, message, place, values))

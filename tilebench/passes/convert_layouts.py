@@ -37,7 +37,11 @@ class Conflict:
 
 
 def find_conflicts(
-    sites: list[Site], reduces: list[Reduce], maps: dict[int, Fragment], layouts: dict[str, Fragment], reduced: Any
+    sites: list[Site],
+    reduces: list[Reduce],
+    maps: dict[int, Fragment],
+    layouts: dict[str, Fragment],
+    reduced: Any,
 ) -> dict[int, list[Conflict]]:
     """For each statement, by `id`, the fragments whose layout does not fit it."""
     out: dict[int, list[Conflict]] = {}
@@ -93,7 +97,9 @@ class Converter:
         self.taken.add(made)
         return made
 
-    def surround(self, stmt: Stmt, conflicts: list[Conflict], layouts: dict[str, Fragment]) -> tuple[Stmt, ...]:
+    def surround(
+        self, stmt: Stmt, conflicts: list[Conflict], layouts: dict[str, Fragment]
+    ) -> tuple[Stmt, ...]:
         """The statement on fragments of the layouts it needs, with the conversions around it."""
         before: list[Stmt] = []
         after: list[Stmt] = []

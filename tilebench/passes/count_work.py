@@ -13,7 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Arith, Buffer, Call, Const, Expr, Function, Load, Node, Region, Stmt, Store, Var, const_of, walk
+from ..ir import (
+    Arith,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    Function,
+    Load,
+    Node,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    const_of,
+    walk,
+)
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.reduce import Reduce
@@ -109,7 +124,9 @@ def _gemm_extents(node: Gemm, where: dict[str, Any], sources: dict[str, Region])
     if node.a.extent is None or node.b.extent is None:
         return 0, 0, 0
     m, n, k = node.mnk
-    a, b = (each if each.buffer.scope == "global" else sources.get(each.buffer.name) for each in (node.a, node.b))
+    a, b = (
+        each if each.buffer.scope == "global" else sources.get(each.buffer.name) for each in (node.a, node.b)
+    )
     if a is not None:
         rows, columns = _valid(a, where, node.a.extent[-2:])[-2:]
         m, k = (columns, rows) if node.transpose_A else (rows, columns)
@@ -218,5 +235,3 @@ def reads_and_writes(function: Function) -> tuple[set[str], set[str]]:
 def _traffic(function: Function) -> int:
     reads, writes = reads_and_writes(function)
     return sum(each.bytes * ((each.name in reads) + (each.name in writes)) for each in function.params)
-
-

@@ -101,7 +101,9 @@ class _Inference:
             if id(site.node) not in self.maps:
                 self.maps[id(site.node)] = self.spread(site.extents, self.vectors[id(site.node)], site)
 
-    def spread(self, extents: tuple[int, ...], vector: int, site: Site | None, dim: int | None = None) -> Fragment:
+    def spread(
+        self, extents: tuple[int, ...], vector: int, site: Site | None, dim: int | None = None
+    ) -> Fragment:
         size = max((each.buffer.dtype.bytes for each in site.accesses), default=4) if site else 4
         return spread(extents, self.threads, vector, self.machine.warp, dim, size)
 
@@ -109,7 +111,9 @@ class _Inference:
         """The cheapest of at most three layouts for the largest fragment that has none."""
         target = max(names, key=lambda name: (self.buffers[name].size, -names.index(name)))
         buffer = self.buffers[target]
-        users = [(site, touch) for site in self.sites for touch in site.touches if touch.buffer.name == target]
+        users = [
+            (site, touch) for site in self.sites for touch in site.touches if touch.buffer.name == target
+        ]
         vector, heavy = 1, None
         for site, touch in users:
             # Only a site that runs over the fragment's last dimension with its own can pass its vector on.
@@ -224,7 +228,9 @@ class _Inference:
                 return below.but(map=self.maps[id(at)])
             case Reduce():
                 layout = self.layouts[at.src.buffer.name]
-                return below.but(by=reduce_instruction(layout, at.dim % at.src.buffer.rank, self.machine.warp))
+                return below.but(
+                    by=reduce_instruction(layout, at.dim % at.src.buffer.rank, self.machine.warp)
+                )
             case Gemm():
                 return below.but(by=self.instruction(at))
             case _:
@@ -258,5 +264,3 @@ def _traffic(site: Site) -> int:
         site.elements * each.buffer.dtype.bytes * (10 if each.buffer.scope == "global" else 1)
         for each in site.accesses
     )
-
-

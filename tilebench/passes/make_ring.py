@@ -64,7 +64,9 @@ def _loops(function: Function) -> list[Any]:
 
 def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Context) -> Any:
     stages = loop.plan.stages if loop.plan else 1
-    copies = [each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0]
+    copies = [
+        each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0
+    ]
     if stages < 2 or not copies:
         return Serial(loop.stop, loop.vars, loop.body, start=loop.start, place=loop.place)
     names = {each.dst.buffer.name for each in copies}
@@ -74,7 +76,9 @@ def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Cont
     ahead_step = step + (stages - 1)
     fetch = tuple(_at_version(substitute(c, {var.name: ahead}), names, ahead_step % stages) for c in copies)
     compute = tuple(
-        _at_version(each, names, step % stages) for each in loop.body if not any(each is other for other in copies)
+        _at_version(each, names, step % stages)
+        for each in loop.body
+        if not any(each is other for other in copies)
     )
     later = If(ahead.compare("<", loop.stop), fetch, (), place=loop.place)
     body = (later, *compute)
@@ -86,7 +90,9 @@ def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Cont
     return (*_prologue(loop, copies, names, stages, taken), main)
 
 
-def _prologue(loop: Pipelined, copies: list[Copy], names: set[str], stages: int, taken: set[str]) -> tuple[Stmt, ...]:
+def _prologue(
+    loop: Pipelined, copies: list[Copy], names: set[str], stages: int, taken: set[str]
+) -> tuple[Stmt, ...]:
     """The first `stages - 1` fills; fewer when the loop is shorter."""
     start, stop = const_of(loop.start), const_of(loop.stop)
     count = stages - 1

@@ -43,7 +43,9 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
             why = _cannot_run_ahead(each, loop, function)
             if why:
                 missed.append(f"{each.dst.buffer.name}: {why}")
-                context.remark(NAME, "missed", f"the copy into {each.dst.buffer.name} cannot run ahead: {why}", each)
+                context.remark(
+                    NAME, "missed", f"the copy into {each.dst.buffer.name} cannot run ahead: {why}", each
+                )
             else:
                 ahead.append(each)
     if not ahead:

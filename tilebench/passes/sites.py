@@ -96,7 +96,9 @@ def _parallel(node: Parallel) -> Site:
     return Site(node, node.extents, names, tuple(touches.values()), tuple(accesses))
 
 
-def loop_dims(buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], at: Node) -> tuple[int | None, ...]:
+def loop_dims(
+    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], at: Node
+) -> tuple[int | None, ...]:
     """The dimensions of the loop that index a fragment. `LayoutError` for any other index."""
     out: list[int | None] = []
     for each, extent in zip(index, buffer.shape, strict=True):
@@ -144,7 +146,8 @@ def box_index(region: Region, names: tuple[str, ...]) -> tuple[Expr, ...]:
     """The index of a region's element, its moving dimensions named by the box's variables."""
     dims = _box_dims(region)
     return tuple(
-        start if dim is None else start + Var(names[dim]) for start, dim in zip(region.start, dims, strict=True)
+        start if dim is None else start + Var(names[dim])
+        for start, dim in zip(region.start, dims, strict=True)
     )
 
 
@@ -166,7 +169,7 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
     repeats as values, a vector of `vector` innermost when the last dimension is missing.
     """
     missing = [k for k in range(len(extents)) if k not in dims]
-    step = {k: 1 for k in missing}
+    step = dict.fromkeys(missing, 1)
     value: list[tuple[int, int, int]] = []
     last = len(extents) - 1
     if last in missing:
@@ -209,7 +212,9 @@ def vector_of(access: Access, var: str, alignment: int = 16) -> int:
     if moving != [last]:
         return 1
     form = linear(access.index[last])
-    if form.coefficient(Var(var)) != 1 or any(v == Var(var) for t, _ in form.terms if t != Var(var) for v in walk(t)):
+    if form.coefficient(Var(var)) != 1 or any(
+        v == Var(var) for t, _ in form.terms if t != Var(var) for v in walk(t)
+    ):
         return 1
     strides = access.buffer.element_strides
     if strides[last] != 1:
@@ -217,7 +222,9 @@ def vector_of(access: Access, var: str, alignment: int = 16) -> int:
     rest = form.without(Var(var))
     width = alignment // size
     terms = [divisor(rest.expr()) * 1]
-    terms.extend(divisor(each) * stride for each, stride in zip(access.index[:last], strides[:last], strict=True))
+    terms.extend(
+        divisor(each) * stride for each, stride in zip(access.index[:last], strides[:last], strict=True)
+    )
     # A stride of a dimension that is never stepped along (index 0) constrains nothing.
     for each in terms:
         if each:

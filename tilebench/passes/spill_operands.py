@@ -33,7 +33,9 @@ def spill_operands(function: Function, context: Context) -> Function:
         return made
 
     def twin(region: Region, scope: str, at: Stmt) -> tuple[Stmt, Region]:
-        buffer = Buffer(fresh(f"{region.buffer.name}_{scope}"), region.buffer.shape, region.buffer.dtype, scope)
+        buffer = Buffer(
+            fresh(f"{region.buffer.name}_{scope}"), region.buffer.shape, region.buffer.dtype, scope
+        )
         make: Any = AllocShared if scope == "shared" else AllocFragment
         context.remark(
             NAME, "applied", f"{region.buffer.name} goes through {scope} memory for this statement", at,

@@ -1,11 +1,11 @@
 """Schedule files: a card's ordered rules in TOML; the first whose condition holds wins.
 
-    [[schedule]]
-    when = "M <= 128"
-    threads = 256
-    params = { block_M = 64 }
-    [schedule.loop.ko]
-    num_stages = 3
+[[schedule]]
+when = "M <= 128"
+threads = 256
+params = { block_M = 64 }
+[schedule.loop.ko]
+num_stages = 3
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .value import Origin, Schedule, from_tables
 
 TABLES = ("loop", "buffer", "gemm", "copy")
 _OPERATORS: dict[type, Any] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: lambda a, b: a // b,
     ast.Mod: operator.mod, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
@@ -63,7 +63,9 @@ def load_schedule(path: str | Path) -> ScheduleFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise ScheduleError("the schedule file {path} cannot be read: {why}", path=path, why=error.strerror) from None
+        raise ScheduleError(
+            "the schedule file {path} cannot be read: {why}", path=path, why=error.strerror
+        ) from None
     return parse_schedule(text, str(path))
 
 
@@ -81,7 +83,9 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
             "a schedule file holds [[schedule]] rules", at=Place(name, 1), found=extra.replace("{", "{{"),
             hint="start each rule with a line [[schedule]]",
         )  # fmt: skip
-    starts = [k + 1 for k, line in enumerate(text.splitlines()) if line.strip().replace(" ", "") == "[[schedule]]"]
+    starts = [
+        k + 1 for k, line in enumerate(text.splitlines()) if line.strip().replace(" ", "") == "[[schedule]]"
+    ]
     rules: list[Rule] = []
     for number, table in enumerate(raw, 1):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         place = Place(name, starts[number - 1] if number <= len(starts) else 1)
@@ -111,7 +115,9 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        raise ScheduleError("the condition {text!r} is not an expression: {why}", at=place, text=text, why=error.msg) from None
+        raise ScheduleError(
+            "the condition {text!r} is not an expression: {why}", at=place, text=text, why=error.msg
+        ) from None
 
     def value(at: ast.expr) -> Any:
         match at:
@@ -144,4 +150,6 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
     try:
         return value(tree)
     except (TypeError, ZeroDivisionError, KeyError) as error:
-        raise ScheduleError("the condition {text!r} cannot be decided: {why}", at=place, text=text, why=error) from None
+        raise ScheduleError(
+            "the condition {text!r} cannot be decided: {why}", at=place, text=text, why=error
+        ) from None

@@ -56,9 +56,10 @@ def _order(value: Any) -> Panels | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return Panels(value)
-    if isinstance(value, Mapping) and set(value) <= {"panels", "axis"} and isinstance(value.get("panels"), int):  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        axis = _one_of("row", "column")(value.get("axis", "row"))  # pyright: ignore[reportUnknownMemberType]
-        return Panels(_whole(1)(value["panels"]), axis)
+    if isinstance(value, Mapping):
+        held: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+        if set(held) <= {"panels", "axis"} and "panels" in held:
+            return Panels(_whole(1)(held["panels"]), _one_of("row", "column")(held.get("axis", "row")))
     raise ValueError('a number of panels, { panels = 8, axis = "row" }, or false')
 
 

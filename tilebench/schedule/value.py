@@ -73,13 +73,17 @@ class Schedule:
         raw = {"threads": threads, "order": order}
         kernel = {name: value for name, value in raw.items() if value is not None}
         tables = {"loop": loop, "buffer": buffer, "gemm": gemm, "copy": copy}
-        return from_tables(kernel, {k: v or {} for k, v in tables.items()}, params or {}, Origin("call", "given in the call"))
+        return from_tables(
+            kernel, {k: v or {} for k, v in tables.items()}, params or {}, Origin("call", "given in the call")
+        )
 
     def over(self, other: Schedule | None) -> Schedule:
         """This schedule with `other`'s choices under it."""
         if other is None:
             return self
-        return Schedule(other.directives + self.directives, {**other.params, **self.params}, self.why or other.why)
+        return Schedule(
+            other.directives + self.directives, {**other.params, **self.params}, self.why or other.why
+        )
 
     def find(self, kind: str) -> tuple[Directive, ...]:
         """The directives about one kind of thing."""
@@ -102,7 +106,8 @@ def from_tables(
     out = [_directive("kernel", "", name, value, origin) for name, value in kernel.items()]
     for kind, table in tables.items():
         for address, choices in table.items():
-            if not isinstance(choices, Mapping):
+            given: Any = choices
+            if not isinstance(given, Mapping):
                 raise ScheduleError(
                     "{kind} {address} needs a table of choices", kind=kind, address=address,
                     found=repr(choices).replace("{", "{{").replace("}", "}}"),

@@ -29,7 +29,9 @@ class Build:
     machine: Machine
     context: Context
     texts: dict[str, str] = field(default_factory=dict[str, str])
-    lines: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])
+    lines: dict[str, tuple[tuple[int, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[int, ...], ...]]
+    )
     code: bytes = b""
     resources: Resources | None = None
     data: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -78,5 +80,7 @@ class Manifest:
             raise TargetError("a target's name is an identifier, found {name!r}", name=self.name)
         if len(set(names)) != len(names) or not self.steps:
             raise TargetError(
-                "target {name} must name each stage once and have a step", name=self.name, found=", ".join(names)
+                "target {name} must name each stage once and have a step",
+                name=self.name,
+                found=", ".join(names),
             )

@@ -40,8 +40,14 @@ def emit_ptx(build: Build) -> None:
         made = compile_cuda(build.texts["cuda"], build.machine)
     except CudaCompileError as error:
         lines = build.texts["cuda"].splitlines()
-        quoted = [f"{each.line}: {lines[each.line - 1].strip()}" for each in error.issues if 0 < each.line <= len(lines)]
-        error.hint = error.hint or ("in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else "")
+        quoted = [
+            f"{each.line}: {lines[each.line - 1].strip()}"
+            for each in error.issues
+            if 0 < each.line <= len(lines)
+        ]
+        error.hint = error.hint or (
+            "in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else ""
+        )
         raise
     build.texts["ptx"] = made.ptx
     build.lines["ptx"] = ptx_lines(made.ptx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +10,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
+from ...ir import Store, walk
+from ...language.threads import VectorStore
 from ...passes.count_work import reads_and_writes
 from ..manifest import Build
-from .arrays import current_stream, device_pointer
+from .arrays import current_stream
+from .clock import DeviceSession
 from .driver import context
 from .launch import Launch, Module
 from .memory import DeviceMemory, copy_in, copy_out
+
+# What vector accesses and `__align__` promise of every parameter's address, in bytes.
+ALIGNMENT = 16
 
 
 class CudaExecutable:
@@ -47,35 +54,36 @@ class CudaExecutable:
             return made
 
     def __call__(self, arrays: Sequence[Any]) -> None:
-        if all(isinstance(each, np.ndarray) for each in arrays):
+        first = arrays[0].device
+        if first == "cpu":
             self._round_trip(arrays)
             return
-        views = [device_pointer(each) for each in arrays]
-        ordinal = views[0].device
-        for param, view in zip(self.params, views, strict=True):
-            if view.device != ordinal:
+        ordinal = int(first[5:])
+        for param, each in zip(self.params, arrays, strict=True):
+            if each.device != first:
                 raise ArgumentError(
-                    "{name} lies on device {there}, the first array on device {here}", name=param.name,
-                    there=view.device, here=ordinal, hint="move all arrays to one device",
+                    "{name} lies on {there}, the first array on {here}", name=param.name, there=each.device,
+                    here=first, hint="move all arrays to one device",
                 )  # fmt: skip
-            if view.pointer % 16:
+            if each.pointer % ALIGNMENT:
                 raise ArgumentError(
-                    "{name} starts at an address that is no multiple of 16 bytes", name=param.name,
-                    hint="pass a copy of the slice: its accesses are 16 bytes wide",
+                    "{name} starts at an address that is no multiple of {align} bytes", name=param.name,
+                    align=ALIGNMENT, hint="pass a copy of the slice: accesses are up to that wide",
                 )  # fmt: skip
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        launch(current_stream(arrays[0], ordinal), *(view.pointer for view in views))
+        launch(current_stream(arrays[0].owner, ordinal), *(each.pointer for each in arrays))
 
-    def _round_trip(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    def _round_trip(self, arrays: Sequence[Any]) -> None:
         where = context(0)
+        hosts = [_host_view(each) for each in arrays]
         held: list[DeviceMemory] = []
         try:
-            for each in arrays:
+            for each in hosts:
                 memory = DeviceMemory(where, each.nbytes)
                 held.append(memory)
                 copy_in(where, memory.pointer, each)
             self.launch_on(0)(0, *(memory.pointer for memory in held))
-            for param, each, memory in zip(self.params, arrays, held, strict=True):
+            for param, each, memory in zip(self.params, hosts, held, strict=True):
                 if param.name in self.written:
                     copy_out(where, each, memory.pointer)
             where.synchronize()
@@ -83,12 +91,22 @@ class CudaExecutable:
             for memory in held:
                 memory.free()
 
+    def device_session(self, arrays: list[np.ndarray[Any, Any]]) -> DeviceSession:
+        """Copies of the arrays on device 0, with its clock and cache flush, for timing."""
+        return DeviceSession(context(0), self.launch_on(0), arrays)
+
+
+def _host_view(array: Any) -> np.ndarray[Any, Any]:
+    """Bytes of a contiguous host array at its address, whatever library owns it."""
+    size = array.bytes
+    if not size:
+        return np.empty(0, np.uint8)
+    raw = (ctypes.c_uint8 * size).from_address(array.pointer)
+    return np.frombuffer(raw, np.uint8)
+
 
 def _stored(build: Build) -> set[str]:
     """Names of global buffers that the threads store to, element by element or in vectors."""
-    from ...ir import Store, walk
-    from ...language.threads import VectorStore
-
     out: set[str] = set()
     for node in walk(build.function):
         if isinstance(node, Store) and node.buffer.scope == "global":

@@ -1,0 +1,243 @@
+"""Timing a kernel in the measuring child, on copies of the person's arrays or on random ones.
+
+The parent sends a package and gets a plain record back, so a wild store or an endless loop costs
+one measurement. What a kernel is compared with travels too and runs in turn with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..record import RunRecord
+from ..runtime.arrays import ArgumentChecker
+from ..runtime.job import Job
+from ..runtime.worker import Worker, default_worker
+from .package import Package, load_package, pack
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+
+def measure_kernel(
+    kernel: Kernel,
+    arrays: Sequence[Any] = (),
+    *,
+    rounds: int = 5,
+    seconds: float = 0.5,
+    seed: int = 0,
+    check: bool = True,
+    against: Mapping[str, Callable[..., Any]] | None = None,
+    worker: Worker | None = None,
+    timeout: float | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[Any], None] | None = None,
+) -> RunRecord:
+    """One kernel timed in the child; a failure stands in the record, it is not raised.
+
+    `seconds` is the time for all rounds of one contender. `check` compares every element with the
+    reference first. The records of `against` come from `measure_against`.
+    """
+    return measure_against(
+        kernel, arrays, rounds=rounds, seconds=seconds, seed=seed, check=check, against=against, worker=worker,
+        timeout=timeout, cancel=cancel, on_progress=on_progress,
+    )[0]  # fmt: skip
+
+
+def measure_against(
+    kernel: Kernel,
+    arrays: Sequence[Any] = (),
+    *,
+    rounds: int = 5,
+    seconds: float = 0.5,
+    seed: int = 0,
+    check: bool = True,
+    against: Mapping[str, Callable[..., Any]] | None = None,
+    worker: Worker | None = None,
+    timeout: float | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[Any], None] | None = None,
+) -> list[RunRecord]:
+    """The kernel's record and then one for each callable of `against`, interleaved in one run.
+
+    A callable gets the NumPy arrays in parameter order and computes the same result. Raises
+    `ArgumentError` for arrays that do not fit, `LaunchError` when the child dies or is too slow.
+    """
+    if arrays:
+        kernel.check_arrays(arrays)
+    held = [np.asarray(each) for each in arrays] if arrays else None
+    package = pack(kernel.compilation)
+    config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
+    job = Job(
+        "tilebench.kernel.measure:run_package",
+        (package, held, seed, rounds, seconds, config, check, dict(against or {})),
+        name=f"timing {kernel.name}",
+    )
+    found: list[RunRecord] = (worker or default_worker()).call(
+        job, timeout=timeout, cancel=cancel, on_progress=on_progress
+    )
+    return found
+
+
+def run_package(
+    package: Package,
+    arrays: list[np.ndarray[Any, Any]] | None,
+    seed: int,
+    rounds: int,
+    seconds: float,
+    config: dict[str, Any],
+    check: bool,
+    against: dict[str, Callable[..., Any]],
+) -> list[RunRecord]:
+    """What runs in the child: load, check once, time. Returns records, the kernel's first."""
+    from ..profile.environment import environment
+    from ..profile.timing import Contender, measure
+    from ..runtime.job import cancelled, report
+
+    session = _session(package, arrays if arrays is not None else random_inputs(package, seed))
+    error, bound, failure = (None, None, "")
+    if check:
+        error, bound, failure = _checked(package, session)
+    contenders = [Contender(package.kernel, session.run, session.poison, session.same)]
+    if against:
+        session.need_host(", ".join(against))
+        contenders += [
+            Contender(name, lambda call=call: call(*session.arrays)) for name, call in against.items()
+        ]
+    found = measure(
+        contenders, clock=session.clock, flush=session.flush, seconds=seconds, rounds=rounds,
+        progress=lambda each: report({"name": each.name, "round": each.round, "rounds": each.rounds}),
+        cancelled=cancelled,
+    )  # fmt: skip
+    where = environment(gpu=package.target.startswith("cuda"))
+    records: list[RunRecord] = []
+    for each in contenders:
+        made = found.run_record(
+            each.name, kernel=each.name, target=package.target, config=config, environment=where,
+            flops=package.flops, bytes=package.bytes,
+        )  # fmt: skip
+        if each.name == package.kernel:
+            made = replace(made, error=error, bound=bound, failure=made.failure or failure)
+            made = made if not made.failure else replace(made, samples=())
+        records.append(made)
+    return records
+
+
+def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
+    """Arrays for the parameters from a seed; outputs hold poison."""
+    from ..reference import poison, random_array
+
+    out: list[np.ndarray[Any, Any]] = []
+    for k, each in enumerate(package.arguments):
+        array = random_array(each.shape, each.dtype, seed=seed + k)
+        if not each.read:
+            poison(array)
+        out.append(array)
+    return out
+
+
+class HostSession:
+    """A kernel of a host target and its arrays, as the timing method wants them."""
+
+    clock = None
+    flush = None
+
+    def __init__(self, package: Package, arrays: list[np.ndarray[Any, Any]]) -> None:
+        self.package = package
+        self.arrays = arrays
+        self.executable = load_package(package)
+        self.infos = ArgumentChecker(package.arguments, "cpu")(arrays)
+        self.first: list[np.ndarray[Any, Any]] = []
+        # A kernel that adds to an output gives another result each time; then nothing is compared.
+        self.repeatable = not any(p.read and p.written for p in package.arguments)
+
+    def run(self) -> None:
+        self.executable(self.infos)
+
+    def poison(self) -> None:
+        """Fill what is only written with what no right result holds."""
+        from ..reference import poison
+
+        for param, array in zip(self.package.arguments, self.arrays, strict=True):
+            if param.written and not param.read:
+                poison(array)
+
+    def outputs(self) -> list[np.ndarray[Any, Any]]:
+        """Copies of what the kernel writes, as it stands now."""
+        return [a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
+
+    def keep(self) -> None:
+        """Remember the outputs of the first run, which `same` compares with."""
+        self.first = self.outputs()
+
+    def same(self) -> str:
+        """What is wrong with the outputs after the timed runs; empty when they equal the first run's."""
+        if not self.repeatable or not self.first:
+            return ""
+        for before, now in zip(self.first, self.outputs(), strict=True):
+            if before.tobytes() != now.tobytes():
+                return "the outputs changed from run to run: a race, or memory read that nothing wrote"
+        return ""
+
+    def need_host(self, names: str) -> None:
+        """Comparisons get NumPy arrays, which a host session has."""
+
+
+class DeviceSession(HostSession):
+    """The same with copies of the arrays in device memory, timed by the device's own events."""
+
+    def __init__(self, package: Package, arrays: list[np.ndarray[Any, Any]]) -> None:
+        super().__init__(package, arrays)
+        executable: Any = self.executable
+        self.device: Any = executable.device_session(arrays)
+        self.clock = self.device.clock
+        self.flush = self.device.flush
+
+    def run(self) -> None:
+        self.device.run()
+
+    def poison(self) -> None:
+        super().poison()
+        self.device.upload(self.arrays)
+
+    def outputs(self) -> list[np.ndarray[Any, Any]]:
+        self.device.download(self.arrays)
+        return super().outputs()
+
+    def need_host(self, names: str) -> None:
+        raise ArgumentError(
+            "{names} cannot be compared on a device yet",
+            names=names,
+            hint='compare on target="cpu", or time it apart',
+        )
+
+
+def _session(package: Package, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """The session that fits the package's target: on its device where it has one."""
+    host = HostSession(package, arrays)
+    return DeviceSession(package, arrays) if hasattr(host.executable, "device_session") else host
+
+
+def _checked(package: Package, session: Any) -> tuple[float | None, float | None, str]:
+    """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
+    from ..ir import parse_function
+    from ..language.words import registry
+    from ..reference import check_function
+
+    before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
+    session.poison()
+    session.run()
+    session.outputs()
+    session.keep()
+    after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
+    report = check_function(parse_function(package.tile_text, registry(), "<tile>"), before, after)
+    return (
+        report.error,
+        report.bound,
+        "" if report.ok else f"wrong result: {report.outside} elements outside the bound",
+    )

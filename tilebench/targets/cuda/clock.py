@@ -1,0 +1,69 @@
+"""Timing on the device: events around each launch, and a flush that leaves the L2 cold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .driver import Context
+from .launch import Launch
+from .memory import DeviceMemory, Event, copy_in, copy_out, fill_bytes
+
+
+class EventClock:
+    """Device time between two events around one launch; resolution 0.5 us."""
+
+    name = "CUDA events around each launch"
+
+    def __init__(self, context: Context) -> None:
+        self.start, self.stop = Event(context), Event(context)
+
+    def time(self, run: Callable[[], object]) -> float:
+        """Seconds on the device."""
+        self.start.record()
+        run()
+        self.stop.record()
+        self.stop.synchronize()
+        return self.stop.seconds_since(self.start)
+
+
+class DeviceFlush:
+    """Writes a buffer of at least twice the L2 before each launch."""
+
+    def __init__(self, context: Context, l2_bytes: int) -> None:
+        self.context = context
+        self.memory = DeviceMemory(context, max(2 * l2_bytes, 64 << 20))
+        self.text = f"{self.memory.size / 2**20:.0f} MiB written on the device before each launch"
+
+    def __call__(self) -> None:
+        fill_bytes(self.context, self.memory.pointer, 0, self.memory.size)
+
+
+class DeviceSession:
+    """A kernel with copies of its arrays in device memory, as the timing method wants it."""
+
+    def __init__(self, context: Context, launch: Launch, arrays: list[np.ndarray[Any, Any]]) -> None:
+        self.context = context
+        self.launch = launch
+        self.memory = [DeviceMemory(context, each.nbytes) for each in arrays]
+        self.clock = EventClock(context)
+        self.flush = DeviceFlush(context, context.device.attribute("L2_CACHE_SIZE"))
+        self.upload(arrays)
+
+    def run(self) -> None:
+        """Launch on the default stream."""
+        self.launch(0, *(each.pointer for each in self.memory))
+
+    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """Host arrays to the device."""
+        for memory, each in zip(self.memory, arrays, strict=True):
+            copy_in(self.context, memory.pointer, each)
+        self.context.synchronize()
+
+    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """Device to host arrays, once the device is done."""
+        for memory, each in zip(self.memory, arrays, strict=True):
+            copy_out(self.context, each, memory.pointer)
+        self.context.synchronize()
