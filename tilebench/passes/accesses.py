@@ -60,9 +60,12 @@ def versions_differ(a: Expr, b: Expr) -> bool:
     if isinstance(a, Arith) and isinstance(b, Arith) and a.op == b.op == "%":
         n = const_of(a.args[1])
         if n and n == const_of(b.args[1]):
-            apart = _distance(a.args[0], b.args[0])
-            return apart is not None and apart % n != 0
-    return False
+            distance = _distance(a.args[0], b.args[0])
+            return distance is not None and distance % n != 0
+    if any(isinstance(each, Arith) and each.op == "%" for each in (a, b)):
+        return False
+    # Without a remainder a version is the number itself.
+    return _distance(a, b) not in (None, 0)
 
 
 def apart(a: Access, b: Access) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, prod
 
-from ..errors import IRError
+from ..errors import IRError, LayoutError
 from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, substitute, walk
 from ..ir.rewrite import rewrite
 from ..language.memory import AllocLocal, AllocVar
@@ -42,7 +42,7 @@ def lower_one(env: Env, stmt: Stmt, site: Site) -> list[Stmt]:
             buffer, index = lower_target(env, stmt, site, out, value)
             out.append(Store(buffer, index, value(stmt.value), place=stmt.place))
         case If():
-            condition = fold_condition(env, stmt.condition)
+            condition = fold_condition(env, stmt.condition, site)
             if condition == all_of([]):
                 return lower_body(env, stmt.then, site)
             then, orelse = lower_body(env, stmt.then, site), lower_body(env, stmt.orelse, site)
@@ -128,6 +128,10 @@ def element_loops(
     `names` are the coordinates that `body` uses, one a dimension of `fragment`; `hint` caps the
     vector in elements; `ours` says that the names are not the user's. Ghosts and threads that do not own what they would write are masked.
     """
+    if len(names) != len(fragment.extents):
+        raise LayoutError(
+            "the thread mapping has {a} dimensions, the box {b}", at=node.place, a=len(fragment.extents), b=len(names)
+        )
     body, owner = _owned(env, fragment, body)
     ghosts = [
         name.compare("<", extent)
@@ -153,14 +157,19 @@ def _nest(
     digits: list[Expr] = []
     loops: list[tuple[Var, int]] = []
     part = env.thread_part(cut)
+    registers = any(_touches(body, ("fragment",)))
+    rolled = not registers and prod(count for count, _, _ in cut.value) > UNROLLED * width
     for k, (_, count, dim, step) in enumerate(cut.value_digits):
         if k == 0 and width > 1:
             digits.append(env.loop_var("e", width))
             continue
-        var = env.loop_var(f"r{len(loops)}", count)
-        loops.append((var, count))
-        digits.append(var)
-        part[dim] = part[dim] + var * step
+        at: Expr = Const(0)
+        for unit, steps in _split(count, rolled and not loops):
+            var = env.loop_var(f"r{len(loops)}", steps)
+            loops.append((var, steps))
+            at = at + var * unit
+        digits.append(at)
+        part[dim] = part[dim] + at * step
     env.begin(open=not loops)
     if ours and not loops:
         # No loop is a scope around them, so these names must be new.
@@ -177,7 +186,15 @@ def _nest(
         inner += vector_body(vector, body)
     else:
         inner += lower_body(env, body, site)
-    return _loops(loops, _used_lets(inner), bool(any(_touches(body, ("fragment",)))))
+    return _loops(loops, _used_lets(inner), rolled)
+
+
+def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
+    """(unit, steps) of the loops over a digit: of a long one a short run is written out inside."""
+    short = next((each for each in (4, 3, 2, 5, 7) if count % each == 0), 0)
+    if not rolled or count <= 8 or not short:
+        return [(1, count)]
+    return [(1, short), (short, count // short)]
 
 
 def _used_lets(body: list[Stmt]) -> list[Stmt]:
@@ -186,12 +203,9 @@ def _used_lets(body: list[Stmt]) -> list[Stmt]:
     return [each for each in body if not (isinstance(each, Let) and each.var.name not in used)]
 
 
-def _loops(loops: list[tuple[Var, int]], body: list[Stmt], registers: bool) -> list[Stmt]:
-    total = 1
-    for _, count in loops:
-        total *= count
+def _loops(loops: list[tuple[Var, int]], body: list[Stmt], rolled: bool) -> list[Stmt]:
+    """The loops around the body, innermost first; of rolled ones only a short innermost is written out."""
     for k, (var, count) in enumerate(loops):
-        rolled = not registers and total > UNROLLED and (k > 0 or count > 8)
-        word = Serial if rolled else Unroll
+        word = Serial if rolled and (k > 0 or count > 8) else Unroll
         body = [word(Const(count), (var,), tuple(body))]
     return body

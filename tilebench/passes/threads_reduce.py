@@ -51,7 +51,7 @@ class Exchange:
     @property
     def parts(self) -> int:
         """The partial results of one element that meet in shared memory."""
-        return prod(each.count for each in self.across)
+        return prod(each.modulus for each in self.across)
 
 
 def _power(n: int) -> bool:

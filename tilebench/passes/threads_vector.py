@@ -15,7 +15,7 @@ from ..language.memory import AllocLocal
 from ..language.structure import Unroll
 from ..language.threads import VectorLoad, VectorStore
 from .threads_access import lower_expr, lower_target, shared_offset
-from .threads_env import Env, Site
+from .threads_env import NOWHERE, Env, Site
 
 MEMORY = ("global", "shared")
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
@@ -126,7 +126,7 @@ class Vector:
         for lead in self.chunks(width):
             source = self.memory(at, width, lead, inside)
             inside.append(VectorLoad(Region(registers, (Const(lead),), extent=(width,)), source))
-        condition = fold_condition(self.env, all_of(list(guards)))
+        condition = fold_condition(self.env, all_of(list(guards)), self.site)
         if condition == all_of([]):
             return inside
         e = self._e
@@ -164,12 +164,17 @@ def _fast_dim(index: tuple[Expr, ...], strides: tuple[int, ...], var: Var) -> in
     return max(k for k, stride in enumerate(strides) if stride == 1)
 
 
-def fold_condition(env: Env, condition: Expr) -> Expr:
-    """The condition without the comparisons that the ranges of the variables prove."""
+def fold_condition(env: Env, condition: Expr, site: Site = NOWHERE) -> Expr:
+    """The condition without the comparisons that the ranges of the variables prove.
+
+    Inside a vector the coordinate names the first element, and all of them must pass.
+    """
+    shift = {} if site.shift is None else {site.shift[0]: Var(site.shift[0]) + site.shift[1]}
     kept: list[Expr] = []
     for each in _parts(condition):
         if isinstance(each, Arith) and each.op in COMPARE[:4] and each.args[0].dtype.is_integer:
-            low, high = bounds(env.resolved(each.args[0] - each.args[1]), env.ranges)
+            difference = substitute(each.args[0] - each.args[1], shift)
+            low, high = bounds(env.resolved(difference), env.ranges)
             true = {"<": high < 0, "<=": high <= 0, ">": low > 0, ">=": low >= 0}[each.op]
             if true:
                 continue
@@ -265,7 +270,7 @@ def vector_body(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
 
 
 def _branch(vector: Vector, stmt: If) -> list[Stmt]:
-    condition = fold_condition(vector.env, stmt.condition)
+    condition = fold_condition(vector.env, stmt.condition, vector.site)
     if condition == all_of([]):
         return vector_body(vector, stmt.then)
     plain = Site(vector.site.map, vector.site.vars)

@@ -28,8 +28,8 @@ def to_threads(function: Function, context: Context) -> Function:
     machine = context.machine
     if launch.threads > machine.max_threads:
         raise ResourceError(
-            "a block of {found} threads is more than {machine} has", at=launch.place,
-            found=launch.threads, machine=machine.name, most=machine.max_threads, expected="at most {most}",
+            "a block of {threads} threads is more than {machine} has", at=launch.place,
+            threads=launch.threads, machine=machine.name, most=machine.max_threads, expected="at most {most}",
         )  # fmt: skip
     names = names_of(function)
     env = Env(machine, launch.threads, names, Var("tid"))

@@ -106,6 +106,6 @@ def check_index(flat: list[tuple[Any, int]], at: Node, name: str) -> None:
         if (np.min(index) < 0) or (np.max(index) >= extent):
             found = int(np.min(index)) if np.min(index) < 0 else int(np.max(index))
             refuse(
-                "{name} is accessed outside: index {found} in dimension {dim} of extent {extent}",
-                at, name=name, found=found, dim=dim, extent=extent,
+                "{name} is accessed outside: index {index} in dimension {dim} of extent {extent}",
+                at, name=name, index=found, dim=dim, extent=extent,
             )  # fmt: skip
