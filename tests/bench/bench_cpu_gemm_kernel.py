@@ -35,6 +35,8 @@ from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
 from tilebench.targets.cpu.machine import host_isa
 from tilebench.targets.cpu.pool import Launcher
 
+# A fill(0) right before the loop can become "the first step writes instead of adding".
+FIRST_WRITES = True
 PREFETCH = False  # no gain here, see `Prefetch`
 SHAPES = [(1024, 1024, 1024), (1000, 1100, 1200)]
 F32 = "float32"
@@ -77,7 +79,8 @@ def build(shape: tuple[int, int, int], tile: Tile) -> tuple[Module, int, int]:
         by = f.binary("sdiv", block.index, across)
         row, column = f.mul(by, tile.m), f.mul(f.sub(block.index, f.mul(by, across)), tile.n)
         rows, columns = f.imin(f.sub(m, row), tile.m), f.imin(f.sub(n, column), tile.n)
-        clear(f, c_s, rows, panels * width)
+        if not FIRST_WRITES:
+            clear(f, c_s, rows, panels * width)
         with f.loop(0, k, tile.k) as step:
             depth = f.imin(f.sub(k, step.index), tile.k)
             a_g, b_g, c_g = (TileOperand(p, F32, each) for p, each in ((a, k), (b, n), (c, n)))
@@ -99,6 +102,7 @@ def build(shape: tuple[int, int, int], tile: Tile) -> tuple[Module, int, int]:
                 depth,
                 block=tile.register,
                 prefetch=near if PREFETCH else (),
+                accumulate=f.compare("ne", step.index, 0) if FIRST_WRITES else True,
                 most=most,
             )
         emit_pack(f, c_s, corner(f, c_g, row, column), rows, columns, zero_rest=False)
@@ -146,6 +150,9 @@ def measure(shape: tuple[int, int, int], tiles: list[Tile], threads: int, rounds
     times: list[list[float]] = [[] for _ in candidates]
     for _ in range(rounds):
         for call, kept in zip(candidates, times, strict=True):
+            # OpenBLAS's workers spin for some 30 ms after a call and would hold a core of ours.
+            time.sleep(0.06)
+            call()
             start = time.perf_counter()
             call()
             kept.append(time.perf_counter() - start)

@@ -131,12 +131,8 @@ def check(case: Case, isa: Isa | None = None) -> None:
         unit = 2.0**-53 if out.name == "float64" else 2.0**-24
         bound = (case.k + 2) * unit * sums + out.unit_roundoff * 1.01 * (np.abs(left @ right + old) + 1e-6)
     assert np.all(np.abs(c.astype(wide) - (left @ right + old)) <= bound)
-    assert (
-        frame[:32].tobytes() == before[:32].tobytes()
-    )
-    assert (
-        frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
-    )
+    assert frame[:32].tobytes() == before[:32].tobytes()
+    assert frame[32 + c.size :].tobytes() == before[32 + c.size :].tobytes()
 
 
 SIZES = [

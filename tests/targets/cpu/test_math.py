@@ -34,11 +34,14 @@ CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = 
     ("exp", np.exp, -110, 95, 1.3, 2), ("exp2", np.exp2, -155, 130, 1.3, 2),
     ("exp10", lambda x: np.power(x.dtype.type(10), x), -48, 40, 1.3, 2),
     ("log", np.log, 0.4, 2, 1.0, 1.0), ("log2", np.log2, 0.4, 2, 2, 2), ("log10", np.log10, 0.4, 2, 2, 2),
-    ("log1p", np.log1p, -1, 2, 2, 2), ("sqrt", np.sqrt, 0, 9, 0.5, 0.5), ("rsqrt", lambda x: 1 / np.sqrt(x), 0, 9, 1.5, 1.5),
+    ("log1p", np.log1p, -1, 2, 2, 2), ("sqrt", np.sqrt, 0, 9, 0.5, 0.5),
+    ("rsqrt", lambda x: 1 / np.sqrt(x), 0, 9, 1.5, 1.5),
     ("tanh", np.tanh, -10, 10, 1.5, 3), ("sigmoid", sigmoid, -100, 90, 2.5, 3),
-    ("erf", np.vectorize(math.erf), -5, 5, 2.6, 0), ("sin", np.sin, -50, 50, 1.6, 0), ("cos", np.cos, -50, 50, 1.6, 0),
+    ("erf", np.vectorize(math.erf), -5, 5, 2.6, 0), ("sin", np.sin, -50, 50, 1.6, 0),
+    ("cos", np.cos, -50, 50, 1.6, 0),
     ("tan", np.tan, -50, 50, 3.5, 0), ("atan", np.arctan, -9, 9, 2.6, 0),
-    ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001), ("trunc", np.trunc, -9, 9, 0, 0.001),
+    ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001),
+    ("trunc", np.trunc, -9, 9, 0, 0.001),
     ("round", np.rint, -9, 9, 0, 0.001),
 ]  # fmt: skip
 
