@@ -1,0 +1,239 @@
+"""What operations on tiles mean in NumPy, and their error bounds.
+
+A row of `MEANINGS` belongs to one class of statements. The reference gives it the boxes that the
+statement reads and the scalars it holds, and stores what comes back into the box it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import Expr, Region
+from ..ir.dtypes import DType
+from .conversion import cast_bound, cast_meaning
+from .copy import Copy, Fill
+from .gemm import Gemm
+from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, rounded, settled
+from .reduce import Reduce
+
+
+@dataclass(frozen=True)
+class TileMeaning:
+    """How the reference runs one class of statements.
+
+    `reads` and `values` give the regions and scalars it takes, in the order in which `plain` and
+    `bound` get them after the statement; scalars come first and decide (`reads` sees them) whether
+    the old result is read. `writes` is the region that takes the result.
+    """
+
+    values: Callable[[Any], tuple[Expr, ...]]
+    reads: Callable[..., tuple[Region, ...]]
+    writes: Callable[[Any], Region]
+    plain: Callable[..., Any]
+    bound: Callable[..., Any]
+
+
+# -- copy and fill
+
+
+def copy_meaning(op: Copy, source: Any) -> Any:
+    """`T.copy`: every element converted to the dtype of the other side."""
+    return cast_meaning(source, op.src.buffer.dtype, op.dst.buffer.dtype)
+
+
+def copy_bound(op: Copy, source: Any) -> Any:
+    """A copy adds an error only where it narrows."""
+    return cast_bound(source, op.src.buffer.dtype, op.dst.buffer.dtype)
+
+
+def fill_meaning(op: Fill, value: Any) -> Any:
+    """`T.fill`: one value for the whole box."""
+    return value
+
+
+# -- matrix product
+
+
+def accumulation_roundoff(operand: DType, accumulator: DType) -> float:
+    """The relative error of one addition inside a gemm.
+
+    Matrix units cut off instead of rounding when operands are narrower than the accumulator: 2u
+    (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). Those of
+    Hopper keep about 14 bits of an 8-bit float product's sum.
+    """
+    if operand.is_float and operand.bits == 8:
+        return max(2.0**-13, 2 * accumulator.unit_roundoff)
+    narrow = operand.bits < 32
+    return (2.0 if narrow else 1.0) * accumulator.unit_roundoff
+
+
+def gamma(count: int, u: float) -> float:
+    """`count * u / (1 - count * u)`, infinity when that bound breaks down (Higham, lemma 3.1)."""
+    return count * u / (1.0 - count * u) if count * u < 1.0 else float("inf")
+
+
+def _matrices(op: Gemm, a: Any, b: Any) -> tuple[Any, Any]:
+    a, b = a.reshape(a.shape[-2:]), b.reshape(b.shape[-2:])
+    return (a.T if op.transpose_A else a), (b.T if op.transpose_B else b)
+
+
+def gemm_meaning(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
+    """`T.gemm`: `C + op(A) @ op(B)`, or the product alone when `clear`.
+
+    Floats are multiplied and summed in the accumulator's dtype, float32 at least, and rounded to it
+    once; integers are exact modulo 2**bits. Leading extents of operands are 1.
+    """
+    target = op.c.buffer.dtype
+    x, y = _matrices(op, a, b)
+    if target.is_float:
+        kind: Any = np.float64 if target.bits == 64 else np.float32
+        made = x.astype(kind) @ y.astype(kind)
+        return (made if clear else made + c.reshape(made.shape).astype(kind)).astype(target.numpy)
+    made = _integer_product(x, y, op.a.buffer.dtype, target)
+    return made if clear else made + c.reshape(made.shape)
+
+
+def _integer_product(x: Any, y: Any, operand: DType, target: DType) -> Any:
+    # A double holds every partial sum of 8- and 16-bit products exactly (2**30 * k < 2**53), and
+    # its product is 20 times as fast as NumPy's for integers.
+    if operand.bits <= 16:
+        return (x.astype(np.float64) @ y.astype(np.float64)).astype(np.int64).astype(target.numpy)
+    return x.astype(target.numpy) @ y.astype(target.numpy)
+
+
+def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
+    """The same with a bound for sums in any order, fused or not.
+
+    With E the operands' errors: `|A| Eb + Ea |B| + Ea Eb` is carried, and the k products and the old
+    C pass through at most k + 1 roundings: `gamma(k + 1) * (|A| |B| + |C| + carried)` (Higham,
+    equation 3.13 and the running form of section 3.3). The final rounding of a narrow C is in it.
+    """
+    target = op.c.buffer.dtype
+    if not target.is_float:
+        return _integer_bound(op, clear, a, b, c)
+    x, y = inexact(a), inexact(b)
+    left, right = _matrices(op, x.value, y.value)
+    left_error, right_error = _matrices(op, x.error, y.error)
+    k = left.shape[-1]
+    # A magnitude of infinity times a zero of the other side is NaN in the value, and handled there.
+    sizes = np.abs(left) @ np.abs(right)
+    value = left @ right
+    carried: Any = np.zeros(value.shape)
+    if right_error.any():
+        carried = carried + np.abs(left) @ right_error
+    if left_error.any():
+        carried = carried + left_error @ (np.abs(right) + right_error)
+    if not clear and c is not None:
+        old = inexact(c)
+        value = value + old.value.reshape(value.shape)
+        sizes = sizes + np.abs(old.value.reshape(value.shape))
+        carried = carried + old.error.reshape(value.shape)
+    u = accumulation_roundoff(op.a.buffer.dtype, target) + DOUBLE_ROUNDOFF
+    lost = (k + 1) * 0.5 * limits(target).subnormal
+    error = carried + gamma(k + 1, u) * (sizes + carried) + np.where(sizes > 0, lost, 0.0)
+    return settled(value, error, carried, target)
+
+
+def _integer_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any) -> Any:
+    held = [inexact(each) for each in ((a, b) if c is None else (a, b, c))]
+    value = gemm_meaning(op, clear, *(each.value for each in held))
+    left, right = _matrices(op, held[0].value.astype(np.float64), held[1].value.astype(np.float64))
+    left_error, right_error = _matrices(op, held[0].error, held[1].error)
+    error = np.abs(left) @ right_error + left_error @ (np.abs(right) + right_error)
+    if not clear and c is not None:
+        error = error + held[2].error.reshape(error.shape)
+    return Inexact(value, error)
+
+
+# -- reductions
+
+_FOLD: Mapping[str, Any] = {"sum": np.add, "max": np.fmax, "min": np.fmin}
+
+
+def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
+    """`T.reduce_sum` and its kin along one dimension; without `clear` the old result is folded in, once.
+
+    Sums are formed in the wider of both dtypes (float32 at least) and rounded once. Of maxima and
+    minima a NaN loses against a number.
+    """
+    target, fold = op.dst.buffer.dtype, _FOLD[op.kind]
+    source_type = op.src.buffer.dtype
+    wide = np.promote_types(source_type.numpy, target.numpy) if source_type.bits >= 32 else target.numpy
+    kind: Any = np.float32 if target.is_float and wide.itemsize < 4 else wide
+    made = fold.reduce(source.astype(kind), axis=op.dim)
+    if old is not None:
+        made = fold(made, old.reshape(made.shape).astype(kind))
+    return made.astype(target.numpy)
+
+
+def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
+    """The same with a bound: a sum of n in any order has `gamma(n - 1) * sum |x|` (Higham, equation
+    4.4); of maxima and minima the largest error of an element, which only candidates can contribute.
+    """
+    held, target = inexact(source), op.dst.buffer.dtype
+    before = None if old is None else inexact(old)
+    if op.kind == "sum":
+        return _sum_bound(op, held, before, target)
+    fold = _FOLD[op.kind]
+    value = fold.reduce(held.value, axis=op.dim)
+    sign = 1.0 if op.kind == "max" else -1.0
+    # An element whose interval lies wholly below the winner's cannot win.
+    floor = np.fmax.reduce(sign * held.value - held.error, axis=op.dim, keepdims=True)
+    candidate = sign * held.value + held.error >= floor
+    error = np.max(np.where(candidate | np.isposinf(held.error), held.error, 0.0), axis=op.dim)
+    if before is not None:
+        error = np.maximum(error, before.error.reshape(value.shape))
+        value = fold(value, before.value.reshape(value.shape))
+    if not target.is_float:
+        return Inexact(value.astype(target.numpy), error)
+    return cast_bound(Inexact(value, error), op.src.buffer.dtype, target)
+
+
+def _sum_bound(op: Reduce, held: Inexact, before: Inexact | None, target: DType) -> Any:
+    count = held.value.shape[op.dim]
+    if not target.is_float:
+        plain = reduce_meaning(op, held.value, None if before is None else before.value)
+        carried = np.sum(held.error, axis=op.dim)
+        return Inexact(plain, carried if before is None else carried + before.error.reshape(carried.shape))
+    value = np.sum(held.value, axis=op.dim)
+    sizes = np.sum(np.abs(held.value), axis=op.dim)
+    carried = np.sum(held.error, axis=op.dim)
+    additions = max(count - 1, 0)
+    if before is not None:
+        value = value + before.value.reshape(value.shape)
+        sizes = sizes + np.abs(before.value.reshape(sizes.shape))
+        carried = carried + before.error.reshape(carried.shape)
+        additions += 1
+    # A sum of float32 into a float16 may be formed in either.
+    error = carried + gamma(additions, target.unit_roundoff + DOUBLE_ROUNDOFF) * (sizes + carried)
+    if op.src.buffer.dtype.mantissa > target.mantissa:
+        return rounded(value, error, target)
+    return settled(value, error, carried, target)
+
+
+def _fill_bound(op: Fill, value: Any) -> Any:
+    return value if isinstance(value, Inexact) else exact(value)
+
+
+MEANINGS: Mapping[type, TileMeaning] = {
+    Copy: TileMeaning(
+        lambda op: (), lambda op: (op.src,), lambda op: op.dst, copy_meaning, copy_bound,
+    ),
+    Fill: TileMeaning(
+        lambda op: (op.value,), lambda op, value: (), lambda op: op.dst, fill_meaning, _fill_bound,
+    ),
+    Gemm: TileMeaning(
+        lambda op: (op.clear_accum,),
+        lambda op, clear: (op.a, op.b) if clear else (op.a, op.b, op.c),
+        lambda op: op.c, gemm_meaning, gemm_bound,
+    ),
+    Reduce: TileMeaning(
+        lambda op: (),
+        lambda op: (op.src,) if op.clear else (op.src, op.dst),
+        lambda op: op.dst, reduce_meaning, reduce_bound,
+    ),
+}  # fmt: skip

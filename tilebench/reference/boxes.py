@@ -1,0 +1,157 @@
+"""Reading and writing boxes and scattered elements of a buffer, with what happens outside it.
+
+Outside a global buffer reads give zero and writes are skipped; outside memory on the chip an
+access is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import LanguageError, Place
+from ..ir import Buffer
+from .state import State, fail_outside
+
+
+def inside(shape: Sequence[int], start: Sequence[int], extent: Sequence[int]) -> bool:
+    """Whether a whole box lies inside a buffer."""
+    return all(s >= 0 and s + e <= n for s, e, n in zip(start, extent, shape, strict=True))
+
+
+def _slices(start: Sequence[int], extent: Sequence[int]) -> tuple[slice, ...]:
+    return tuple([slice(s, s + e) for s, e in zip(start, extent, strict=True)])
+
+
+def _cut(
+    shape: Sequence[int], start: Sequence[int], extent: Sequence[int]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """The part of a box inside a buffer: as slices of the buffer, and of the box."""
+    low = [min(max(s, 0), n) for s, n in zip(start, shape, strict=True)]
+    high = [max(min(s + e, n), a) for s, e, n, a in zip(start, extent, shape, low, strict=True)]
+    outer = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+    return outer, tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start, strict=True))
+
+
+def read_box(
+    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None
+) -> Any:
+    """The box as an array of shape `extent`; it may be a view."""
+    held, numbers = state.names[buffer.name], state.numbers
+    if inside(buffer.shape, start, extent):
+        return numbers.read(held, _slices(start, extent), state.mask, buffer.dtype, place)
+    if buffer.scope != "global":
+        _fail_box(buffer, start, extent, place)
+    made = numbers.zeros(tuple(extent), buffer.dtype)
+    outer, inner = _cut(buffer.shape, start, extent)
+    made[inner] = held[outer]
+    return numbers.read(made, ..., state.mask, buffer.dtype, place)
+
+
+def write_box(
+    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], value: Any, mask: Any, doubt: Any,
+    place: Place | None,
+) -> None:  # fmt: skip
+    """Store a value of shape `extent` (or one that broadcasts to it) where `mask` holds."""
+    held, numbers = state.names[buffer.name], state.numbers
+    if inside(buffer.shape, start, extent):
+        numbers.put(held, _slices(start, extent), value, mask, doubt, buffer.dtype)
+        return
+    if buffer.scope != "global":
+        _fail_box(buffer, start, extent, place)
+    outer, inner = _cut(buffer.shape, start, extent)
+    shape = tuple(extent)
+    part = numbers.spread(value, shape, buffer.dtype)[inner]
+    kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
+    unsure = None if doubt is None else tuple(np.broadcast_to(each, shape)[inner] for each in doubt)
+    numbers.put(held, outer, part, kept, unsure, buffer.dtype)  # type: ignore[arg-type]
+
+
+def _fail_box(buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None) -> None:
+    last = [s + e - 1 for s, e in zip(start, extent, strict=True)]
+    low = any(s < 0 for s in start)
+    fail_outside(buffer.name, buffer.shape, tuple(start if low else last), place)
+
+
+def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
+    """Indices as arrays of one shape: the box, with extent 1 where none of them varies."""
+    made = [np.asarray(each) for each in index]
+    shape = np.broadcast_shapes((1,) * len(state.box), *(each.shape for each in made))
+    return [np.broadcast_to(each, shape) for each in made]
+
+
+def within(buffer: Buffer, index: Sequence[Any]) -> Any:
+    """Where indices lie inside the buffer."""
+    ok: Any = np.True_
+    for each, extent in zip(index, buffer.shape, strict=True):
+        ok = ok & (each >= 0) & (each < extent)
+    return ok
+
+
+def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | None) -> Any:
+    """Elements at any indices, each that of one element of the box."""
+    held, numbers = state.names[buffer.name], state.numbers
+    spread = spread_indices(state, index)
+    ok = within(buffer, spread)
+    whole = bool(np.all(ok))
+    if not whole and buffer.scope != "global":
+        check_active(state, buffer, spread, ok, place)
+    safe = spread if whole else [np.clip(each, 0, n - 1) for each, n in zip(spread, buffer.shape, strict=True)]
+    found = numbers.read(held, tuple(safe), state.mask, buffer.dtype, place)
+    return found if whole else numbers.select(ok, found, numbers.constant(0, buffer.dtype))
+
+
+def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, place: Place | None) -> None:
+    """Raise when an active element of the box reads or writes outside memory on the chip."""
+    wrong = ~ok if state.mask is None else np.logical_and(~ok, state.mask)
+    if np.any(wrong):
+        lane = tuple(np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
+        at = tuple(np.broadcast_to(each, np.shape(wrong))[lane] for each in index)
+        fail_outside(buffer.name, buffer.shape, at, place)
+
+
+def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:
+    """Store at any indices. Raises `LanguageError` for a race: two elements, one location, different values."""
+    held, numbers = state.names[buffer.name], state.numbers
+    box = state.box
+    spread = [np.broadcast_to(np.asarray(each), box) for each in index]
+    ok = within(buffer, spread)
+    if buffer.scope != "global":
+        check_active(state, buffer, spread, ok, place)
+    active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
+    at = tuple(each[active] for each in spread)
+    if not at or at[0].size == 0:
+        if at or not active.any():
+            return
+    part = numbers.spread(value, box, buffer.dtype)[active]
+    check_race(buffer, at, part, active, place)
+    doubt = None if state.doubt is None else tuple(np.broadcast_to(each, box)[active] for each in state.doubt)
+    mask = None if doubt is None else np.ones(part.shape, np.bool_)
+    numbers.put(held, at, part, mask, doubt, buffer.dtype)  # type: ignore[arg-type]
+
+
+def check_race(buffer: Buffer, at: tuple[Any, ...], part: Any, active: Any, place: Place | None) -> None:
+    """Compare every value stored to a location with the others stored to it."""
+    flat: Any = np.ravel_multi_index(at, buffer.shape)
+    order = np.argsort(flat, kind="stable")
+    same = flat[order][1:] == flat[order][:-1]
+    if not same.any():
+        return
+    held: Any = getattr(part, "value", part)
+    before, after = held[order][:-1], held[order][1:]
+    differs = same & (before != after) & ~((before != before) & (after != after))
+    if not differs.any():
+        return
+    first = int(np.argmax(differs))
+    one, two = order[first], order[first + 1]
+    lanes = np.argwhere(active)
+    where = tuple(int(each[one]) for each in at)
+    raise LanguageError(
+        "two elements of T.Parallel store different values to {name}[{index}]", at=place, name=buffer.name,
+        index=", ".join(map(str, where)), a=tuple(map(int, lanes[one])), b=tuple(map(int, lanes[two])),
+        x=held[one], y=held[two], expected="one store a location, or equal values",
+        found="element {a} stores {x}, element {b} stores {y}",
+        hint="reduce with T.reduce_sum and its kin, or loop over that index with T.serial inside",
+    )  # fmt: skip

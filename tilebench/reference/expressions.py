@@ -1,0 +1,220 @@
+"""Expressions as functions of the state: prepared once, run for every block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import LanguageError, Place
+from ..ir import Arith, Call, Cast, Const, Expr, Load, Var
+from .boxes import check_active, gather, inside, read_box, within
+from .numbers import Numbers
+from .scope import Axis, Scope
+from .state import Run, State, fail_outside
+
+LOCAL = ("local", "var")
+
+
+class Expressions:
+    """Prepares expressions of one function for one kind of numbers."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.numbers = numbers
+        self.scope = Scope()
+
+    def prepare(self, expr: Expr) -> Run:
+        """The function that gives the value: a Python number where it is one for the whole block."""
+        match expr:
+            case Const():
+                value = self.numbers.constant(expr.value, expr.type)
+                return lambda state: value
+            case Var():
+                name = expr.name
+                return lambda state: state.names[name]
+            case Load():
+                return self.load(expr)
+            case Cast():
+                inner, source, target = self.prepare(expr.value), expr.value.dtype, expr.type
+                cast = self.numbers.cast
+                return lambda state: cast(inner(state), source, target)
+            case Arith():
+                return self.arith(expr)
+            case Call():
+                return self.call(expr)
+            case _:
+                raise LanguageError("the reference does not know {kind}", kind=type(expr).__name__, at=expr.place)
+
+    def integers(self, index: Sequence[Expr]) -> Run:
+        """The function that gives a list of indices."""
+        parts = [(self.prepare(each), each.place) for each in index]
+        whole = self.numbers.integer
+        return lambda state: [whole(run(state), place) for run, place in parts]
+
+    # -- operators
+    def arith(self, expr: Arith) -> Run:
+        parts = [self.prepare(each) for each in expr.args]
+        op, dtype, place = expr.op, expr.args[0].dtype, expr.place
+        apply = self.numbers.operator(op, dtype)
+        if op in ("and", "or"):
+            return self.logic(op, parts, place)
+        if op in ("//", "%"):
+            a, b = parts
+
+            def divide(state: State) -> Any:
+                below = b(state)
+                check_divisor(state, below, op, place)
+                return apply(a(state), below)
+
+            return divide
+        if len(parts) == 2:
+            a, b = parts
+            return lambda state: apply(a(state), b(state))
+        return lambda state: apply(*[each(state) for each in parts])
+
+    def logic(self, op: str, parts: list[Run], place: Place | None) -> Run:
+        """Conditions from left to right; what follows is evaluated only for elements it can matter to."""
+        apply, may = self.numbers.operator(op, _BOOL), self.numbers.may
+        decides = op == "or"
+
+        def run(state: State) -> Any:
+            made = parts[0](state)
+            for each in parts[1:]:
+                if _uniform(made):
+                    made = made if bool(_plain(made)) is decides else each(state)
+                    continue
+                yes, no, _ = may(made, place)
+                with state.narrowed(no if decides else yes) as some:
+                    if some:
+                        made = apply(made, each(state))
+            return made
+
+        return run
+
+    # -- functions
+    def call(self, expr: Call) -> Run:
+        if expr.word == "if_then_else":
+            return self.choose(expr)
+        apply = self.numbers.function(expr.word, expr.args[0].dtype if expr.args else expr.type)
+        if apply is None:
+            raise LanguageError(
+                "the reference runs up to stage bounded and has no meaning of T.{word}", word=expr.word, at=expr.place
+            )
+        parts = [self.prepare(each) for each in expr.args]
+        return lambda state: apply(*[each(state) for each in parts])
+
+    def choose(self, expr: Call) -> Run:
+        condition, then, other = (self.prepare(each) for each in expr.args)
+        numbers, dtype, place = self.numbers, expr.type, expr.place
+
+        def run(state: State) -> Any:
+            test = condition(state)
+            if _uniform(test) and not _unsure(test):
+                return then(state) if _plain(test) else other(state)
+            yes, no, _ = numbers.may(test, place)
+            with state.narrowed(yes) as some:
+                a = then(state) if some else numbers.constant(0, dtype)
+            with state.narrowed(no) as some:
+                b = other(state) if some else numbers.constant(0, dtype)
+            return numbers.select(test, a, b)
+
+        return run
+
+    # -- loads
+    def load(self, expr: Load) -> Run:
+        buffer, place, name = expr.buffer, expr.place, expr.buffer.name
+        if expr.version is not None:
+            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=place)
+        if buffer.scope == "var":
+            return lambda state: state.names[name]
+        index = self.integers(expr.index)
+        if buffer.scope == "local":
+            return lambda state: read_local(state, expr, index(state))
+        if not self.scope.parallel:
+            return lambda state: read_single(state, expr, index(state))
+        plan = self.scope.box_of(expr.index)
+        if plan is None:
+            return lambda state: gather(state, buffer, index(state), place)
+        return self.load_box(expr, plan, index)
+
+    def load_box(self, expr: Load, plan: tuple[Axis, ...], index: Run) -> Run:
+        buffer, place = expr.buffer, expr.place
+        start = self.integers([each.start for each in plan])
+        extent, order, shape = box_shape(plan, self.scope.extents)
+        on_chip = buffer.scope != "global"
+        flat = tuple(n for n, each in zip(extent, plan, strict=True) if each.axis is not None)
+        plain = order == tuple(range(len(order))) and shape == extent
+
+        def run(state: State) -> Any:
+            at = [int(each) for each in start(state)]
+            if on_chip and state.mask is not None and not inside(buffer.shape, at, extent):
+                return gather(state, buffer, index(state), place)
+            found = read_box(state, buffer, at, extent, place)
+            return found if plain else found.reshape(flat).transpose(order).reshape(shape)
+
+        return run
+
+
+def box_shape(
+    plan: tuple[Axis, ...], extents: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Of a box access: its extents in the buffer, the order that sorts its axes, its shape in the loop's box."""
+    extent = tuple(1 if each.axis is None else extents[each.axis] for each in plan)
+    axes = [each.axis for each in plan if each.axis is not None]
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    return extent, order, tuple(n if k in axes else 1 for k, n in enumerate(extents))
+
+
+_BOOL = Arith("==", (Const(0), Const(0))).dtype
+
+
+def _uniform(value: Any) -> bool:
+    return type(value) is bool or np.ndim(getattr(value, "value", value)) == 0
+
+
+def _plain(value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
+def _unsure(value: Any) -> bool:
+    error = getattr(value, "error", None)
+    return error is not None and bool(np.any(error > 0))
+
+
+def check_divisor(state: State, divisor: Any, op: str, place: Place | None) -> None:
+    """Raise where an active element divides an integer by zero."""
+    zero = _plain(divisor) == 0
+    if np.any(zero if state.mask is None else np.logical_and(zero, state.mask)):
+        raise LanguageError("an integer is divided by zero: {op}", op=op, at=place)
+
+
+def read_single(state: State, expr: Load, index: list[Any]) -> Any:
+    """One element, outside any parallel loop."""
+    buffer, numbers = expr.buffer, state.numbers
+    at = tuple(int(each) for each in index)
+    if not within(buffer, at):
+        if buffer.scope != "global":
+            fail_outside(buffer.name, buffer.shape, at, expr.place)
+        return numbers.constant(0, buffer.dtype)
+    return numbers.read(state.names[buffer.name], at, None, buffer.dtype, expr.place)
+
+
+def local_key(state: State, held: Any, rank: int, index: list[Any]) -> tuple[Any, ...]:
+    """Where in an array that each element has (or that all share) an access goes."""
+    if held.ndim == rank:
+        return tuple(index)
+    if all(np.ndim(each) == 0 for each in index):
+        return (..., *index)
+    return (*state.lanes(), *index)
+
+
+def read_local(state: State, expr: Load, index: list[Any]) -> Any:
+    """An element of an array of each thread's own."""
+    buffer = expr.buffer
+    held = state.names[buffer.name]
+    ok = np.asarray(within(buffer, index))
+    if not ok.all():
+        check_active(state, buffer, index, ok, expr.place)
+        index = [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
+    return state.numbers.read(held, local_key(state, held, buffer.rank, index), state.mask, buffer.dtype, expr.place)

@@ -1,0 +1,184 @@
+"""The two kinds of numbers that the interpreter runs on: plain arrays, and values with error bounds.
+
+The interpreter walks the function once and asks one of these for every operation; both take their
+operations from the language, so there is no second list of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import LanguageError, Place
+from ..ir import Buffer
+from ..ir.dtypes import DType
+from ..language.conversion import cast_bound, cast_meaning, round_to
+from ..language.inexact import Inexact, exact, inexact
+from ..language.meaning import scalar_bound, scalar_meaning
+from ..language.operators import operator_bound, operator_meaning, select_bound
+from ..language.tile_meaning import TileMeaning
+
+# What lanes do where a condition depends on rounding: (may do either, what the reference does).
+Doubt = tuple[Any, Any] | None
+
+
+class Numbers(Protocol):
+    """What the interpreter asks for. Values are Python numbers, arrays, or `Inexact`."""
+
+    def constant(self, value: Any, dtype: DType) -> Any: ...
+    def operator(self, op: str, dtype: DType) -> Callable[..., Any]: ...
+    def function(self, word: str, dtype: DType) -> Callable[..., Any] | None: ...
+    def cast(self, value: Any, source: DType, target: DType) -> Any: ...
+    def select(self, condition: Any, a: Any, b: Any) -> Any: ...
+    def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]: ...
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
+    def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
+    def given(self, array: Any, buffer: Buffer) -> Any: ...
+    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any: ...
+    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None: ...
+    def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any: ...
+    def tile(self, meaning: TileMeaning) -> Callable[..., Any]: ...
+    def integer(self, value: Any, place: Place | None) -> Any: ...
+
+
+def poison_value(dtype: DType) -> Any:
+    """What unwritten elements hold: a NaN with a payload for floats, bytes 0xA5 for integers, True for bools."""
+    if dtype.kind == "bool":
+        return np.bool_(True)
+    bits = _POISON.get(dtype.name)
+    if bits is None:
+        return np.frombuffer(b"\xa5" * dtype.bytes, dtype.numpy)[0]
+    return np.frombuffer(bits.to_bytes(dtype.bytes, "little"), dtype.numpy)[0]
+
+
+_POISON = {
+    "float64": 0x7FF8A5A5A5A5A5A5, "float32": 0x7FE5A5A5, "float16": 0x7EA5, "bfloat16": 0x7FE5,
+    "float8_e4m3fn": 0x7F, "float8_e5m2": 0x7E,
+}  # fmt: skip
+
+
+class Plain:
+    """Arrays of the declared dtypes, one rounding an operation."""
+
+    def constant(self, value: Any, dtype: DType) -> Any:
+        if not dtype.is_float:
+            return bool(value) if dtype.kind == "bool" else int(value)
+        return round_to(value, dtype)[()]
+
+    def operator(self, op: str, dtype: DType) -> Callable[..., Any]:
+        return operator_meaning(op, dtype)
+
+    def function(self, word: str, dtype: DType) -> Callable[..., Any] | None:
+        return scalar_meaning(word, dtype)
+
+    def cast(self, value: Any, source: DType, target: DType) -> Any:
+        return cast_meaning(value, source, target)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        return np.where(condition, a, b)
+
+    def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
+        """Lanes that may take the branch, lanes that may not, and what is in doubt (nothing here)."""
+        return condition, np.logical_not(condition), None
+
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return np.full(shape, poison_value(dtype), dtype.numpy)
+
+    def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return np.zeros(shape, dtype.numpy)
+
+    def given(self, array: Any, buffer: Buffer) -> Any:
+        return array
+
+    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        return held[key]
+
+    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+        if mask is None:
+            held[key] = value
+        else:
+            held[key] = np.where(mask, np.asarray(value, dtype.numpy), held[key])
+
+    def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+        return np.broadcast_to(np.asarray(value, dtype.numpy), shape)
+
+    def tile(self, meaning: TileMeaning) -> Callable[..., Any]:
+        return meaning.plain
+
+    def integer(self, value: Any, place: Place | None) -> Any:
+        return value
+
+
+class Bounded:
+    """Floats as `Inexact`; integers and bools plain until an error reaches them."""
+
+    def constant(self, value: Any, dtype: DType) -> Any:
+        if not dtype.is_float:
+            return bool(value) if dtype.kind == "bool" else int(value)
+        return exact(np.float64(round_to(value, dtype)))
+
+    def operator(self, op: str, dtype: DType) -> Callable[..., Any]:
+        return operator_bound(op, dtype)
+
+    def function(self, word: str, dtype: DType) -> Callable[..., Any] | None:
+        return scalar_bound(word, dtype)
+
+    def cast(self, value: Any, source: DType, target: DType) -> Any:
+        return cast_bound(value, source, target)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        return select_bound(condition, a, b)
+
+    def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
+        if not isinstance(condition, Inexact):
+            return condition, np.logical_not(condition), None
+        unsure = condition.error > 0
+        if condition.ndim == 0 and unsure:
+            raise LanguageError(
+                "this condition depends on rounding, so no bound of what follows can be given", at=place,
+                hint="compare with integers, or by T.if_then_else on single elements",
+            )  # fmt: skip
+        return condition.value | unsure, ~condition.value | unsure, (unsure, condition.value)
+
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        kind: Any = np.float64 if dtype.is_float else dtype.numpy
+        return Inexact(np.full(shape, poison_value(dtype), kind), np.zeros(shape))
+
+    def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return Inexact(np.zeros(shape, np.float64 if dtype.is_float else dtype.numpy), np.zeros(shape))
+
+    def given(self, array: Any, buffer: Buffer) -> Any:
+        return Inexact(array.astype(np.float64) if buffer.dtype.is_float else array, np.zeros(array.shape))
+
+    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        found: Inexact = held[key]
+        return found if dtype.is_float or found.error.any() else found.value
+
+    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+        new = inexact(value)
+        if mask is None:
+            held[key] = new
+            return
+        old: Inexact = held[key]
+        if doubt is not None:
+            unsure, chosen = doubt
+            new = inexact(select_bound(Inexact(*np.broadcast_arrays(chosen, unsure)), new, old))
+        held[key] = Inexact(np.where(mask, new.value, old.value), np.where(mask, new.error, old.error))
+
+    def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+        held = inexact(value)
+        kind: Any = np.float64 if dtype.is_float else dtype.numpy
+        return Inexact(np.broadcast_to(held.value.astype(kind), shape), np.broadcast_to(held.error, shape))
+
+    def tile(self, meaning: TileMeaning) -> Callable[..., Any]:
+        return meaning.bound
+
+    def integer(self, value: Any, place: Place | None) -> Any:
+        if isinstance(value, Inexact):
+            raise LanguageError(
+                "this index depends on the rounding of floats, so no bound can be given", at=place,
+                hint="indices made of integers alone have exact values",
+            )  # fmt: skip
+        return value

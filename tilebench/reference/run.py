@@ -1,0 +1,78 @@
+"""Running a kernel in NumPy: the meaning of the `tile`, `scheduled` and `bounded` stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..ir import Function, Store, walk
+from ..language.tile_meaning import MEANINGS
+from .numbers import Numbers, Plain
+from .state import State
+from .statements import Statements
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def written_names(function: Function) -> tuple[str, ...]:
+    """The parameters that the function writes, in their order."""
+    found: set[str] = set()
+    for each in walk(function):
+        if isinstance(each, Store):
+            found.add(each.buffer.name)
+        elif type(each) in MEANINGS:
+            found.add(MEANINGS[type(each)].writes(each).buffer.name)
+    return tuple(each.name for each in function.params if each.name in found)
+
+
+def check_arguments(function: Function, arrays: Arrays) -> None:
+    """Raise `ArgumentError` where an array is missing, unknown, or of another shape or dtype."""
+    params = {each.name: each for each in function.params}
+    for name in arrays:
+        if name not in params:
+            raise ArgumentError(
+                "{function} has no array {name}", function=function.name, name=name, known=", ".join(params),
+                expected="{known}",
+            )  # fmt: skip
+    for name, buffer in params.items():
+        held = arrays.get(name)
+        if held is None:
+            raise ArgumentError("the array {name} of {function} is missing", name=name, function=function.name)
+        if held.shape != buffer.shape or held.dtype != buffer.dtype.numpy:
+            raise ArgumentError(
+                "the array {name} does not fit", name=name, shape=buffer.shape, dtype=buffer.dtype,
+                expected="{shape} of {dtype}", found="{a} of {b}", a=held.shape, b=held.dtype,
+            )  # fmt: skip
+
+
+def execute(function: Function, arrays: Arrays, numbers: Numbers) -> dict[str, Any]:
+    """Run all blocks on one kind of numbers; gives every parameter as it is afterwards."""
+    check_arguments(function, arrays)
+    run = Statements(numbers).body(function.body)
+    written = written_names(function)
+    names: dict[str, Any] = {}
+    for each in function.params:
+        array = arrays[each.name]
+        names[each.name] = numbers.given(array.copy() if each.name in written else array, each)
+    state = State(numbers, names)
+    with np.errstate(all="ignore"):
+        run(state)
+    return {each.name: names[each.name] for each in function.params}
+
+
+def run_reference(function: Function, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """Run a function of stage `tile`, `scheduled` or `bounded`; the arrays given are not changed.
+
+    `arrays` holds one array for each parameter, of its shape and dtype. Returns the arrays that the
+    function writes, as they are afterwards (elements it does not write keep their value). Arithmetic
+    is that of the declared dtypes with one rounding an operation; tiles start out as poison (NaN, or
+    bytes 0xA5), so that what was never written shows up. Raises `ArgumentError` for arrays that do
+    not fit, and `LanguageError` at the line of a race, of an access outside a tile, or of a word that
+    has no meaning here.
+    """
+    made = execute(function, arrays, Plain())
+    return {name: made[name] for name in written_names(function)}

@@ -1,0 +1,57 @@
+"""What runs: the values of names, and which elements of a parallel loop are active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import LanguageError, Place
+from .numbers import Doubt, Numbers
+
+Run = Callable[["State"], Any]
+
+
+@dataclass(eq=False)
+class State:
+    """One block being run. `box` is the extents of the open parallel loop, empty outside one.
+
+    `mask` is None where every element is active, else bools that broadcast to `box`; `doubt` says
+    which elements do what stands here only by rounding.
+    """
+
+    numbers: Numbers
+    names: dict[str, Any] = field(default_factory=dict[str, Any])
+    box: tuple[int, ...] = ()
+    mask: Any = None
+    doubt: Doubt = None
+
+    def lanes(self) -> list[Any]:
+        """The index of each element in each dimension of the box, for arrays that each element has."""
+        return np.ix_(*(np.arange(n) for n in self.box)) if self.box else []  # pyright: ignore[reportReturnType]
+
+    @contextmanager
+    def narrowed(self, lanes: Any, doubt: Doubt = None) -> Iterator[bool]:
+        """Only `lanes` stay active. Gives whether any are."""
+        before = self.mask, self.doubt
+        self.mask = lanes if before[0] is None else np.logical_and(before[0], lanes)
+        if doubt is not None and before[1] is not None:
+            self.doubt = np.logical_or(before[1][0], doubt[0]), np.logical_and(before[1][1], doubt[1])
+        elif doubt is not None:
+            self.doubt = doubt
+        try:
+            yield bool(np.any(self.mask))
+        finally:
+            self.mask, self.doubt = before
+
+
+def fail_outside(name: str, shape: tuple[int, ...], index: tuple[Any, ...], place: Place | None) -> NoReturn:
+    """Raise for an access outside memory on the chip."""
+    raise LanguageError(
+        "{name}[{index}] is outside its shape {shape}", name=name, shape=shape, at=place,
+        index=", ".join(str(int(each)) for each in index), expected="indices inside {shape}",
+        hint="only global buffers may be left: reads give zero there and writes are skipped",
+    )  # fmt: skip

@@ -1,0 +1,362 @@
+"""Statements as functions of the state: prepared once, run for every block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import IRError, LanguageError
+from ..ir import AllocStmt, Const, If, Let, Load, Region, Stmt, Store, walk
+from ..language.copy import Copy
+from ..language.memory import AllocVar
+from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from ..language.tile_meaning import MEANINGS
+from .boxes import read_box, scatter, within, write_box
+from .expressions import LOCAL, Expressions, box_shape, check_active, local_key
+from .numbers import Numbers
+from .scope import Scope
+from .state import Run, State, fail_outside
+
+
+def copied(value: Any) -> Any:
+    """A value that later stores into its buffer do not change."""
+    return value.copy() if hasattr(value, "copy") else value
+
+
+class Statements(Expressions):
+    """Prepares statements of one function for one kind of numbers."""
+
+    def body(self, body: Sequence[Stmt]) -> Run:
+        """The statements in order."""
+        parts = [self.statement(each) for each in body]
+        if len(parts) == 1:
+            return parts[0]
+
+        def run(state: State) -> None:
+            for each in parts:
+                each(state)
+
+        return run
+
+    def statement(self, at: Stmt) -> Run:
+        match at:
+            case Store():
+                return self.store(at)
+            case Let():
+                return self.let(at)
+            case If():
+                return self.branch(at)
+            case AllocStmt():
+                return self.allocate(at)
+            case KernelLaunch():
+                return self.kernel(at)
+            case Parallel():
+                return self.parallel(at)
+            case Serial() | Unroll() | Pipelined() | Vectorized():
+                return self.loop(at)
+            case _ if type(at) in MEANINGS:
+                return self.tile(at)
+            case _:
+                raise LanguageError(
+                    "the reference runs up to stage bounded and has no meaning of {word}", at=at.place,
+                    word=at.spelling() if hasattr(at, "spelling") else type(at).__name__,  # type: ignore[attr-defined]
+                )  # fmt: skip
+
+    # -- launch and loops
+    def kernel(self, at: KernelLaunch) -> Run:
+        body = self.body(at.body)
+        names = [each.name for each in at.vars]
+        grid = (*at.grid, 1, 1, 1)[:3]
+
+        def run(state: State) -> None:
+            held = state.names
+            for z in range(grid[2]):
+                for y in range(grid[1]):
+                    for x in range(grid[0]):
+                        held.update(zip(names, (x, y, z), strict=False))
+                        body(state)
+
+        return run
+
+    def parallel(self, at: Parallel) -> Run:
+        if self.scope.parallel:
+            raise LanguageError("T.Parallel inside T.Parallel has no meaning", at=at.place, hint="give it both extents")
+        extents = at.extents
+        before = self.scope
+        names = [each.name for each in at.vars]
+        self.scope = Scope(dict(zip(names, range(len(names)), strict=True)), extents, set(names), dict(before.lets))
+        body = self.body(at.body)
+        self.scope = before
+        indices: dict[str, Any] = {}
+        for k, (var, extent) in enumerate(zip(at.vars, extents, strict=True)):
+            shape = tuple(extent if k == axis else 1 for axis in range(len(extents)))
+            indices[var.name] = np.arange(extent, dtype=var.type.numpy).reshape(shape)
+        own = outer_locals(at)
+        numbers = self.numbers
+
+        def run(state: State) -> None:
+            state.names.update(indices)
+            for each in own:
+                held = state.names[each.name]
+                if each.scope == "local":
+                    state.names[each.name] = copied(numbers.spread(held, extents + each.shape, each.dtype))
+            state.box = extents
+            body(state)
+            state.box = ()
+            for each in own:
+                state.names[each.name] = collapsed(numbers, state.names[each.name], extents, each)
+
+        return run
+
+    def loop(self, at: Serial | Unroll | Pipelined | Vectorized) -> Run:
+        name = at.vars[0].name
+        start = Const(0) if isinstance(at, Vectorized) else at.start
+        stop = Const(at.extent) if isinstance(at, Vectorized) else at.stop
+        step = at.step if isinstance(at, (Serial, Unroll)) else Const(1)
+        bounds = self.integers([start, stop, step])
+        if self.scope.parallel and any(self.scope.varies(each) for each in (start, stop, step)):
+            self.scope.varying.add(name)
+        body = self.body(at.body)
+        place = at.place
+
+        def run(state: State) -> None:
+            first, last, by = bounds(state)
+            if np.any(by == 0):
+                raise LanguageError("the step of a loop is 0", at=place)
+            if np.ndim(first) or np.ndim(last) or np.ndim(by):
+                uneven(state, name, body, first, last, by)
+                return
+            for each in range(int(first), int(last), int(by)):
+                state.names[name] = each
+                body(state)
+
+        return run
+
+    # -- names and memory
+    def allocate(self, at: AllocStmt) -> Run:
+        buffer, numbers = at.buffer, self.numbers
+        name, dtype, shape = buffer.name, buffer.dtype, buffer.shape
+        if getattr(at, "versions", 1) != 1:
+            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=at.place)
+        if isinstance(at, AllocVar):
+            init = self.prepare(at.init) if at.init is not None else None
+
+            def make(state: State) -> None:
+                new = numbers.new((), dtype)[()] if init is None else copied(init(state))
+                state.names[name] = new if dtype.is_float or init is not None else numbers.read(new, ..., None, dtype, None)
+
+            return make
+        each_own = self.scope.parallel
+
+        def allocate(state: State) -> None:
+            state.names[name] = numbers.new((*state.box, *shape) if each_own else shape, dtype)
+
+        return allocate
+
+    def let(self, at: Let) -> Run:
+        value, name = self.prepare(at.value), at.var.name
+        self.scope.let(name, at.value)
+        if not any(isinstance(each, Load) for each in walk(at.value)):
+
+            def plain(state: State) -> None:
+                state.names[name] = value(state)
+
+            return plain
+
+        def run(state: State) -> None:
+            state.names[name] = copied(value(state))
+
+        return run
+
+    # -- branches
+    def branch(self, at: If) -> Run:
+        condition, numbers, place = self.prepare(at.condition), self.numbers, at.place
+        inner = self.scope.parallel and self.scope.varies(at.condition)
+        then, other = self.body(at.then), self.body(at.orelse)
+        some_else = bool(at.orelse)
+
+        def run(state: State) -> None:
+            test = condition(state)
+            if np.ndim(getattr(test, "value", test)) == 0 and not (inner and hasattr(test, "error")):
+                numbers.may(test, place)
+                (then if getattr(test, "value", test) else other)(state)
+                return
+            yes, no, doubt = numbers.may(test, place)
+            with state.narrowed(yes, doubt) as some:
+                if some:
+                    then(state)
+            if some_else:
+                # In doubt the reference takes the branch that the value says, here its opposite.
+                turned = None if doubt is None else (doubt[0], np.logical_not(doubt[1]))
+                with state.narrowed(no, turned) as some:
+                    if some:
+                        other(state)
+
+        return run
+
+    # -- stores
+    def store(self, at: Store) -> Run:
+        buffer, place, numbers = at.buffer, at.place, self.numbers
+        name, dtype, value = buffer.name, buffer.dtype, self.prepare(at.value)
+        if at.version is not None:
+            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=place)
+        if buffer.scope == "var":
+            return lambda state: store_var(state, name, copied(value(state)), dtype)
+        index = self.integers(at.index)
+        if buffer.scope == "local":
+            return lambda state: store_local(state, at, index(state), value(state))
+        if not self.scope.parallel:
+
+            def single(state: State) -> None:
+                spot = tuple(int(each) for each in index(state))
+                if within(buffer, spot):
+                    numbers.put(state.names[name], spot, value(state), None, None, dtype)
+                elif buffer.scope != "global":
+                    fail_outside(name, buffer.shape, spot, place)
+
+            return single
+        return self.store_parallel(at, index, value)
+
+    def store_parallel(self, at: Store, index: Run, value: Run) -> Run:
+        buffer, place, numbers = at.buffer, at.place, self.numbers
+        box, plan = self.scope.extents, self.scope.box_of(at.index)
+        general: Run = lambda state: scatter(state, buffer, index(state), value(state), place)  # noqa: E731
+        if plan is None:
+            return general
+        extent, order, shape = box_shape(plan, box)
+        if shape != box:  # an axis of the loop is in no index: several elements meet
+            return general
+        start = self.integers([each.start for each in plan])
+        on_chip = buffer.scope != "global"
+        plain = order == tuple(range(len(order))) and shape == extent
+        axes = [each.axis for each in plan if each.axis is not None]
+        axes += [k for k in range(len(box)) if k not in axes]
+        inverse = tuple(axes)
+
+        def turned(array: Any) -> Any:
+            return np.broadcast_to(array, box).transpose(inverse).reshape(extent)
+
+        def run(state: State) -> None:
+            spot = [int(each) for each in start(state)]
+            mask, doubt = state.mask, state.doubt
+            if on_chip and mask is not None:
+                general(state)
+                return
+            new = value(state)
+            if not plain:
+                new = numbers.spread(new, box, buffer.dtype).transpose(inverse).reshape(extent)
+                mask = None if mask is None else turned(mask)
+                doubt = None if doubt is None else (turned(doubt[0]), turned(doubt[1]))
+            write_box(state, buffer, spot, extent, new, mask, doubt, place)
+
+        return run
+
+    # -- tiles
+    def tile(self, at: Any) -> Run:
+        meaning = MEANINGS[type(at)]
+        if self.scope.parallel:
+            raise LanguageError("T.{word} works on whole tiles, not inside T.Parallel", word=at.spelling(), at=at.place)
+        scalars = [self.prepare(each) for each in meaning.values(at)]
+        nothing = [False] * len(scalars)
+        target = meaning.writes(at)
+        readers = {id(each): self.region(at, each) for each in (*meaning.reads(at, *nothing), target)}
+        apply, place, buffer = self.numbers.tile(meaning), at.place, target.buffer
+        start, extent = readers[id(target)]
+
+        def run(state: State) -> None:
+            given = [each(state) for each in scalars]
+            boxes: list[Any] = []
+            for each in meaning.reads(at, *[getattr(g, "value", g) for g in given]):
+                first, size = readers[id(each)]
+                boxes.append(read_box(state, each.buffer, [int(k) for k in first(state)], size, each.place or place))
+            made = apply(at, *given, *boxes)
+            if np.ndim(getattr(made, "value", made)):
+                made = made.reshape(extent)
+            write_box(state, buffer, [int(k) for k in start(state)], extent, made, None, None, place)
+
+        return run
+
+    def region(self, at: Any, region: Region) -> tuple[Run, tuple[int, ...]]:
+        """Start and extents of a box; a head address of a copy takes those of the other side."""
+        if region.version is not None:
+            raise LanguageError(
+                "the reference runs up to stage bounded; {name} has versions", name=region.buffer.name, at=at.place
+            )
+        extent = region.extent
+        if extent is None and isinstance(at, Copy):
+            other = at.dst if region is at.src else at.src
+            extent = aligned(other.extent or (1,) * other.buffer.rank, region, at)
+        elif extent is None:
+            raise IRError("T.{word} of a head address has no extents", word=at.spelling(), at=at.place)
+        return self.integers(region.start), extent
+
+
+def aligned(extent: tuple[int, ...], head: Region, at: Copy) -> tuple[int, ...]:
+    """The extents of a head address: those of the other side, aligned to the right."""
+    rank = head.buffer.rank
+    extra = max(0, len(extent) - rank)
+    if any(each != 1 for each in extent[:extra]):
+        raise IRError(
+            "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=at.place, extent=extent,
+            name=head.buffer.name, rank=rank,
+        )  # fmt: skip
+    return (1,) * (rank - len(extent) + extra) + extent[extra:]
+
+
+def outer_locals(at: Parallel) -> list[Any]:
+    """Buffers of each thread that a parallel loop stores to and that were made before it."""
+    inner = {each.buffer.name for each in walk(at) if isinstance(each, AllocStmt)}
+    found = {
+        each.buffer.name: each.buffer
+        for each in walk(at)
+        if isinstance(each, Store) and each.buffer.scope in LOCAL and each.buffer.name not in inner
+    }
+    return list(found.values())
+
+
+def collapsed(numbers: Numbers, held: Any, box: tuple[int, ...], buffer: Any) -> Any:
+    """What a thread's buffer holds after a parallel loop: unknown unless all elements left the same."""
+    plain = getattr(held, "value", held)
+    if np.ndim(plain) <= buffer.rank:
+        return held
+    flat = numbers.spread(held, (*box, *buffer.shape), buffer.dtype).reshape((-1, *buffer.shape))
+    values = getattr(flat, "value", flat)
+    if bool(np.all(values == values[:1])):
+        return flat[0]
+    return numbers.new(buffer.shape, buffer.dtype)[()]
+
+
+def uneven(state: State, name: str, body: Run, first: Any, last: Any, by: Any) -> None:
+    """A loop inside T.Parallel whose bounds differ between elements: each leaves when its own ends."""
+    count = np.maximum(0, -((np.asarray(first) - last) // by))
+    for trip in range(int(np.max(count, initial=0))):
+        state.names[name] = first + trip * by
+        with state.narrowed(count > trip) as some:
+            if some:
+                body(state)
+
+
+def store_var(state: State, name: str, value: Any, dtype: Any) -> None:
+    """Assign a scalar of each thread; inactive elements keep theirs."""
+    if state.mask is None:
+        state.names[name] = value
+        return
+    numbers = state.numbers
+    held = copied(numbers.spread(state.names[name], state.box, dtype))
+    numbers.put(held, ..., numbers.spread(value, state.box, dtype), state.mask, state.doubt, dtype)
+    state.names[name] = numbers.read(held, ..., None, dtype, None)
+
+
+def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
+    """Store into an array of each thread's own."""
+    buffer = at.buffer
+    held = state.names[buffer.name]
+    ok = np.asarray(within(buffer, index))
+    mask = state.mask
+    if not ok.all():
+        check_active(state, buffer, index, ok, at.place)
+        index = [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
+    state.numbers.put(held, local_key(state, held, buffer.rank, index), value, mask, state.doubt, buffer.dtype)
+
