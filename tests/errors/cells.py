@@ -28,8 +28,10 @@ def in_kernel(*lines: str) -> str:
 CELLS: dict[str, str] = {
     # shapes, ranks, extents
     "copy_extents": in_kernel(
-        'A_s = T.alloc_shared((block, 32), "float16")', 'A_l = T.alloc_fragment((block, 48), "float16")',
-        "T.copy(A[by * block, 0], A_s)", "T.copy(A_s, A_l)",
+        'A_s = T.alloc_shared((block, 32), "float16")',
+        'A_l = T.alloc_fragment((block, 48), "float16")',
+        "T.copy(A[by * block, 0], A_s)",
+        "T.copy(A_s, A_l)",
     ),
     "copy_region_extents": in_kernel(
         'A_s = T.alloc_shared((block, 32), "float16")', "T.copy(A[by * block : by * block + 32, 0 : 32], A_s)"
@@ -37,42 +39,60 @@ CELLS: dict[str, str] = {
     "copy_rank": in_kernel('t = T.alloc_shared((2, block, 32), "float16")', "T.copy(A[by * block, 0], t)"),
     "copy_number": in_kernel('A_s = T.alloc_shared((block, 32), "float16")', "T.copy(0, A_s)"),
     "copy_reach": in_kernel(
-        'a = T.alloc_shared((block, 32), "float16")', 'b = T.alloc_shared((block, 32), "float16")', "T.copy(a[8, 0], b)"
+        'a = T.alloc_shared((block, 32), "float16")',
+        'b = T.alloc_shared((block, 32), "float16")',
+        "T.copy(a[8, 0], b)",
     ),
     "gemm_k": in_kernel(
-        'A_s = T.alloc_shared((block, 32), "float16")', 'B_s = T.alloc_shared((64, block), "float16")',
-        'C_l = T.alloc_fragment((block, block), "float32")', "T.gemm(A_s, B_s, C_l)",
+        'A_s = T.alloc_shared((block, 32), "float16")',
+        'B_s = T.alloc_shared((64, block), "float16")',
+        'C_l = T.alloc_fragment((block, block), "float32")',
+        "T.gemm(A_s, B_s, C_l)",
     ),
     "gemm_transposed": in_kernel(
-        'A_s = T.alloc_shared((64, 32), "float16")', 'B_s = T.alloc_shared((32, 128), "float16")',
-        'C_l = T.alloc_fragment((64, 128), "float32")', "T.gemm(A_s, B_s, C_l, transpose_B=True)",
+        'A_s = T.alloc_shared((64, 32), "float16")',
+        'B_s = T.alloc_shared((32, 128), "float16")',
+        'C_l = T.alloc_fragment((64, 128), "float32")',
+        "T.gemm(A_s, B_s, C_l, transpose_B=True)",
     ),
     "gemm_dtype": in_kernel(
-        'A_s = T.alloc_shared((64, 32), "float32")', 'B_s = T.alloc_shared((32, 64), "float32")',
-        'C_l = T.alloc_fragment((64, 64), "float16")', "T.gemm(A_s, B_s, C_l)",
+        'A_s = T.alloc_shared((64, 32), "float32")',
+        'B_s = T.alloc_shared((32, 64), "float32")',
+        'C_l = T.alloc_fragment((64, 64), "float16")',
+        "T.gemm(A_s, B_s, C_l)",
     ),
     "gemm_mixed": in_kernel(
-        'A_s = T.alloc_shared((64, 32), "float16")', 'B_s = T.alloc_shared((32, 64), "bfloat16")',
-        'C_l = T.alloc_fragment((64, 64), "float32")', "T.gemm(A_s, B_s, C_l)",
+        'A_s = T.alloc_shared((64, 32), "float16")',
+        'B_s = T.alloc_shared((32, 64), "bfloat16")',
+        'C_l = T.alloc_fragment((64, 64), "float32")',
+        "T.gemm(A_s, B_s, C_l)",
     ),
     "gemm_into_global": in_kernel(
-        'A_s = T.alloc_shared((64, 32), "float16")', 'B_s = T.alloc_shared((32, 64), "float16")',
+        'A_s = T.alloc_shared((64, 32), "float16")',
+        'B_s = T.alloc_shared((32, 64), "float16")',
         "T.gemm(A_s, B_s, C[by * 64 : by * 64 + 64, bx * 64 : bx * 64 + 64])",
     ),
     "gemm_policy": in_kernel(
-        'C_l = T.alloc_fragment((64, 64), "float32")', 'T.gemm(A[0:64, 0:32], B[0:32, 0:64], C_l, policy="rows")'
+        'C_l = T.alloc_fragment((64, 64), "float32")',
+        'T.gemm(A[0:64, 0:32], B[0:32, 0:64], C_l, policy="rows")',
     ),
     "reduce_shape": in_kernel(
-        'x = T.alloc_fragment((64, 32), "float32")', 's = T.alloc_fragment((32,), "float32")', "T.reduce_sum(x, s, dim=1)"
+        'x = T.alloc_fragment((64, 32), "float32")',
+        's = T.alloc_fragment((32,), "float32")',
+        "T.reduce_sum(x, s, dim=1)",
     ),
     "reduce_dim": in_kernel(
-        'x = T.alloc_fragment((64, 32), "float32")', 's = T.alloc_fragment((64,), "float32")', "T.reduce_max(x, s, dim=2)"
+        'x = T.alloc_fragment((64, 32), "float32")',
+        's = T.alloc_fragment((64,), "float32")',
+        "T.reduce_max(x, s, dim=2)",
     ),
     "reduce_global": in_kernel('s = T.alloc_fragment((256,), "float32")', "T.reduce_sum(A, s)"),
     "index_rank": in_kernel("for i in T.Parallel(64):", "    C[i] = A[i, 0]"),
     "index_range": in_kernel("C[256, 0] = 1"),
     "index_float": in_kernel("for i in T.Parallel(64):", "    C[i, i * 0.5] = 0"),
-    "slice_extent": in_kernel('a = T.alloc_shared((64, 64), "float16")', "T.copy(A[bx * 64 : by * 64, 0:64], a)"),
+    "slice_extent": in_kernel(
+        'a = T.alloc_shared((64, 64), "float16")', "T.copy(A[bx * 64 : by * 64, 0:64], a)"
+    ),
     "slice_empty": in_kernel('a = T.alloc_shared((64, 64), "float16")', "T.copy(A[64:64, 0:64], a)"),
     "parallel_names": in_kernel("for i in T.Parallel(64, 64):", "    C[i, i] = 0"),
     "kernel_names": in_function("with T.Kernel(4, 4) as (bx, by, bz):", "    T.clear(C)"),
@@ -112,13 +132,19 @@ CELLS: dict[str, str] = {
     "traced_list_index": in_kernel("sizes = [1, 2, 3]", "C[sizes[bx], 0] = 0"),
     # where things may stand
     "no_kernel": in_function("rows = M // block"),
-    "two_kernels": in_function("with T.Kernel(4) as bx:", "    T.clear(C)", "with T.Kernel(4) as bx:", "    T.clear(A)"),
-    "before_kernel": in_function('a = T.alloc_shared((64, 64), "float16")', "with T.Kernel(4) as bx:", "    T.clear(C)"),
+    "two_kernels": in_function(
+        "with T.Kernel(4) as bx:", "    T.clear(C)", "with T.Kernel(4) as bx:", "    T.clear(A)"
+    ),
+    "before_kernel": in_function(
+        'a = T.alloc_shared((64, 64), "float16")', "with T.Kernel(4) as bx:", "    T.clear(C)"
+    ),
     "after_kernel": in_function("with T.Kernel(4) as bx:", "    T.clear(C)", "T.clear(A)"),
     "tile_in_parallel": in_kernel(
         'a = T.alloc_shared((64, 64), "float16")', "for i in T.Parallel(64):", "    T.copy(A[0, 0], a)"
     ),
-    "nested_parallel": in_kernel("for i in T.Parallel(64):", "    for j in T.Parallel(64):", "        C[i, j] = 0"),
+    "nested_parallel": in_kernel(
+        "for i in T.Parallel(64):", "    for j in T.Parallel(64):", "        C[i, j] = 0"
+    ),
     "fragment_element": in_kernel(
         'a = T.alloc_fragment((64, 64), "float16")', "T.clear(a)", "if a[0, 0] > 0:", "    T.clear(C)"
     ),
@@ -133,10 +159,14 @@ CELLS: dict[str, str] = {
     # the function around the kernel
     "returns_nothing": in_kernel("T.clear(C)").replace(TAIL, ""),
     "scalar_parameter": HEAD.replace("def main(", "def main(n: T.int32, ") + "        pass\n" + TAIL,
-    "outer_python": "import tilebench.language as T\n\ndef kernel(M=256):\n    tiles = M // 0\n    return tiles\n",
-    "eager": "import tilebench.language as T\n\ndef kernel(A, M=256):\n    with T.Kernel(4) as bx:\n        T.clear(A)\n",
-    "wide_characters": in_kernel('名前 = T.alloc_shared((64, 32), "float16")', 'T.copy(A[0:64, 0:16], 名前)  # 複写'),
-}  # fmt: skip
+    "outer_python": "import tilebench.language as T\n\n"
+    "def kernel(M=256):\n    tiles = M // 0\n    return tiles\n",
+    "eager": "import tilebench.language as T\n\n"
+    "def kernel(A, M=256):\n    with T.Kernel(4) as bx:\n        T.clear(A)\n",
+    "wide_characters": in_kernel(
+        '名前 = T.alloc_shared((64, 32), "float16")', "T.copy(A[0:64, 0:16], 名前)  # 複写"
+    ),
+}
 
 PARAMETERS: dict[str, dict[str, int]] = {
     "zero_block": {"block": 0},

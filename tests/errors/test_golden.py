@@ -19,7 +19,7 @@ def error_of(name: str) -> TileError:
     text = cells.CELLS[name]
     remember_source("cell", text)
     space: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(text, "cell", "exec"), space)
+    exec(compile(text, "cell", "exec", dont_inherit=True), space)
     with pytest.raises(TileError) as caught:
         trace(space["kernel"], cells.PARAMETERS.get(name, {}))
     return caught.value
@@ -50,6 +50,16 @@ def test_syntax_error(request: pytest.FixtureRequest) -> None:
     compare("syntax", caught.value.explain(), request.config.getoption("--update-golden"))
     assert caught.value.place is not None
     assert caught.value.place.line == 3
+
+
+def test_annotations_left_as_text_give_the_same_error() -> None:
+    plain = error_of("tensor_extent").explain()
+    cells.CELLS["as_text"] = "from __future__ import annotations\n" + cells.CELLS["tensor_extent"]
+    try:
+        text = error_of("as_text").explain()
+    finally:
+        del cells.CELLS["as_text"]
+    assert text == plain.replace("cell:5, in kernel", "cell:6, in main")
 
 
 def test_no_golden_without_a_cell() -> None:

@@ -256,7 +256,10 @@ class Expressions(Evaluator):
             self.unpack(each, part)
 
     def lambda_(self, node: ast.Lambda) -> Any:
-        names = [each.arg for each in node.args.args]
+        given = node.args
+        if given.defaults or given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+            self.refuse(node, "a lambda in a kernel takes plain arguments only")
+        names = [each.arg for each in given.args]
 
         def call(*args: Any) -> Any:
             if len(args) != len(names):
@@ -269,8 +272,6 @@ class Expressions(Evaluator):
             finally:
                 self.scope.locals = before
 
-        if len(names) != len(ast.unparse(node.args).split(",")) and names:
-            self.refuse(node, "a lambda in a kernel takes plain arguments only")
         call.__module__ = "tilebench.lambda"
         return call
 

@@ -114,7 +114,10 @@ class Statements(Assignments):
         if len(node.items) != 1:
             self.refuse(node, "a kernel opens one `with` at a time")
         item = node.items[0]
-        spec = self.expr(item.context_expr)
+        call = item.context_expr
+        # Looked at before it is evaluated: `with open(...)` must not open anything.
+        opens = isinstance(call, ast.Call) and self.expr(call.func) is language.Kernel
+        spec = self.expr(call) if opens else None
         if not isinstance(spec, KernelSpec):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
         if self.builder.kernel is not None:

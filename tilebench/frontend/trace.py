@@ -56,7 +56,7 @@ def trace(
         made = trace_prim_func(function, source)
         return Traced(made, source.file, source.first_line, source.text, {}, {}, made.name)
     source = source_of(function, text, file, first_line)
-    knobs = knobs_of(function)
+    knobs = knobs_of(function, source)
     values = bound_arguments(function, source, arguments or {}, knobs)
     if form_of_node(source.node) == "eager":
         raise LanguageError(
@@ -65,23 +65,20 @@ def trace(
             hint="wrap the kernel: define it with @T.prim_func in the @tilebench.jit function, and return it",
         )
     prim = run_outer(function, source, values)
-    inner = source if prim.function.__code__.co_filename == function.__code__.co_filename else None
-    held = (
-        source_of(prim.function)
-        if inner is None or text is None
-        else source_of(prim.function, text, file, first_line)
-    )
+    # The kernel may have been made by a function of another file, whose text nobody passed.
+    same = prim.function.__code__.co_filename == function.__code__.co_filename
+    held = source_of(prim.function, text, file, first_line) if same else source_of(prim.function)
     made = trace_prim_func(prim, held)
     return Traced(made, source.file, source.first_line, source.text, values, knobs, function.__name__)
 
 
-def knobs_of(function: Callable[..., Any]) -> dict[str, Knob]:
+def knobs_of(function: Callable[..., Any], source: SourceFunction | None = None) -> dict[str, Knob]:
     """The domains that a jit function's signature gives its parameters, by annotation or default."""
     out: dict[str, Knob] = {}
     for name, each in inspect.signature(function).parameters.items():
         note = each.annotation
         if isinstance(note, str) and "nob(" in note:
-            note = annotation_value(function, note)
+            note = annotation_value(function, source or source_of(function), note)
         for held in (note, each.default):
             if isinstance(held, Knob):
                 out[name] = held
@@ -89,9 +86,8 @@ def knobs_of(function: Callable[..., Any]) -> dict[str, Knob]:
     return out
 
 
-def annotation_value(function: Callable[..., Any], note: str) -> Any:
+def annotation_value(function: Callable[..., Any], source: SourceFunction, note: str) -> Any:
     """The value of an annotation that `from __future__ import annotations` left as text."""
-    source = source_of(function)
     for each in (*source.node.args.posonlyargs, *source.node.args.args, *source.node.args.kwonlyargs):
         if each.annotation is not None and ast.unparse(each.annotation) == note:
             return Statements(source, Scope(function), Builder()).expr(each.annotation)

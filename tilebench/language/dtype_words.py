@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 class DTypeWord(DType):
     """An element type that can be called: `T.float32(x)` is `T.cast(x, T.float32)`.
 
-    It equals, and hashes as, the plain `DType` of the same name.
+    It equals, and hashes as, the plain `DType` of the same name; it also equals that name.
     """
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):  # kernels compare `A.dtype == "float16"`
+            return other == self.name
         return isinstance(other, DType) and other.name == self.name
 
     def __hash__(self) -> int:

@@ -106,8 +106,8 @@ def alloc_local(shape: object, dtype: object, scope: str = "local") -> BufferVie
 
 def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var") -> VarRef:
     """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`."""
-    if init == scope and isinstance(init, str):  # TileLang also takes the scope as second argument
-        init = None
+    if isinstance(init, str):  # TileLang also takes the scope as second argument
+        init, scope = None, init
     if scope != "local.var":
         raise LanguageError("T.alloc_var has no scope {scope!r}", scope=scope)
     wanted = plain(dtype)

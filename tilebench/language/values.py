@@ -25,6 +25,8 @@ class Value:
     """
 
     __slots__ = ("_expr",)
+    # NumPy's own scalars leave the operator to us: np.float32(2) * value.
+    __array_ufunc__ = None
 
     def __init__(self, expr: Expr) -> None:
         self._expr = expr

@@ -1,0 +1,128 @@
+"""Words outside a kernel: dtypes, numbers, knobs, names that are not there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tilebench.language as T
+from tilebench.errors import DTypeError, LanguageError, OptionError
+from tilebench.ir import Const, Var, show
+from tilebench.ir.dtypes import ALL, float16
+from tilebench.language.known import LATER
+from tilebench.language.values import Value
+
+
+def test_dtype_words_are_the_irs_dtypes() -> None:
+    for name, dtype in ALL.items():
+        word = getattr(T, name)
+        assert word == dtype
+        assert dtype == word
+        assert hash(word) == hash(dtype)
+        assert word == name
+    assert T.float == T.float32
+    assert T.half == float16
+    assert T.float16 != T.float32
+    assert {float16: 1}[T.float16] == 1
+
+
+def test_a_dtype_called_converts() -> None:
+    assert T.float16(3).expr == Const(3.0, type=float16)
+    assert T.int32(2.75).expr == Const(2)
+    assert show(T.float32(Value(Var("i"))).expr) == "T.cast(i, T.float32)"
+    assert T.float16(math.inf).expr == T.infinity("float16").expr
+    with pytest.raises(DTypeError, match="300 is outside the range of uint8"):
+        T.uint8(300)
+
+
+@pytest.mark.parametrize("m", [0, 1, 7, 8, 9, 1000, -9])
+@pytest.mark.parametrize("n", [1, 8, 7])
+def test_whole_numbers_are_worked_out_at_once(m: int, n: int) -> None:
+    assert T.ceildiv(m, n) == math.ceil(m / n)
+    assert T.floordiv(m, n) == m // n
+    assert T.floormod(m, n) == m % n
+    assert T.align_up(m, n) == math.ceil(m / n) * n
+
+
+def test_functions_of_numbers_give_numbers() -> None:
+    assert T.exp2(3) == 8.0
+    assert T.rsqrt(4.0) == 0.5
+    assert T.max(1, 5, 3) == 5
+    assert T.min(2.5, np.float32(1)) == 1
+    assert T.clamp(12, 0, 9) == 9
+    assert T.pow(2, 5) == 32
+    assert T.floor(2.5) == 2
+    assert T.if_then_else(True, 1, None) == 1
+
+
+@pytest.mark.parametrize("name", [n for n, d in ALL.items() if d.is_float])
+def test_limits_of_floats(name: str) -> None:
+    top = T.max_value(name).expr
+    assert isinstance(top, Const)
+    as_numpy = np.array(top.value, dtype=ALL[name].numpy)
+    assert float(as_numpy) == top.value
+    assert math.isfinite(top.value)
+    with np.errstate(over="ignore"):
+        assert not np.isfinite(np.array(top.value * 1.1).astype(ALL[name].numpy).astype(float))
+    assert T.min_value(name).expr == Const(-top.value, type=ALL[name])
+
+
+def test_limits_of_integers() -> None:
+    assert T.max_value("int8").expr == Const(127, type=ALL["int8"])
+    assert T.min_value("uint8").expr == Const(0, type=ALL["uint8"])
+
+
+def test_numpy_scalars_leave_the_operator_to_us() -> None:
+    i = Value(Var("i", type=ALL["float32"]))
+    assert show((np.float32(2) * i).expr) == "T.float32(2) * i"
+    assert show((i + np.int64(3)).expr) == "i + T.float32(3)"
+
+
+def test_integer_arithmetic_folds() -> None:
+    i = Value(Var("i"))
+    assert show((i * 8 + 4 + 4).expr) == "i * 8 + 8"
+    assert show((2 * i * 3).expr) == "i * 6"
+    assert show((10 - i).expr) == "10 - i"
+    assert show((i + 2**40).expr) == "T.cast(i, T.int64) + T.int64(1099511627776)"
+    assert show((i**2 << 1).expr) == "T.pow(i, 2) << 1"
+
+
+def test_a_value_answers_no_question_of_pythons() -> None:
+    i = Value(Var("i"))
+    for ask in (bool, int, float, iter, math.sqrt, lambda x: [1, 2][x]):
+        with pytest.raises(LanguageError):
+            ask(i)
+
+
+def test_words_outside_a_kernel_say_so() -> None:
+    with pytest.raises(LanguageError, match=r"T\.alloc_shared is a word of a kernel"):
+        T.alloc_shared((4, 4), "float16")
+    with pytest.raises(LanguageError, match=r"T\.Kernel is a word of a kernel"):
+        T.Kernel(4)
+
+
+def test_knobs() -> None:
+    assert T.Knob(64, 128).values == (64, 128)
+    assert T.Knob(range(1, 4)).values == (1, 2, 3)
+    assert T.knob(["a", "b"]).default == "a"
+    with pytest.raises(OptionError, match="at least one value"):
+        T.Knob()
+    with pytest.raises(OptionError, match="each value once"):
+        T.Knob(1, 1)
+
+
+def test_names_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"there is no T.parallel; did you mean T.Parallel\?"):
+        _ = T.parallel  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"T\.atomic_add is TileLang's, not here yet"):
+        _ = T.atomic_add  # type: ignore[attr-defined]
+    assert not LATER & set(T.__all__), "a name that is here is said to be still to come"
+
+
+def test_every_word_is_documented() -> None:
+    for name in T.__all__:
+        word = getattr(T, name)
+        if callable(word):
+            assert word.__doc__, name
