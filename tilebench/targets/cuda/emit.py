@@ -10,7 +10,8 @@ from ...ir import walk
 from ...language.structure import KernelLaunch
 from ...record import Diagnostic
 from ..manifest import Build
-from .log import ptx_lines
+from .elf import read_cubin
+from .log import FunctionResources, ptx_lines
 from .nvrtc import CudaCompileError, compile_cuda
 from .occupancy import kernel_resources
 from .render import render
@@ -52,12 +53,21 @@ def emit_ptx(build: Build) -> None:
     build.texts["ptx"] = made.ptx
     build.lines["ptx"] = ptx_lines(made.ptx)
     build.code = made.cubin
-    report = made.resources.get(build.data["entry"])
+    entry = build.data["entry"]
+    report = made.resources.get(entry) or report_of(made.cubin, entry)
     if report is not None:
         shared = int(build.data["shared_bytes"])
         build.resources = kernel_resources(build.machine, int(build.data["threads"]), report, shared)
     for each in made.advisories:
         build.context.diagnostics.append(Diagnostic("warning", f"{each.code}: {each.message}"))
+
+
+def report_of(cubin: bytes, entry: str) -> FunctionResources | None:
+    """Registers and frame read from the cubin itself, where the compiler's log does not say them."""
+    held = read_cubin(cubin).get(entry)
+    if held is None:
+        return None
+    return FunctionResources(entry, held.registers, held.frame_bytes, 0, 0, 0, 0, 0.0)
 
 
 def emit_sass(build: Build) -> None:
