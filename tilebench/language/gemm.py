@@ -104,13 +104,7 @@ def gemm(
     builder = for_tiles("T.gemm")
     if k_pack != 1 or mbar is not None or annotations is not None:
         raise LanguageError("T.gemm(k_pack=, mbar=, annotations=) are for other cards, not here yet")
-    try:
-        split = GemmWarpPolicy(policy)
-    except ValueError:
-        raise LanguageError(
-            "T.gemm has no policy {policy!r}", policy=policy,
-            hint="T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow or T.GemmWarpPolicy.FullCol",
-        ) from None  # fmt: skip
+    split = _policy(policy)
     a, b, c = (part_of(each, "T.gemm") for each in (A, B, C))
     _check_places(a, b, c)
     a, b = _with_extents(a, b, c, transpose_A, transpose_B)
@@ -130,6 +124,16 @@ def gemm(
             place=builder.place,
         )
     )
+
+
+def _policy(given: GemmWarpPolicy | str) -> GemmWarpPolicy:
+    try:
+        return GemmWarpPolicy(given)
+    except ValueError:
+        raise LanguageError(
+            "T.gemm has no policy {policy!r}", policy=given,
+            hint="T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow or T.GemmWarpPolicy.FullCol",
+        ) from None  # fmt: skip
 
 
 def _check_places(a: Part, b: Part, c: Part) -> None:
