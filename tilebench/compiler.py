@@ -74,9 +74,13 @@ class Compilation:
         if name not in self.stage_names:
             close = nearest(name, list(self.stage_names))
             raise OptionError(
-                "target {target} has no stage {name!r}", target=self.manifest.name, name=name,
-                hint=(f"did you mean {close[0]}? " if close else "") + "stages: " + ", ".join(self.stage_names),
-            )  # fmt: skip
+                "target {target} has no stage {name!r}",
+                target=self.manifest.name,
+                name=name,
+                hint=(f"did you mean {close[0]}? " if close else "")
+                + "stages: "
+                + ", ".join(self.stage_names),
+            )
 
     def reach(self, name: str) -> None:
         """Make every stage up to and with `name`. Raises the `TileError` of the pass that refuses."""

@@ -232,7 +232,9 @@ def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
 def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     """The record that `to_plain` made `raw` from."""
     held: dict[str, Any] = dict(raw)
-    held["arguments"] = tuple(_made(ParamRecord, each, shape=tuple(each["shape"])) for each in raw["arguments"])
+    held["arguments"] = tuple(
+        _made(ParamRecord, each, shape=tuple(each["shape"])) for each in raw["arguments"]
+    )
     held["stages"] = tuple(
         _made(StageRecord, each, lines=_lines(each["lines"]), previous=_lines(each["previous"]))
         for each in raw["stages"]
@@ -241,7 +243,9 @@ def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     held["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
     held["choices"] = tuple(Choice(**each) for each in raw["choices"])
     held["remarks"] = tuple(_made(Remark, each, place=_place(each["place"])) for each in raw["remarks"])
-    held["diagnostics"] = tuple(_made(Diagnostic, each, place=_place(each["place"])) for each in raw["diagnostics"])
+    held["diagnostics"] = tuple(
+        _made(Diagnostic, each, place=_place(each["place"])) for each in raw["diagnostics"]
+    )
     return CompileRecord(**held)
 
 

@@ -34,8 +34,9 @@ from .verifier import LegalForms, verify
 
 __all__ = [
     "FALSE", "ONE", "TRUE", "ZERO", "AllocStmt", "Arith", "Buffer", "Call", "Cast", "Const", "DType", "Expr",
-    "Function", "If", "LegalForms", "Let", "Load", "LoopStmt", "Node", "OpStmt", "Printed", "Region", "Registry",
-    "ScalarFunction", "Stmt", "Store", "Var", "WithStmt", "Word", "WordStmt", "all_of", "attribute", "binder",
+    "Function", "If", "LegalForms", "Let", "Load", "LoopStmt", "Node", "OpStmt", "Printed", "Region",
+    "Registry", "ScalarFunction", "Stmt", "Store", "Var", "WithStmt", "Word", "WordStmt", "all_of",
+    "attribute", "binder",
     "body", "boolean", "call", "children", "const_of", "dtype_of", "int32", "lift", "map_children", "node",
     "operand", "parse_function", "print_function", "print_statements", "refold", "rename_buffers", "result",
     "rewrite", "same_as_first", "show", "substitute", "verify", "walk", "whole",

@@ -61,6 +61,8 @@ class ValueParser:
                 cls = self.registry.values.get(word)
                 if cls is not None:
                     return self.construct(at, cls)
+            case _:
+                pass
         return self.operand(at)
 
     def construct(self, at: ast.Call, cls: Callable[..., Any]) -> Any:
@@ -69,7 +71,7 @@ class ValueParser:
         try:
             return cls(*args, **keys)
         except TypeError as error:
-            self.fail(at, "this value cannot be made: {why}", why=error)
+            return self.fail(at, "this value cannot be made: {why}", why=error)
 
     # -- expressions
     def operand(self, at: ast.expr) -> Any:
@@ -104,7 +106,7 @@ class ValueParser:
                 held: Any = self.names[name]
                 return held, None
             case _:
-                self.fail(at, "a buffer is expected here")
+                return self.fail(at, "a buffer is expected here")
 
     def region(self, at: ast.expr, buffer: Buffer, parts: list[ast.expr], version: Expr | None) -> Region:
         start: list[Expr] = []
@@ -159,7 +161,7 @@ class ValueParser:
             case ast.Call():
                 return self.call(at)
             case _:
-                self.fail(at, "a stage has no such expression")
+                return self.fail(at, "a stage has no such expression")
 
     def name(self, at: ast.expr, name: str) -> Expr:
         held = self.names.get(name)
@@ -188,10 +190,10 @@ class ValueParser:
             case ast.BinOp():
                 return self.binary(at)
             case _:
-                self.fail(at, "a stage has no such expression")
+                return self.fail(at, "a stage has no such expression")
 
     def operator(self, at: ast.expr, op: Any) -> str:
-        found = OPERATORS.get(type(op))
+        found = OPERATORS.get(op.__class__)
         return found if found is not None else self.fail(at, "a stage has no such operator")
 
     def binary(self, at: ast.BinOp) -> Expr:

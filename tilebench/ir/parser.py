@@ -92,7 +92,7 @@ class _Parser(ValueParser):
             case ast.Expr(value=ast.Call() as call):
                 return self.operation(call, OpStmt, {}, place)
             case _:
-                self.fail(at, "a stage has no such statement")
+                return self.fail(at, "a stage has no such statement")
 
     def assign(self, at: ast.stmt, target: ast.expr, value: ast.expr) -> Stmt:
         place = self.place(at)
@@ -153,15 +153,16 @@ class _Parser(ValueParser):
 
     def allocation(self, call: ast.Call, name: str, place: Place) -> Stmt:
         _, word = self.lookup(call, AllocStmt)
-        lead = [self.value(each) for each in call.args[:2]]
+        lead: list[Any] = [self.value(each) for each in call.args[:2]]
         # A scalar has no shape: its dtype comes first.
-        shape: Any = lead[0] if lead and isinstance(lead[0], tuple) else ()
-        used = 1 if not (lead and isinstance(lead[0], tuple)) else 2
+        shaped = bool(lead) and isinstance(lead[0], tuple)
+        shape: tuple[int, ...] = lead[0] if shaped else ()
+        used = 2 if shaped else 1
         dtype: Any = lead[used - 1] if len(lead) >= used else None
         if not isinstance(dtype, DType):
             self.fail(call, "an allocation is T.alloc_...(shape, dtype)")
         cls: Any = word.cls
-        buffer = Buffer(name, shape, dtype, cls.scope)  # pyright: ignore[reportUnknownArgumentType]
+        buffer = Buffer(name, shape, dtype, cls.scope)
         fields = self.fields(call, word, list(call.args[used:]))
         self.bind(call, name, buffer)
         return cls(buffer=buffer, **fields, place=place)

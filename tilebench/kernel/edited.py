@@ -67,7 +67,8 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
     made = Kernel(old.traced, old.manifest, old.machine, old.schedule, start=old.start)
     new = made.compilation
     new.reach(stage)
-    assert new.build is not None and old.build is not None  # reach made them
+    assert new.build is not None  # reach made both
+    assert old.build is not None
     before = old.build.texts[stage].splitlines()
     matches = difflib.SequenceMatcher(None, before, text.splitlines(), autojunk=False).get_matching_blocks()
     lines: list[tuple[int, ...]] = [()] * len(text.splitlines())

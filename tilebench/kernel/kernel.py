@@ -80,16 +80,19 @@ class Kernel:
         return made[0] if len(made) == 1 else tuple(made)
 
     def executable(self) -> Executable:
-        """The loaded code; compiled and loaded at the first call. Raises `TargetError` where it cannot run."""
+        """The loaded code, made at the first call. Raises `TargetError` where it cannot run."""
         with self._lock:
             if self._executable is None:
                 manifest = self.compilation.manifest
                 can, why = manifest.available()
                 if not can:
                     raise TargetError(
-                        "{name} is compiled for {target}, which cannot run here: {why}", name=self.name,
-                        target=self.target, why=why, hint='compile it for target="cpu" to run it on this machine',
-                    )  # fmt: skip
+                        "{name} is compiled for {target}, which cannot run here: {why}",
+                        name=self.name,
+                        target=self.target,
+                        why=why,
+                        hint='compile it for target="cpu" to run it on this machine',
+                    )
                 self.reach_code()
                 build = self.compilation.build
                 assert build is not None  # reach_code made it
@@ -135,9 +138,12 @@ class Kernel:
         inputs = list(arrays)
         if len(inputs) != len(self.arguments) - len(self.outputs):
             raise ArgumentError(
-                "{name} takes {want} arrays and returns {made}", name=self.name,
-                want=len(self.arguments) - len(self.outputs), made=len(self.outputs), found=f"{len(inputs)} arrays",
-            )  # fmt: skip
+                "{name} takes {want} arrays and returns {made}",
+                name=self.name,
+                want=len(self.arguments) - len(self.outputs),
+                made=len(self.outputs),
+                found=f"{len(inputs)} arrays",
+            )
         like = inputs[0] if inputs else None
         made = [_empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
         for k, each in zip(self.outputs, made, strict=True):
@@ -198,9 +204,12 @@ class Kernel:
 
         if arrays and len(arrays) != len(self.arguments):
             raise ArgumentError(
-                "{name} is checked on {want} arrays", name=self.name, want=len(self.arguments),
-                found=f"{len(arrays)} arrays", hint="give one for each parameter, outputs too, or none for random ones",
-            )  # fmt: skip
+                "{name} is checked on {want} arrays",
+                name=self.name,
+                want=len(self.arguments),
+                found=f"{len(arrays)} arrays",
+                hint="give one for each parameter, outputs too, or none for random ones",
+            )
         if arrays:
             self.check_arrays(arrays)
             before = {p.name: _host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}

@@ -44,9 +44,18 @@ def measure_kernel(
     reference first. The records of `against` come from `measure_against`.
     """
     return measure_against(
-        kernel, arrays, rounds=rounds, seconds=seconds, seed=seed, check=check, against=against, worker=worker,
-        timeout=timeout, cancel=cancel, on_progress=on_progress,
-    )[0]  # fmt: skip
+        kernel,
+        arrays,
+        rounds=rounds,
+        seconds=seconds,
+        seed=seed,
+        check=check,
+        against=against,
+        worker=worker,
+        timeout=timeout,
+        cancel=cancel,
+        on_progress=on_progress,
+    )[0]
 
 
 def measure_against(

@@ -46,11 +46,21 @@ def pack(compilation: Compilation) -> Package:
     work = count_work(compilation.traced.function)
     last = next(reversed(compilation.functions))
     needed = {name: text for name, text in build.texts.items() if not build.code or name == "cuda"}
-    plain: dict[str, Any] = {k: v for k, v in build.data.items() if isinstance(v, (int, str, float, tuple, bool))}
+    plain: dict[str, Any] = {
+        k: v for k, v in build.data.items() if isinstance(v, (int, str, float, tuple, bool))
+    }
     return Package(
-        compilation.traced.name, compilation.machine.name, compilation.print(last).text, needed, build.code, plain,
-        arguments_of(compilation), compilation.print(compilation.start).text, work.flops, work.bytes,
-    )  # fmt: skip
+        compilation.traced.name,
+        compilation.machine.name,
+        compilation.print(last).text,
+        needed,
+        build.code,
+        plain,
+        arguments_of(compilation),
+        compilation.print(compilation.start).text,
+        work.flops,
+        work.bytes,
+    )
 
 
 def load_package(package: Package) -> Executable:

@@ -63,7 +63,7 @@ class Machine:
     sm: SM
     memory: dict[str, MemoryLevel]
     instructions: tuple[InstructionEntry, ...] = ()
-    features: frozenset[str] = field(default_factory=frozenset)
+    features: frozenset[str] = field(default_factory=frozenset[str])
 
     @property
     def shared(self) -> MemoryLevel:

@@ -58,9 +58,11 @@ def _target(function: Function, directive: Directive) -> Node:
     found = resolve(function, directive.kind, directive.address).node
     if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(found, Pipelined):
         raise ScheduleError(
-            "the loop {address} is not pipelined, so it has no num_stages", at=found.place, address=directive.address,
+            "the loop {address} is not pipelined, so it has no num_stages",
+            at=found.place,
+            address=directive.address,
             hint="write it as T.Pipelined in the kernel",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -138,11 +140,18 @@ def _check_threads(function: Function, context: Context) -> None:
     limit = context.machine.max_threads
     if launch.threads > limit:
         raise ResourceError(
-            "the block has {threads} threads, {machine} allows {limit}", at=launch.place, threads=launch.threads,
-            machine=context.machine.name, limit=limit, hint="lower threads= of T.Kernel, or the schedule's threads",
-        )  # fmt: skip
+            "the block has {threads} threads, {machine} allows {limit}",
+            at=launch.place,
+            threads=launch.threads,
+            machine=context.machine.name,
+            limit=limit,
+            hint="lower threads= of T.Kernel, or the schedule's threads",
+        )
     if launch.threads % context.machine.warp:
         raise ResourceError(
-            "{threads} threads are no whole number of warps of {warp}", at=launch.place, threads=launch.threads,
-            warp=context.machine.warp, hint="use a multiple of the warp width",
-        )  # fmt: skip
+            "{threads} threads are no whole number of warps of {warp}",
+            at=launch.place,
+            threads=launch.threads,
+            warp=context.machine.warp,
+            hint="use a multiple of the warp width",
+        )

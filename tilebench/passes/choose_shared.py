@@ -79,10 +79,15 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
     ratio = choice.wavefronts / choice.ideal if choice.ideal else 1.0
     before = plain.wavefronts / plain.ideal if plain.ideal else 1.0
     context.remark(
-        NAME, "applied",
-        f"{name}: {_words(choice.layout)}, {ratio:.2f} wavefronts for each ideal one (row-major {before:.2f})",
-        alloc, wavefronts=round(ratio, 3), row_major=round(before, 3), candidates=len(options),
-    )  # fmt: skip
+        NAME,
+        "applied",
+        f"{name}: {_words(choice.layout)}, {ratio:.2f} wavefronts for each ideal one "
+        f"(row-major {before:.2f})",
+        alloc,
+        wavefronts=round(ratio, 3),
+        row_major=round(before, 3),
+        candidates=len(options),
+    )
     return choice.layout
 
 

@@ -20,6 +20,7 @@ from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from .context import Context
+from .names import Names
 from .sites import Site, loop_dims, project
 
 NAME = "convert_layouts"
@@ -72,9 +73,11 @@ def _one_order_where_written(site: Site, needs: dict[tuple[str, Any], Conflict])
         orders = {each.dims for each in site.touches if each.buffer.name == name}
         if len(orders) > 1 and any(each.written for each in site.touches if each.buffer.name == name):
             raise LayoutError(
-                "the fragment {name} is written here and used in two orders of its indices", at=site.node.place,
-                name=name, hint="copy it to another fragment first, and read that one in the other order",
-            )  # fmt: skip
+                "the fragment {name} is written here and used in two orders of its indices",
+                at=site.node.place,
+                name=name,
+                hint="copy it to another fragment first, and read that one in the other order",
+            )
 
 
 def _keeps_old(node: Stmt) -> bool:
@@ -85,17 +88,9 @@ def _keeps_old(node: Stmt) -> bool:
 class Converter:
     """Surrounds statements with conversions; hands out names that are free."""
 
-    def __init__(self, taken: set[str], context: Context) -> None:
-        self.taken = taken
+    def __init__(self, names: Names, context: Context) -> None:
+        self.names = names
         self.context = context
-
-    def fresh(self, name: str) -> str:
-        made, number = name, 1
-        while made in self.taken:
-            number += 1
-            made = f"{name}__{number}"
-        self.taken.add(made)
-        return made
 
     def surround(
         self, stmt: Stmt, conflicts: list[Conflict], layouts: dict[str, Fragment]
@@ -106,8 +101,8 @@ class Converter:
         twins: list[tuple[Conflict, Buffer]] = []
         for each in conflicts:
             held, place = each.buffer, stmt.place
-            twin = Buffer(self.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
-            scratch = Buffer(self.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
+            twin = Buffer(self.names.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
+            scratch = Buffer(self.names.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
             layout = SharedLayout.ordered(held.shape)
             before.append(AllocFragment(twin, layout=each.needed, place=place))
             before.append(AllocShared(scratch, layout=layout, place=place))

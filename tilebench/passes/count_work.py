@@ -40,7 +40,7 @@ MOST_POINTS = 2_000_000
 
 @dataclass(frozen=True)
 class Work:
-    """`flops`: operations; `bytes`: compulsory traffic to global memory; `exact` whether edges were cut off."""
+    """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether edges were cut off."""
 
     flops: float
     bytes: float

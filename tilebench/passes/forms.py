@@ -60,8 +60,12 @@ def _laid_out(node: Node) -> str | None:
 
 TILE_FORMS = LegalForms("tile", TILE_WORDS, TILE_SCOPES, (_undecided,))
 SCHEDULED_FORMS = LegalForms("scheduled", TILE_WORDS, TILE_SCOPES, (_undecided, _staged))
-BOUNDED_FORMS = LegalForms("bounded", TILE_WORDS, TILE_SCOPES, (_undecided, _staged, _extents_known, _planned))
-LAID_OUT_FORMS = LegalForms("laid_out", TILE_WORDS, TILE_SCOPES, (_staged, _extents_known, _planned, _laid_out))
+BOUNDED_FORMS = LegalForms(
+    "bounded", TILE_WORDS, TILE_SCOPES, (_undecided, _staged, _extents_known, _planned)
+)
+LAID_OUT_FORMS = LegalForms(
+    "laid_out", TILE_WORDS, TILE_SCOPES, (_staged, _extents_known, _planned, _laid_out)
+)
 PIPELINED_FORMS = LegalForms(
     "pipelined", TILE_WORDS - {"Pipelined"}, TILE_SCOPES, (_staged, _extents_known, _laid_out)
 )

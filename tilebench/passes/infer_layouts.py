@@ -14,7 +14,7 @@ from math import gcd, log2, prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import AllocStmt, Buffer, Function, Stmt, map_children, walk
+from ..ir import Buffer, Function, Stmt, map_children, walk
 from ..language.copy import Copy, Fill
 from ..language.decisions import Instr
 from ..language.gemm import Gemm
@@ -26,6 +26,7 @@ from ..layout.spread import gemm_microtile, spread
 from .apply_schedule import launch_of
 from .context import Context
 from .convert_layouts import Converter, find_conflicts
+from .names import Names
 from .sites import Site, Touch, extend, project, site_vector, sites_of
 
 NAME = "infer_layouts"
@@ -131,10 +132,12 @@ class _Inference:
         costs = [self.cost(target, each, users) for each in candidates]
         best = min(range(len(candidates)), key=lambda k: costs[k])
         self.context.remark(
-            NAME, "applied", f"{target}: the cheapest of {len(candidates)} seeds holds {candidates[best].values} values a thread",
+            NAME,
+            "applied",
+            f"{target}: the cheapest of {len(costs)} seeds holds {candidates[best].values} values a thread",
             users[0][0].node if users else None,
-            **{f"cost_{'memory' if d is None else f'reduce_dim_{d}'}": round(c, 1) for d, c in zip(dims, costs, strict=True)},
-        )  # fmt: skip
+            **{f"cost_{_seed_name(d)}": round(c, 1) for d, c in zip(dims, costs, strict=True)},
+        )
         return target, candidates[best]
 
     def cost(self, name: str, layout: Fragment, users: list[tuple[Site, Touch]]) -> float:
@@ -199,11 +202,8 @@ class _Inference:
 
     # -- writing the decisions down
     def write(self) -> Function:
-        taken = set(self.buffers) | {each.name for each in self.function.params}
-        taken |= {n.buffer.name for n in walk(self.function) if isinstance(n, AllocStmt)}
-        taken |= {v.name for n in walk(self.function) for v in getattr(n, "vars", ())}
         conflicts = find_conflicts(self.sites, self.reduces, self.maps, self.layouts, reduced)
-        converter = Converter(taken, self.context)
+        converter = Converter(Names(self.function), self.context)
 
         def step(at: Any) -> Any:
             if not isinstance(at, Stmt):
@@ -244,10 +244,11 @@ class _Inference:
         operands = (node.a.buffer.dtype.name, node.b.buffer.dtype.name, node.c.buffer.dtype.name)
         rows = [each for each in self.machine.for_kind("gemm") if not each.dtypes or each.dtypes == operands]
         if not rows:
+            known = {" ".join(each.dtypes) for each in self.machine.for_kind("gemm")}
             raise LayoutError(
                 "{machine} has no instruction for a gemm of {a} by {b} into {c}", at=node.place,
                 machine=self.machine.name, a=operands[0], b=operands[1], c=operands[2],
-                hint="its table holds: " + "; ".join(sorted({" ".join(r.dtypes) for r in self.machine.for_kind("gemm")})),
+                hint="its table holds: " + "; ".join(sorted(known)),
             )  # fmt: skip
         return Instr(min(rows, key=lambda each: each.cost).name)
 
@@ -256,6 +257,10 @@ def reduced(layout: Fragment, dim: int, dst: Buffer) -> Fragment:
     """The layout of a reduction's result, with the dimension dropped or kept as 1 as `dst` has it."""
     made = layout.reduce(dim, keep=dst.rank == len(layout.extents))
     return made if made.extents == dst.shape else Fragment(dst.shape, made.thread, made.value)
+
+
+def _seed_name(dim: int | None) -> str:
+    return "memory" if dim is None else f"reduce_dim_{dim}"
 
 
 def _traffic(site: Site) -> int:

@@ -18,7 +18,6 @@ from ..ir import (
     Function,
     If,
     Load,
-    LoopStmt,
     Region,
     Stmt,
     Store,
@@ -27,12 +26,12 @@ from ..ir import (
     map_children,
     rewrite,
     substitute,
-    walk,
 )
 from ..language.copy import Copy
 from ..language.memory import AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
 from .context import Context
+from .names import Names
 
 NAME = "make_ring"
 
@@ -40,12 +39,12 @@ NAME = "make_ring"
 def make_ring(function: Function, context: Context) -> Function:
     """The function without pipelined loops."""
     rings: dict[str, int] = {}
-    taken = {v.name for n in _loops(function) for v in n.vars}
+    names = Names(function)
 
     def step(at: Any) -> Any:
         below = map_children(at, step) if isinstance(at, Stmt) else at
         if isinstance(below, Pipelined):
-            return _ring(below, rings, taken, context)
+            return _ring(below, rings, names, context)
         return below
 
     made = step(function)
@@ -58,11 +57,7 @@ def make_ring(function: Function, context: Context) -> Function:
     return versions(made)
 
 
-def _loops(function: Function) -> list[Any]:
-    return [each for each in walk(function) if isinstance(each, LoopStmt)]
-
-
-def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Context) -> Any:
+def _ring(loop: Pipelined, rings: dict[str, int], free: Names, context: Context) -> Any:
     stages = loop.plan.stages if loop.plan else 1
     copies = [
         each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0
@@ -87,11 +82,11 @@ def _ring(loop: Pipelined, rings: dict[str, int], taken: set[str], context: Cont
         NAME, "applied", f"{', '.join(sorted(names))}: {stages} versions", loop, stages=stages,
         bytes=stages * sum(each.dst.buffer.bytes for each in copies),
     )  # fmt: skip
-    return (*_prologue(loop, copies, names, stages, taken), main)
+    return (*_prologue(loop, copies, names, stages, free), main)
 
 
 def _prologue(
-    loop: Pipelined, copies: list[Copy], names: set[str], stages: int, taken: set[str]
+    loop: Pipelined, copies: list[Copy], names: set[str], stages: int, free: Names
 ) -> tuple[Stmt, ...]:
     """The first `stages - 1` fills; fewer when the loop is shorter."""
     start, stop = const_of(loop.start), const_of(loop.stop)
@@ -100,10 +95,7 @@ def _prologue(
         count = min(count, max(0, stop - start))
     if not count:
         return ()
-    name = f"{loop.vars[0].name}_first"
-    while name in taken:
-        name += "_"
-    taken.add(name)
+    name = free.fresh(f"{loop.vars[0].name}_first")
     first = Var(name)
     index: Expr = loop.start + first
     body: tuple[Stmt, ...] = tuple(

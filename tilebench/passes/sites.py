@@ -108,10 +108,12 @@ def loop_dims(
             out.append(None)
         else:
             raise LayoutError(
-                "the fragment {name} is indexed by more than the loop's own variables", at=at.place, name=buffer.name,
+                "the fragment {name} is indexed by more than the loop's own variables",
+                at=at.place,
+                name=buffer.name,
                 expected="each index is another variable of the T.Parallel around it",
                 hint="copy it to shared memory first, which can be read at any index",
-            )  # fmt: skip
+            )
     return tuple(out)
 
 
@@ -124,9 +126,12 @@ def _regions(node: Copy | Fill, sides: tuple[tuple[Region, bool], ...]) -> Site:
         if region.buffer.scope == "fragment":
             if not region.is_whole:
                 raise LayoutError(
-                    "a part of the fragment {name} is copied", at=node.place, name=region.buffer.name,
-                    expected="the whole fragment", hint="copy it whole to shared memory, and the part from there",
-                )  # fmt: skip
+                    "a part of the fragment {name} is copied",
+                    at=node.place,
+                    name=region.buffer.name,
+                    expected="the whole fragment",
+                    hint="copy it whole to shared memory, and the part from there",
+                )
             touches.append(Touch(region.buffer, _box_dims(region), written, node))
         elif region.buffer.scope in ("global", "shared"):
             accesses.append(Access(region.buffer, box_index(region, names), written))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ShapeError
-from ..ir import Buffer, Function, Node, Region, Stmt, map_children, walk, whole
+from ..ir import Buffer, Function, Node, Region, Stmt, map_children, whole
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.memory import AllocShared
@@ -17,13 +17,12 @@ from ..language.structure import KernelLaunch
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates
 from .context import Context
+from .names import Names
 
 
 def stage_operands(function: Function, context: Context) -> Function:
     """The function with every global operand of a gemm staged through shared memory."""
-    taken = {each.buffer.name for each in walk(function) if isinstance(each, (AllocShared, Region))}
-    taken |= {each.name for each in function.params}
-    stager = _Stager(function, context, taken)
+    stager = _Stager(function, context)
     staged = stager.statement(function)
     if not stager.allocations:
         return function
@@ -37,9 +36,9 @@ def stage_operands(function: Function, context: Context) -> Function:
 
 
 class _Stager:
-    def __init__(self, function: Function, context: Context, taken: set[str]) -> None:
+    def __init__(self, function: Function, context: Context) -> None:
         self.context = context
-        self.taken = taken
+        self.names = Names(function)
         self.allocations: list[Stmt] = []
         self.addresses = {id(each.node): each for each in candidates(function, "gemm")}
         schedule: Schedule = context.schedule or Schedule()
@@ -65,24 +64,20 @@ class _Stager:
     def stage(self, region: Region, gemm: Gemm) -> tuple[Copy, Region]:
         if region.extent is None:
             raise ShapeError(
-                "the operand {name} of the gemm is one element; its extents are not known", at=gemm.place,
-                name=region.buffer.name, hint=f"write a box, such as {region.buffer.name}[i : i + 128, k : k + 32]",
-            )  # fmt: skip
+                "the operand {name} of the gemm is one element; its extents are not known",
+                at=gemm.place,
+                name=region.buffer.name,
+                hint=f"write a box, such as {region.buffer.name}[i : i + 128, k : k + 32]",
+            )
         # The matrix is the last two dimensions; leading ones have extent 1 and drop out of the tile.
         shape = region.extent[-2:]
-        buffer = Buffer(self.fresh(f"{region.buffer.name}_shared"), shape, region.buffer.dtype, "shared")
+        buffer = Buffer(
+            self.names.fresh(f"{region.buffer.name}_shared"), shape, region.buffer.dtype, "shared"
+        )
         place = region.place or gemm.place
         self.allocations.append(AllocShared(buffer, place=place))
         staged = whole(buffer).at(place)
         return Copy(region, staged, place=place), staged
-
-    def fresh(self, name: str) -> str:
-        made, number = name, 1
-        while made in self.taken:
-            number += 1
-            made = f"{name}__{number}"
-        self.taken.add(made)
-        return made
 
     def note(self, gemm: Node, letter: str, buffer: Buffer) -> None:
         each = self.addresses[id(gemm)]

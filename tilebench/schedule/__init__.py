@@ -6,6 +6,6 @@ from .options import OPTIONS
 from .value import Directive, Origin, Schedule
 
 __all__ = [
-    "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates", "load_schedule",
-    "parse_schedule", "resolve", "user_name",
+    "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates",
+    "load_schedule", "parse_schedule", "resolve", "user_name",
 ]  # fmt: skip

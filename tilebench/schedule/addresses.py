@@ -88,9 +88,10 @@ def resolve(function: Function, kind: str, address: str) -> Candidate:
             hint="write one of " + ", ".join(each.address for each in same),
         )  # fmt: skip
     close = nearest(name, [each.name for each in known])
+    addresses = f"{kind} addresses: " + ", ".join(each.address for each in known)
+    listed = addresses if known else f"it has no {kind} at all"
     raise ScheduleError(
         "the kernel {kernel} has no {kind} {address}", kernel=function.name, kind=kind, address=address,
         also=_listed(known),
-        hint=(f"did you mean {close[0]}? " if close else "")
-        + (f"{kind} addresses: " + ", ".join(each.address for each in known) if known else f"it has no {kind} at all"),
+        hint=(f"did you mean {close[0]}? " if close else "") + listed,
     )  # fmt: skip
