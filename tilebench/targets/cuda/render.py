@@ -75,7 +75,9 @@ class _Renderer:
         entry = self.names[function.name]
         if launch.shared_bytes:
             self.line(f"extern __shared__ __align__({SHARED_ALIGN}) unsigned char tb_shared[];", None)
-        self.line(f'extern "C" __global__ void __launch_bounds__({launch.threads}) {entry}({params}) {{', function)
+        # One block an SM is enough: without the second number ptxas spills to get down to 128 registers.
+        limits = f"__launch_bounds__({launch.threads}, 1)"
+        self.line(f'extern "C" __global__ void {limits} {entry}({params}) {{', function)
         self.depth = 1
         for var, extent, axis in zip(launch.vars, launch.grid, "xyz", strict=False):
             self.expr.ranges[var.name] = (0, extent - 1)
