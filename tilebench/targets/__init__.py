@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 from .. import settings
@@ -42,6 +41,8 @@ def _admit(name: str, value: str) -> Manifest:
 
 @cache
 def _plug_ins() -> dict[str, str]:
+    from importlib import metadata  # 26 ms, and only needed to look beyond the built-in targets
+
     found: dict[str, str] = {}
     for each in metadata.entry_points(group=GROUP):
         owner = BUILT_IN.get(each.name) or found.get(each.name)
