@@ -95,6 +95,19 @@ def test_alloc_var_is_stored_to_and_read_when_it_is_used() -> None:
     )
 
 
+def test_elements_swap() -> None:
+    assert stage("""
+        s = T.alloc_shared((8,), "int32")
+        s[0], s[1] = s[1] + 1, s[0]
+    """) == (
+        "s = T.alloc_shared((8,), T.int32)\n"
+        "value_before: T.int32 = s[1] + 1\n"
+        "s_before: T.int32 = s[0]\n"
+        "s[0] = value_before\n"
+        "s[1] = s_before\n"
+    )
+
+
 def test_loops() -> None:
     assert stage("""
         n = I[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import LanguageError, TileError
-from ..ir import Const, DType, Let, Var
+from ..ir import Const, DType, Let, Load, Var, walk
 from ..language.memory import assign_var, store_element
 from ..language.promote import cast_value
 from ..language.values import BufferView, ElementRef, RegionRef, Value, VarRef
@@ -77,12 +77,25 @@ class Assignments(Expressions):
         held: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
         if len(held) != len(target.elts):
             self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(held))
-        # All right sides are read before the first is assigned, so `a, b = b, a` swaps.
-        held = [
-            self.named(each, f"{each.name}_before") if isinstance(each, VarRef) else each for each in held
-        ]
+        # All right sides are read before the first store, so `a, b = b, a` swaps.
+        if any(self.stores(each) for each in target.elts):
+            held = [self.read_now(each) for each in held]
         for each, part in zip(target.elts, held, strict=True):
             self.assign_to(each, part, node)
+
+    def stores(self, target: ast.expr) -> bool:
+        """Whether assigning to this target writes to memory, rather than binding a name."""
+        if isinstance(target, ast.Name):
+            held = self.scope.locals.get(target.id)
+            return held is not None and isinstance(held.value, VarRef)
+        return isinstance(target, ast.Subscript)
+
+    def read_now(self, value: Any) -> Any:
+        """A value that reads memory under a name, so that later stores do not change it."""
+        if not isinstance(value, Value) or not any(isinstance(each, Load) for each in walk(value.expr)):
+            return value
+        name = value.name if isinstance(value, (VarRef, ElementRef)) else "value"
+        return self.named(value, f"{name}_before")
 
     def assign_name(self, target: ast.Name, value: Any, fresh: bool = False) -> None:
         name = target.id

@@ -13,6 +13,7 @@ from .. import language
 from ..errors import InternalError, LanguageError, Place, TileError, nearest
 from ..language.builder import Builder
 from ..language.values import Value
+from ..settings import raise_raw
 from .frames import chained, innermost, is_ours, running_steps, users_steps
 from .scope import Scope
 from .source import SourceFunction
@@ -85,6 +86,8 @@ class Evaluator:
             and is_ours(raised_in.co_filename)
             and raised_in.co_filename not in _APPLYING
         ):
+            if raise_raw():
+                raise error
             return InternalError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
         return LanguageError("{kind}: {text}", at=place, kind=type(error).__name__, text=text)
 

@@ -138,16 +138,24 @@ def inside_kernel(word: str) -> Builder:
     return builder
 
 
+_LOOPS = {
+    "T.Parallel": "give one loop all the extents: for i, j in T.Parallel(m, n)",
+    "T.Pipelined": "use T.serial inside, or put T.Pipelined around T.Parallel",
+}
+
+
 def for_tiles(word: str) -> Builder:
     """The running trace for an operation on whole tiles, which no body of `T.Parallel` may hold."""
     builder = inside_kernel(word)
     loop = builder.within("parallel")
     if loop is not None:
         raise LanguageError(
-            "{word} works on a whole tile, with all threads, and cannot stand inside T.Parallel",
+            "{word} cannot stand inside T.Parallel"
+            if word in _LOOPS
+            else "{word} works on a whole tile, with all threads, and cannot stand inside T.Parallel",
             word=word,
             also=[("the loop is here", loop.place)],
-            hint="move it before or after the loop; inside, work on elements",
+            hint=_LOOPS.get(word, "move it before or after the loop; inside, work on elements"),
         )
     return builder
 

@@ -207,6 +207,9 @@ class ElementRef(Value):
     def dtype(self) -> DTypeWord:
         return self.view.dtype
 
+    def __repr__(self) -> str:
+        return show(Load(self.view.buffer, self.index))
+
 
 class VarRef(Value):
     """A scalar made by `T.alloc_var`: reads as a value, and assignment stores to it."""
@@ -224,6 +227,13 @@ class VarRef(Value):
     @property
     def name(self) -> str:
         return self.view.name
+
+    @property
+    def dtype(self) -> DTypeWord:
+        return self.view.dtype
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 class RegionRef:
