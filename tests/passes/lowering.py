@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """From hand-written `pipelined` text to `threaded`, checked after every pass, and run in the simulator."""
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def gemm_text(
         version = f"ko % {stages}"
     flags = (", transpose_A=True" if transpose_a else "") + (", transpose_B=True" if transpose_b else "")
     flags += f", clear_accum={clear}" if clear else ""
-    return f'''@T.prim_func
+    return f"""@T.prim_func
 def gemm(A: T.Tensor({a_shape}, T.{ab}), B: T.Tensor({b_shape}, T.{ab}), C: T.Tensor({(m, n)}, T.{out})):
     with T.Kernel({ceildiv(n, bn)}, {ceildiv(m, bm)}, threads={threads}{order}) as (bx, by):
         A_s = T.alloc_shared({a_tile}, T.{ab}, layout={a_layout}{versions})
@@ -110,4 +111,4 @@ def gemm(A: T.Tensor({a_shape}, T.{ab}), B: T.Tensor({b_shape}, T.{ab}), C: T.Te
 {prologue}        for ko in T.serial({steps}):
 {body}            T.gemm({at("A_s", version)}, {at("B_s", version)}, C_l{flags}, by=T.Instr("fma"))
         T.copy(C_l, C[by * {bm} : by * {bm} + {bm}, bx * {bn} : bx * {bn} + {bn}]{within((m, n), (bm, bn), "dst_within")}, map={frag})
-'''
+"""

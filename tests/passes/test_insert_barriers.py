@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """Barriers: where they stand, why, that one less is a race, and where they cannot stand."""
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ TURNED = spread((32, 32), 64, 1, 32)
 
 
 def text_of(body: str, more: str = "") -> str:
-    return f'''@T.prim_func
+    return f"""@T.prim_func
 def kernel(A: T.Tensor((64, 32), T.float32), C: T.Tensor((64, 32), T.float32)):
     with T.Kernel(1, threads=64) as bx:
         S = T.alloc_shared((32, 32), T.float32, layout=T.SharedLayout((32, 32), (32, 1)){more})
-{body}'''
+{body}"""
 
 
 def barriers(text: str) -> list[str]:
@@ -50,10 +51,10 @@ def test_one_between_write_and_read_and_none_without_a_clash() -> None:
 
 
 def test_a_loop_is_walked_with_its_earlier_steps() -> None:
-    body = f'''        for k in T.serial(2):
+    body = f"""        for k in T.serial(2):
             T.copy(A[k * 32 : k * 32 + 32, 0 : 32], S, map={MAP})
             T.copy(S, C[k * 32 : k * 32 + 32, 0 : 32], map={TURNED})
-'''
+"""
     assert sorted(barriers(text_of(body))) == ["S: read after write", "S: write after read"]
 
 
@@ -73,34 +74,34 @@ def test_a_ring_takes_one_barrier_a_step_and_without_it_there_is_a_race(stages: 
 
 
 def test_global_memory_that_is_written_and_read_again() -> None:
-    body = f'''        T.copy(A[0 : 32, 0 : 32], C[0 : 32, 0 : 32], map={MAP})
+    body = f"""        T.copy(A[0 : 32, 0 : 32], C[0 : 32, 0 : 32], map={MAP})
         T.copy(C[0 : 32, 0 : 32], C[32 : 64, 0 : 32], map={TURNED})
-'''
+"""
     assert barriers(text_of(body)) == ["C: read after write"]
 
 
 def test_bytes_that_two_buffers_share() -> None:
-    body = f'''        T.copy(A[0 : 32, 0 : 32], S, map={MAP})
+    body = f"""        T.copy(A[0 : 32, 0 : 32], S, map={MAP})
         T.copy(S, C[0 : 32, 0 : 32], map={MAP})
         R = T.alloc_shared((32, 32), T.float32, layout=T.SharedLayout((32, 32), (32, 1)))
         T.copy(A[32 : 64, 0 : 32], R, map={MAP})
         T.copy(R, C[32 : 64, 0 : 32], map={MAP})
-'''
+"""
     function, context = lower(text_of(body))
     shown = print_function(function).text
     assert "shared_bytes=4096" in shown
     assert shown.count("offset=0") == 2
     assert "T.sync_threads(why='R takes the bytes of S')" in shown
-    assert [each.pass_name for each in context.remarks if each.kind == "applied"][0] == "map_shared"
+    assert next(each.pass_name for each in context.remarks if each.kind == "applied") == "map_shared"
 
 
 def test_a_condition_that_differs_from_thread_to_thread_is_refused() -> None:
-    flag = '''        x = T.alloc_local((1,), T.int32)
+    flag = """        x = T.alloc_local((1,), T.int32)
         if x[0] > 0:
-'''
-    inner = f'''            T.copy(A[0 : 32, 0 : 32], S, map={MAP})
+"""
+    inner = f"""            T.copy(A[0 : 32, 0 : 32], S, map={MAP})
             T.copy(S, C[0 : 32, 0 : 32], map={TURNED})
-'''
+"""
     with pytest.raises(IRError, match=r"differs from thread to thread \(by x\)"):
         barriers(text_of(flag + inner))
     uniform = "        if bx == 0:\n"
@@ -108,11 +109,11 @@ def test_a_condition_that_differs_from_thread_to_thread_is_refused() -> None:
 
 
 def test_a_barrier_for_what_follows_stands_before_the_branch() -> None:
-    body = f'''        T.copy(A[0 : 32, 0 : 32], S, map={MAP})
+    body = f"""        T.copy(A[0 : 32, 0 : 32], S, map={MAP})
         if bx == 0:
             T.copy(S, C[0 : 32, 0 : 32], map={TURNED})
         T.copy(S, C[32 : 64, 0 : 32], map={TURNED})
-'''
+"""
     made = insert_barriers(parse_function(text_of(body), registry()), Context(machine_of("sm_80")))
     lines = print_function(made).text.splitlines()
     at = next(k for k, each in enumerate(lines) if "sync_threads" in each)

@@ -1,8 +1,10 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """The map of shared memory: reuse, alignment, and the arithmetic of what does not fit."""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -21,7 +23,7 @@ def ring_text(kb: int, stages: int) -> str:
     """Two buffers that together take `kb` KB a stage."""
     rows = kb * KB // 2 // 2 // 64
     layout = f"layout=T.SharedLayout(({rows}, 64), (64, 1)), versions={stages}"
-    return f'''@T.prim_func
+    return f"""@T.prim_func
 def ring(C: T.Tensor((64,), T.float32)):
     with T.Kernel(1, threads=64) as bx:
         A_s = T.alloc_shared(({rows}, 64), T.float16, {layout})
@@ -29,7 +31,7 @@ def ring(C: T.Tensor((64,), T.float32)):
         T.fill(A_s.version(0), T.float16(0))
         T.fill(B_s.version(0), T.float16(0))
         T.copy(A_s.version(0), B_s.version(0))
-'''
+"""
 
 
 def mapped(text: str, arch: str = "sm_80") -> str:
@@ -57,10 +59,12 @@ def test_an_error_without_a_ring_names_the_buffers() -> None:
 
 
 def offsets(text: str) -> dict[str, int]:
-    return {name: int(at) for name, at in re.findall(r"(\w+) = T\.alloc_shared\(.*offset=(\d+)", mapped(text))}
+    return {
+        name: int(at) for name, at in re.findall(r"(\w+) = T\.alloc_shared\(.*offset=(\d+)", mapped(text))
+    }
 
 
-LIVES = '''@T.prim_func
+LIVES = """@T.prim_func
 def lives(A: T.Tensor((64,), T.float32)):
     with T.Kernel(1, threads=64) as bx:
         a = T.alloc_shared((100,), T.float32)
@@ -74,7 +78,7 @@ def lives(A: T.Tensor((64,), T.float32)):
         for k in T.serial(4):
             T.copy(c[0 : 20], d)
             T.copy(d, c[0 : 20])
-'''
+"""
 
 
 def test_buffers_that_never_live_together_share_bytes() -> None:
@@ -87,16 +91,17 @@ def test_buffers_that_never_live_together_share_bytes() -> None:
 
 def test_what_a_loop_carries_lives_through_all_of_it() -> None:
     text = LIVES.replace("        T.copy(b, c[0 : 50])\n", "").replace(
-        "            T.copy(d, c[0 : 20])\n", "            T.copy(d, c[0 : 20])\n            T.copy(b[0 : 20], c[0 : 20])\n"
+        "            T.copy(d, c[0 : 20])\n",
+        "            T.copy(d, c[0 : 20])\n            T.copy(b[0 : 20], c[0 : 20])\n",
     )
     found = offsets(text)
     ends = {"b": 200, "c": 400, "d": 80}
     spans = sorted((found[name], found[name] + size) for name, size in ends.items())
-    assert all(one[1] <= two[0] for one, two in zip(spans, spans[1:], strict=False))
+    assert all(one[1] <= two[0] for one, two in pairwise(spans))
 
 
 def test_a_swizzled_buffer_starts_on_its_pattern() -> None:
-    text = '''@T.prim_func
+    text = """@T.prim_func
 def aligned(A: T.Tensor((64,), T.float16)):
     with T.Kernel(1, threads=64) as bx:
         a = T.alloc_shared((3,), T.float16)
@@ -107,7 +112,7 @@ def aligned(A: T.Tensor((64,), T.float16)):
         T.fill(c, T.float16(0))
         T.copy(a, b[0 : 1, 0 : 3])
         T.copy(c, b[0 : 1, 0 : 5])
-'''
+"""
     found = offsets(text)
     assert found["b"] % 1024 == 0
     assert all(at % 16 == 0 for at in found.values())
@@ -118,9 +123,9 @@ def test_a_machine_with_more_memory_takes_the_ring() -> None:
 
 
 def test_a_kernel_without_shared_memory_asks_for_none() -> None:
-    text = '''@T.prim_func
+    text = """@T.prim_func
 def none(C: T.Tensor((4,), T.int32)):
     with T.Kernel(1, threads=32) as bx:
         C[0] = 1
-'''
+"""
     assert "shared_bytes" not in print_function(lower(text)[0]).text

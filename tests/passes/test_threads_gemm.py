@@ -7,8 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.passes.lowering import gemm_text, lower, random
 
+from tests.passes.lowering import gemm_text, lower, random
 from tilebench.errors import LayoutError, TargetError
 from tilebench.ir import print_function
 from tilebench.simulator.lanes import run_threaded
@@ -29,7 +29,10 @@ CASES: list[tuple[tuple[int, int, int], dict[str, Any]]] = [
     ((40, 40, 40), {"tile": (33, 17, 7), "threads": 96}),
     ((96, 96, 64), {"order": ", order=T.Panels(2)"}),
     ((96, 65, 32), {"order": ', order=T.Panels(2, axis="column")'}),
-    ((64, 64, 64), {"layout_a": "T.SharedLayout((32, 16), (16, 1), swizzle=T.Swizzle(2, 2, 3))", "stages": 3}),
+    (
+        (64, 64, 64),
+        {"layout_a": "T.SharedLayout((32, 16), (16, 1), swizzle=T.Swizzle(2, 2, 3))", "stages": 3},
+    ),
     ((64, 64, 32), {"layout_b": "T.SharedLayout((16, 32), (36, 1))"}),
     ((64, 64, 32), {"layout_a": "T.SharedLayout((32, 16), (1, 33))"}),
     ((32, 32, 32), {"c": "float16"}),

@@ -7,15 +7,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.passes.lowering import lower, random
 from numpy.typing import NDArray
 
+from tests.passes.lowering import lower, random
 from tilebench.errors import LayoutError
 from tilebench.ir import print_function
 from tilebench.layout import Fragment, spread
 from tilebench.simulator.lanes import run_threaded
 
-NUMPY: dict[str, tuple[Any, Any]] = {"sum": (np.sum, np.add), "max": (np.max, np.maximum), "min": (np.min, np.minimum)}
+NUMPY: dict[str, tuple[Any, Any]] = {
+    "sum": (np.sum, np.add),
+    "max": (np.max, np.maximum),
+    "min": (np.min, np.minimum),
+}
 
 
 def squeezed(fragment: Fragment) -> Fragment:
@@ -31,7 +35,7 @@ def reduce_text(kind: str, shape: tuple[int, int], threads: int, dim: int, dtype
     width = 16 // (2 if dtype == "bfloat16" else np.dtype(dtype).itemsize)
     src = spread(shape, threads, width, 32, reduce_dim=dim)
     dst = src.reduce(dim)
-    return f'''@T.prim_func
+    return f"""@T.prim_func
 def reduce(A: T.Tensor({shape}, T.{dtype}), D: T.Tensor({dst.extents}, T.{dtype})):
     with T.Kernel(1, threads={threads}) as bx:
         x = T.alloc_fragment({shape}, T.{dtype}, layout={src})
@@ -40,7 +44,7 @@ def reduce(A: T.Tensor({shape}, T.{dtype}), D: T.Tensor({dst.extents}, T.{dtype}
         T.copy(D, y, map={squeezed(dst)})
         T.reduce_{kind}(x, y, dim={dim}, clear={clear}, by=T.Instr("shfl", lanes=2))
         T.copy(y, D, map={squeezed(dst)})
-'''
+"""
 
 
 def exact(kind: str, a: NDArray[Any], dim: int, old: NDArray[Any] | None) -> NDArray[Any]:
@@ -69,14 +73,18 @@ def test_reduce_against_numpy(kind: str, shape: tuple[int, int], dim: int, threa
         assert np.array_equal(d, wanted.astype(np.float32))
 
 
-@pytest.mark.parametrize(("dtype", "kind"), [("float16", "sum"), ("bfloat16", "max"), ("int32", "sum"), ("int8", "min")])
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("float16", "sum"), ("bfloat16", "max"), ("int32", "sum"), ("int8", "min")]
+)
 def test_reduce_of_narrow_and_integer_types(dtype: str, kind: str) -> None:
     held = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     a, d = random((16, 64), held, 3), np.zeros((16,), held)
     function, _ = lower(reduce_text(kind, (16, 64), 64, 1, dtype, True))
     run_threaded(function, {"A": a, "D": d})
     # The sum is kept in float32 and rounded once.
-    assert np.allclose(d.astype(np.float64), exact(kind, a, 1, None), rtol=2.0**-10, atol=0 if kind != "sum" else 2.0**-10)
+    assert np.allclose(
+        d.astype(np.float64), exact(kind, a, 1, None), rtol=2.0**-10, atol=0 if kind != "sum" else 2.0**-10
+    )
 
 
 def test_the_exchange_follows_the_layout() -> None:
@@ -92,7 +100,7 @@ def test_lanes_that_are_not_neighbours() -> None:
     # The reduced dimension sits on lanes 4, 8 and 16; the rows on the low ones.
     src = Fragment((4, 24), ((4, 0, 1), (8, 1, 1)), ((3, 1, 8),))
     dst = src.reduce(1)
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def reduce(A: T.Tensor((4, 24), T.float32), D: T.Tensor((4,), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         x = T.alloc_fragment((4, 24), T.float32, layout={src})
@@ -100,10 +108,16 @@ def reduce(A: T.Tensor((4, 24), T.float32), D: T.Tensor((4,), T.float32)):
         T.copy(A, x, map={src})
         T.reduce_sum(x, y, by=T.Instr("shfl", lanes=8))
         T.copy(y, D, map={dst})
-'''
+"""
     function, _ = lower(text)
     shown = print_function(function).text
-    assert [f"T.shfl_xor(y_part[r0], {k})" in shown for k in (1, 2, 4, 8, 16)] == [False, False, True, True, True]
+    assert [f"T.shfl_xor(y_part[r0], {k})" in shown for k in (1, 2, 4, 8, 16)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
     a, d = random((4, 24), np.float32), np.zeros((4,), np.float32)
     run_threaded(function, {"A": a, "D": d})
     assert np.allclose(d, a.sum(axis=1), atol=1e-5)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """Element loops, copies and fills from `pipelined` text to one thread's code, run against NumPy."""
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def copy_text(
     held = tuple(n if n % t else None for n, t in zip(shape, tile, strict=True))
     edge = "" if held == (None, None) else f", {{}}_within={held}"
     box = f"by * {tile[0]} : by * {tile[0]} + {tile[0]}, bx * {tile[1]} : bx * {tile[1]} + {tile[1]}"
-    return f'''@T.prim_func
+    return f"""@T.prim_func
 def move(A: T.Tensor({shape}, T.{a}), C: T.Tensor({shape}, T.{c})):
     with T.Kernel({ceildiv(shape[1], tile[1])}, {ceildiv(shape[0], tile[0])}, threads={threads}) as (bx, by):
         A_s = T.alloc_shared({tile}, T.{s}, layout={layout or f"T.SharedLayout({tile}, ({tile[1]}, 1))"})
@@ -78,7 +79,7 @@ def move(A: T.Tensor({shape}, T.{a}), C: T.Tensor({shape}, T.{c})):
         T.copy(A[{box}], A_s{edge.format("src")}, map={one})
         T.copy(A_s, x, map={two})
         T.copy(x, C[{box}]{edge.format("dst")}, map={two})
-'''
+"""
 
 
 DTYPES: dict[str, Any] = {"bfloat16": ml_dtypes.bfloat16}
@@ -120,14 +121,14 @@ def test_shared_layouts_keep_vectors_where_they_can(layout: str) -> None:
 def test_ghosts_and_threads_left_over_write_nothing_twice() -> None:
     # 5 x 6 elements on 128 threads: 96 threads repeat others, some elements of the mapping do not exist.
     fragment = Fragment((5, 6), ((8, 1, 1), (4, 0, 1), (4, -1, 0)), ((2, 0, 4),))
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def ghosts(A: T.Tensor((5, 6), T.float32), C: T.Tensor((5, 6), T.float32)):
     with T.Kernel(1, threads=128) as bx:
         x = T.alloc_fragment((5, 6), T.float32, layout={fragment})
         for i, j in T.Parallel(5, 6, map={fragment}):
             x[i, j] = A[i, j] * T.float32(2)
             C[i, j] = x[i, j] + T.float32(1)
-'''
+"""
     function, _ = lower(text)
     a, c = random((5, 6), np.float32), np.zeros((5, 6), np.float32)
     run_threaded(function, {"A": a, "C": c})
@@ -138,13 +139,13 @@ def ghosts(A: T.Tensor((5, 6), T.float32), C: T.Tensor((5, 6), T.float32)):
 def test_a_condition_that_cuts_through_a_vector() -> None:
     # The row is longer than what is computed, so vectors are aligned but the bound is odd.
     fragment = Fragment((4, 32), ((8, 1, 4), (4, 0, 1)), ((4, 1, 1),))
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def cut(A: T.Tensor((4, 32), T.float32), C: T.Tensor((4, 32), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         for i, j in T.Parallel(4, 32, map={fragment}):
             if j < 29:
                 C[i, j] = T.if_then_else(j >= 3, A[i, j], T.float32(0)) + T.float32(1)
-'''
+"""
     function, _ = lower(text)
     a, c = random((4, 32), np.float32), np.full((4, 32), 7, np.float32)
     run_threaded(function, {"A": a, "C": c})
@@ -164,13 +165,13 @@ def test_rows_of_odd_length_are_read_one_by_one() -> None:
 
 def test_a_buffer_read_and_written_in_one_body() -> None:
     fragment = Fragment((64,), ((32, 0, 2),), ((2, 0, 1),))
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def twice(A: T.Tensor((64,), T.float32), B: T.Tensor((64,), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         for i in T.Parallel(64, map={fragment}):
             A[i] = A[i] + T.float32(1)
             B[i] = A[i] * T.float32(3)
-'''
+"""
     function, _ = lower(text)
     a, b = random((64,), np.float32), np.zeros((64,), np.float32)
     wanted = a + 1
@@ -181,7 +182,7 @@ def twice(A: T.Tensor((64,), T.float32), B: T.Tensor((64,), T.float32)):
 
 def test_gathers_inner_loops_and_variables() -> None:
     fragment = Fragment((40,), ((32, 0, 1),), ((2, 0, 32),))
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def gather(I: T.Tensor((40,), T.int32), A: T.Tensor((7, 40), T.float32), C: T.Tensor((40,), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         for i in T.Parallel(40, map={fragment}):
@@ -193,7 +194,7 @@ def gather(I: T.Tensor((40,), T.int32), A: T.Tensor((7, 40), T.float32), C: T.Te
                 C[i] = total * T.float32(0.5)
             else:
                 C[i] = T.float32(-1)
-'''
+"""
     function, _ = lower(text)
     index = np.random.default_rng(0).integers(0, 7, 40).astype(np.int32)
     a, c = random((7, 40), np.float32), np.zeros((40,), np.float32)
@@ -205,7 +206,7 @@ def gather(I: T.Tensor((40,), T.int32), A: T.Tensor((7, 40), T.float32), C: T.Te
 def test_one_value_a_row_beside_a_tile() -> None:
     tile = Fragment((8, 16), ((4, 1, 4), (8, 0, 1)), ((4, 1, 1),))
     row = tile.reduce(1)
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def scale(A: T.Tensor((8, 16), T.float32), S: T.Tensor((8,), T.float32), C: T.Tensor((8, 16), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         x = T.alloc_fragment((8, 16), T.float32, layout={tile})
@@ -215,7 +216,7 @@ def scale(A: T.Tensor((8, 16), T.float32), S: T.Tensor((8,), T.float32), C: T.Te
         for i, j in T.Parallel(8, 16, map={tile}):
             x[i, j] = x[i, j] * s[i]
         T.copy(x, C, map={tile})
-'''
+"""
     function, _ = lower(text)
     a, s, c = random((8, 16), np.float32), random((8,), np.float32, 1), np.zeros((8, 16), np.float32)
     run_threaded(function, {"A": a, "S": s, "C": c})
@@ -224,22 +225,22 @@ def scale(A: T.Tensor((8, 16), T.float32), S: T.Tensor((8,), T.float32), C: T.Te
 
 def test_a_layout_that_does_not_agree_is_refused_with_both() -> None:
     mine, other = Fragment((8, 16), ((4, 1, 4), (8, 0, 1)), ((4, 1, 1),)), spread((8, 16), 32, 1, 32)
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def wrong(A: T.Tensor((8, 16), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         x = T.alloc_fragment((8, 16), T.float32, layout={mine})
         T.copy(A, x, map={other})
-'''
+"""
     with pytest.raises(LayoutError, match="does not hold the element of x"):
         lower(text)
 
 
 def test_block_statements_store_once_and_panels_visit_every_block() -> None:
-    text = '''@T.prim_func
+    text = """@T.prim_func
 def visit(C: T.Tensor((5, 7), T.int32)):
     with T.Kernel(7, 5, threads=32, order=T.Panels(2)) as (bx, by):
         C[by, bx] = by * 7 + bx
-'''
+"""
     function, _ = lower(text)
     c = np.full((5, 7), -1, np.int32)
     run_threaded(function, {"C": c})
@@ -257,7 +258,9 @@ def visit(C: T.Tensor((5, 7), T.int32)):
 
 
 def test_a_mapping_that_is_missing_and_too_many_threads() -> None:
-    text = ADD.replace(", map=T.Fragment((16, 32), thread=((8, 1, 4), (4, 0, 1)), value=((4, 1, 1), (4, 0, 4)))", "")
+    text = ADD.replace(
+        ", map=T.Fragment((16, 32), thread=((8, 1, 4), (4, 0, 1)), value=((4, 1, 1), (4, 0, 4)))", ""
+    )
     with pytest.raises(LayoutError, match="no thread mapping"):
         lower(text)
     function = parse_function(ADD.replace("threads=32", "threads=2048"), registry())

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """What the simulator of lanes finds: each wrong program at its statement, and right ones run."""
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ def run(body: str, blocks: Any = None, **arrays: Any) -> None:
     names = {"float32": "T.float32", "int32": "T.int32", "float16": "T.float16", "bfloat16": "T.bfloat16"}
     params = ", ".join(f"{n}: T.Tensor({a.shape}, {names[a.dtype.name]})" for n, a in arrays.items())
     lines = "\n".join("        " + each for each in body.strip("\n").splitlines())
-    text = f'''@T.prim_func
+    text = f"""@T.prim_func
 def kernel({params}):
     with T.Kernel(2, threads=64, shared_bytes=1024) as bx:
         tid: T.int32 = T.thread_id()
 {lines}
-'''
+"""
     run_threaded(parse_function(text, registry()), arrays, blocks)
 
 
@@ -51,7 +52,10 @@ C[bx, tid] = S[63 - tid]
     ("body", "what"),
     [
         ("S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid // 2] = A[tid]", "a write of S by thread"),
-        ("S = T.alloc_shared((64,), T.float32, offset=0)\nA[tid] = S[tid]", "read before anything was written"),
+        (
+            "S = T.alloc_shared((64,), T.float32, offset=0)\nA[tid] = S[tid]",
+            "read before anything was written",
+        ),
         ("A[tid] = A[tid + 1]", "A is accessed outside: index 64"),
         ("A[tid - 1] = T.float32(0)", "index -1 in dimension 0 of extent 64"),
         ("x = T.alloc_local((4,), T.float32)\nx[4] = T.float32(0)", "x is accessed outside"),
@@ -69,7 +73,11 @@ def test_what_a_gpu_must_not_do(body: str, what: str) -> None:
 
 def test_guards_stop_what_stands_behind_them() -> None:
     a, c = floats(), np.zeros((2, 64), np.float32)
-    run("C[bx, tid] = T.if_then_else(tid + 1 < 64 and A[tid + 1] > T.float32(5), A[tid + 1], T.float32(-1))", A=a, C=c)
+    run(
+        "C[bx, tid] = T.if_then_else(tid + 1 < 64 and A[tid + 1] > T.float32(5), A[tid + 1], T.float32(-1))",
+        A=a,
+        C=c,
+    )
     wanted = np.append(a[1:], -1)
     wanted[wanted <= 5] = -1
     assert np.array_equal(c[0], wanted)

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..ir import Arith, Buffer, Const, Expr, If, Load, LoopStmt, Node, Region, Stmt, Store, Var, children, const_of, substitute, walk
+from ..ir import (
+    Arith,
+    Buffer,
+    Const,
+    Expr,
+    If,
+    Load,
+    LoopStmt,
+    Node,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    children,
+    const_of,
+    substitute,
+    walk,
+)
 from ..ir.arith import Range, bounds, linear
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
@@ -122,8 +139,6 @@ def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Ac
             held = getattr(stmt, mark.name)
             if isinstance(held, Region) and held.buffer.scope in MEMORY:
                 out.append(_of_region(held, mark.name in ("dst", "scratch")))
-            elif isinstance(held, Region):
-                out += _loads(held, ranges)
             elif isinstance(held, Node):
                 out += _loads(held, ranges)
         return sorted(out, key=lambda each: each.write)
@@ -160,5 +175,3 @@ def _loads(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
         for each in walk(node)
         if isinstance(each, Load) and each.buffer.scope in MEMORY
     ]
-
-

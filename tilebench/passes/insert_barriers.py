@@ -12,7 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import IRError
-from ..ir import AllocStmt, Call, Expr, Function, If, Let, Load, LoopStmt, Node, Stmt, Store, Var, WithStmt, children, substitute, walk
+from ..ir import (
+    AllocStmt,
+    Call,
+    Expr,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    WithStmt,
+    children,
+    substitute,
+    walk,
+)
 from ..language.memory import AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel, Serial, Unroll
@@ -21,7 +38,11 @@ from ..layout import SharedLayout
 from .accesses import MEMORY, Access, accesses_of, apart
 from .context import Context
 
-HAZARDS = {(True, False): "read after write", (False, True): "write after read", (True, True): "write after write"}
+HAZARDS = {
+    (True, False): "read after write",
+    (False, True): "write after read",
+    (True, True): "write after write",
+}
 # Steps of a loop that are followed: one more than the stages of a ring, and no ring is deeper.
 MOST_STEPS = 12
 
@@ -79,7 +100,9 @@ class _Search:
         """What a statement touches; global buffers that nothing writes never clash."""
         made = substitute(stmt, lets) if lets else stmt
         return [
-            each for each in accesses_of(made) if each.buffer.scope == "shared" or each.buffer.name in self.stored
+            each
+            for each in accesses_of(made)
+            if each.buffer.scope == "shared" or each.buffer.name in self.stored
         ]
 
     # -- the walk
@@ -123,7 +146,7 @@ class _Search:
         new = self.of(made, {})
         pending = self._meet(stmt, pending, new)
         known = len(self.before)
-        condition = [each for each in self.of(made.but(then=(), orelse=()), {})]
+        condition = self.of(made.but(then=(), orelse=()), {})
         start = _joined(pending, condition)
         then = self.body(stmt.then, start, dict(lets))
         orelse = self.body(stmt.orelse, start, dict(lets))
@@ -135,7 +158,9 @@ class _Search:
         if not isinstance(stmt, (Serial, Unroll)):
             return _joined(self._meet(stmt, pending, self.of(stmt, lets)), self.of(stmt, lets))
         var = stmt.vars[0]
-        entry = _joined(pending, [a for each in children(stmt) if not isinstance(each, Stmt) for a in self._reads(each)])
+        entry = _joined(
+            pending, [a for each in children(stmt) if not isinstance(each, Stmt) for a in self._reads(each)]
+        )
         out = list(entry)
         earlier: dict[str, Expr] = {var.name: var - 1}
         start = entry
@@ -156,12 +181,18 @@ class _Search:
     def _reads(self, node: Node) -> list[Access]:
         from .accesses import _loads  # pyright: ignore[reportPrivateUsage]
 
-        return [each for each in _loads(node, {}) if each.buffer.scope == "shared" or each.buffer.name in self.stored]
+        return [
+            each
+            for each in _loads(node, {})
+            if each.buffer.scope == "shared" or each.buffer.name in self.stored
+        ]
 
     # -- divergence
     def _has_barrier(self, stmt: Stmt) -> bool:
         return any(
-            id(each) in self.before or isinstance(each, SyncThreads) or (isinstance(each, Reduce) and each.scratch is not None)
+            id(each) in self.before
+            or isinstance(each, SyncThreads)
+            or (isinstance(each, Reduce) and each.scratch is not None)
             for each in walk(stmt)[1:]
         )
 
@@ -194,7 +225,9 @@ def divergence(expr: Node, names: set[str]) -> str | None:
             return f"T.{each.word}"
         if isinstance(each, Var) and each.name in names:
             return each.name
-        if isinstance(each, Load) and (each.buffer.scope in ("local", "fragment") or each.buffer.name in names):
+        if isinstance(each, Load) and (
+            each.buffer.scope in ("local", "fragment") or each.buffer.name in names
+        ):
             return each.buffer.name
     return None
 
@@ -234,7 +267,8 @@ def _divergent_names(function: Function) -> set[str]:
 def insert_barriers(function: Function, context: Context) -> Function:
     """`T.copy(..., A_s); T.gemm(A_s, ...)` -> the same with `T.sync_threads(why="A_s: ...")` between."""
     if not any(
-        isinstance(each, (Store, Load)) or (isinstance(each, Stmt) and any(a.buffer.scope in MEMORY for a in accesses_of(each)))
+        isinstance(each, (Store, Load))
+        or (isinstance(each, Stmt) and any(a.buffer.scope in MEMORY for a in accesses_of(each)))
         for each in walk(function)
     ):
         return function
@@ -252,13 +286,9 @@ def insert_barriers(function: Function, context: Context) -> Function:
         return tuple(out)
 
     def inside(stmt: Stmt) -> Stmt:
-        changes = {
-            mark.name: placed(getattr(stmt, mark.name)) for mark in stmt.marks if mark.mark == "body"
-        }
+        changes = {mark.name: placed(getattr(stmt, mark.name)) for mark in stmt.marks if mark.mark == "body"}
         return stmt.but(**changes) if changes and not isinstance(stmt, Parallel) else stmt
 
     made = inside(function)
     assert isinstance(made, Function)
     return made
-
-

@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ResourceError
-from ..ir import AllocStmt, Function, If, Load, LoopStmt, Node, Region, Stmt, Store, WithStmt, children, map_children
+from ..ir import (
+    AllocStmt,
+    Function,
+    If,
+    Load,
+    LoopStmt,
+    Node,
+    Region,
+    Stmt,
+    Store,
+    WithStmt,
+    children,
+    map_children,
+)
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
 from .context import Context
@@ -148,7 +161,8 @@ def _refuse(lives: list[Life], total: int, function: Function, context: Context)
     raise ResourceError(
         "the shared memory of {kernel} is larger than {machine} allows a block",
         at=rings[0].alloc.place if rings else launch_of(function).place,
-        kernel=function.name, machine=machine.name, most=most, parts="; ".join(parts), total=total, advice=hint,
+        kernel=function.name, machine=machine.name, most=most, parts="; ".join(parts),
+        total=total, advice=hint,
         expected="at most {most} bytes", found="{parts}; together {total}", hint="{advice}",
     )  # fmt: skip
 

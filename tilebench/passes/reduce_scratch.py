@@ -1,4 +1,4 @@
-"""Shared memory for reductions across warps: `T.reduce_sum(x, y)` -> `y_parts = T.alloc_shared(...)` before it."""
+"""Shared memory for reductions across warps, allocated in front of each."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .context import StageRow
-from .insert_barriers import insert_barriers
 from .forms import THREADED_FORMS
+from .insert_barriers import insert_barriers
 from .map_shared import map_shared
 from .reduce_scratch import reduce_scratch
 from .to_threads import to_threads

@@ -72,7 +72,9 @@ def value_strides(site: Fragment, held: Fragment, dims: tuple[int | None, ...]) 
             out.append(0)
             continue
         found = [
-            (step // s * d) for s, c, d in digits.get(relabel[dim], []) if step % s == 0 and step * count <= s * c
+            (step // s * d)
+            for s, c, d in digits.get(relabel[dim], [])
+            if step % s == 0 and step * count <= s * c
         ]
         if not found:
             return _strides_by_search(site, held, dims)
@@ -80,7 +82,9 @@ def value_strides(site: Fragment, held: Fragment, dims: tuple[int | None, ...]) 
     return tuple(out)
 
 
-def _strides_by_search(site: Fragment, held: Fragment, dims: tuple[int | None, ...]) -> tuple[int, ...] | None:
+def _strides_by_search(
+    site: Fragment, held: Fragment, dims: tuple[int | None, ...]
+) -> tuple[int, ...] | None:
     """The same by enumerating all threads and values, for maps whose modes are cut differently."""
     if None in dims or site.threads != held.threads:
         return None
@@ -130,7 +134,7 @@ def _replicated_register(env: Env, buffer: Buffer, index: tuple[Expr, ...], at: 
     layout = env.fragments[buffer.name].layout
     if any(dim >= 0 and count > 1 for count, dim, _ in layout.thread):
         raise LayoutError(
-            "an element of {name} is read at an index that is not a variable of the loop, but {name} is spread over threads",
+            "{name} is spread over threads, and indexed by more than the variables of the loop",
             at=at.place, name=buffer.name, layout=layout,
             expected="a fragment that every thread holds whole, or one index variable a dimension",
             found="layout {layout}",

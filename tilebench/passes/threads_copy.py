@@ -30,7 +30,9 @@ def element_of(region: Region, names: tuple[Var, ...]) -> tuple[Expr, ...]:
     return tuple(out)
 
 
-def inside(env: Env, region: Region, index: tuple[Expr, ...], within: Within, box: dict[str, int]) -> list[Expr]:
+def inside(
+    env: Env, region: Region, index: tuple[Expr, ...], within: Within, box: dict[str, int]
+) -> list[Expr]:
     """The tests of the dimensions that are not proved to be inside the buffer."""
     if within is None:
         return []
@@ -86,7 +88,9 @@ def _hint(stmt: Copy) -> int:
     return hint
 
 
-def _map(env: Env, stmt: Node, given: Fragment | None, box: tuple[int, ...], sides: tuple[Region, ...]) -> Fragment:
+def _map(
+    env: Env, stmt: Node, given: Fragment | None, box: tuple[int, ...], sides: tuple[Region, ...]
+) -> Fragment:
     """The mapping; where a side is a thread's own array, every thread does the whole box by itself."""
     if given is not None:
         return given

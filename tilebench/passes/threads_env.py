@@ -5,7 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..errors import InternalError, LayoutError
-from ..ir import AllocStmt, Buffer, Const, Expr, Function, Let, LoopStmt, Node, Stmt, Var, WithStmt, substitute, walk
+from ..ir import (
+    AllocStmt,
+    Buffer,
+    Const,
+    Expr,
+    Function,
+    Let,
+    LoopStmt,
+    Node,
+    Stmt,
+    Var,
+    WithStmt,
+    substitute,
+    walk,
+)
 from ..ir.arith import Range
 from ..language.structure import KernelLaunch
 from ..layout import Fragment, SharedLayout

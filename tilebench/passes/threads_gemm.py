@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 
 from ..errors import LayoutError, TargetError
-from ..ir import FALSE, TRUE, Buffer, Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var
+from ..ir import (
+    FALSE,
+    TRUE,
+    Arith,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    substitute,
+)
 from ..ir.arith import divisor
 from ..ir.dtypes import DType, float32, int32
 from ..language.gemm import Gemm
@@ -97,7 +114,11 @@ class Side:
 
     @property
     def free_dim(self) -> int:
-        return self.region.buffer.rank - 1 if self.k_dim == self.region.buffer.rank - 2 else self.region.buffer.rank - 2
+        return (
+            self.region.buffer.rank - 1
+            if self.k_dim == self.region.buffer.rank - 2
+            else self.region.buffer.rank - 2
+        )
 
 
 def accumulate_dtype(dtype: DType) -> DType:
@@ -108,7 +129,9 @@ def accumulate_dtype(dtype: DType) -> DType:
 def gemm_loops(env: Env, stmt: Gemm) -> list[Stmt]:
     """The multiply-adds of one thread. Raises `TargetError` for another instruction than `fma`."""
     if stmt.by is not None and stmt.by.name != "fma":
-        raise TargetError("there is no code for the gemm instruction {name} yet", at=stmt.place, name=stmt.by.name)
+        raise TargetError(
+            "there is no code for the gemm instruction {name} yet", at=stmt.place, name=stmt.by.name
+        )
     tile = env.fragments.get(stmt.c.buffer.name)
     if tile is None:
         raise LayoutError("the accumulator {name} is no fragment", at=stmt.c.place, name=stmt.c.buffer.name)
@@ -131,7 +154,7 @@ def gemm_loops(env: Env, stmt: Gemm) -> list[Stmt]:
     return out
 
 
-def _flat(env: Env, target: Buffer, value) -> list[Stmt]:  # type: ignore[no-untyped-def]
+def _flat(env: Env, target: Buffer, value: Callable[[Expr], Expr]) -> list[Stmt]:
     var = env.loop_var("r0", target.size)
     return [Unroll(Const(target.size), (var,), (Store(target, (var,), value(var)),))]
 
@@ -173,7 +196,9 @@ def _steps(env: Env, stmt: Gemm, a: Side, b: Side, acc: Buffer, k: int, layout: 
 def _along(env: Env, side: Side) -> bool:
     """Whether neighbours along k are neighbours in shared memory."""
     tile = env.shared.get(side.region.buffer.name)
-    return tile is not None and tile.layout.strides[side.k_dim] == 1 and side.region.buffer.shape[side.k_dim] > 1
+    return (
+        tile is not None and tile.layout.strides[side.k_dim] == 1 and side.region.buffer.shape[side.k_dim] > 1
+    )
 
 
 def _unrolled(env: Env, a: Side, b: Side, acc: Buffer) -> int:
@@ -182,7 +207,9 @@ def _unrolled(env: Env, a: Side, b: Side, acc: Buffer) -> int:
     256 threads with 8x8 sums in float32: 147 registers by 4, 127 by 2, and so two blocks an SM.
     """
     held = sum(
-        side.axis.count * UNROLLED_K * side.region.buffer.dtype.bytes // 4 for side in (a, b) if _along(env, side)
+        side.axis.count * UNROLLED_K * side.region.buffer.dtype.bytes // 4
+        for side in (a, b)
+        if _along(env, side)
     )
     return UNROLLED_K // 2 if acc.size <= 64 and acc.size + held > 88 else UNROLLED_K
 
@@ -198,8 +225,6 @@ def _chunk(
     b_value = _operand(env, stmt, b, acc.dtype, first, step, width, before, inner, layout, 1)
     index = a.axis.register + b.axis.register
     product = Load(acc, (index,))
-    from ..ir import Arith
-
     total = Arith("+", (product, Arith("*", (a_value, b_value))))
     update: list[Stmt] = [Store(acc, (index,), total)]
     inner += a.axis.nest(b.axis.nest(update))
@@ -218,7 +243,8 @@ def _operand(
         return value if held.dtype == dtype else Cast(value, type=dtype)
     if buffer.name not in env.shared:
         raise LayoutError(
-            "the operand {name} of a gemm is in {scope} memory", at=side.region.place, name=buffer.name, scope=buffer.scope,
+            "the operand {name} of a gemm is in {scope} memory", at=side.region.place,
+            name=buffer.name, scope=buffer.scope,
             expected="shared memory or a fragment",
         )  # fmt: skip
     if _along(env, side):
@@ -287,7 +313,9 @@ def _along_k(
     else:
         read = []
         for lead in range(0, width, take):
-            read += _fetch(env, side, raw, number + lead, _index(side, first + lead, side.axis.element()), take)
+            read += _fetch(
+                env, side, raw, number + lead, _index(side, first + lead, side.axis.element()), take
+            )
     return Load(_widened(env, side, raw, dtype, before, side.axis.nest(read)), (number + step,))
 
 
@@ -306,8 +334,6 @@ def _along_axis(env: Env, side: Side, dtype: DType, k: Expr, inner: list[Stmt]) 
     if skip:
         number = axis.number
         loop = axis.loops[0]
-        from ..ir import substitute
-
         for lead in range(0, loop[1], take):
             at = substitute(number, {loop[0].name: Const(lead)})
             read += _fetch(env, side, raw, at, _index(side, k, axis.element(Const(lead), take)), take)
@@ -342,5 +368,3 @@ def _from_fragment(
             index = index + side.axis.loops[at][0] * stride
             at += 1
     return tile.local, index
-
-

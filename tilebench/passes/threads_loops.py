@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import gcd, prod
 
 from ..errors import IRError, LayoutError
 from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, substitute, walk
+from ..ir.arith import bounds
 from ..ir.rewrite import rewrite
 from ..language.memory import AllocLocal, AllocVar
 from ..language.structure import Serial, Unroll, Vectorized
@@ -63,10 +65,10 @@ def lower_one(env: Env, stmt: Stmt, site: Site) -> list[Stmt]:
     return out
 
 
-def serial_loop(env: Env, stmt: Serial | Unroll, value, body) -> Stmt:  # type: ignore[no-untyped-def]
+def serial_loop(
+    env: Env, stmt: Serial | Unroll, value: Callable[[Expr], Expr], body: Callable[[], Sequence[Stmt]]
+) -> Stmt:
     """A loop of the user's, with its bounds lowered and its variable's range known to the body."""
-    from ..ir.arith import bounds
-
     start, stop, step = value(stmt.start), value(stmt.stop), value(stmt.step)
     low = bounds(env.resolved(start), env.ranges)[0]
     high = bounds(env.resolved(stop), env.ranges)[1]
@@ -126,11 +128,15 @@ def element_loops(
     """The loops of one thread over its part of a tile.
 
     `names` are the coordinates that `body` uses, one a dimension of `fragment`; `hint` caps the
-    vector in elements; `ours` says that the names are not the user's. Ghosts and threads that do not own what they would write are masked.
+    vector in elements; `ours` says that the names are not the user's. Ghosts and threads that do not
+    own what they would write are masked.
     """
     if len(names) != len(fragment.extents):
         raise LayoutError(
-            "the thread mapping has {a} dimensions, the box {b}", at=node.place, a=len(fragment.extents), b=len(names)
+            "the thread mapping has {a} dimensions, the box {b}",
+            at=node.place,
+            a=len(fragment.extents),
+            b=len(names),
         )
     body, owner = _owned(env, fragment, body)
     ghosts = [

@@ -1,4 +1,4 @@
-"""`T.reduce_*`: partial results in a thread, then shuffles inside a warp, then shared memory between warps."""
+"""`T.reduce_*`: parts in a thread, then shuffles in a warp, then shared memory between warps."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def reduce_loops(env: Env, stmt: Reduce) -> list[Stmt]:
     for each in (stmt.src, stmt.dst):
         if each.buffer.name not in env.fragments:
             raise LayoutError(
-                "a reduction of {name} in {scope} memory is not supported", at=each.place, name=each.buffer.name,
-                scope=each.buffer.scope, hint="copy it into a fragment first",
+                "a reduction of {name} in {scope} memory is not supported", at=each.place,
+                name=each.buffer.name, scope=each.buffer.scope, hint="copy it into a fragment first",
             )  # fmt: skip
     source, target = env.fragments[stmt.src.buffer.name], env.fragments[stmt.dst.buffer.name]
     dim = stmt.dim % len(source.layout.extents)
@@ -151,7 +151,10 @@ def _partial(
     for var, count, _ in sorted(loops, key=lambda each: not each[2]):
         body = [Unroll(Const(count), (var,), tuple(body))]
     first = env.loop_var("r0", part.size)
-    return [Unroll(Const(part.size), (first,), (Store(part, (first,), neutral(stmt.kind, part.dtype)),)), *body]
+    return [
+        Unroll(Const(part.size), (first,), (Store(part, (first,), neutral(stmt.kind, part.dtype)),)),
+        *body,
+    ]
 
 
 def _shuffle(env: Env, stmt: Reduce, part: Buffer, distances: tuple[int, ...]) -> list[Stmt]:
@@ -170,7 +173,9 @@ def _across(
 ) -> list[Stmt]:
     """Owners lay their parts side by side in shared memory; after a barrier every thread folds them."""
     if stmt.scratch is None:
-        raise InternalError("the reduction into {name} has no shared memory to meet in", name=stmt.dst.buffer.name)
+        raise InternalError(
+            "the reduction into {name} has no shared memory to meet in", name=stmt.dst.buffer.name
+        )
     scratch = env.shared[stmt.scratch.buffer.name].flat
     box = kept.padded
     where = env.thread_part(kept)

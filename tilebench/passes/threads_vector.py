@@ -6,8 +6,25 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from ..ir import (
-    Arith, Buffer, Call, Const, Expr, If, Let, Load, Region, Stmt, Store, Var, all_of, map_children, refold,
-    substitute, walk,
+    Arith,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    DType,
+    Expr,
+    If,
+    Let,
+    Load,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    all_of,
+    map_children,
+    refold,
+    substitute,
+    walk,
 )  # fmt: skip
 from ..ir.arith import Linear, bounds, divisor, linear
 from ..ir.expr import COMPARE
@@ -21,11 +38,8 @@ MEMORY = ("global", "shared")
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
 
 
-def zero_of(dtype: object) -> Const:
+def zero_of(dtype: DType) -> Const:
     """The neutral literal that a masked load gives."""
-    from ..ir import DType
-
-    assert isinstance(dtype, DType)
     return Const(0.0 if dtype.is_float else False if dtype.kind == "bool" else 0, type=dtype)
 
 
@@ -83,7 +97,11 @@ class Vector:
         if isinstance(condition, Arith) and condition.op == "and":
             kinds = {self.kind(each) for each in condition.args}
             return MIXED if MIXED in kinds else ENDS if ENDS in kinds else UNIFORM
-        if not (isinstance(condition, Arith) and condition.op in COMPARE[:4] and condition.args[0].dtype.is_integer):
+        if not (
+            isinstance(condition, Arith)
+            and condition.op in COMPARE[:4]
+            and condition.args[0].dtype.is_integer
+        ):
             return MIXED
         found = self._form(condition.args[0] - condition.args[1])
         if found is None:
@@ -99,10 +117,7 @@ class Vector:
 
     # -- emission
     def element_loop(self, body: list[Stmt]) -> Unroll:
-        assert self.site.shift is not None
-        e = self.site.shift[1]
-        assert isinstance(e, Var)
-        return Unroll(Const(self.width), (e,), tuple(body))
+        return Unroll(Const(self.width), (self.e,), tuple(body))
 
     def chunks(self, width: int) -> range:
         return range(0, self.width, width)
@@ -129,7 +144,7 @@ class Vector:
         condition = fold_condition(self.env, all_of(list(guards)), self.site)
         if condition == all_of([]):
             return inside
-        e = self._e
+        e = self.e
         zero = zero_of(at.dtype)
         out: list[Stmt] = []
         if self.kind(condition) == UNIFORM:
@@ -147,8 +162,10 @@ class Vector:
         return [*out, If(base, tuple(inside), (self.element_loop([fill]),))]
 
     @property
-    def _e(self) -> Var:
-        assert self.site.shift is not None and isinstance(self.site.shift[1], Var)
+    def e(self) -> Var:
+        """The number of an element in its vector."""
+        assert self.site.shift is not None
+        assert isinstance(self.site.shift[1], Var)
         return self.site.shift[1]
 
 
@@ -212,20 +229,19 @@ def guarded_loads(expr: Expr, guards: tuple[Expr, ...] = ()) -> list[tuple[Load,
     parts: tuple[Expr, ...] = ()
     if isinstance(expr, (Arith, Call)):
         parts = expr.args
-    elif hasattr(expr, "value") and isinstance(getattr(expr, "value"), Expr):
-        parts = (getattr(expr, "value"),)
+    elif isinstance(expr, Cast):
+        parts = (expr.value,)
     for each in parts:
         out += guarded_loads(each, guards)
     return out
 
 
-def scalar_buffers(group: list[Stmt]) -> set[str]:
+def scalar_buffers(group: list[Let | Store]) -> set[str]:
     """Buffers that a group reads after it wrote them: their accesses keep their order, one by one."""
     written: set[str] = set()
     out: set[str] = set()
     for each in group:
-        value = each.value  # type: ignore[attr-defined]
-        out |= {load.buffer.name for load, _ in guarded_loads(value)} & written
+        out |= {load.buffer.name for load, _ in guarded_loads(each.value)} & written
         if isinstance(each, Store):
             written.add(each.buffer.name)
     return out
@@ -258,13 +274,14 @@ def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
 def vector_body(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
     """The statements of one vector: `widest` has said that the body allows it."""
     out: list[Stmt] = []
-    group: list[Stmt] = []
+    group: list[Let | Store] = []
     for each in body:
         if isinstance(each, If):
             out += straight(vector, group)
             group = []
             out += _branch(vector, each)
         else:
+            assert isinstance(each, (Let, Store))
             group.append(each)
     return out + straight(vector, group)
 
@@ -291,26 +308,27 @@ def element_body(env: Env, body: tuple[Stmt, ...], site: Site) -> list[Stmt]:
     return lower_body(env, body, site)
 
 
-def straight(vector: Vector, group: list[Stmt]) -> list[Stmt]:
+def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
     """Vector loads, the unrolled elements, vector stores."""
     if not group:
         return []
-    env, e = vector.env, vector._e  # pyright: ignore[reportPrivateUsage]
+    env, e = vector.env, vector.e
     alone = scalar_buffers(group)
     made = _Group(vector)
     inner: list[Stmt] = []
     after: list[Stmt] = []
     for each in group:
-        value = _with_vectors(made, each.value, alone, inner)  # type: ignore[attr-defined]
+        value = _with_vectors(made, each.value, alone, inner)
         if isinstance(each, Let):
             inner.append(env.bind(each.var, value).at(each.place))
             continue
-        assert isinstance(each, Store)
         width = 1
         if each.buffer.scope in MEMORY and each.buffer.name not in alone:
             width = vector.access_width(each.buffer, each.index, each.version)
         if width == 1:
-            buffer, index = lower_target(env, each, vector.site, inner, lambda x: lower_expr(env, x, vector.site, inner))
+            buffer, index = lower_target(
+                env, each, vector.site, inner, lambda x: lower_expr(env, x, vector.site, inner)
+            )
             inner.append(Store(buffer, index, value, place=each.place))
             continue
         source = value.buffer if isinstance(value, Load) and value.index == (e,) else None
@@ -328,7 +346,7 @@ def straight(vector: Vector, group: list[Stmt]) -> list[Stmt]:
 def _with_vectors(group: _Group, expr: Expr, alone: set[str], inner: list[Stmt]) -> Expr:
     """The value of element `e`, with wide loads read from their registers."""
     vector = group.vector
-    e = vector._e  # pyright: ignore[reportPrivateUsage]
+    e = vector.e
 
     def registers(load: Load, guards: tuple[Expr, ...]) -> Buffer | None:
         if load.buffer.scope not in MEMORY or load.buffer.name in alone:
@@ -351,9 +369,8 @@ def _with_vectors(group: _Group, expr: Expr, alone: set[str], inner: list[Stmt])
         if isinstance(at, Call) and at.word == "if_then_else":
             condition, a, b = at.args
             yes = step(a, (*guards, condition))
-            if isinstance(a, Load) and isinstance(yes, Load) and yes.index == (e,) and b == zero_of(a.dtype):
-                if yes.buffer in group.loads.values():
-                    return yes
+            if isinstance(yes, Load) and yes.buffer in group.loads.values() and b == zero_of(a.dtype):
+                return yes
             no = step(b, (*guards, Arith("not", (condition,))))
             return at.but(args=(step(condition, guards), yes, no))
         if isinstance(at, Load):

@@ -7,27 +7,39 @@ that not all lanes reach, and overflow of int32. What it does not model is time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import AllocStmt, Arith, Buffer, Call, Cast, Const, Expr, Function, If, Let, Load, Region, Stmt, Store, Var
+from ..ir import (
+    AllocStmt,
+    Arith,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Function,
+    If,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
-from ..language.memory import AllocLocal, AllocShared, AllocVar
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..language.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
+from .lanes_access import LaneMemory, Mask, Value
 from .lanes_expr import apply, computed, convert, operate
-from .lanes_memory import SharedMemory, check_index, refuse
+from .lanes_memory import refuse
 
 WARP = 32
 # Lanes run at once: enough to hide Python's cost, few enough to stay in the cache.
 MOST_LANES = 16384
-
-Mask = Any
-Value = Any
+where: Any = np.where
 
 
 def run_threaded(
@@ -41,7 +53,9 @@ def run_threaded(
     for each in function.params:
         held = arrays.get(each.name)
         if held is None or held.shape != each.shape or held.dtype != each.dtype.numpy:
-            raise InternalError("the array {name} is missing or is not {what}", name=each.name, what=(each.shape, each.dtype))
+            raise InternalError(
+                "the array {name} is missing or is not {what}", name=each.name, what=(each.shape, each.dtype)
+            )
     launch = next(each for each in function.body if isinstance(each, KernelLaunch))
     grid = (*launch.grid, 1, 1, 1)[:3]
     chosen = list(blocks) if blocks is not None else [
@@ -52,43 +66,11 @@ def run_threaded(
         _Lanes(launch, arrays, chosen[start : start + at_once]).run()
 
 
-def _cell_bytes(launch: KernelLaunch) -> int:
-    from ..ir import walk
-
-    sizes = [each.buffer.dtype.bytes for each in walk(launch) if isinstance(each, AllocShared)]
-    return min(sizes, default=4)
-
-
-class _Lanes:
+class _Lanes(LaneMemory):
     """Some blocks of one launch. A mask is an array of bools a lane, or None: all lanes are active."""
-
-    def __init__(self, launch: KernelLaunch, arrays: Mapping[str, Any], blocks: list[tuple[int, ...]]) -> None:
-        self.launch, self.arrays = launch, arrays
-        self.threads, self.blocks = launch.threads, len(blocks)
-        self.lanes = self.threads * self.blocks
-        self.tid = np.tile(np.arange(self.threads, dtype=np.int64), self.blocks)
-        self.block = np.repeat(np.arange(self.blocks, dtype=np.int64), self.threads)
-        self.values: dict[str, Value] = {}
-        for k, var in enumerate(launch.vars):
-            place = np.array([(*each, 0, 0)[k] for each in blocks], np.int64)
-            self.values[var.name] = int(place[0]) if self.blocks == 1 else np.repeat(place, self.threads)
-        self.local: dict[str, Any] = {}
-        self.offsets: dict[str, int] = {}
-        self.shared = SharedMemory(self.blocks, launch.shared_bytes, _cell_bytes(launch))
-        self.code: dict[int, Callable[[Mask], Value]] = {}
 
     def run(self) -> None:
         self.body(self.launch.body, None)
-
-    # -- helpers
-    def active(self, mask: Mask) -> Any:
-        return np.arange(self.lanes) if mask is None else np.flatnonzero(mask)
-
-    def wide(self, value: Value, dtype: Any) -> Any:
-        """A value a lane, in a NumPy type."""
-        array = np.asarray(value)
-        array = array if array.dtype == dtype else array.astype(dtype)
-        return array if array.shape == (self.lanes,) else np.broadcast_to(array, (self.lanes,))
 
     # -- statements
     def body(self, body: tuple[Stmt, ...], mask: Mask) -> None:
@@ -114,18 +96,9 @@ class _Lanes:
             case AllocStmt():
                 self.allocate(stmt, mask)
             case _:
-                raise InternalError("the simulator has no statement {name}", at=stmt.place, name=type(stmt).__name__)
-
-    def allocate(self, stmt: AllocStmt, mask: Mask) -> None:
-        buffer = stmt.buffer
-        if isinstance(stmt, AllocShared):
-            self.offsets[buffer.name] = stmt.offset or 0
-        elif isinstance(stmt, AllocVar):
-            first = self.value(stmt.init, mask) if stmt.init is not None else 0
-            self.local[buffer.name] = np.array(self.wide(first, buffer.dtype.numpy))[None]
-        elif isinstance(stmt, AllocLocal):
-            poison = np.nan if buffer.dtype.is_float else 0x55 if buffer.dtype != boolean else False
-            self.local[buffer.name] = np.full((buffer.size, self.lanes), poison, buffer.dtype.numpy)
+                raise InternalError(
+                    "the simulator has no statement {name}", at=stmt.place, name=type(stmt).__name__
+                )
 
     def loop(self, stmt: Serial | Unroll, mask: Mask) -> None:
         start, stop, step = (self.value(each, mask) for each in (stmt.start, stmt.stop, stmt.step))
@@ -135,11 +108,12 @@ class _Lanes:
                 self.values[name] = at
                 self.body(stmt.body, mask)
             return
-        at = self.wide(start, np.int64)
+        at: Any = self.wide(start, np.int64)
         stop, step = self.wide(stop, np.int64), self.wide(step, np.int64)
         while True:
-            going = np.where(step > 0, at < stop, at > stop)
-            going = going if mask is None else going & mask
+            going = where(step > 0, at < stop, at > stop)
+            if mask is not None:
+                going = going & mask
             if not going.any():
                 return
             self.values[name] = at
@@ -147,12 +121,13 @@ class _Lanes:
             at = at + step
 
     def branch(self, stmt: If, mask: Mask) -> None:
-        condition = self.value(stmt.condition, mask)
-        if not isinstance(condition, np.ndarray) or condition.ndim == 0:
+        condition: Any = self.value(stmt.condition, mask)
+        if not hasattr(condition, "ndim") or condition.ndim == 0:
             self.body(stmt.then if condition else stmt.orelse, mask)
             return
-        for body, chosen in ((stmt.then, condition), (stmt.orelse, ~condition)):
-            chosen = chosen if mask is None else chosen & mask
+        sides: tuple[tuple[tuple[Stmt, ...], Any], ...] = ((stmt.then, condition), (stmt.orelse, ~condition))
+        for body, side in sides:
+            chosen = side if mask is None else side & mask
             if body and chosen.any():
                 self.body(body, None if chosen.all() else chosen)
 
@@ -167,70 +142,6 @@ class _Lanes:
         self.shared.barrier(every)
 
     # -- memory
-    def index(self, index: tuple[Expr, ...], mask: Mask, lanes: Any) -> list[Any]:
-        """The index a dimension of the active lanes."""
-        return [self.wide(self.value(each, mask), np.int64)[lanes] for each in index]
-
-    def fetch(self, at: Load | Region, buffer: Buffer, index: tuple[Expr, ...], count: int, mask: Mask) -> Any:
-        """(count, lanes) elements of global or shared memory from `index` on; zeros in idle lanes."""
-        lanes = self.active(mask)
-        out = np.zeros((count, self.lanes), buffer.dtype.numpy)
-        if not lanes.size:
-            return out
-        place = self.index(index, mask, lanes)
-        self.check(at, buffer, place, count)
-        if buffer.scope == "shared":
-            first = self.offsets[buffer.name] + place[0] * buffer.dtype.bytes
-            got = self.shared.load(self.block[lanes], self.tid[lanes], first, buffer.dtype.numpy, count, at, buffer.name)
-            out[:, lanes] = got.T
-            return out
-        array = self.arrays[buffer.name]
-        for k in range(count):
-            out[k, lanes] = array[tuple([*place[:-1], place[-1] + k])] if place else array[()]
-        return out
-
-    def keep(self, at: Store | Region, buffer: Buffer, index: tuple[Expr, ...], values: Any, mask: Mask) -> None:
-        """Store (count, lanes) elements to global or shared memory."""
-        lanes = self.active(mask)
-        if not lanes.size:
-            return
-        place = self.index(index, mask, lanes)
-        self.check(at, buffer, place, len(values))
-        if buffer.scope == "shared":
-            first = self.offsets[buffer.name] + place[0] * buffer.dtype.bytes
-            self.shared.store(self.block[lanes], self.tid[lanes], first, values[:, lanes].T, at, buffer.name)
-            return
-        array = self.arrays[buffer.name]
-        flat = np.ravel_multi_index(tuple(place), buffer.shape) if place else np.zeros(len(lanes), np.int64)
-        if np.unique(flat).size != flat.size:
-            refuse("two threads write one element of {name} in the same statement", at, name=buffer.name)
-        for k in range(len(values)):
-            array[tuple([*place[:-1], place[-1] + k])] = values[k, lanes]
-
-    def check(self, at: Load | Store | Region, buffer: Buffer, place: list[Any], count: int) -> None:
-        """Inside the buffer, and a vector on a multiple of its width."""
-        check_index(list(zip(place, buffer.shape, strict=True)), at, buffer.name)
-        if count == 1:
-            return
-        check_index([(place[-1] + count - 1, buffer.shape[-1])], at, buffer.name)
-        first = sum(p * s for p, s in zip(place, buffer.element_strides, strict=True)) * buffer.dtype.bytes
-        first = first + self.offsets.get(buffer.name, 0)
-        if (np.asarray(first) % (count * buffer.dtype.bytes)).any():
-            refuse("an access of {n} bytes to {name} is not aligned", at, n=count * buffer.dtype.bytes, name=buffer.name)
-
-    def register(self, buffer: Buffer, index: tuple[Expr, ...], mask: Mask, at: Any, count: int = 1) -> Any:
-        """The number of a register: an int, or one a lane. Idle lanes get 0."""
-        if not index:
-            return 0
-        found = self.value(index[0], mask)
-        if isinstance(found, int):
-            check_index([(np.asarray(found), buffer.size), (np.asarray(found + count - 1), buffer.size)], at, buffer.name)
-            return found
-        found = self.wide(found, np.int64)
-        found = found if mask is None else np.where(mask, found, 0)
-        check_index([(found, buffer.size)], at, buffer.name)
-        return found
-
     def store(self, stmt: Store, mask: Mask) -> None:
         buffer = stmt.buffer
         value = self.wide(self.value(stmt.value, mask), buffer.dtype.numpy)
@@ -238,17 +149,6 @@ class _Lanes:
             self.put(buffer, self.register(buffer, stmt.index, mask, stmt), value, mask)
         else:
             self.keep(stmt, buffer, stmt.index, value[None], mask)
-
-    def put(self, buffer: Buffer, register: Any, value: Any, mask: Mask) -> None:
-        held = self.local[buffer.name]
-        if isinstance(register, int):
-            if mask is None:
-                held[register] = value
-            else:
-                np.copyto(held[register], value, where=mask)
-            return
-        lanes = self.active(mask)
-        held[register[lanes], lanes] = value[lanes]
 
     def vector(self, stmt: VectorLoad | VectorStore, mask: Mask) -> None:
         memory, held = (stmt.src, stmt.dst) if isinstance(stmt, VectorLoad) else (stmt.dst, stmt.src)
@@ -279,7 +179,12 @@ class _Lanes:
             return self.arith(expr, mask)
         if isinstance(expr, Cast):
             value = self.value(expr.value, mask)
-            same = isinstance(value, int) and expr.type.is_integer and expr.value.dtype.is_integer and expr.type.bits >= 32
+            same = (
+                isinstance(value, int)
+                and expr.type.is_integer
+                and expr.value.dtype.is_integer
+                and expr.type.bits >= 32
+            )
             return value if same else convert(value, expr.value.dtype, expr.type)
         assert isinstance(expr, Call)
         return self.call(expr, mask)
@@ -287,7 +192,11 @@ class _Lanes:
     def constant(self, expr: Const) -> Value:
         if expr.type == boolean:
             return bool(expr.value)
-        return int(expr.value) if expr.type.is_integer and expr.type.bits <= 32 else expr.type.numpy.type(expr.value)
+        return (
+            int(expr.value)
+            if expr.type.is_integer and expr.type.bits <= 32
+            else expr.type.numpy.type(expr.value)
+        )
 
     def load(self, expr: Load, mask: Mask) -> Value:
         buffer = expr.buffer
@@ -321,13 +230,13 @@ class _Lanes:
         stop = expr.op == "or"
         total: Value = self.value(expr.args[0], mask)
         for each in expr.args[1:]:
-            if not isinstance(total, np.ndarray):
+            if not hasattr(total, "ndim"):
                 if bool(total) == stop:
                     return total
                 total = self.value(each, mask)
                 continue
-            open_ = ~total if stop else total
-            inner = open_ if mask is None else open_ & mask
+            open_: Any = ~total if stop else total
+            inner: Any = open_ if mask is None else open_ & mask
             total = total | self.value(each, inner) if stop else total & self.value(each, inner)
         return total
 
@@ -344,14 +253,16 @@ class _Lanes:
         return apply(expr.word, args, expr.type, expr)
 
     def select(self, expr: Call, mask: Mask) -> Value:
-        condition = self.value(expr.args[0], mask)
-        if not isinstance(condition, np.ndarray) or condition.ndim == 0:
+        condition: Any = self.value(expr.args[0], mask)
+        if not hasattr(condition, "ndim") or condition.ndim == 0:
             return self.value(expr.args[1 if condition else 2], mask)
-        yes = condition if mask is None else condition & mask
-        no = ~condition if mask is None else ~condition & mask
+        yes: Any = condition if mask is None else condition & mask
+        no: Any = ~condition if mask is None else ~condition & mask
         kind = computed(expr.type)
-        return np.where(
-            condition, self.wide(self.value(expr.args[1], yes), kind), self.wide(self.value(expr.args[2], no), kind)
+        return where(
+            condition,
+            self.wide(self.value(expr.args[1], yes), kind),
+            self.wide(self.value(expr.args[2], no), kind),
         )
 
     def shuffle(self, expr: Call, args: list[Any], mask: Mask) -> Value:
@@ -361,8 +272,11 @@ class _Lanes:
         distance = self.wide(args[1], np.int64)
         source = lane ^ distance if expr.word == "shfl_xor" else lane + distance
         source = np.where(source < WARP, source, lane) + base
-        if mask is not None and not mask.reshape(-1, min(WARP, self.threads)).all(axis=1)[
-            np.unique(np.flatnonzero(mask) // WARP)
-        ].all():
+        if (
+            mask is not None
+            and not mask.reshape(-1, min(WARP, self.threads))
+            .all(axis=1)[np.unique(np.flatnonzero(mask) // WARP)]
+            .all()
+        ):
             refuse("not all lanes of a warp take part in a shuffle", expr)
         return value[source]

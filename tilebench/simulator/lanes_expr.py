@@ -55,7 +55,9 @@ def convert(value: Any, source: DType, target: DType) -> Any:
             info = np.iinfo(target.numpy)
             whole = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
             wide = np.clip(whole, float(info.min), float(info.max))
-            return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(computed(target))
+            return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(
+                computed(target)
+            )
     if narrow(target):
         return array.astype(float32.numpy if source.name != "float64" else source.numpy).astype(target.numpy)
     if target.is_integer:
@@ -81,10 +83,24 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
+
+def _rsqrt(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _erf_of(x: Any) -> Any:
+    array: Any = np.asarray(x)
+    return _erf(array).astype(array.dtype)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: _erf(x).astype(np.asarray(x).dtype),
+    "rsqrt": _rsqrt, "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
+    "sigmoid": _sigmoid, "erf": _erf_of,
     "sin": np.sin, "cos": np.cos, "pow": np.power,
     # As fmaxf and fminf: a NaN loses against a number.
     "max": np.fmax, "min": np.fmin,

@@ -19,7 +19,7 @@ class SimulationError(LaunchError):
     title = "simulation error"
 
 
-def refuse(what: str, at: Node | None, **values: object) -> NoReturn:
+def refuse(what: str, at: Node | None, **values: Any) -> NoReturn:
     raise SimulationError(what, at=None if at is None else at.place, **values)
 
 
@@ -44,7 +44,9 @@ class SharedMemory:
         self.data = np.full(self.blocks * cells * self.cell, 0xA5, np.uint8)
         self.written = np.zeros(self.blocks * cells, np.bool_)
         self.seen = {
-            name: np.full(self.blocks * cells, NOBODY_LEAST if name.endswith("least") else NOBODY_MOST, np.int32)
+            name: np.full(
+                self.blocks * cells, NOBODY_LEAST if name.endswith("least") else NOBODY_MOST, np.int32
+            )
             for name in ("read_least", "read_most", "write_least", "write_most")
         }
 
@@ -68,7 +70,7 @@ class SharedMemory:
             column = int(np.argmax(wrong[lane]))
             other = least[lane, column] if least[lane, column] != thread[lane] else most[lane, column]
             refuse(
-                "a race in shared memory: {kind} of {name} by thread {a}, touched by thread {b}, no barrier between",
+                "a race in shared memory: {kind} of {name} by thread {a}, touched by thread {b} before",
                 at, kind=kind, name=name, a=int(thread[lane]), b=int(other),
             )  # fmt: skip
 
@@ -77,7 +79,9 @@ class SharedMemory:
         np.minimum.at(self.seen[names[0]], cells, who)
         np.maximum.at(self.seen[names[1]], cells, who)
 
-    def load(self, block: Any, thread: Any, first_byte: Any, dtype: Any, count: int, at: Node, name: str) -> Any:
+    def load(
+        self, block: Any, thread: Any, first_byte: Any, dtype: Any, count: int, at: Node, name: str
+    ) -> Any:
         """(lanes, count) elements; every lane given is active."""
         width = dtype.itemsize * count
         cells = self._cells(block, first_byte, width)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- stages and CUDA text are one statement a line
 """CUDA text: goldens, the line map, names and literals, and real cubins for three architectures."""
 
 from __future__ import annotations
@@ -10,7 +11,19 @@ from tests.passes.lowering import gemm_text, lower
 from tests.passes.test_to_threads import ADD
 from tilebench.errors import TargetError
 from tilebench.ir import Cast, Const, parse_function, print_function
-from tilebench.ir.dtypes import bfloat16, boolean, float8_e4m3fn, float16, float32, float64, int8, int32, int64, uint32, uint64
+from tilebench.ir.dtypes import (
+    bfloat16,
+    boolean,
+    float8_e4m3fn,
+    float16,
+    float32,
+    float64,
+    int8,
+    int32,
+    int64,
+    uint32,
+    uint64,
+)
 from tilebench.language.words import registry
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.nvrtc import Compiled, compile_cuda
@@ -74,7 +87,9 @@ def test_every_line_knows_the_line_of_the_stage_before() -> None:
     cuda = made.text.splitlines()
     assert len(cuda) == len(made.lines)
     at = next(k for k, each in enumerate(cuda) if "C_l[m0 * 4 + n0] = " in each)
-    assert [stage[n - 1].strip() for n in made.lines[at]] == ["C_l[m0 * 4 + n0] = C_l[m0 * 4 + n0] + a[m0 * 4 + k1] * b[n0]"]
+    assert [stage[n - 1].strip() for n in made.lines[at]] == [
+        "C_l[m0 * 4 + n0] = C_l[m0 * 4 + n0] + a[m0 * 4 + k1] * b[n0]"
+    ]
     for text, lines in zip(cuda, made.lines, strict=True):
         if "__syncthreads" in text:
             assert "T.sync_threads" in stage[lines[0] - 1]
@@ -97,7 +112,9 @@ def test_gemm_compiles_without_spills(arch: str, ab: str) -> None:
 
 
 def test_a_large_tile_of_multiply_adds_fits_the_registers() -> None:
-    made = compiled(gemm_text(1024, 1024, 1024, tile=(128, 128, 32), threads=256, per_thread=(8, 8), stages=2), "sm_90a")
+    made = compiled(
+        gemm_text(1024, 1024, 1024, tile=(128, 128, 32), threads=256, per_thread=(8, 8), stages=2), "sm_90a"
+    )
     found = made.resources["gemm"]
     assert found.spill_store_bytes == 0
     assert found.stack_bytes == 0
@@ -162,12 +179,30 @@ def test_literals_are_exact(value: float, dtype: object, text: str) -> None:
 
 
 def test_all_scalar_functions_and_dtypes_compile() -> None:
-    unary = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf", "sin", "cos")
+    unary = (
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "tanh",
+        "abs",
+        "floor",
+        "ceil",
+        "sigmoid",
+        "erf",
+        "sin",
+        "cos",
+    )
     for dtype in ("float32", "float16", "bfloat16", "float64"):
         lines = ["t: T.int32 = T.thread_id()", f"x = T.alloc_var(T.{dtype}, init=A[t])"]
         lines += [f"x = T.{word}(x) + T.{dtype}(1)" for word in unary]
         lines += ["x = T.max(T.pow(x, x), T.min(x, -x)) / x - x * x", "x = T.shfl_xor(x, 4)"]
-        lines += ["y: T.int32 = T.cast(x, T.int32)", f"A[t] = T.if_then_else(x < A[t], T.cast(y, T.{dtype}), x)"]
+        lines += [
+            "y: T.int32 = T.cast(x, T.int32)",
+            f"A[t] = T.if_then_else(x < A[t], T.cast(y, T.{dtype}), x)",
+        ]
         made = threaded("\n".join(lines), f"A: T.Tensor((64,), T.{dtype})")
         for arch in ("sm_75", "sm_90a"):
             assert not compile_cuda(made.text, machine_of(arch)).warnings
@@ -178,7 +213,11 @@ def test_all_scalar_functions_and_dtypes_compile() -> None:
             f"A[t] = T.cast(T.cast(y << T.{dtype}(1), T.float32), T.{dtype}) >> T.{dtype}(1)", "A[t] = T.abs(A[t])",
         ]  # fmt: skip
         made = threaded("\n".join(lines), f"A: T.Tensor((64,), T.{dtype})")
-        assert not [each for each in compile_cuda(made.text, machine_of("sm_80")).warnings if "unsigned" not in each.message]
+        assert not [
+            each
+            for each in compile_cuda(made.text, machine_of("sm_80")).warnings
+            if "unsigned" not in each.message
+        ]
 
 
 def test_a_dtype_without_code_is_named() -> None:

@@ -110,9 +110,16 @@ class _Renderer:
                     self.expr.ranges[stmt.var.name] = self._range(stmt)
                 self.line(f"const {c_type(stmt.var.type)} {self.names[stmt.var.name]} = {value};", stmt)
             case Store():
-                self.line(f"{self.expr.element(stmt.buffer, stmt.index)} = {self.expr.text(stmt.value)};", stmt)
+                self.line(
+                    f"{self.expr.element(stmt.buffer, stmt.index)} = {self.expr.text(stmt.value)};", stmt
+                )
             case If():
-                self.block(f"if ({self.expr.text(stmt.condition)}) {{", stmt, stmt.then, "} else {" if stmt.orelse else "}")
+                self.block(
+                    f"if ({self.expr.text(stmt.condition)}) {{",
+                    stmt,
+                    stmt.then,
+                    "} else {" if stmt.orelse else "}",
+                )
                 if stmt.orelse:
                     self.depth += 1
                     self.body(stmt.orelse)
@@ -144,13 +151,20 @@ class _Renderer:
         low, high = bounds(stmt.start, ranges)[0], bounds(stmt.stop, ranges)[1]
         name, step = self.names[var.name], self.expr.text(stmt.step)
         up = (const_of(stmt.step) or 1) > 0
-        ranges[var.name] = (low, max(low, high - 1)) if up else (bounds(stmt.stop, ranges)[0] + 1, bounds(stmt.start, ranges)[1])
+        ranges[var.name] = (
+            (low, max(low, high - 1))
+            if up
+            else (bounds(stmt.stop, ranges)[0] + 1, bounds(stmt.start, ranges)[1])
+        )
         advance = f"++{name}" if step == "1" else f"{name} += {step}"
-        pragma = "#pragma unroll" if isinstance(stmt, Unroll) else "#pragma unroll 1" if _is_outer(stmt) else ""
+        pragma = (
+            "#pragma unroll" if isinstance(stmt, Unroll) else "#pragma unroll 1" if _is_outer(stmt) else ""
+        )
         if pragma:
             self.line(pragma, stmt)
         compare = "<" if up else ">"
-        head = f"for (int {name} = {self.expr.text(stmt.start)}; {name} {compare} {self.expr.at_least(stmt.stop, 8)}; {advance}) {{"
+        start, stop = self.expr.text(stmt.start), self.expr.at_least(stmt.stop, 8)
+        head = f"for (int {name} = {start}; {name} {compare} {stop}; {advance}) {{"
         self.block(head, stmt, stmt.body)
 
     def _vector(self, stmt: VectorLoad | VectorStore) -> None:
@@ -188,5 +202,3 @@ def _is_outer(loop: Serial) -> bool:
     make the text longer (measured: rolling halves the compile time of a pipelined loop, same code).
     """
     return any(isinstance(each, (Serial, Unroll, SyncThreads)) for each in walk(loop)[1:])
-
-

@@ -1,4 +1,4 @@
-"""Expressions of one thread as CUDA C, with C's own precedence and types that are never promoted by chance."""
+"""Expressions of one thread as CUDA C, with C's precedence and types never promoted by chance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,22 @@ TERNARY, UNARY, ATOM = 0, 11, 20
 SPELLED = {"or": "||", "and": "&&", "//": "/"}
 # From this many elements on an offset does not fit 32 bits.
 LARGE = 2**31
-_MATH = ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "floor", "ceil", "erf", "sin", "cos", "abs", "pow")
+_MATH = (
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "tanh",
+    "floor",
+    "ceil",
+    "erf",
+    "sin",
+    "cos",
+    "abs",
+    "pow",
+)
 
 
 def narrow_float(dtype: DType) -> bool:
@@ -93,7 +108,9 @@ class ExprRenderer:
                 total = total + wide * stride
             return self.text(total)
         parts = [
-            f"(long long){self.at_least(each, UNARY)} * {stride}" if stride != 1 else self.at_least(each, LEVEL["+"])
+            f"(long long){self.at_least(each, UNARY)} * {stride}"
+            if stride != 1
+            else self.at_least(each, LEVEL["+"])
             for each, stride in zip(index, strides, strict=True)
             if const_of(each) != 0
         ]
@@ -112,7 +129,9 @@ class ExprRenderer:
         # C's && and || take bools as they come; other chains group from the left as Python's do.
         spelled = SPELLED.get(expr.op, expr.op)
         tight = level + 1
-        parts = [self._operand(expr.args[0], level if expr.op not in ("<", "<=", ">", ">=", "==", "!=") else tight)]
+        parts = [
+            self._operand(expr.args[0], level if expr.op not in ("<", "<=", ">", ">=", "==", "!=") else tight)
+        ]
         parts += [self._operand(each, tight) for each in expr.args[1:]]
         made = f" {spelled} ".join(parts), level
         return self._wrap(made, dtype) if expr.dtype == dtype and expr.op in ("*", "-", "<<", "~") else made
@@ -153,7 +172,9 @@ class ExprRenderer:
             bounds(a, self.ranges)[0] >= 0 and bounds(b, self.ranges)[0] > 0
         )  # fmt: skip
         if plain:
-            made = f"{self.at_least(a, LEVEL['*'])} {'/' if expr.op == '//' else '%'} {self.at_least(b, UNARY)}"
+            made = (
+                f"{self.at_least(a, LEVEL['*'])} {'/' if expr.op == '//' else '%'} {self.at_least(b, UNARY)}"
+            )
             return self._wrap((made, LEVEL["*"]), dtype)
         word = "tb_floordiv" if expr.op == "//" else "tb_floormod"
         held = c_type(dtype)
@@ -192,13 +213,17 @@ class ExprRenderer:
             case word if word in _MATH and expr.type.is_float:
                 return f"tb_{word}({', '.join(args)})", ATOM
             case word:
-                raise TargetError("there is no CUDA code for T.{word} of {t} yet", at=expr.place, word=word, t=expr.type)
+                raise TargetError(
+                    "there is no CUDA code for T.{word} of {t} yet", at=expr.place, word=word, t=expr.type
+                )
 
     def _least_or_most(self, expr: Call, args: list[str]) -> str:
         if expr.type == int32:
             return f"{expr.word}({', '.join(args)})"
-        return f"tb_{expr.word}<{c_type(expr.type)}>({', '.join(args)})" if expr.type.is_integer else (
-            f"tb_{expr.word}({', '.join(args)})"
+        return (
+            f"tb_{expr.word}<{c_type(expr.type)}>({', '.join(args)})"
+            if expr.type.is_integer
+            else (f"tb_{expr.word}({', '.join(args)})")
         )
 
     def _sigmoid(self, expr: Call) -> str:
@@ -231,7 +256,9 @@ def literal(value: Any, dtype: DType) -> str:
 def _float(number: float) -> str:
     short = repr(number)
     # Few digits are exact in C too; a long decimal is written in hexadecimal, so nothing is rounded.
-    return short if len(short) <= 8 and "e" not in short and number == float(f"{number:.6g}") else number.hex()
+    return (
+        short if len(short) <= 8 and "e" not in short and number == float(f"{number:.6g}") else number.hex()
+    )
 
 
 def _integer(value: int, dtype: DType) -> str:
