@@ -159,6 +159,11 @@ def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+@lru_cache(maxsize=64)
+def _cuda(ordinal: int) -> str:
+    return f"cuda:{ordinal}"
+
+
 class ArgumentChecker:
     """Checks the arguments of one kernel; made once, called at each launch.
 
@@ -177,6 +182,9 @@ class ArgumentChecker:
             for p in self.params
         ]
         self._sizes = [math.prod(p.shape) * dtype_of(p.dtype).bytes for p in self.params]
+        # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
+        # A tensor that looks the same again is described in 1 us instead of 7.
+        self._seen: list[tuple[type, object, object] | None] = [None] * len(self.params)
         # Pairs that must not overlap: each output with every other parameter.
         self._pairs = [
             (i, j)
@@ -202,6 +210,18 @@ class ArgumentChecker:
                 if not written and flags.c_contiguous and flags.aligned:
                     infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, "cpu", False, array))
                     continue
+            seen = self._seen[index]
+            if (
+                seen is not None
+                and type(array) is seen[0]
+                and array.dtype is seen[1]
+                and array.shape == seen[2]
+                and array.is_contiguous()
+                and not (written and array.requires_grad)
+                and (ordinal := array.get_device()) >= 0
+            ):
+                infos.append(ArrayInfo(array.data_ptr(), shape, strides, dtype, _cuda(ordinal), True, array))
+                continue
             infos.append(self._slow(index, array))
         for i, j in self._pairs:
             # A shared byte: each starts before the other's end (which no empty array does).
@@ -257,6 +277,8 @@ class ArgumentChecker:
                 if gradient
                 else f"pass {param.name}.copy(), or a new array",
             )
+        if self.device == "cuda" and hasattr(array, "get_device") and hasattr(array, "is_contiguous"):
+            self._seen[index] = (type(array), array.dtype, array.shape)
         return info
 
     def _count(self, got: int) -> ArgumentError:

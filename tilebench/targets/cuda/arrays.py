@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ...errors import ArgumentError
@@ -170,12 +171,20 @@ def _dlpack_dtype(tensor: _DLTensor) -> str:
     return word if word == "bool" or word.startswith("float8") else f"{word}{tensor.bits}"
 
 
+@cache
+def _torch_stream() -> Any:
+    """torch's function from a device number to its current stream: the raw one where it exists."""
+    torch: Any = importlib.import_module("torch")
+    # current_stream() builds a Stream object, 1.5 us; the raw handle takes 0.1 us.
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return raw or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
+
+
 def current_stream(array: Any, ordinal: int) -> int:
     """The stream that the array's library works on now, on that device; 0 (the default stream) for others."""
     root = type(array).__module__.partition(".")[0]
     if root == "torch":
-        torch: Any = importlib.import_module("torch")
-        return int(torch.cuda.current_stream(ordinal).cuda_stream)
+        return _torch_stream()(ordinal)
     if root == "cupy":
         cupy: Any = importlib.import_module("cupy")
         return int(cupy.cuda.get_current_stream().ptr)

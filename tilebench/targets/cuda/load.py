@@ -58,7 +58,17 @@ class CudaExecutable:
         if first == "cpu":
             self._round_trip(arrays)
             return
+        pointers = [each.pointer for each in arrays]
+        for each, pointer in zip(arrays, pointers, strict=True):
+            if pointer % ALIGNMENT or each.device is not first:
+                self._explain(arrays)
         ordinal = int(first[5:])
+        launch = self._launches.get(ordinal) or self.launch_on(ordinal)
+        launch(current_stream(arrays[0].owner, ordinal), *pointers)
+
+    def _explain(self, arrays: Sequence[Any]) -> None:
+        """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
+        first = arrays[0].device
         for param, each in zip(self.params, arrays, strict=True):
             if each.device != first:
                 raise ArgumentError(
@@ -70,8 +80,6 @@ class CudaExecutable:
                     "{name} starts at an address that is no multiple of {align} bytes", name=param.name,
                     align=ALIGNMENT, hint="pass a copy of the slice: accesses are up to that wide",
                 )  # fmt: skip
-        launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        launch(current_stream(arrays[0].owner, ordinal), *(each.pointer for each in arrays))
 
     def _round_trip(self, arrays: Sequence[Any]) -> None:
         where = context(0)
