@@ -153,6 +153,22 @@ def test_python_values_are_worked_out_while_tracing() -> None:
     )
 
 
+def test_allocations_are_named_after_what_they_are_assigned_to() -> None:
+    assert stage("""
+        a, b = T.alloc_shared((8,), "int32"), T.alloc_local((4,), "int32")
+        c: T.int32 = bx
+        d = e = T.alloc_fragment(16, "float32")
+        T.fill(T.alloc_shared((1, 2), T.bool), True)
+    """) == (
+        "a = T.alloc_shared((8,), T.int32)\n"
+        "b = T.alloc_local((4,), T.int32)\n"
+        "c: T.int32 = bx\n"
+        "d = T.alloc_fragment((16,), T.float32)\n"
+        "shared = T.alloc_shared((1, 2), T.bool)\n"
+        "T.fill(shared, True)\n"
+    )
+
+
 def test_regions() -> None:
     assert stage("""
         s = T.alloc_shared((64, 32), "float16")

@@ -20,10 +20,20 @@ class Assignments(Expressions):
 
     def assign(self, node: ast.Assign) -> None:
         first = node.targets[0]
-        value = self.valued(node.value, first.id if isinstance(first, ast.Name) else "")
+        if isinstance(first, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            value: Any = self.paired(first, node.value)
+        else:
+            value = self.valued(node.value, first.id if isinstance(first, ast.Name) else "")
         for each in node.targets:
             self.at = node
             self.assign_to(each, value, node)
+
+    def paired(self, target: ast.Tuple, value: ast.Tuple) -> tuple[Any, ...]:
+        """The values of `a, b = x, y`, each knowing the name it is for."""
+        if len(target.elts) != len(value.elts) or any(isinstance(each, ast.Starred) for each in value.elts):
+            return self.valued(value, "")
+        names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
+        return tuple(self.valued(each, name) for each, name in zip(value.elts, names, strict=True))
 
     def valued(self, node: ast.expr, target: str) -> Any:
         """The value of an assignment; an allocation in it takes the name it is assigned to."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from collections.abc import Iterable
@@ -13,8 +14,8 @@ from types import CodeType, TracebackType
 from ..errors import Place, source_lines
 from .source import shown_name
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
-_LIBRARY = str(Path(_PACKAGE) / "library")
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+_LIBRARY = _PACKAGE + "library" + os.sep
 _PYTHON = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
 
 Step = tuple[CodeType, int]

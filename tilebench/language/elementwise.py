@@ -228,7 +228,13 @@ def align_up(a: object, b: object) -> Any:
 def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]) -> Any:
     x, y = number_of(a), number_of(b)
     if y is not None and y == 0:
-        raise LanguageError("{word} divides by zero", word=word)
+        raise LanguageError(
+            "{word} divides by zero",
+            word=word,
+            a=a,
+            found="{a!r} / 0",
+            hint="the size of a block is at least 1",
+        )
     for each in (x, y):
         if isinstance(each, float):
             raise DTypeError("{word} takes integers, found {value}", word=word, value=each)

@@ -216,6 +216,9 @@ def grid(*extents: object) -> LoopSpec:
     if not extents:
         raise ShapeError("T.grid needs at least one extent")
     stops = [_index(each, "T.grid", f"extent {axis}") for axis, each in enumerate(extents)]
+    for axis, each in enumerate(stops):
+        if isinstance(each, Const):
+            positive(each.value, "T.grid", f"extent {axis}")
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
         place = here()
