@@ -17,17 +17,15 @@ from ..ir import (
     Region,
     Stmt,
     Store,
-    Var,
     children,
     const_of,
-    substitute,
-    walk,
 )
 from ..ir.arith import Range, bounds, linear
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 from ..language.reduce import Reduce
 from ..language.structure import Parallel
+from .fast_exprs import mentions, parts_of, replaced
 
 MEMORY = ("shared", "global")
 
@@ -48,19 +46,15 @@ class Access:
 
     def moved(self, values: Mapping[str, Expr]) -> Access:
         """The access as an earlier step of a loop made it."""
-        start = tuple(None if each is None else substitute(each, values) for each in self.start)
-        version = None if self.version is None else substitute(self.version, values)
+        start = tuple(None if each is None else replaced(each, values) for each in self.start)
+        version = None if self.version is None else replaced(self.version, values)
         return Access(self.buffer, self.write, start, self.extent, version, self.known_version)
 
     def without(self, name: str) -> Access:
         """The access after the loop of `name` has ended: what depends on the variable is unknown."""
-        start = tuple(None if each is not None and uses(each, name) else each for each in self.start)
-        known = self.known_version and not (self.version is not None and uses(self.version, name))
+        start = tuple(None if each is not None and mentions(each, name) else each for each in self.start)
+        known = self.known_version and not (self.version is not None and mentions(self.version, name))
         return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
-
-
-def uses(expr: Expr, name: str) -> bool:
-    return any(isinstance(each, Var) and each.name == name for each in walk(expr))
 
 
 def _distance(a: Expr, b: Expr) -> int | None:
@@ -113,7 +107,7 @@ def _of_element(
     extent: list[int] = []
     for each, size in zip(index, buffer.shape, strict=True):
         form = linear(each)
-        moving = [(t, c) for t, c in form.terms if any(uses(t, name) for name in inner)]
+        moving = [(t, c) for t, c in form.terms if any(mentions(t, name) for name in inner)]
         low = high = 0
         known = True
         for term, factor in moving:
@@ -126,7 +120,7 @@ def _of_element(
             rest = rest.without(term)
         start.append(rest.expr() + low if known else None)
         extent.append(high - low + 1 if known else size)
-    moved = version is not None and any(uses(version, name) for name in inner)
+    moved = version is not None and any(mentions(version, name) for name in inner)
     return Access(buffer, write, tuple(start), tuple(extent), None if moved else version, not moved)
 
 
@@ -140,7 +134,7 @@ def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Ac
             if isinstance(held, Region) and held.buffer.scope in MEMORY:
                 out.append(_of_region(held, mark.name in ("dst", "scratch")))
             elif isinstance(held, Node):
-                out += _loads(held, ranges)
+                out += loads_of(held, ranges)
         return sorted(out, key=lambda each: each.write)
     if isinstance(stmt, Parallel):
         for var, extent in zip(stmt.vars, stmt.extents, strict=True):
@@ -149,13 +143,13 @@ def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Ac
     if isinstance(stmt, LoopStmt):
         ranges[stmt.vars[0].name] = _loop_range(stmt, ranges)
         for each in children(stmt):
-            out += accesses_of(each, ranges) if isinstance(each, Stmt) else _loads(each, ranges)
+            out += accesses_of(each, ranges) if isinstance(each, Stmt) else loads_of(each, ranges)
         return out
     if isinstance(stmt, If):
-        out += _loads(stmt.condition, ranges)
+        out += loads_of(stmt.condition, ranges)
         return out + [each for part in (*stmt.then, *stmt.orelse) for each in accesses_of(part, ranges)]
     for each in children(stmt):
-        out += _loads(each, ranges)
+        out += loads_of(each, ranges)
     if isinstance(stmt, Store) and stmt.buffer.scope in MEMORY:
         out.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, ranges))
     return out
@@ -169,9 +163,15 @@ def _loop_range(stmt: LoopStmt, ranges: Mapping[str, Range]) -> Range:
     return bounds(start, ranges)[0], bounds(stop, ranges)[1] - 1
 
 
-def _loads(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
-    return [
-        _of_element(each.buffer, each.index, each.version, False, ranges)
-        for each in walk(node)
-        if isinstance(each, Load) and each.buffer.scope in MEMORY
-    ]
+def loads_of(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
+    out: list[Access] = []
+    stack: list[Node] = [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Region):
+            stack += at.start
+        elif isinstance(at, Expr):
+            if isinstance(at, Load) and at.buffer.scope in MEMORY:
+                out.append(_of_element(at.buffer, at.index, at.version, False, ranges))
+            stack += parts_of(at)
+    return out

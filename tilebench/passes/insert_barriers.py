@@ -8,7 +8,7 @@ steps' accesses until every version of a ring has come round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import IRError
@@ -35,8 +35,9 @@ from ..language.reduce import Reduce
 from ..language.structure import Parallel, Serial, Unroll
 from ..language.threads import SyncThreads
 from ..layout import SharedLayout
-from .accesses import MEMORY, Access, accesses_of, apart
+from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context
+from .fast_exprs import replaced, statements
 
 HAZARDS = {
     (True, False): "read after write",
@@ -65,10 +66,10 @@ class _Search:
         self.divergent = _divergent_names(function)
         shared: list[AllocShared] = []
         stored: set[str] = set()
-        for each in walk(function):
+        for each in statements(function.body):
             if isinstance(each, AllocShared):
                 shared.append(each)
-            if isinstance(each, Stmt) and not isinstance(each, (Function, WithStmt, If, LoopStmt)):
+            if isinstance(each, Parallel) or not isinstance(each, (WithStmt, If, LoopStmt)):
                 stored |= {a.buffer.name for a in accesses_of(each) if a.write}
         for each in shared:
             layout = each.layout or SharedLayout.ordered(each.buffer.shape)
@@ -115,7 +116,7 @@ class _Search:
         if isinstance(stmt, SyncThreads):
             return []
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-            lets[stmt.var.name] = substitute(stmt.value, lets)
+            lets[stmt.var.name] = replaced(stmt.value, lets)
         if isinstance(stmt, WithStmt):
             return self.body(stmt.body, pending, lets)
         if isinstance(stmt, LoopStmt) and not isinstance(stmt, Parallel):
@@ -179,11 +180,9 @@ class _Search:
         return out
 
     def _reads(self, node: Node) -> list[Access]:
-        from .accesses import _loads  # pyright: ignore[reportPrivateUsage]
-
         return [
             each
-            for each in _loads(node, {})
+            for each in loads_of(node, {})
             if each.buffer.scope == "shared" or each.buffer.name in self.stored
         ]
 
@@ -193,7 +192,7 @@ class _Search:
             id(each) in self.before
             or isinstance(each, SyncThreads)
             or (isinstance(each, Reduce) and each.scratch is not None)
-            for each in walk(stmt)[1:]
+            for each in _inner(stmt)
         )
 
     def _inside(self, stmt: If) -> bool:
@@ -208,6 +207,13 @@ class _Search:
                 at=stmt.place, what=what, culprit=culprit,
                 hint="use a condition of block indices, loop variables and parameters only",
             )  # fmt: skip
+
+
+def _inner(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements inside one, at any depth."""
+    for mark in stmt.marks:
+        if mark.mark == "body":
+            yield from statements(getattr(stmt, mark.name))
 
 
 def _read(access: Access) -> Access:
@@ -266,12 +272,6 @@ def _divergent_names(function: Function) -> set[str]:
 
 def insert_barriers(function: Function, context: Context) -> Function:
     """`T.copy(..., A_s); T.gemm(A_s, ...)` -> the same with `T.sync_threads(why="A_s: ...")` between."""
-    if not any(
-        isinstance(each, (Store, Load))
-        or (isinstance(each, Stmt) and any(a.buffer.scope in MEMORY for a in accesses_of(each)))
-        for each in walk(function)
-    ):
-        return function
     search = _Search(function)
     search.body(function.body, [], {})
 

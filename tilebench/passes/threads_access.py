@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..errors import LayoutError
-from ..ir import Arith, Buffer, Const, Expr, Let, Load, Node, Stmt, Store, Var, const_of, map_children, refold
+from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Node, Stmt, Store, Var, const_of, refold
 from ..ir.arith import simplify_floordiv, simplify_mod
 from ..layout import Fragment, FragmentMode
 from .threads_env import Env, Site
@@ -215,7 +215,14 @@ def lower_expr(env: Env, expr: Expr, site: Site, out: list[Stmt]) -> Expr:
             return Load(buffer, index, place=at.place)
         if isinstance(at, Var) and site.shift is not None and at.name == site.shift[0]:
             return at + site.shift[1]
-        below = map_children(at, step)
-        return refold(below) if below is not at else at
+        if isinstance(at, (Arith, Call)):
+            args = tuple([step(each) for each in at.args])
+            if all(a is b for a, b in zip(args, at.args, strict=True)):
+                return at
+            return refold(at.but(args=args))
+        if isinstance(at, Cast):
+            value = step(at.value)
+            return at if value is at.value else at.but(value=value)
+        return at
 
     return step(expr)

@@ -17,13 +17,12 @@ from ..ir import (
     Stmt,
     Var,
     WithStmt,
-    substitute,
-    walk,
 )
-from ..ir.arith import Range
+from ..ir.arith import Range, bounds
 from ..language.structure import KernelLaunch
 from ..layout import Fragment, SharedLayout
 from ..machine import Machine
+from .fast_exprs import replaced, statements
 
 
 @dataclass(frozen=True)
@@ -134,12 +133,10 @@ class Env:
 
     def resolved(self, expr: Expr) -> Expr:
         """The expression with let-bound names replaced by what they stand for."""
-        return substitute(expr, self.lets) if self.lets else expr
+        return replaced(expr, self.lets) if self.lets else expr
 
     def bind(self, var: Var, value: Expr) -> Let:
         """A `Let` that proofs see through."""
-        from ..ir.arith import bounds
-
         self.lets[var.name] = self.resolved(value)
         self.ranges[var.name] = bounds(self.lets[var.name], self.ranges)
         return Let(var, value)
@@ -167,7 +164,7 @@ class Env:
 def names_of(function: Function) -> set[str]:
     """Every name a function binds."""
     out = {each.name for each in function.params} | {function.name}
-    for node in walk(function):
+    for node in statements(function.body):
         match node:
             case Let():
                 out.add(node.var.name)

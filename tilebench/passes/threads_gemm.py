@@ -22,7 +22,6 @@ from ..ir import (
     Stmt,
     Store,
     Var,
-    substitute,
 )
 from ..ir.arith import divisor
 from ..ir.dtypes import DType, float32, int32
@@ -31,6 +30,7 @@ from ..language.memory import AllocLocal
 from ..language.structure import Serial, Unroll
 from ..language.threads import VectorLoad
 from ..layout import Fragment, FragmentMode
+from .fast_exprs import replaced
 from .threads_access import coalesced, lower_expr, shared_offset, value_strides
 from .threads_env import NOWHERE, Env
 
@@ -335,7 +335,7 @@ def _along_axis(env: Env, side: Side, dtype: DType, k: Expr, inner: list[Stmt]) 
         number = axis.number
         loop = axis.loops[0]
         for lead in range(0, loop[1], take):
-            at = substitute(number, {loop[0].name: Const(lead)})
+            at = replaced(number, {loop[0].name: Const(lead)})
             read += _fetch(env, side, raw, at, _index(side, k, axis.element(Const(lead), take)), take)
     else:
         read = _fetch(env, side, raw, axis.number, _index(side, k, axis.element()), 1)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from math import gcd, prod
 
 from ..errors import IRError, LayoutError
-from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, substitute, walk
+from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, children, substitute
 from ..ir.arith import bounds
 from ..ir.rewrite import rewrite
 from ..language.memory import AllocLocal, AllocVar
 from ..language.structure import Serial, Unroll, Vectorized
 from ..layout import Fragment
+from .fast_exprs import parts_of
 from .threads_access import flat_local, lower_expr, lower_target, with_vector
 from .threads_env import Env, Site
 from .threads_vector import MEMORY, Vector, fold_condition, vector_body, widest
@@ -76,24 +78,39 @@ def serial_loop(
     return stmt.but(start=start, stop=stop, step=step, body=tuple(body()))
 
 
-def _touches(body: tuple[Stmt, ...], scopes: tuple[str, ...]) -> tuple[list[Load], list[Store]]:
-    loads: list[Load] = []
-    stores: list[Store] = []
-    for stmt in body:
-        for each in walk(stmt):
-            if isinstance(each, Load) and each.buffer.scope in scopes:
-                loads.append(each)
-            elif isinstance(each, Store) and each.buffer.scope in scopes:
-                stores.append(each)
-    return loads, stores
+@dataclass
+class Touched:
+    """The accesses of a body, by what they do and where."""
+
+    memory: list[Load | Store] = field(default_factory=list["Load | Store"])
+    stores: set[str] = field(default_factory=set[str])
+    registers: bool = False
+
+    @staticmethod
+    def of(body: tuple[Stmt, ...]) -> Touched:
+        """One walk; `stores` are the scopes that are written."""
+        out = Touched()
+        stack: list[Node] = list(body)
+        while stack:
+            at = stack.pop()
+            if isinstance(at, (Load, Store)):
+                out.registers = out.registers or at.buffer.scope == "fragment"
+                if at.buffer.scope in MEMORY:
+                    out.memory.append(at)
+                if isinstance(at, Store):
+                    out.stores.add(at.buffer.scope)
+            stack.extend(parts_of(at) if isinstance(at, Expr) else children(at))
+        return out
 
 
-def _owned(env: Env, fragment: Fragment, body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], list[Expr]]:
+def _owned(
+    env: Env, fragment: Fragment, body: tuple[Stmt, ...], touched: Touched
+) -> tuple[tuple[Stmt, ...], list[Expr]]:
     """The body whose stores to memory only owners do, and the condition that stands outside all loops."""
     owner = env.owner(fragment)
-    if not owner or not _touches(body, MEMORY)[1]:
+    if not owner or not touched.stores.intersection(MEMORY):
         return body, []
-    if not any(_touches(body, ("fragment", "local", "var"))[1]):
+    if touched.stores <= set(MEMORY):
         return body, owner
 
     def guard(at: Node) -> Node:
@@ -104,14 +121,13 @@ def _owned(env: Env, fragment: Fragment, body: tuple[Stmt, ...]) -> tuple[tuple[
     return tuple(rewrite(each, guard) for each in body), []
 
 
-def _width(fragment: Fragment, body: tuple[Stmt, ...], hint: int, most: int) -> int:
+def _width(fragment: Fragment, touched: Touched, hint: int, most: int) -> int:
     """The elements of a vector step: neighbours along the last dimension, a power of two of them."""
     last = len(fragment.extents) - 1
     run = with_vector(fragment, 1).value[:1]
     if not run or run[0][1] != last or run[0][2] != 1:
         return 1
-    loads, stores = _touches(body, MEMORY)
-    sizes = [each.buffer.dtype.bytes for each in (*loads, *stores)]
+    sizes = [each.buffer.dtype.bytes for each in touched.memory]
     if not sizes:
         return 1
     width = gcd(gcd(run[0][0], fragment.extents[last]), 16)
@@ -138,33 +154,38 @@ def element_loops(
             a=len(fragment.extents),
             b=len(names),
         )
-    body, owner = _owned(env, fragment, body)
+    touched = Touched.of(body)
+    body, owner = _owned(env, fragment, body, touched)
     ghosts = [
         name.compare("<", extent)
         for name, extent, padded in zip(names, fragment.extents, fragment.padded, strict=True)
         if padded > extent
     ]
-    loads, stores = _touches(body, MEMORY)
-    if ghosts and (loads or stores):
+    if ghosts and touched.memory:
         body = (If(all_of(ghosts), body, (), place=node.place),)
-    width = _width(fragment, body, hint, env.machine.vector_bytes[0])
-    made = _nest(env, fragment, names, body, width, ours)
+    width = _width(fragment, touched, hint, env.machine.vector_bytes[0])
+    made = _nest(env, fragment, names, body, width, ours, touched)
     if made is None:
-        made = _nest(env, fragment, names, body, 1, ours)
+        made = _nest(env, fragment, names, body, 1, ours, touched)
         assert made is not None
     return [If(all_of(owner), tuple(made), ())] if owner else made
 
 
 def _nest(
-    env: Env, fragment: Fragment, names: tuple[Var, ...], body: tuple[Stmt, ...], width: int, ours: bool
-) -> list[Stmt] | None:
+    env: Env,
+    fragment: Fragment,
+    names: tuple[Var, ...],
+    body: tuple[Stmt, ...],
+    width: int,
+    ours: bool,
+    touched: Touched,
+) -> list[Stmt] | None:  # fmt: skip
     """Loops over value digits around the body; None when no access is as wide as a vector."""
     cut = with_vector(fragment, width)
     digits: list[Expr] = []
     loops: list[tuple[Var, int]] = []
     part = env.thread_part(cut)
-    registers = any(_touches(body, ("fragment",)))
-    rolled = not registers and prod(count for count, _, _ in cut.value) > UNROLLED * width
+    rolled = not touched.registers and prod(count for count, _, _ in cut.value) > UNROLLED * width
     for k, (_, count, dim, step) in enumerate(cut.value_digits):
         if k == 0 and width > 1:
             digits.append(env.loop_var("e", width))
@@ -204,8 +225,15 @@ def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
 
 
 def _used_lets(body: list[Stmt]) -> list[Stmt]:
-    """The body without leading coordinates that nothing uses."""
-    used = {each.name for stmt in body for each in walk(stmt) if isinstance(each, Var)}
+    """The body without coordinates that nothing uses."""
+    used: set[str] = set()
+    stack: list[Node] = list(body)
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Var):
+            used.add(at.name)
+        else:
+            stack.extend(parts_of(at) if isinstance(at, Expr) else children(at))
     return [each for each in body if not (isinstance(each, Let) and each.var.name not in used)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import gcd
+from typing import Any
 
 from ..ir import (
     Arith,
@@ -23,14 +24,13 @@ from ..ir import (
     all_of,
     map_children,
     refold,
-    substitute,
-    walk,
 )  # fmt: skip
 from ..ir.arith import Linear, bounds, divisor, linear
 from ..ir.expr import COMPARE
 from ..language.memory import AllocLocal
 from ..language.structure import Unroll
 from ..language.threads import VectorLoad, VectorStore
+from .fast_exprs import mentions, replaced
 from .threads_access import lower_expr, lower_target, shared_offset
 from .threads_env import NOWHERE, Env, Site
 
@@ -52,15 +52,24 @@ class Vector:
     var: Var
     width: int
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    # By identity; the expression is kept with the answer, so that its identity stays its own.
+    _spelled: dict[int, tuple[Expr, Expr]] = field(default_factory=dict[int, "tuple[Expr, Expr]"])
+    _kinds: dict[int, tuple[Expr, str]] = field(default_factory=dict[int, "tuple[Expr, str]"])
+    _widths: dict[int, tuple[Any, int]] = field(default_factory=dict[int, "tuple[Any, int]"])
 
     # -- analysis
     def spelled(self, expr: Expr) -> Expr:
         """All names resolved but the vector's own coordinate."""
-        known = {name: value for name, value in self.env.lets.items() if name != self.var.name}
-        return substitute(substitute(expr, self.lets), known)
+        held = self._spelled.get(id(expr))
+        if held is None:
+            known = dict(self.env.lets)
+            known.pop(self.var.name, None)
+            made = replaced(replaced(expr, self.lets) if self.lets else expr, known)
+            held = self._spelled[id(expr)] = expr, made
+        return held[1]
 
     def _varies(self, expr: Expr) -> bool:
-        return any(isinstance(each, Var) and each.name == self.var.name for each in walk(expr))
+        return mentions(expr, self.var.name)
 
     def _form(self, expr: Expr) -> tuple[Linear, int] | None:
         """The linear form and the factor of the coordinate, None where it is not linear in it."""
@@ -70,8 +79,14 @@ class Vector:
             return None
         return form, factor
 
-    def access_width(self, buffer: Buffer, index: tuple[Expr, ...], version: Expr | None = None) -> int:
+    def access_width(self, at: Load | Store) -> int:
         """The elements one aligned access can take; 1 where the elements are not neighbours."""
+        held = self._widths.get(id(at))
+        if held is None:
+            held = self._widths[id(at)] = at, self._access_width(at.buffer, at.index, at.version)
+        return held[1]
+
+    def _access_width(self, buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -> int:
         tile = self.env.shared.get(buffer.name)
         strides = tile.layout.strides if tile is not None else buffer.element_strides
         width = min(self.width, max(1, self.env.machine.vector_bytes[0] // buffer.dtype.bytes))
@@ -92,6 +107,12 @@ class Vector:
 
     def kind(self, condition: Expr) -> str:
         """Whether a condition holds for all elements of a vector alike, or is told by its two ends."""
+        held = self._kinds.get(id(condition))
+        if held is None:
+            held = self._kinds[id(condition)] = condition, self._kind(condition)
+        return held[1]
+
+    def _kind(self, condition: Expr) -> str:
         if not self._varies(self.spelled(condition)):
             return UNIFORM
         if isinstance(condition, Arith) and condition.op == "and":
@@ -112,7 +133,7 @@ class Vector:
 
     def all_inside(self, condition: Expr) -> Expr:
         """The condition at both ends of the vector: for linear comparisons, at every element."""
-        last = substitute(condition, {self.var.name: self.var + (self.width - 1)})
+        last = replaced(condition, {self.var.name: self.var + (self.width - 1)})
         return all_of([*_parts(condition), *_parts(last)])
 
     # -- emission
@@ -176,7 +197,7 @@ def _parts(condition: Expr) -> tuple[Expr, ...]:
 def _fast_dim(index: tuple[Expr, ...], strides: tuple[int, ...], var: Var) -> int:
     """The dimension the vector runs along: of stride 1, indexed with the vector's coordinate."""
     for k, (each, stride) in enumerate(zip(index, strides, strict=True)):
-        if stride == 1 and any(isinstance(x, Var) and x.name == var.name for x in walk(each)):
+        if stride == 1 and mentions(each, var.name):
             return k
     return max(k for k, stride in enumerate(strides) if stride == 1)
 
@@ -190,7 +211,7 @@ def fold_condition(env: Env, condition: Expr, site: Site = NOWHERE) -> Expr:
     kept: list[Expr] = []
     for each in _parts(condition):
         if isinstance(each, Arith) and each.op in COMPARE[:4] and each.args[0].dtype.is_integer:
-            difference = substitute(each.args[0] - each.args[1], shift)
+            difference = replaced(each.args[0] - each.args[1], shift)
             low, high = bounds(env.resolved(difference), env.ranges)
             true = {"<": high < 0, "<=": high <= 0, ">": low > 0, ">=": low >= 0}[each.op]
             if true:
@@ -261,11 +282,11 @@ def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
             best = max([best, *inner])
         elif isinstance(each, (Store, Let)):
             if isinstance(each, Let):
-                vector.lets[each.var.name] = substitute(each.value, vector.lets)
+                vector.lets[each.var.name] = replaced(each.value, vector.lets)
             for load, _ in guarded_loads(each.value):
-                best = max(best, vector.access_width(load.buffer, load.index, load.version))
+                best = max(best, vector.access_width(load))
             if isinstance(each, Store) and each.buffer.scope in MEMORY:
-                best = max(best, vector.access_width(each.buffer, each.index, each.version))
+                best = max(best, vector.access_width(each))
         else:
             return 0
     return best
@@ -324,7 +345,7 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
             continue
         width = 1
         if each.buffer.scope in MEMORY and each.buffer.name not in alone:
-            width = vector.access_width(each.buffer, each.index, each.version)
+            width = vector.access_width(each)
         if width == 1:
             buffer, index = lower_target(
                 env, each, vector.site, inner, lambda x: lower_expr(env, x, vector.site, inner)
@@ -353,7 +374,7 @@ def _with_vectors(group: _Group, expr: Expr, alone: set[str], inner: list[Stmt])
             return None
         if any(vector.kind(each) == MIXED for each in guards):
             return None
-        width = vector.access_width(load.buffer, load.index, load.version)
+        width = vector.access_width(load)
         if width == 1:
             return None
         held = group.loads.get((load, guards))
