@@ -35,7 +35,8 @@ def _to_integer(value: Any, target: DType) -> Any:
     # The ends of 64-bit ranges are no doubles: what reaches 2**63 is set after the conversion.
     inside = np.where((wide > float(low)) & (wide < float(high)), wide, 0.0)
     made = inside.astype(target.numpy)
-    return np.where(wide >= float(high), target.numpy.type(high), np.where(wide <= float(low), target.numpy.type(low), made))
+    made = np.where(wide <= float(low), target.numpy.type(low), made)
+    return np.where(wide >= float(high), target.numpy.type(high), made)
 
 
 def cast_meaning(value: Any, source: DType, target: DType) -> Any:

@@ -93,7 +93,8 @@ def limits(dtype: DType) -> Limits:
     info: Any = ml_dtypes.finfo(dtype.numpy)
     most, normal = float(info.max), float(info.smallest_normal)
     # From half a step above the greatest value on, rounding to nearest gives infinity.
-    overflow = np.inf if dtype.bits == 64 else most * (1.0 + dtype.unit_roundoff / (2.0 - 2 * dtype.unit_roundoff))
+    u = dtype.unit_roundoff
+    overflow = np.inf if dtype.bits == 64 else most * (1.0 + u / (2.0 - 2.0 * u))
     return Limits(overflow, normal, float(info.smallest_subnormal), dtype.name != "float8_e4m3fn")
 
 
@@ -154,7 +155,8 @@ def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
     if top.size == 0 or (float(np.max(top)) < edge):
         return Inexact(value, error)
     finite = np.isfinite(value)
-    error = np.where(finite, np.where(np.isnan(error), np.inf, error), np.where(np.isposinf(carried), np.inf, 0.0))
+    elsewhere = np.where(np.isposinf(carried), np.inf, 0.0)
+    error = np.where(finite, np.where(np.isnan(error), np.inf, error), elsewhere)
     if np.isfinite(edge):
         sure = finite & (size - error >= edge)
         unsure = finite & ~sure & (top >= edge)

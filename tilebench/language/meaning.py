@@ -151,7 +151,8 @@ def scalar_bound(word: str, dtype: DType) -> Function | None:
         value = np.asarray(row.plain(*(each.value for each in held)), np.float64)
         carried = np.asarray(row.carry(row.plain, *held, value), np.float64)
         if ulps is None:
-            return Inexact(value, np.where(np.isnan(carried), np.where(np.isfinite(value), np.inf, 0.0), carried))
+            unknown = np.where(np.isfinite(value), np.inf, 0.0)
+            return Inexact(value, np.where(np.isnan(carried), unknown, carried))
         return rounded(value, carried, dtype, ulps=ulps, absolute=absolute)
 
     return apply

@@ -96,7 +96,8 @@ def _div(a: Inexact, b: Inexact, dtype: DType) -> Any:
     # |a/b - a'/b'| <= (ea + |a/b| eb) / (|b| - eb) while b cannot reach zero.
     value = a.value / b.value
     least = np.abs(b.value) - b.error
-    carried = np.where(a.error + b.error > 0, (a.error + np.where(b.error > 0, np.abs(value) * b.error, 0.0)) / least, 0.0)
+    reach = a.error + np.where(b.error > 0, np.abs(value) * b.error, 0.0)
+    carried = np.where(reach > 0, reach / least, 0.0)
     sure_zero = (b.value == 0) & (b.error == 0) & (np.abs(a.value) > a.error)
     reaches = (least <= 0) & ~sure_zero & ((a.error > 0) | (b.error > 0))
     return _finish(value, np.where(reaches, np.inf, np.where(sure_zero, 0.0, carried)), dtype)
@@ -159,4 +160,5 @@ def select_bound(condition: Any, a: Any, b: Any) -> Any:
         gap = np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
         other = np.where(test.value, y.error, x.error) + gap
         error = np.where(test.error > 0, np.maximum(error, other), error)
-    return Inexact(value, error) if isinstance(a, Inexact) or isinstance(b, Inexact) else plain_if_sure(value, error)
+    both_plain = not isinstance(a, Inexact) and not isinstance(b, Inexact)
+    return plain_if_sure(value, error) if both_plain else Inexact(value, error)

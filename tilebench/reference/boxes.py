@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import LanguageError, Place
 from ..ir import Buffer
+from .numbers import Doubt
 from .state import State, fail_outside
 
 
@@ -51,8 +52,8 @@ def read_box(
 
 
 def write_box(
-    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], value: Any, mask: Any, doubt: Any,
-    place: Place | None,
+    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], value: Any, mask: Any,
+    doubt: Doubt, place: Place | None,
 ) -> None:  # fmt: skip
     """Store a value of shape `extent` (or one that broadcasts to it) where `mask` holds."""
     held, numbers = state.names[buffer.name], state.numbers
@@ -65,8 +66,13 @@ def write_box(
     shape = tuple(extent)
     part = numbers.spread(value, shape, buffer.dtype)[inner]
     kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
-    unsure = None if doubt is None else tuple(np.broadcast_to(each, shape)[inner] for each in doubt)
-    numbers.put(held, outer, part, kept, unsure, buffer.dtype)  # type: ignore[arg-type]
+    unsure = None if doubt is None else cut_doubt(doubt, shape, inner)
+    numbers.put(held, outer, part, kept, unsure, buffer.dtype)
+
+
+def cut_doubt(doubt: tuple[Any, Any], shape: tuple[int, ...], key: Any) -> tuple[Any, Any]:
+    """The doubt about part of a box."""
+    return np.broadcast_to(doubt[0], shape)[key], np.broadcast_to(doubt[1], shape)[key]
 
 
 def _fail_box(buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None) -> None:
@@ -80,6 +86,11 @@ def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
     made = [np.asarray(each) for each in index]
     shape = np.broadcast_shapes((1,) * len(state.box), *(each.shape for each in made))
     return [np.broadcast_to(each, shape) for each in made]
+
+
+def clipped(buffer: Buffer, index: Sequence[Any]) -> list[Any]:
+    """Indices moved into the buffer."""
+    return [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
 
 
 def within(buffer: Buffer, index: Sequence[Any]) -> Any:
@@ -98,8 +109,8 @@ def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | No
     whole = bool(np.all(ok))
     if not whole and buffer.scope != "global":
         check_active(state, buffer, spread, ok, place)
-    safe = spread if whole else [np.clip(each, 0, n - 1) for each, n in zip(spread, buffer.shape, strict=True)]
-    found = numbers.read(held, tuple(safe), state.mask, buffer.dtype, place)
+    at = tuple(spread if whole else clipped(buffer, spread))
+    found = numbers.read(held, at, state.mask, buffer.dtype, place)
     return found if whole else numbers.select(ok, found, numbers.constant(0, buffer.dtype))
 
 
@@ -113,7 +124,7 @@ def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, pl
 
 
 def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:
-    """Store at any indices. Raises `LanguageError` for a race: two elements, one location, different values."""
+    """Store at any indices. Raises `LanguageError` where elements store different values to one location."""
     held, numbers = state.names[buffer.name], state.numbers
     box = state.box
     spread = [np.broadcast_to(np.asarray(each), box) for each in index]
@@ -122,14 +133,13 @@ def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, plac
         check_active(state, buffer, spread, ok, place)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
     at = tuple(each[active] for each in spread)
-    if not at or at[0].size == 0:
-        if at or not active.any():
-            return
+    if not active.any():
+        return
     part = numbers.spread(value, box, buffer.dtype)[active]
     check_race(buffer, at, part, active, place)
-    doubt = None if state.doubt is None else tuple(np.broadcast_to(each, box)[active] for each in state.doubt)
+    doubt = None if state.doubt is None else cut_doubt(state.doubt, box, active)
     mask = None if doubt is None else np.ones(part.shape, np.bool_)
-    numbers.put(held, at, part, mask, doubt, buffer.dtype)  # type: ignore[arg-type]
+    numbers.put(held, at, part, mask, doubt, buffer.dtype)
 
 
 def check_race(buffer: Buffer, at: tuple[Any, ...], part: Any, active: Any, place: Place | None) -> None:

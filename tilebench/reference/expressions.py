@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import LanguageError, Place
 from ..ir import Arith, Call, Cast, Const, Expr, Load, Var
-from .boxes import check_active, gather, inside, read_box, within
+from .boxes import check_active, clipped, gather, inside, read_box, within
 from .numbers import Numbers
+from .races import note
 from .scope import Axis, Scope
 from .state import Run, State, fail_outside
 
@@ -22,7 +23,7 @@ class Expressions:
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
-        self.scope = Scope()
+        self.scope: Scope = Scope()
 
     def prepare(self, expr: Expr) -> Run:
         """The function that gives the value: a Python number where it is one for the whole block."""
@@ -44,7 +45,8 @@ class Expressions:
             case Call():
                 return self.call(expr)
             case _:
-                raise LanguageError("the reference does not know {kind}", kind=type(expr).__name__, at=expr.place)
+                kind = type(expr).__name__
+                raise LanguageError("the reference has no meaning of {kind}", kind=kind, at=expr.place)
 
     def integers(self, index: Sequence[Expr]) -> Run:
         """The function that gives a list of indices."""
@@ -98,9 +100,7 @@ class Expressions:
             return self.choose(expr)
         apply = self.numbers.function(expr.word, expr.args[0].dtype if expr.args else expr.type)
         if apply is None:
-            raise LanguageError(
-                "the reference runs up to stage bounded and has no meaning of T.{word}", word=expr.word, at=expr.place
-            )
+            raise too_late(f"T.{expr.word}", expr.place)
         parts = [self.prepare(each) for each in expr.args]
         return lambda state: apply(*[each(state) for each in parts])
 
@@ -125,9 +125,10 @@ class Expressions:
     def load(self, expr: Load) -> Run:
         buffer, place, name = expr.buffer, expr.place, expr.buffer.name
         if expr.version is not None:
-            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=place)
+            raise too_late(f"versions of {name}", place)
         if buffer.scope == "var":
-            return lambda state: state.names[name]
+            variable = self.numbers.variable
+            return lambda state: variable(state.names[name], state.mask, place)
         index = self.integers(expr.index)
         if buffer.scope == "local":
             return lambda state: read_local(state, expr, index(state))
@@ -135,8 +136,17 @@ class Expressions:
             return lambda state: read_single(state, expr, index(state))
         plan = self.scope.box_of(expr.index)
         if plan is None:
-            return lambda state: gather(state, buffer, index(state), place)
-        return self.load_box(expr, plan, index)
+            run: Run = lambda state: gather(state, buffer, index(state), place)  # noqa: E731
+        else:
+            run = self.load_box(expr, plan, index)
+        if name not in self.scope.suspects:
+            return run
+
+        def noted(state: State) -> Any:
+            note(state, buffer, index(state), None, place)
+            return run(state)
+
+        return noted
 
     def load_box(self, expr: Load, plan: tuple[Axis, ...], index: Run) -> Run:
         buffer, place = expr.buffer, expr.place
@@ -156,10 +166,15 @@ class Expressions:
         return run
 
 
+def too_late(what: str, place: Place | None) -> LanguageError:
+    """The error for a word of a stage below `bounded`."""
+    return LanguageError("the reference runs up to stage bounded and has no meaning of {what}", what=what, at=place)
+
+
 def box_shape(
     plan: tuple[Axis, ...], extents: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Of a box access: its extents in the buffer, the order that sorts its axes, its shape in the loop's box."""
+    """Of a box access: its extents in the buffer, the order that sorts its axes, its shape in the loop."""
     extent = tuple(1 if each.axis is None else extents[each.axis] for each in plan)
     axes = [each.axis for each in plan if each.axis is not None]
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
@@ -216,5 +231,6 @@ def read_local(state: State, expr: Load, index: list[Any]) -> Any:
     ok = np.asarray(within(buffer, index))
     if not ok.all():
         check_active(state, buffer, index, ok, expr.place)
-        index = [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
-    return state.numbers.read(held, local_key(state, held, buffer.rank, index), state.mask, buffer.dtype, expr.place)
+        index = clipped(buffer, index)
+    key = local_key(state, held, buffer.rank, index)
+    return state.numbers.read(held, key, state.mask, buffer.dtype, expr.place)

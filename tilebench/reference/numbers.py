@@ -41,10 +41,12 @@ class Numbers(Protocol):
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def tile(self, meaning: TileMeaning) -> Callable[..., Any]: ...
     def integer(self, value: Any, place: Place | None) -> Any: ...
+    def variable(self, held: Any, mask: Any, place: Place | None) -> Any: ...
+    def kept(self, held: Any, dtype: DType) -> Any: ...
 
 
 def poison_value(dtype: DType) -> Any:
-    """What unwritten elements hold: a NaN with a payload for floats, bytes 0xA5 for integers, True for bools."""
+    """What unwritten elements hold: a NaN with a payload, bytes 0xA5 for integers, True for bools."""
     if dtype.kind == "bool":
         return np.bool_(True)
     bits = _POISON.get(dtype.name)
@@ -109,6 +111,59 @@ class Plain:
 
     def integer(self, value: Any, place: Place | None) -> Any:
         return value
+
+    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
+        """The value of a scalar of each thread."""
+        return held
+
+    def kept(self, held: Any, dtype: DType) -> Any:
+        """What is kept as the value of a scalar of each thread, from an array of the box."""
+        return held
+
+
+class Watched(Plain):
+    """As `Plain`, and a read of an element that was never written is an error.
+
+    Storage pairs each element with a mark (in the place of `Inexact`'s error): 1 until it is written.
+    """
+
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return Inexact(super().new(shape, dtype), np.ones(shape))
+
+    def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
+        return exact(super().zeros(shape, dtype))
+
+    def given(self, array: Any, buffer: Buffer) -> Any:
+        return exact(array)
+
+    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        return self.variable(held[key], mask, place)
+
+    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+        new = inexact(value)
+        if mask is not None:
+            old: Inexact = held[key]
+            plain = np.where(mask, np.asarray(new.value, dtype.numpy), old.value)
+            new = Inexact(plain, np.where(mask, new.error, old.error))
+        held[key] = new
+
+    def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+        held = inexact(value)
+        plain = super().spread(held.value, shape, dtype)
+        return Inexact(plain, np.broadcast_to(held.error, shape))
+
+    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
+        if not isinstance(held, Inexact):
+            return held
+        if held.error.any():
+            missing = held.error > 0
+            # Masks belong to elements of a loop; a tile that is read as a whole has none.
+            if mask is None or np.any(np.logical_and(missing, mask)):
+                raise LanguageError(
+                    "{count} elements are read here that nothing has written", at=place, count=int(missing.sum()),
+                    hint="fill the buffer first: T.clear(...) or T.fill(...)",
+                )  # fmt: skip
+        return held.value
 
 
 class Bounded:
@@ -182,3 +237,9 @@ class Bounded:
                 hint="indices made of integers alone have exact values",
             )  # fmt: skip
         return value
+
+    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
+        return held
+
+    def kept(self, held: Any, dtype: DType) -> Any:
+        return self.read(held, ..., None, dtype, None)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..ir import Function, Store, walk
+from ..ir import Function, Load, Store, walk
 from ..language.tile_meaning import MEANINGS
-from .numbers import Numbers, Plain
+from .numbers import Numbers, Plain, Watched
 from .state import State
 from .statements import Statements
 
@@ -29,6 +29,18 @@ def written_names(function: Function) -> tuple[str, ...]:
     return tuple(each.name for each in function.params if each.name in found)
 
 
+def read_names(function: Function) -> tuple[str, ...]:
+    """The parameters whose values the function may read, in their order."""
+    found: set[str] = set()
+    for each in walk(function):
+        if isinstance(each, Load):
+            found.add(each.buffer.name)
+        elif type(each) in MEANINGS:
+            meaning = MEANINGS[type(each)]
+            found.update(r.buffer.name for r in meaning.reads(each, *[False] * len(meaning.values(each))))
+    return tuple(each.name for each in function.params if each.name in found)
+
+
 def check_arguments(function: Function, arrays: Arrays) -> None:
     """Raise `ArgumentError` where an array is missing, unknown, or of another shape or dtype."""
     params = {each.name: each for each in function.params}
@@ -41,7 +53,7 @@ def check_arguments(function: Function, arrays: Arrays) -> None:
     for name, buffer in params.items():
         held = arrays.get(name)
         if held is None:
-            raise ArgumentError("the array {name} of {function} is missing", name=name, function=function.name)
+            raise ArgumentError("{name} of {function} is missing", name=name, function=function.name)
         if held.shape != buffer.shape or held.dtype != buffer.dtype.numpy:
             raise ArgumentError(
                 "the array {name} does not fit", name=name, shape=buffer.shape, dtype=buffer.dtype,
@@ -64,15 +76,17 @@ def execute(function: Function, arrays: Arrays, numbers: Numbers) -> dict[str, A
     return {each.name: names[each.name] for each in function.params}
 
 
-def run_reference(function: Function, arrays: Arrays) -> dict[str, NDArray[Any]]:
+def run_reference(
+    function: Function, arrays: Arrays, *, uninitialised: Literal["poison", "raise"] = "poison"
+) -> dict[str, NDArray[Any]]:
     """Run a function of stage `tile`, `scheduled` or `bounded`; the arrays given are not changed.
 
     `arrays` holds one array for each parameter, of its shape and dtype. Returns the arrays that the
     function writes, as they are afterwards (elements it does not write keep their value). Arithmetic
     is that of the declared dtypes with one rounding an operation; tiles start out as poison (NaN, or
-    bytes 0xA5), so that what was never written shows up. Raises `ArgumentError` for arrays that do
-    not fit, and `LanguageError` at the line of a race, of an access outside a tile, or of a word that
-    has no meaning here.
+    bytes 0xA5), so that what was never written shows up; `uninitialised="raise"` makes reading it an
+    error. Raises `ArgumentError` for arrays that do not fit, and `LanguageError` at the line of a
+    race, of an access outside a tile, or of a word that has no meaning here.
     """
-    made = execute(function, arrays, Plain())
-    return {name: made[name] for name in written_names(function)}
+    made = execute(function, arrays, Watched() if uninitialised == "raise" else Plain())
+    return {name: getattr(made[name], "value", made[name]) for name in written_names(function)}

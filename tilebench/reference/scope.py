@@ -19,12 +19,16 @@ class Axis:
 
 @dataclass(eq=False)
 class Scope:
-    """Names of the open parallel loop by axis, its extents, and lets that index arithmetic sees through."""
+    """Names of the open parallel loop by axis, its extents, and lets that index arithmetic sees through.
+
+    `suspects` are the buffers whose accesses are compared for races when the loop ends.
+    """
 
     axes: dict[str, int] = field(default_factory=dict[str, int])
     extents: tuple[int, ...] = ()
     varying: set[str] = field(default_factory=set[str])
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    suspects: frozenset[str] = frozenset()
 
     @property
     def parallel(self) -> bool:

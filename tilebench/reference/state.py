@@ -28,6 +28,7 @@ class State:
     box: tuple[int, ...] = ()
     mask: Any = None
     doubt: Doubt = None
+    watched: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
 
     def lanes(self) -> list[Any]:
         """The index of each element in each dimension of the box, for arrays that each element has."""

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import IRError, LanguageError
-from ..ir import AllocStmt, Const, If, Let, Load, Region, Stmt, Store, walk
+from ..ir import AllocStmt, Const, If, Let, Load, Region, Stmt, Store, WordStmt, walk
 from ..language.copy import Copy
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from ..language.tile_meaning import MEANINGS
-from .boxes import read_box, scatter, within, write_box
-from .expressions import LOCAL, Expressions, box_shape, check_active, local_key
+from .boxes import clipped, read_box, scatter, within, write_box
+from .expressions import LOCAL, Expressions, box_shape, check_active, local_key, too_late
 from .numbers import Numbers
+from .races import check, note, suspects
 from .scope import Scope
 from .state import Run, State, fail_outside
 
@@ -59,10 +60,8 @@ class Statements(Expressions):
             case _ if type(at) in MEANINGS:
                 return self.tile(at)
             case _:
-                raise LanguageError(
-                    "the reference runs up to stage bounded and has no meaning of {word}", at=at.place,
-                    word=at.spelling() if hasattr(at, "spelling") else type(at).__name__,  # type: ignore[attr-defined]
-                )  # fmt: skip
+                word = at.spelling() if isinstance(at, WordStmt) else type(at).__name__
+                raise too_late(f"T.{word}", at.place)
 
     # -- launch and loops
     def kernel(self, at: KernelLaunch) -> Run:
@@ -82,11 +81,19 @@ class Statements(Expressions):
 
     def parallel(self, at: Parallel) -> Run:
         if self.scope.parallel:
-            raise LanguageError("T.Parallel inside T.Parallel has no meaning", at=at.place, hint="give it both extents")
+            raise LanguageError(
+                "T.Parallel inside T.Parallel has no meaning", at=at.place, hint="give one loop all extents"
+            )
         extents = at.extents
         before = self.scope
         names = [each.name for each in at.vars]
-        self.scope = Scope(dict(zip(names, range(len(names)), strict=True)), extents, set(names), dict(before.lets))
+        axes = dict(zip(names, range(len(names)), strict=True))
+        self.scope = Scope(axes, extents, set(names), dict(before.lets))
+        for each in walk(at):
+            if isinstance(each, Let):
+                self.scope.let(each.var.name, each.value)
+        self.scope.suspects = suspects(at, self.scope)
+        watch = bool(self.scope.suspects)
         body = self.body(at.body)
         self.scope = before
         indices: dict[str, Any] = {}
@@ -104,6 +111,8 @@ class Statements(Expressions):
                     state.names[each.name] = copied(numbers.spread(held, extents + each.shape, each.dtype))
             state.box = extents
             body(state)
+            if watch:
+                check(state)
             state.box = ()
             for each in own:
                 state.names[each.name] = collapsed(numbers, state.names[each.name], extents, each)
@@ -139,13 +148,13 @@ class Statements(Expressions):
         buffer, numbers = at.buffer, self.numbers
         name, dtype, shape = buffer.name, buffer.dtype, buffer.shape
         if getattr(at, "versions", 1) != 1:
-            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=at.place)
+            raise too_late(f"versions of {name}", at.place)
         if isinstance(at, AllocVar):
             init = self.prepare(at.init) if at.init is not None else None
 
             def make(state: State) -> None:
                 new = numbers.new((), dtype)[()] if init is None else copied(init(state))
-                state.names[name] = new if dtype.is_float or init is not None else numbers.read(new, ..., None, dtype, None)
+                state.names[name] = new if init is not None else numbers.kept(new, dtype)
 
             return make
         each_own = self.scope.parallel
@@ -201,7 +210,7 @@ class Statements(Expressions):
         buffer, place, numbers = at.buffer, at.place, self.numbers
         name, dtype, value = buffer.name, buffer.dtype, self.prepare(at.value)
         if at.version is not None:
-            raise LanguageError("the reference runs up to stage bounded; {name} has versions", name=name, at=place)
+            raise too_late(f"versions of {name}", place)
         if buffer.scope == "var":
             return lambda state: store_var(state, name, copied(value(state)), dtype)
         index = self.integers(at.index)
@@ -222,6 +231,8 @@ class Statements(Expressions):
     def store_parallel(self, at: Store, index: Run, value: Run) -> Run:
         buffer, place, numbers = at.buffer, at.place, self.numbers
         box, plan = self.scope.extents, self.scope.box_of(at.index)
+        if buffer.name in self.scope.suspects:
+            return self.store_noted(at, index, value)
         general: Run = lambda state: scatter(state, buffer, index(state), value(state), place)  # noqa: E731
         if plan is None:
             return general
@@ -253,11 +264,23 @@ class Statements(Expressions):
 
         return run
 
+    def store_noted(self, at: Store, index: Run, value: Run) -> Run:
+        """A store whose locations are compared with those of other statements of the loop."""
+        buffer, place = at.buffer, at.place
+
+        def run(state: State) -> None:
+            new, where = copied(value(state)), index(state)
+            note(state, buffer, where, new, place)
+            scatter(state, buffer, where, new, place)
+
+        return run
+
     # -- tiles
     def tile(self, at: Any) -> Run:
         meaning = MEANINGS[type(at)]
         if self.scope.parallel:
-            raise LanguageError("T.{word} works on whole tiles, not inside T.Parallel", word=at.spelling(), at=at.place)
+            word = at.spelling()
+            raise LanguageError("T.{word} works on whole tiles, not inside T.Parallel", word=word, at=at.place)
         scalars = [self.prepare(each) for each in meaning.values(at)]
         nothing = [False] * len(scalars)
         target = meaning.writes(at)
@@ -270,7 +293,8 @@ class Statements(Expressions):
             boxes: list[Any] = []
             for each in meaning.reads(at, *[getattr(g, "value", g) for g in given]):
                 first, size = readers[id(each)]
-                boxes.append(read_box(state, each.buffer, [int(k) for k in first(state)], size, each.place or place))
+                corner = [int(k) for k in first(state)]
+                boxes.append(read_box(state, each.buffer, corner, size, each.place or place))
             made = apply(at, *given, *boxes)
             if np.ndim(getattr(made, "value", made)):
                 made = made.reshape(extent)
@@ -281,9 +305,7 @@ class Statements(Expressions):
     def region(self, at: Any, region: Region) -> tuple[Run, tuple[int, ...]]:
         """Start and extents of a box; a head address of a copy takes those of the other side."""
         if region.version is not None:
-            raise LanguageError(
-                "the reference runs up to stage bounded; {name} has versions", name=region.buffer.name, at=at.place
-            )
+            raise too_late(f"versions of {region.buffer.name}", at.place)
         extent = region.extent
         if extent is None and isinstance(at, Copy):
             other = at.dst if region is at.src else at.src
@@ -299,8 +321,8 @@ def aligned(extent: tuple[int, ...], head: Region, at: Copy) -> tuple[int, ...]:
     extra = max(0, len(extent) - rank)
     if any(each != 1 for each in extent[:extra]):
         raise IRError(
-            "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=at.place, extent=extent,
-            name=head.buffer.name, rank=rank,
+            "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=at.place,
+            extent=extent, name=head.buffer.name, rank=rank,
         )  # fmt: skip
     return (1,) * (rank - len(extent) + extra) + extent[extra:]
 
@@ -346,7 +368,7 @@ def store_var(state: State, name: str, value: Any, dtype: Any) -> None:
     numbers = state.numbers
     held = copied(numbers.spread(state.names[name], state.box, dtype))
     numbers.put(held, ..., numbers.spread(value, state.box, dtype), state.mask, state.doubt, dtype)
-    state.names[name] = numbers.read(held, ..., None, dtype, None)
+    state.names[name] = numbers.kept(held, dtype)
 
 
 def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
@@ -357,6 +379,7 @@ def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
     mask = state.mask
     if not ok.all():
         check_active(state, buffer, index, ok, at.place)
-        index = [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
-    state.numbers.put(held, local_key(state, held, buffer.rank, index), value, mask, state.doubt, buffer.dtype)
+        index = clipped(buffer, index)
+    key = local_key(state, held, buffer.rank, index)
+    state.numbers.put(held, key, value, mask, state.doubt, buffer.dtype)
 

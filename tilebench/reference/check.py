@@ -1,0 +1,220 @@
+"""Comparing what a target returned with the reference, element by element, against error bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, TileError
+from ..ir import DType, Function, dtype_of
+from .bounds import Bounded, run_bounded
+from .numbers import poison_value
+
+WORST = 8
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class CheckError(TileError):
+    """A result is outside its error bounds."""
+
+    title = "wrong result"
+
+
+@dataclass(frozen=True)
+class WorstElement:
+    """One element: where, what came, the reference, the absolute error, and the bound there."""
+
+    index: tuple[int, ...]
+    got: float
+    expected: float
+    error: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class OutputReport:
+    """What a check found in one array; plain data.
+
+    `outside` counts elements whose error exceeds their bound, `unwritten` those that still hold
+    poison, `unbounded` those of which any value passes (bound infinity). `error` is the largest error
+    with `bound` at that element, `ratio` the largest error as a part of its bound. `worst` are the
+    elements with the largest ratios, worst first.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    total: int
+    outside: int
+    unwritten: int
+    unbounded: int
+    error: float
+    bound: float
+    ratio: float
+    worst: tuple[WorstElement, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.outside == 0
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The check of all outputs; `how` says where the bounds come from."""
+
+    outputs: tuple[OutputReport, ...]
+    how: str = "running error bounds of the reference; no element is forgiven"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every element of every output is within its bound."""
+        return all(each.ok for each in self.outputs)
+
+    @property
+    def largest(self) -> OutputReport:
+        """The output with the largest error as a part of its bound. `ValueError` without outputs."""
+        return max(self.outputs, key=lambda each: each.ratio)
+
+    def output(self, name: str) -> OutputReport:
+        """The report of one output. `KeyError` when there is none of that name."""
+        for each in self.outputs:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        rows = [("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")]
+        for each in self.outputs:
+            shape = " x ".join(map(str, each.shape))
+            rows.append(
+                (
+                    f"{each.name} ({shape} {each.dtype})", str(each.total), str(each.outside), str(each.unwritten),
+                    f"{each.error:.3g}", f"{each.bound:.3g}", f"{each.ratio:.3g}",
+                )  # fmt: skip
+            )
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        lines = [
+            "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
+            for row in rows
+        ]
+        for each in self.outputs:
+            if not each.ok:
+                lines += ["", *_worst_lines(each)]
+            if each.unbounded:
+                lines.append(f"{each.name}: {each.unbounded} elements have no bound and were not compared")
+        lines.append(("all within bounds" if self.ok else "WRONG") + f" ({self.how})")
+        return "\n".join(lines)
+
+    def raise_if_wrong(self) -> None:
+        """Raise `CheckError` with the table when an element is outside its bound."""
+        if self.ok:
+            return
+        wrong = [each for each in self.outputs if not each.ok]
+        unwritten = sum(each.unwritten for each in wrong)
+        raise CheckError(
+            "{count} of {total} elements of {names} are outside their error bounds\n{table}",
+            count=sum(each.outside for each in wrong), total=sum(each.total for each in wrong),
+            names=", ".join(each.name for each in wrong), table=str(self), unwritten=unwritten,
+            hint="{unwritten} of them were never written" if unwritten else "",
+        )  # fmt: skip
+
+
+def _worst_lines(report: OutputReport) -> list[str]:
+    lines = [f"{report.name}, worst elements:"]
+    for each in report.worst:
+        where = ", ".join(map(str, each.index))
+        lines.append(
+            f"  [{where}]: got {each.got:.9g}, expected {each.expected:.9g}, "
+            f"error {each.error:.3g}, bound {each.bound:.3g}"
+        )
+    return lines
+
+
+def poison(array: NDArray[Any]) -> None:
+    """Fill an array with what no kernel writes: a NaN with a payload, or bytes 0xA5 for integers."""
+    array[...] = poison_value(dtype_of(array.dtype))
+
+
+def poisoned(array: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
+    """Where an array still holds poison, bit by bit. Bools have no poison."""
+    if dtype.kind == "bool":
+        return np.zeros(array.shape, np.bool_)
+    bits: Any = _BITS[dtype.bytes]
+    same: Any = np.ascontiguousarray(array).view(bits) == np.asarray(poison_value(dtype)).view(bits)
+    return same.reshape(array.shape)
+
+
+def compare(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str = "result") -> CheckReport:
+    """Check one array: every element must satisfy |got - value| <= error; NaN and infinities must match.
+
+    `got` has the shape of the reference and the NumPy type of `dtype`. Raises `ArgumentError` else.
+    """
+    return CheckReport((compare_output(got, bounded, dtype, name),))
+
+
+def compare_output(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str) -> OutputReport:
+    """`compare` for one of several outputs."""
+    if got.shape != bounded.value.shape or got.dtype != dtype.numpy:
+        raise ArgumentError(
+            "{name} cannot be compared", name=name, expected="{a} of {b}", a=bounded.value.shape, b=dtype,
+            found="{c} of {d}", c=got.shape, d=got.dtype,
+        )  # fmt: skip
+    a: Any = got.astype(np.float64)
+    b: Any = bounded.value.astype(np.float64)
+    limit = bounded.error
+    with np.errstate(all="ignore"):
+        if dtype.is_float:
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            error: Any = np.where(same, 0.0, np.abs(a - b))
+            error = np.where(np.isnan(error), np.inf, error)
+        else:
+            # Integers are compared as such: doubles near 2**63 fall together.
+            same = got == bounded.value
+            error = np.where(same, 0.0, np.maximum(np.abs(a - b), 1.0))
+        outside = error > limit
+        ratio: Any = np.where(same | np.isposinf(limit), 0.0, np.where(limit > 0, error / limit, np.inf))
+    unwritten = poisoned(got, dtype) & outside
+    top = int(np.argmax(np.where(np.isposinf(limit), 0.0, error))) if error.size else 0
+    return OutputReport(
+        name, dtype.name, tuple(got.shape), int(a.size), int(np.count_nonzero(outside)),
+        int(np.count_nonzero(unwritten)), int(np.count_nonzero(np.isposinf(limit))),
+        float(error.flat[top]) if a.size else 0.0, float(limit.flat[top]) if a.size else 0.0,
+        float(ratio.max(initial=0.0)), _worst(a, b, error, limit, ratio),
+    )  # fmt: skip
+
+
+def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstElement, ...]:
+    flat = ratio.reshape(-1)
+    count = min(WORST, flat.size)
+    if not count:
+        return ()
+    picked = np.argpartition(flat, flat.size - count)[flat.size - count :]
+    order = picked[np.lexsort((-error.reshape(-1)[picked], -flat[picked]))]
+    return tuple(
+        WorstElement(
+            tuple(int(k) for k in np.unravel_index(int(at), ratio.shape)),
+            float(a.flat[at]), float(b.flat[at]), float(error.flat[at]), float(limit.flat[at]),
+        )  # fmt: skip
+        for at in order
+        if not math.isnan(flat[at])
+    )
+
+
+def check_function(
+    function: Function, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
+) -> CheckReport:
+    """Check what a target made of `before`: `after` holds each written array as it left it.
+
+    `before` is what the target was given (outputs poisoned), one array a parameter of the function.
+    """
+    bounded = run_bounded(function, before)
+    dtypes = {each.name: each.dtype for each in function.params}
+    for name in bounded:
+        if name not in after:
+            raise ArgumentError("the output {name} is missing", name=name)
+    return CheckReport(tuple(compare_output(after[name], bounded[name], dtypes[name], name) for name in bounded))

@@ -1,0 +1,116 @@
+"""Races between statements of one parallel loop: an element reads, or overwrites, what another stores.
+
+Only buffers that the body touches at more than one index are watched, so that the usual loop costs
+nothing. A race inside one store is found where it happens (`boxes.check_race`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import LanguageError, Place
+from ..ir import Buffer, Expr, Load, LoopStmt, Store, Var, walk
+from ..language.structure import Parallel
+from .boxes import spread_indices, within
+from .scope import Axis, Scope
+from .state import State
+
+
+@dataclass(frozen=True)
+class Access:
+    """Locations (row-major) that elements of a loop touch: `lanes` are theirs, `value` what was stored."""
+
+    locations: Any
+    lanes: Any
+    value: Any
+    place: Place | None
+
+
+def suspects(loop: Parallel, scope: Scope) -> frozenset[str]:
+    """Names of the stored buffers in which an element might meet what another one stores.
+
+    Safe is a buffer that every access takes at the same place: one index for each axis of the loop,
+    moved by nothing that changes inside. `scope` is that of the loop, with its lets.
+    """
+    seen: dict[str, list[tuple[Expr, ...]]] = {}
+    stored: set[str] = set()
+    inner = {v.name for n in walk(loop) if isinstance(n, LoopStmt) and n is not loop for v in n.vars}
+    for each in walk(loop):
+        if isinstance(each, (Load, Store)) and each.buffer.scope not in ("local", "var"):
+            seen.setdefault(each.buffer.name, []).append(tuple(scope.inlined(k) for k in each.index))
+            if isinstance(each, Store):
+                stored.add(each.buffer.name)
+    return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
+
+
+def _apart(accesses: list[tuple[Expr, ...]], scope: Scope, inner: set[str]) -> bool:
+    """Whether no two elements of the loop can meet, other than inside one store."""
+    moved = any(isinstance(n, Var) and n.name in inner for index in accesses for k in index for n in walk(k))
+    if len(accesses) == 1 and not moved:
+        return True
+    places: set[tuple[tuple[int, Axis], ...]] = set()
+    wanted = {k for k, extent in enumerate(scope.extents) if extent > 1}
+    for index in accesses:
+        plan = scope.box_of(index)
+        if plan is None:
+            return False
+        own = tuple((dim, each) for dim, each in enumerate(plan) if each.axis is not None)
+        if not wanted <= {each.axis for _, each in own}:
+            return False
+        if any(isinstance(n, Var) and n.name in inner for _, each in own for n in walk(each.start)):
+            return False
+        places.add(own)
+    return len(places) == 1
+
+
+def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Place | None) -> None:
+    """Remember an access; `value` None is a load."""
+    spread = [np.broadcast_to(each, state.box) for each in spread_indices(state, index)]
+    ok = within(buffer, spread)
+    active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), state.box)
+    locations: Any = np.ravel_multi_index(tuple(each[active] for each in spread), buffer.shape)
+    held = None
+    if value is not None:
+        held = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
+    state.watched.setdefault(buffer.name, []).append(Access(locations, np.flatnonzero(active), held, place))
+
+
+def check(state: State) -> None:
+    """Compare what the elements of the finished loop touched. Raises `LanguageError` for a race."""
+    for name, accesses in state.watched.items():
+        stores = [each for each in accesses if each.value is not None]
+        for store in stores:
+            for other in accesses:
+                if other is not store:
+                    _compare(name, state.box, store, other)
+    state.watched.clear()
+
+
+def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> None:
+    order = np.argsort(store.locations, kind="stable")
+    sorted_ = store.locations[order]
+    if not sorted_.size or not other.locations.size:
+        return
+    at = np.minimum(np.searchsorted(sorted_, other.locations), sorted_.size - 1)
+    owner = order[at]
+    clash = (sorted_[at] == other.locations) & (store.lanes[owner] != other.lanes)
+    if other.value is not None:
+        a, b = store.value[owner], other.value
+        clash &= (a != b) & ~((a != a) & (b != b))
+    if clash.any():
+        first = int(np.argmax(clash))
+        _fail(name, box, store, other, int(store.lanes[owner[first]]), int(other.lanes[first]))
+
+
+def _fail(name: str, box: tuple[int, ...], store: Access, other: Access, a: int, b: int) -> NoReturn:
+    one, two = (tuple(int(k) for k in np.unravel_index(each, box)) for each in (a, b))
+    does = "reads" if other.value is None else "stores"
+    raise LanguageError(
+        "an element of T.Parallel {does} what another one stores in {name}", name=name, does=does, at=store.place,
+        a=one, b=two, expected="elements that do not need each other: they run in no order",
+        found="element {a} stores what element {b} {does}", also=[("element {b} {does} it here", other.place)],
+        hint="split the loop in two, or use another buffer for the result",
+    )  # fmt: skip
