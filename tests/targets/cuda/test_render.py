@@ -27,7 +27,7 @@ from tilebench.ir.dtypes import (
 from tilebench.language.words import registry
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.nvrtc import Compiled, compile_cuda
-from tilebench.targets.cuda.render import Rendered, render
+from tilebench.targets.cuda.render import Rendered, line_numbers, render
 from tilebench.targets.cuda.render_expr import literal
 
 ADD_CUDA = """\
@@ -224,3 +224,13 @@ def test_a_dtype_without_code_is_named() -> None:
     with pytest.raises(TargetError, match="float8_e4m3fn"):
         threaded("t: T.int32 = T.thread_id()\nA[t] = A[t]", "A: T.Tensor((64,), T.float8_e4m3fn)")
     assert Cast(Const(1), type=float8_e4m3fn).dtype == float8_e4m3fn
+
+
+def test_line_numbers_are_those_of_the_printer() -> None:
+    function, _ = lower(gemm_text(45, 37, 29, stages=2, order=", order=T.Panels(2)"))
+    numbers = line_numbers(function)
+    printed = print_function(function)
+    for number, each in enumerate(printed.nodes, start=1):
+        if each is not None and printed.text.splitlines()[number - 1].strip() != "else:":
+            assert numbers[id(each)] <= number
+            assert printed.nodes[numbers[id(each)] - 1] is each

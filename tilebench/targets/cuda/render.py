@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...errors import TargetError
-from ...ir import AllocStmt, Buffer, Function, If, Let, Region, Stmt, Store, const_of, print_function, walk
+from ...ir import AllocStmt, Buffer, Function, If, Let, LoopStmt, Region, Stmt, Store, WithStmt, const_of
 from ...ir.arith import bounds
 from ...language.memory import AllocLocal, AllocShared, AllocVar
 from ...language.structure import Serial, Unroll
 from ...language.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...machine import Machine
+from ...passes.fast_exprs import statements
 from ...passes.threads_env import launch_of
 from .prelude import with_prelude
 from .render_expr import ExprRenderer
@@ -39,16 +40,40 @@ def render(function: Function, machine: Machine) -> Rendered:
     """CUDA C of a function in stage `threaded`. Raises `TargetError` for what has no CUDA code."""
     made = _Renderer(function)
     made.function(function)
-    numbers: dict[int, int] = {}
-    for number, each in enumerate(print_function(function).nodes, start=1):
-        if each is not None:
-            numbers.setdefault(id(each), number)
+    numbers = line_numbers(function)
     body = "\n".join(made.text) + "\n"
     text, before = with_prelude(body)
     lines: list[tuple[int, ...]] = [()] * before
     for each in made.nodes:
         lines.append((numbers[id(each)],) if each is not None and id(each) in numbers else ())
     return Rendered(text, tuple(lines), made.names[function.name])
+
+
+def line_numbers(function: Function) -> dict[int, int]:
+    """The line, from 1, on which each statement (by identity) starts in the function's printed text.
+
+    The printer's own account (`print_function(...).nodes`) without making the text.
+    """
+    out: dict[int, int] = {id(function): 2}
+    number = 2
+
+    def body(statements: tuple[Stmt, ...]) -> None:
+        nonlocal number
+        if not statements:
+            number += 1  # `pass`
+        for each in statements:
+            number += 1
+            out.setdefault(id(each), number)
+            if isinstance(each, If):
+                body(each.then)
+                if each.orelse:
+                    number += 1
+                    body(each.orelse)
+            elif isinstance(each, (LoopStmt, WithStmt)):
+                body(each.body)
+
+    body(function.body)
+    return out
 
 
 @dataclass
@@ -69,8 +94,12 @@ class _Renderer:
     # -- the function and the launch
     def function(self, function: Function) -> None:
         launch = launch_of(function)
-        written = {each.buffer.name for each in walk(function) if isinstance(each, Store)}
-        written |= {each.dst.buffer.name for each in walk(function) if isinstance(each, VectorStore)}
+        written: set[str] = set()
+        for each in statements(function.body):
+            if isinstance(each, Store):
+                written.add(each.buffer.name)
+            elif isinstance(each, VectorStore):
+                written.add(each.dst.buffer.name)
         params = ", ".join(self._param(each, each.name in written) for each in function.params)
         entry = self.names[function.name]
         if launch.shared_bytes:
@@ -201,4 +230,4 @@ def _is_outer(loop: Serial) -> bool:
     """Whether a rolled loop stays rolled: one with a barrier or loops in it, whose copies would only
     make the text longer (measured: rolling halves the compile time of a pipelined loop, same code).
     """
-    return any(isinstance(each, (Serial, Unroll, SyncThreads)) for each in walk(loop)[1:])
+    return any(isinstance(each, (Serial, Unroll, SyncThreads)) for each in statements(loop.body))
