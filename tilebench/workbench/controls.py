@@ -1,0 +1,171 @@
+"""The controls of a workbench: sliders, target, stages, buttons. They only say what is wanted.
+
+Callbacks come on whatever thread the notebook chose, so none does more than `Session.want`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .session import Picture
+from .subject import Knob, Wish
+
+_WIDE = "420px"
+
+
+def targets_offered(now: str | None) -> list[str]:
+    """Every target a person can choose, as the dropdown lists them: this machine's first."""
+    from ..targets import names
+    from ..targets.cuda.machines import KNOWN_ARCHS, PREFIX
+
+    every = ["cpu", *(PREFIX + arch for arch in KNOWN_ARCHS), *(n for n in names() if n not in ("cpu", "cuda", "null"))]
+    return every if now is None or now in every else [now, *every]
+
+
+def label_of(value: Any) -> str:
+    """A value as a slider shows it."""
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+class Controls:
+    """Widgets for the knobs of one workbench. `box` is shown; `want(**changes)` gets every move."""
+
+    def __init__(
+        self, knobs: Sequence[Knob], wish: Wish, target: str, want: Callable[..., None], stop: Callable[[], None]
+    ) -> None:
+        self._widgets: Any = importlib.import_module("ipywidgets")
+        self._want, self._stop = want, stop
+        self._quiet = False
+        self._by_name: dict[str, Any] = {}
+        self._stages: dict[str, Any] = {}
+        w = self._widgets
+        self.target = w.Dropdown(
+            options=targets_offered(target), value=target, description="target",
+            layout=w.Layout(width="240px"), style={"description_width": "50px"},
+        )  # fmt: skip
+        self.run = self._toggle("Measure", wish.run, "play", "time each position in a child process")
+        self.check = self._toggle("Check", wish.check, "check", "compare every element with the reference")
+        self.stop = w.Button(
+            description="Stop", icon="stop", tooltip="drop what is running or waiting", layout=w.Layout(width="auto")
+        )
+        self.stop.on_click(lambda _: self._stop())
+        self._watch("target", self.target)
+        self._watch("run", self.run)
+        self._watch("check", self.check)
+        top = w.HBox([self.target, self.run, self.check, self.stop], layout=w.Layout(flex_flow="row wrap"))
+        sliders = [self._slider(each) for each in knobs]
+        self._grid = w.Box(sliders, layout=w.Layout(flex_flow="row wrap", display="flex"))
+        self._stage_row = w.HBox([], layout=w.Layout(flex_flow="row wrap", align_items="center"))
+        self._more = w.Accordion([], selected_index=None, layout=w.Layout(display="none"))
+        self.box = w.VBox([top, self._grid, self._more, self._stage_row])
+        self.box.add_class("tilebench-controls")
+
+    def show(self, picture: Picture) -> None:
+        """Add what only a compiled kernel tells: its stages, and the schedule choices it has."""
+        if picture.stage_names and tuple(self._stages) != picture.stage_names:
+            self._show_stages(picture)
+        if picture.offered and not self._more.children:
+            self._offer(picture.offered)
+
+    def set(self, changes: dict[str, Any]) -> None:
+        """Move controls without telling anybody."""
+        self._quiet = True
+        try:
+            for name, value in changes.items():
+                held = {"target": self.target, "run": self.run, "check": self.check, **self._by_name}.get(name)
+                if held is not None:
+                    self._put(held, value)
+        finally:
+            self._quiet = False
+
+    def close(self) -> None:
+        """Close every widget with its layout and style: each is a model that lives until it is closed."""
+        for each in list(all_below(self.box)):
+            each.close()
+        self._by_name.clear()
+        self._stages.clear()
+
+    def _put(self, held: Any, value: Any) -> None:
+        options: Any = getattr(held, "options", None)
+        if options is not None and all(each != value and each[-1] != value for each in options):
+            held.options = [*options, (label_of(value), value)]
+        held.value = value
+
+    def _toggle(self, name: str, on: bool, icon: str, tip: str) -> Any:
+        return self._widgets.ToggleButton(
+            value=on, description=name, icon=icon, tooltip=tip, layout=self._widgets.Layout(width="auto")
+        )
+
+    def _watch(self, name: str, widget: Any) -> None:
+        def moved(change: Any) -> None:
+            if not self._quiet:
+                self._want(**{name: change["new"]})
+
+        widget.observe(moved, "value")
+
+    def _slider(self, knob: Knob) -> Any:
+        w = self._widgets
+        made = w.SelectionSlider(
+            options=[(label_of(each), each) for each in knob.values], value=knob.value, description=knob.name,
+            continuous_update=False, layout=w.Layout(width=_WIDE), style={"description_width": "120px"},
+        )  # fmt: skip
+        self._by_name[knob.name] = made
+        self._watch_knob(knob.name, made)
+        return made
+
+    def _watch_knob(self, name: str, widget: Any) -> None:
+        def moved(change: Any) -> None:
+            if not self._quiet:
+                self._want(**{name: change["new"]})
+
+        widget.observe(moved, "value")
+
+    def _offer(self, knobs: Sequence[Knob]) -> None:
+        """Dropdowns of the schedule's choices, folded away: the kernel's own hints are the usual case."""
+        w = self._widgets
+        made: list[Any] = []
+        for each in knobs:
+            box = w.Dropdown(
+                options=[(label_of(v), v) for v in each.values], value=each.value, description=each.name,
+                layout=w.Layout(width="300px"), style={"description_width": "150px"},
+            )  # fmt: skip
+            self._by_name[each.name] = box
+            self._watch_knob(each.name, box)
+            made.append(box)
+        self._more.children = [w.Box(made, layout=w.Layout(flex_flow="row wrap", display="flex"))]
+        self._more.set_title(0, "Schedule")
+        self._more.layout.display = None
+
+    def _show_stages(self, picture: Picture) -> None:
+        w = self._widgets
+        shown = [each.name for each in picture.record.stages] if picture.record else []
+        gone = [each for child in self._stage_row.children for each in all_below(child)]
+        self._stages = {}
+        for name in picture.stage_names:
+            self._stages[name] = w.ToggleButton(
+                value=name in shown, description=name, tooltip=f"show the stage {name}",
+                layout=w.Layout(width="auto", height="26px"),
+            )  # fmt: skip
+            self._stages[name].observe(self._stages_moved, "value")
+        label = w.Label("stages", layout=w.Layout(width="54px"))
+        self._stage_row.children = [label, *self._stages.values()]
+        for each in gone:
+            each.close()
+
+    def _stages_moved(self, _: Any) -> None:
+        chosen = [name for name, button in self._stages.items() if button.value]
+        if chosen and not self._quiet:
+            self._want(stages=chosen)
+
+
+def all_below(widget: Any) -> Any:
+    """A widget, its layout and style, and those of all its children."""
+    yield widget
+    for name in ("layout", "style"):
+        held = getattr(widget, name, None)
+        if held is not None and hasattr(held, "close"):
+            yield held
+    for child in getattr(widget, "children", ()):
+        yield from all_below(child)

@@ -1,0 +1,79 @@
+"""How IPython shows our values: a kernel, a compilation, a measurement, a check's report, an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Bundle = dict[str, Any]
+
+# Classes by module and name: IPython then imports nothing before such a value is shown.
+_FORMS: tuple[tuple[str, str, str], ...] = (
+    ("tilebench.kernel.kernel", "Kernel", "_kernel"),
+    ("tilebench.record", "CompileRecord", "_record"),
+    ("tilebench.record", "RunRecord", "_run"),
+    ("tilebench.workbench.check_view", "CheckReport", "_report"),
+    ("tilebench.reference.check", "CheckReport", "_report"),
+    ("tilebench.errors.tile_error", "TileError", "_error"),
+)
+
+
+def _kernel(kernel: Any, **_: Any) -> Bundle:
+    from . import tiers
+    from .bundle import mime_bundle
+
+    shown = tiers.stages_shown(kernel, ())
+    record = tiers.static(kernel, shown)
+    try:
+        record = tiers.compiled(kernel, shown)
+    except Exception:  # the target's compiler is missing or refuses: the static picture stands
+        pass
+    machine = kernel.compilation.machine
+    shared = machine.memory.get("shared")
+    return mime_bundle(record, shared_limit=shared.per_block if shared and machine.warp > 1 else 0)
+
+
+def _record(record: Any, **_: Any) -> Bundle:
+    from .bundle import mime_bundle
+
+    return mime_bundle(record)
+
+
+def _run(run: Any, **_: Any) -> Bundle:
+    from .parts import run_bundle
+
+    return run_bundle([run])
+
+
+def _report(report: Any, **_: Any) -> Bundle:
+    from .reports import report_bundle
+
+    return report_bundle(report)
+
+
+def _error(error: Any, **_: Any) -> Bundle:
+    from .parts import error_bundle
+
+    return error_bundle(error)
+
+
+def _formatter(shell: Any) -> Any:
+    return shell.display_formatter.mimebundle_formatter
+
+
+def register(shell: Any) -> None:
+    """Give IPython the form of each class."""
+    held: dict[str, Callable[..., Bundle]] = {
+        "_kernel": _kernel, "_record": _record, "_run": _run, "_report": _report, "_error": _error,
+    }  # fmt: skip
+    for module, name, form in _FORMS:
+        _formatter(shell).for_type_by_name(module, name, held[form])
+
+
+def unregister(shell: Any) -> None:
+    """Take the forms away."""
+    formatter = _formatter(shell)
+    for module, name, _ in _FORMS:
+        formatter.deferred_printers.pop((module, name), None)
+        for each in [t for t in formatter.type_printers if (t.__module__, t.__name__) == (module, name)]:
+            formatter.type_printers.pop(each)

@@ -1,0 +1,285 @@
+"""A workbench as a person holds it: a value that shows itself, with controls where there can be some."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import settings
+from ..errors import ResourceError, ScheduleError, TargetError, TileError
+from ..record import CompileRecord, RunRecord
+from . import tiers
+from .history import History
+from .session import Picture, Session
+from .subject import Subject
+
+if TYPE_CHECKING:
+    from ..kernel import JitFunction, Kernel
+    from ..schedule import Schedule, ScheduleFile
+
+_numbers = itertools.count(1)
+# The open workbench of each kernel name: a cell that is run again replaces its own.
+_open: dict[str, Workbench] = {}
+_open_guard = threading.Lock()
+# Errors that another position of the controls can mend; others are in the cell's text.
+MENDABLE = (ResourceError, ScheduleError, TargetError)
+
+
+def shell_now() -> Any:
+    """The running IPython shell, or None. Looked up, never imported."""
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()
+
+
+def is_interactive() -> bool:
+    """Whether widgets can be shown: a notebook kernel with a person at it, and ipywidgets installed.
+
+    A kernel that is run by a program (nbclient, papermill) does not allow input: then nobody moves a
+    slider, and widget state would only be saved.
+    """
+    if settings.headless():
+        return False
+    kernel = getattr(shell_now(), "kernel", None)
+    if kernel is None or not getattr(kernel, "_allow_stdin", False):
+        return False
+    return importlib.util.find_spec("ipywidgets") is not None
+
+
+class Workbench:
+    """One kernel on the bench. Made by `tilebench.workbench(...)` or `%%tile`.
+
+    With controls it follows them; `set` moves them from a program. Without (a script, a headless
+    run, another notebook system) `set` answers before it returns. `record`, `runs` and `history` are
+    plain data.
+    """
+
+    def __init__(self, subject: Subject, session: Session, number: int) -> None:
+        self.name = subject.name
+        self.session = session
+        self.id = f"tb{number}"
+        self.closed = False
+        self._view: Any = None
+        self._controls: Any = None
+        self._box: Any = None
+        self._handle: Any = None
+        self._drawing = threading.Lock()
+
+    def __repr__(self) -> str:
+        wish = self.session.wish
+        values = ", ".join(f"{k}={v!r}" for k, v in {**wish.values, **wish.choices}.items())
+        return f"<tilebench workbench of {self.name}({values}) for {wish.target or 'auto'}>"
+
+    @property
+    def record(self) -> CompileRecord | None:
+        """The last good compilation."""
+        return self.session.picture.record
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        """The measurements, oldest first."""
+        return self.session.picture.runs
+
+    @property
+    def history(self) -> History:
+        """The moves, oldest first."""
+        return self.session.picture.history
+
+    @property
+    def error(self) -> TileError | None:
+        """Why the newest wish could not be had, or None."""
+        return self.session.picture.problem
+
+    @property
+    def report(self) -> Any:
+        """The report of the last check, or None."""
+        return self.session.picture.report
+
+    def set(self, **changes: Any) -> Workbench:
+        """Ask for other values: parameters, schedule choices, `target`, `stages`, `run`, `check`.
+
+        Choices with a dot are given as `set(**{"ko.num_stages": 3})`. With controls it returns at
+        once (`wait` waits for the answer). `OptionError` for a name that there is not.
+        """
+        self.session.want(**changes)
+        if self._controls is not None:
+            self._controls.set(changes)
+        return self
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until everything asked for has been answered; False after `timeout` seconds."""
+        return self.session.wait(timeout)
+
+    def stop(self) -> None:
+        """Drop what is running or waiting."""
+        self.session.stop()
+
+    def figure(self, kind: str = "history") -> dict[str, Any]:
+        """The chart of the runs as a plotly figure (a dict); `kind` is `history` or `roofline`."""
+        from .figure import run_figure
+
+        return run_figure(self.runs, self.session.picture.ceilings, kind=kind)
+
+    def freeze(self) -> Workbench:
+        """Leave a static picture in the controls' place, and close them."""
+        self.close()
+        return self
+
+    def close(self) -> None:
+        """End the thread and the controls. What is shown stays, as a picture."""
+        if self.closed:
+            return
+        self.closed = True
+        self.session.close()
+        with self._drawing:
+            if self._handle is not None:
+                from .parts import static_bundle
+
+                self._handle.update(static_bundle(self.session.picture), raw=True)
+            if self._controls is not None:
+                self._controls.close()
+                from .controls import all_below
+
+                for each in list(all_below(self._box)):
+                    each.close()
+            self._view = self._controls = self._box = self._handle = None
+        with _open_guard:
+            if _open.get(self.name) is self:
+                del _open[self.name]
+
+    # -- showing
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        from .parts import static_bundle
+
+        return static_bundle(self.session.picture)
+
+    def _ipython_display_(self) -> None:
+        self.show()
+
+    def show(self) -> None:
+        """Show it in the running cell: with controls if it is interactive, else as a picture."""
+        from IPython.display import display
+        from .parts import static_bundle
+
+        if self.closed or self._box is None:
+            if shell_now() is None:
+                print(repr(self))
+            else:
+                display(static_bundle(self.session.picture), raw=True)
+            return
+        with self._drawing:
+            display(self._box)
+            bundle = static_bundle(self.session.picture, fallback=self.id)
+            self._handle = display(bundle, raw=True, display_id=True)
+
+    def build(self) -> None:
+        """Make the controls and the view; the session's pictures then go there."""
+        import ipywidgets
+
+        from ..targets import resolve
+        from .controls import Controls
+        from .view import View
+
+        widgets: Any = ipywidgets
+        wish = self.session.wish
+        self._view = View(self.id, self.name)
+        self._controls = Controls(
+            self.session.subject.knobs, wish, resolve(wish.target)[1].name, self._move, self.session.stop
+        )
+        self._box = widgets.VBox([self._controls.box, self._view.widget])
+
+    def _move(self, **changes: Any) -> None:
+        """What a control calls. A name it has is always known, so nothing is raised on its thread."""
+        self.session.want(**changes)
+
+    def draw(self, picture: Picture) -> None:
+        """What the session calls with a new picture, from any thread."""
+        with self._drawing:
+            if self.closed or self._view is None:
+                return
+            self._view.show(picture)
+            self._controls.show(picture)
+            if self._handle is not None and picture.status.phase in ("done", "failed", "cancelled"):
+                from .parts import static_bundle
+
+                self._handle.update(static_bundle(picture, fallback=self.id), raw=True)
+
+
+def open_live(
+    kernel: JitFunction | Kernel,
+    *,
+    with_: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    target: str | None = None,
+    stages: Sequence[str] | None = None,
+    schedule: Schedule | ScheduleFile | str | Path | None = None,
+    run: bool = False,
+    check: bool = False,
+    measure: tiers.Measure | None = None,
+) -> Workbench:
+    """See `tilebench.workbench`. `measure` stands in for the measuring child in tests."""
+    from ..schedule import load_schedule
+
+    held = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+    subject = Subject(kernel, with_, sweep, held, target)
+    close_named(subject.name)
+    interactive = is_interactive()
+    wish = subject.first_wish(tuple(stages or ()), run, check)
+    first = _first_kernel(subject, wish, mendable=interactive)
+    if stages and first is not None:
+        tiers.check_stages(first, stages)
+    number = next(_numbers)
+    session = Session(
+        subject, wish, inline=not interactive, measure=measure, publish=lambda picture: bench.draw(picture)
+    )
+    bench = Workbench(subject, session, number)
+    if interactive:
+        bench.build()
+    with _open_guard:
+        _open[subject.name] = bench
+    session.want()
+    if interactive:
+        # The cell's output holds the first picture, so that nothing jumps: compiled text takes
+        # milliseconds, and what takes longer is shown as pending.
+        session.settle()
+    problem = session.picture.problem
+    if not interactive and problem is not None and session.picture.record is None:
+        bench.close()
+        raise problem
+    return bench
+
+
+def _first_kernel(subject: Subject, wish: Any, mendable: bool) -> Kernel | None:
+    """The first kernel, traced. What no control can mend is raised here, at the cell."""
+    try:
+        return subject.make(wish)
+    except MENDABLE:
+        if not mendable:
+            raise
+        return None
+
+
+def close_named(name: str) -> None:
+    """Close the open workbench of that kernel name, if there is one."""
+    with _open_guard:
+        held = _open.pop(name, None)
+    if held is not None:
+        held.close()
+
+
+def close_all() -> None:
+    """Close every open workbench."""
+    with _open_guard:
+        held = list(_open.values())
+    for each in held:
+        each.close()
+
+
+def open_benches() -> tuple[Workbench, ...]:
+    """The open workbenches."""
+    with _open_guard:
+        return tuple(_open.values())

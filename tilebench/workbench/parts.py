@@ -1,0 +1,191 @@
+"""A picture as pieces of HTML, each for a place of its own in a view, and as one static bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import TileError
+from . import check_view, errors_view
+from .bundle import LIMITS, MIME, record_json
+from .chart import chart_of, config_text
+from .errors_view import error_body
+from .history import history_body, history_text
+from .session import Picture
+from .style import bytes_text, css, escape, number, page, rate_text, seconds_text
+from .views import resources, stages
+from .views.runs import chart_body, chart_text
+
+# Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
+# workbench may take 200 KB. The static form has `bundle.LIMITS`.
+LIVE_LIMITS: Mapping[str, int] = {"ptx": 90, "nvsass": 110, "cuda": 120, "llvm": 100, "asm": 100, "": 160}
+NEWEST_MOVES = 12
+
+_EXTRA = (
+    ".tilebench .chips{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;padding:6px 12px;min-height:34px}"
+    ".tilebench .chip{border:1px solid var(--line);border-radius:11px;padding:1px 10px;font-size:12px;white-space:nowrap;"
+    "font-variant-numeric:tabular-nums}"
+    ".tilebench .chip.on{border-color:var(--accent);color:var(--accent)}"
+    ".tilebench .chip.good{border-color:var(--good)}.tilebench .chip.bad{border-color:var(--bad)}"
+    ".tilebench .chip.warn{border-color:var(--warn)}"
+    ".tilebench .old{opacity:.5}.tilebench .oldnote{padding:4px 12px;background:var(--changed);"
+    "border-bottom:1px solid var(--line);color:var(--warn)}"
+    ".tilebench .note{padding:4px 12px;color:var(--dim)}"
+    ".tilebench .part:empty{display:none}.tilebench .part>.flow:first-child{border-top:0}"
+)
+_SAID = {
+    "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
+    "measuring": ("on", "measuring"), "done": ("good", "up to date"), "stale": ("warn", "stale"),
+    "cancelled": ("warn", "stopped"), "failed": ("bad", "failed"),
+}  # fmt: skip
+
+
+def sheet(theme: str = "auto") -> str:
+    """The style sheet of every part."""
+    return css(theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA)
+
+
+def status_part(picture: Picture) -> str:
+    """The row of chips: what the thread does, what the last figures are, notes."""
+    kind, word = _SAID.get(picture.status.phase, ("", picture.status.phase))
+    if picture.problem is not None and picture.status.phase == "done":
+        kind, word = ("bad", "refused") if picture.stale else ("warn", "partly done")
+    if picture.status.total:
+        word += f" {picture.status.done}/{picture.status.total}"
+    chips = [f'<span class="chip {kind}">{escape(word)}</span>']
+    chips += [f'<span class="chip">{escape(each)}</span>' for each in _facts(picture)]
+    notes = "".join(f'<div class="note">{escape(each)}</div>' for each in picture.notes)
+    return f'<div class="chips" role="status" aria-live="polite">{"".join(chips)}</div>{notes}'
+
+
+def _facts(picture: Picture) -> list[str]:
+    """The figures that a mover of sliders looks at: from the record, and the last time."""
+    record = picture.record
+    if record is None or picture.stale:
+        return []
+    out: list[str] = []
+    held = record.resources
+    if held is not None and picture.shared_limit:  # a CPU has neither registers a thread nor shared memory
+        out.append(f"{held.threads} threads")
+        out += [f"{held.registers} registers"] if held.registers is not None else []
+        out.append(f"{bytes_text(held.shared_bytes)} shared")
+        bound = "occupancy" if held.registers is not None else "occupancy at most"
+        out += [f"{bound} {number(held.occupancy * 100)} %"] if held.occupancy is not None else []
+    if picture.runs and picture.runs[-1].seconds:
+        chart = chart_of(picture.runs, picture.ceilings)
+        point = chart.points[-1]
+        out.append(seconds_text(point.seconds or 0.0))
+        out += [rate_text(point.rate, chart.unit)] if point.rate else []
+    return out
+
+
+def problem_part(picture: Picture) -> str:
+    """Why the wish could not be had; empty when it could."""
+    return error_body(picture.problem) if picture.problem is not None else ""
+
+
+def stages_part(picture: Picture, prefix: str, limits: Mapping[str, int] = LIVE_LIMITS) -> str:
+    """Heading and panes, with the rules that link their lines; marked where they are an older wish's."""
+    record = picture.record
+    if record is None:
+        return ""
+    panes, rules = stages.stages_body(record, None, limits, prefix=prefix)
+    note, kind = "", ""
+    if picture.stale:
+        differs = {k: v for k, v in record.parameters.items() if picture.wish.values.get(k) != v}
+        was = config_text(differs) or "the last good choice"
+        note, kind = f'<div class="oldnote">Below: the last good picture, of {escape(was)}.</div>', ' class="old"'
+    return f"<style>{rules}</style>{note}<div{kind}>{stages.heading(record)}{panes}</div>"
+
+
+def details_part(picture: Picture) -> str:
+    """Resources, choices, remarks, diagnostics."""
+    if picture.record is None:
+        return ""
+    kind = ' class="old"' if picture.stale else ""
+    return f"<div{kind}>{resources.details_body(picture.record, picture.shared_limit)}</div>"
+
+
+def chart_part(picture: Picture) -> str:
+    """The chart of runs with its method and table."""
+    if not picture.runs:
+        return ""
+    body = chart_body(chart_of(picture.runs, picture.ceilings))
+    return f'<section class="sec"><h3>Runs</h3>{body}</section>'
+
+
+def check_part(picture: Picture) -> str:
+    """The report of the last check."""
+    body = report_html(picture.report)
+    return f'<section class="sec"><h3>Check against the reference</h3>{body}</section>' if body else ""
+
+
+def history_part(picture: Picture) -> str:
+    """The newest moves."""
+    if not picture.history.moves:
+        return ""
+    body = history_body(picture.history, picture.ceilings, NEWEST_MOVES)
+    return f'<section class="sec"><h3>Moves</h3>{body}</section>'
+
+
+def report_html(report: Any) -> str:
+    """A check's report as a piece of HTML without root and style sheet."""
+    if report is None:
+        return ""
+    from .reports import report_body
+
+    return report_body(report)
+
+
+def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> str:
+    """All parts in one piece of HTML that stands alone. `fallback` names the live view it stands in for."""
+    body = "".join(
+        (
+            problem_part(picture), stages_part(picture, "", LIMITS), check_part(picture), chart_part(picture),
+            details_part(picture), history_part(picture) if len(picture.history) > 1 else "",
+        )
+    )  # fmt: skip
+    made = page(body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench")
+    return f'<div data-tilebench-fallback="{escape(fallback)}">{made}</div>' if fallback else made
+
+
+def static_text(picture: Picture) -> str:
+    """The same in plain text."""
+    out: list[str] = []
+    if picture.problem is not None:
+        out.append(picture.problem.explain())
+    if picture.record is not None:
+        short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
+        out.append(stages.stages_text(picture.record, limits=short, changed_only=True))
+    if picture.report is not None:
+        out.append(str(picture.report))
+    if picture.runs:
+        out.append(chart_text(picture.runs, picture.ceilings))
+    if picture.record is not None:
+        out.append(resources.details_text(picture.record, picture.shared_limit))
+    if len(picture.history) > 1:
+        out.append(history_text(picture.history, picture.ceilings))
+    return "\n\n".join(out)
+
+
+def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> dict[str, Any]:
+    """The MIME bundle that stands alone. As a live view's fallback it leaves our own JSON out.
+
+    (The extension would draw that JSON beside the live view; HTML can be hidden while one is there.)
+    """
+    out: dict[str, Any] = {"text/html": static_html(picture, theme, fallback), "text/plain": static_text(picture)}
+    if picture.record is not None and not fallback:
+        out[MIME] = record_json(picture.record, picture.runs, picture.history if len(picture.history) > 1 else None)
+    return out
+
+
+def error_bundle(error: TileError, theme: str = "auto") -> dict[str, Any]:
+    """The MIME bundle of an error."""
+    return {"text/html": errors_view.error_html(error, theme), "text/plain": error.explain()}
+
+
+def run_bundle(runs: Sequence[Any], theme: str = "auto") -> dict[str, Any]:
+    """The MIME bundle of a measurement, or of several."""
+    from .views.runs import chart_html
+
+    return {"text/html": chart_html(runs, None, theme), "text/plain": chart_text(runs)}

@@ -1,0 +1,336 @@
+"""What a workbench looks at: a kernel function with its parameters, sliders and schedule choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError, OptionError, ScheduleError, nearest
+from ..schedule import OPTIONS, Schedule, ScheduleFile
+from .options import checked_domain
+
+if TYPE_CHECKING:
+    from ..kernel import JitFunction, Kernel
+
+# Values offered for a parameter that has a default and one of these names, where nobody gave others:
+# powers of two around what kernels use. A knob or a sweep replaces them.
+USUAL: Mapping[str, tuple[int, ...]] = {
+    "block_M": (16, 32, 64, 128, 256),
+    "block_N": (16, 32, 64, 128, 256),
+    "block_K": (16, 32, 64, 128),
+    "num_stages": (1, 2, 3, 4),
+    "threads": (64, 128, 256, 512),
+}
+# Which schedule choices get a control of their own without being asked for, and their values.
+OFFERED: Mapping[tuple[str, str], tuple[Any, ...]] = {
+    ("kernel", "threads"): (64, 128, 256, 512),
+    ("kernel", "order"): (0, 2, 4, 8, 16),
+    ("loop", "num_stages"): (0, 1, 2, 3, 4),
+    ("buffer", "swizzle"): (False, True),
+    ("gemm", "policy"): ("square", "full_row", "full_col"),
+}
+MOST_OFFERED = 12
+AS_WRITTEN = "as written"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One control: a parameter of the kernel function, or a choice of the schedule.
+
+    `values` are legal alone and in the order of the slider. A schedule choice has `AS_WRITTEN` among
+    its values: nothing overridden.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    value: Any
+    choice: bool = False
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted now: one position of all controls. Plain and immutable."""
+
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    choices: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    target: str | None = None
+    stages: tuple[str, ...] = ()
+    run: bool = False
+    check: bool = False
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What a row of the history says: parameters and choices by name, and the target."""
+        return {**self.values, **self.choices, "target": self.target or "auto"}
+
+
+class Subject:
+    """A kernel function (or one kernel, whose parameters are then fixed) as a maker of kernels."""
+
+    def __init__(
+        self,
+        kernel: JitFunction | Kernel,
+        values: Mapping[str, Any] | None = None,
+        sweep: Mapping[str, Sequence[Any]] | None = None,
+        schedule: Any = None,
+        target: str | None = None,
+    ) -> None:
+        from ..kernel import JitFunction, Kernel
+
+        if not isinstance(kernel, (JitFunction, Kernel)):
+            raise ArgumentError(
+                "a workbench shows a kernel", found="{kind}", kind=type(kernel).__name__,
+                expected="a function with @tilebench.jit, or the kernel that it returns",
+            )  # fmt: skip
+        self.kernel = kernel
+        self.name = kernel.name
+        self.schedule: Any = schedule if schedule is not None else kernel.schedule
+        self.given = dict(values or {})
+        self._made: dict[Any, JitFunction] = {}
+        self._kernels: dict[Any, Kernel] = {}
+        given = kernel.parameters if isinstance(kernel, Kernel) else {}
+        self.signature = None if isinstance(kernel, Kernel) else kernel.signature
+        self._check_names(list(given) if self.signature is None else list(self.signature.parameters))
+        first = {name: choices[0] for name, choices in (sweep or {}).items() if self._is_parameter(name) and choices}
+        self._need_all(first)
+        self.target = target or kernel.target
+        self.values = self._resolved(first)
+        self.knobs = self._knobs({name: tuple(choices) for name, choices in (sweep or {}).items()})
+
+    @property
+    def is_function(self) -> bool:
+        """Whether parameters can change."""
+        return self.signature is not None
+
+    def first_wish(self, stages: Sequence[str], run: bool, check: bool) -> Wish:
+        """Where the controls stand at the beginning."""
+        choices = {each.name: each.value for each in self.knobs if each.choice and each.value != AS_WRITTEN}
+        return Wish(self.values, choices, self.target, tuple(stages), run, check)
+
+    def _resolved(self, first: Mapping[str, Any]) -> dict[str, Any]:
+        """Every parameter's first value: given, else the default, else the first of its sweep.
+
+        A schedule file's rules have their say where a call would let them.
+        """
+        from ..kernel import JitFunction
+        from ..targets import resolve
+
+        machine = resolve(self.target)[1]
+        if not isinstance(self.kernel, JitFunction):
+            return dict(self.kernel.parameters)
+        start = {k: v for k, v in first.items() if k not in self._defaults()} | self.given
+        return self.kernel.using(schedule=self.schedule).parameters((), start, machine.name)[0]
+
+    def make(self, wish: Wish) -> Kernel:
+        """The kernel of a wish. Raises the `TileError` of whatever refuses it."""
+        from ..kernel import Kernel
+        from ..targets import resolve
+
+        schedule = self._schedule(wish)
+        key = (wish.target, schedule.key if isinstance(schedule, Schedule) else id(schedule))
+        if isinstance(self.kernel, Kernel):
+            if key not in self._kernels:
+                manifest, machine = resolve(wish.target)
+                traced = self.kernel.compilation.traced
+                self._kernels[key] = Kernel(traced, manifest, machine, schedule, start=self.kernel.compilation.start)
+            return self._kernels[key]
+        function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
+        # The newest 32: each holds the kernels of its own, and a walk seldom leaves a few schedules.
+        self._made[key] = function
+        while len(self._made) > 32:
+            del self._made[next(iter(self._made))]
+        return function.kernel((), dict(wish.values))
+
+    def _schedule(self, wish: Wish) -> Any:
+        if not wish.choices:
+            return self.schedule
+        over = choices_schedule(wish.choices)
+        under = self.schedule
+        if isinstance(under, ScheduleFile):
+            from ..targets import resolve
+
+            under = under.choose({**wish.values, "target": resolve(wish.target)[1].name})
+        return over.over(under)
+
+    def offered(self, kernel: Kernel) -> list[Knob]:
+        """Choices of the schedule that this kernel has and that no knob covers, as written."""
+        from ..schedule import candidates
+
+        function = kernel.compilation.traced.function
+        taken = {each.name for each in self.knobs} | set(self.values)
+        out: list[Knob] = []
+        for (kind, option), values in OFFERED.items():
+            names = [""] if kind == "kernel" else [c.address for c in _fitting(candidates(function, kind), kind)]
+            for address in names:
+                name = f"{address}.{option}" if address else option
+                # `threads=threads` and `num_stages=num_stages` are parameters already.
+                if name not in taken and option not in taken:
+                    out.append(Knob(name, (AS_WRITTEN, *values), AS_WRITTEN, choice=True))
+        return out[:MOST_OFFERED]
+
+    # -- parameters
+    def _is_parameter(self, name: str) -> bool:
+        return self.signature is not None and name in self.signature.parameters
+
+    def _defaults(self) -> dict[str, Any]:
+        from ..kernel import JitFunction
+
+        return self.kernel.defaults() if isinstance(self.kernel, JitFunction) else dict(self.kernel.parameters)
+
+    def _check_names(self, known: list[str]) -> None:
+        for name in self.given:
+            if not self.is_function:
+                raise ArgumentError(
+                    "the parameters of {kernel} are fixed", kernel=self.name, found=f"{name}=...",
+                    hint="give the function with @tilebench.jit instead of the kernel it returned",
+                )  # fmt: skip
+            if name not in known:
+                close = nearest(name, known, limit=1)
+                raise ArgumentError(
+                    "{kernel} has no parameter {name}", kernel=self.name, name=name, expected="{form}",
+                    form=self.form(), hint=f"did you mean {close[0]}?" if close else "",
+                )  # fmt: skip
+
+    def form(self) -> str:
+        """The signature as a person wrote it."""
+        return f"{self.name}{self.signature}"
+
+    def _need_all(self, swept: Mapping[str, Any]) -> None:
+        """Raise, with the signature and an example, when a parameter has no value."""
+        if self.signature is None:
+            return
+        from ..kernel import JitFunction
+
+        have = {**self._defaults(), **self.given, **swept}
+        if isinstance(self.schedule, Schedule):
+            have |= self.schedule.params
+        elif isinstance(self.schedule, ScheduleFile):
+            for rule in self.schedule.rules:
+                have |= rule.schedule.params
+        missing = [name for name in self.signature.parameters if name not in have]
+        if missing:
+            assert isinstance(self.kernel, JitFunction)  # only a function has a signature
+            raise ArgumentError(
+                "{kernel} needs a value for {missing}", kernel=self.name, missing=", ".join(missing),
+                expected="{form}", form=self.form(),
+                hint="for example --with {example}   (or with_={{...}} in Python)", example=example(missing),
+            )  # fmt: skip
+
+    # -- knobs
+    def _knobs(self, sweep: dict[str, tuple[Any, ...]]) -> list[Knob]:
+        own: dict[str, Knob] = {}
+        for name, values in sweep.items():
+            own[name] = self._swept(name, checked_domain(name, values))
+        if self.signature is None:
+            return list(own.values())
+        from ..kernel import JitFunction
+
+        domains = self.kernel.knobs if isinstance(self.kernel, JitFunction) else {}
+        out: list[Knob] = []
+        for name, value in self.values.items():
+            if name in own:
+                out.append(own.pop(name))
+            elif name in domains:
+                out.append(Knob(name, _with(domains[name].values, value), value))
+            elif name in USUAL and type(value) is int:
+                out.append(Knob(name, _with(USUAL[name], value), value))
+        return out + list(own.values())
+
+    def _swept(self, name: str, values: tuple[Any, ...]) -> Knob:
+        if self._is_parameter(name):
+            # A default outside the sweep is no position of its slider, unless it was asked for.
+            value = self.values[name]
+            if name in self.given or value in values:
+                return Knob(name, _with(values, value), value)
+            self.values[name] = values[0]
+            return Knob(name, values, values[0])
+        known = list(self.signature.parameters) if self.signature else []
+        for each in values:
+            choices_schedule({name: each}, known)
+        return Knob(name, _with(values, AS_WRITTEN), values[0], choice=True)
+
+
+def _with(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
+    """The values with `value` among them: in its order where all are numbers, else in front."""
+    if value in values:
+        return tuple(values)
+    every = [value, *values]
+    ascending = list(values) == sorted(values, key=_rank) and all(type(each) in (int, float) for each in every)
+    return tuple(sorted(every)) if ascending else tuple(every)
+
+
+def _rank(value: Any) -> float:
+    return value if type(value) in (int, float) else 0.0
+
+
+def _fitting(found: Sequence[Any], kind: str) -> list[Any]:
+    """The candidates to which the offered option of their kind applies."""
+    from ..language.memory import AllocShared
+    from ..language.structure import Pipelined
+
+    wanted = {"loop": Pipelined, "buffer": AllocShared}.get(kind)
+    return [each for each in found if wanted is None or isinstance(each.node, wanted)]
+
+
+def example(names: Sequence[str]) -> str:
+    """Values that a person could give for parameters of these names."""
+    usual = {"block_M": 64, "block_N": 64, "block_K": 32, "threads": 128, "num_stages": 2, "dtype": "float16"}
+    return " ".join(f"{name}={usual.get(name, 64 if 'block' in name else 1024)}" for name in names)
+
+
+def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> Schedule:
+    """The schedule that names like `threads`, `ko.num_stages`, `A_s.swizzle` choose.
+
+    Raises `ScheduleError` for an option that there is not, or a value that is not legal alone.
+    """
+    tables: dict[str, dict[str, dict[str, Any]]] = {}
+    kernel: dict[str, Any] = {}
+    for name, value in choices.items():
+        if value == AS_WRITTEN:
+            continue
+        address, _, option = name.rpartition(".")
+        kind = next((kind for kind, held in OPTIONS.items() if option in held), None)
+        if kind is None or (kind == "kernel") != (address == ""):
+            names = [*known, *OPTIONS["kernel"]] + [f"NAME.{o}" for k, held in OPTIONS.items() if k != "kernel" for o in held]
+            close = nearest(name, names, limit=1)
+            raise OptionError(
+                "there is nothing called {name} to choose", name=name,
+                hint=(f"did you mean {close[0]}? " if close else "") + "parameters and choices: " + ", ".join(names),
+            )  # fmt: skip
+        if kind == "kernel":
+            kernel[option] = value
+        else:
+            tables.setdefault(kind, {}).setdefault(address, {})[option] = value
+    try:
+        return Schedule.of(**kernel, **tables)  # pyright: ignore[reportArgumentType]
+    except ScheduleError as error:
+        error.also = ()
+        raise
+
+
+def moved(wish: Wish, knobs: Sequence[Knob], changes: Mapping[str, Any]) -> Wish:
+    """The wish with other values. `OptionError` for a name that no control has."""
+    values, choices = dict(wish.values), dict(wish.choices)
+    rest: dict[str, Any] = {}
+    chosen = {each.name for each in knobs if each.choice}
+    for name, value in changes.items():
+        if name in values:
+            values[name] = value
+        elif name in chosen or "." in name or name in OPTIONS["kernel"]:
+            if value == AS_WRITTEN:
+                choices.pop(name, None)
+            else:
+                choices[name] = value
+        elif name in ("target", "stages", "run", "check"):
+            rest[name] = tuple(value) if name == "stages" else value
+        else:
+            known = [*values, *chosen, "target", "stages", "run", "check"]
+            close = nearest(name, known, limit=1)
+            raise OptionError(
+                "this workbench has no {name}", name=name,
+                hint=(f"did you mean {close[0]}? " if close else "") + "it has " + ", ".join(known),
+            )  # fmt: skip
+    return replace(wish, values=values, choices=choices, **rest)
+
+

@@ -1,0 +1,167 @@
+"""The three tiers that answer a move: static figures, compiled text, measurement.
+
+Each tier is a function from a kernel to more of the picture; whoever calls them looks after each
+whether the answer is still wanted. Nothing here knows of widgets or threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ResourceError, TileError
+from ..record import CompileRecord, Resources, RunRecord, StageRecord
+from ..recorder import make_record
+
+if TYPE_CHECKING:
+    from ..kernel import Kernel
+    from .chart import Ceilings
+
+# What is shown when nobody chose stages: enough to see each kind of decision, and no listing that
+# needs another maker's compiler.
+SHOWN = ("source", "tile", "laid_out", "threaded", "cuda", "loops", "llvm")
+
+Measure = Callable[..., RunRecord]
+
+
+def stages_shown(kernel: Kernel, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The wanted stages that this target's road has, in the wanted order; the usual ones without a wish.
+
+    Where a wish names stages of another road (`cuda`, and the target is now the CPU), the usual ones
+    of this road that are its own stand in for them.
+    """
+    road = kernel.stages
+    found = [name for name in wanted if name in road]
+    usual = [name for name in SHOWN if name in road]
+    if len(found) < len(wanted):
+        found += [name for name in usual if name not in found and name not in ("source", "tile")]
+    return tuple(found or usual)
+
+
+def check_stages(kernel: Kernel, wanted: Sequence[str]) -> None:
+    """Raise `OptionError`, with the nearest name, for a stage that no target's road has."""
+    from ..targets import manifest, names
+
+    known = set(kernel.stages)
+    for each in wanted:
+        if each in known:
+            continue
+        others = {s.name for n in names() for s in (*manifest(n).road, *manifest(n).steps)}
+        if each not in others:
+            kernel.compilation.require(each)
+
+
+def _tier_names(kernel: Kernel, tier: str) -> list[str]:
+    return [step.name for step in kernel.compilation.manifest.steps if step.tier == tier]
+
+
+def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
+    """The record with the shown stages in their order; those not made yet stand as pending."""
+    held = kernel.compilation
+    build = held.build
+    made = [n for n in shown if n == "source" or n in held.functions or (build is not None and n in build.texts)]
+    record = make_record(held, made)
+    by_name = {each.name: each for each in record.stages}
+    languages = {step.name: step.language for step in held.manifest.steps}
+    stages = tuple(
+        by_name.get(name) or StageRecord(name, languages.get(name, "tile-ir"), "", pending=True) for name in shown
+    )
+    return replace(record, stages=stages, resources=static_bound(kernel, record.resources))
+
+
+def static_bound(kernel: Kernel, held: Resources | None) -> Resources | None:
+    """The resources with the occupancy that threads and shared memory alone allow, before registers are known."""
+    machine = kernel.compilation.machine
+    if held is None or held.registers is not None or held.occupancy is not None or machine.warp == 1:
+        return held
+    from ..targets.cuda.occupancy import occupancy
+
+    try:
+        found = occupancy(machine, held.threads, 0, held.shared_bytes)
+    except ResourceError:
+        return held
+    limits = {k: v for k, v in found.limits.items() if k != "registers"}
+    limited = min(limits, key=lambda name: limits[name])
+    return replace(
+        held, blocks_per_sm=found.blocks, occupancy=found.fraction, limited_by=limited, limits=limits
+    )
+
+
+def static(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
+    """Tier 0 and the text: every IR stage and the target's own text; milliseconds, no other maker's tool."""
+    for row in kernel.compilation.rows:
+        if row.name in kernel.stages:
+            kernel.compilation.reach(row.name)
+    for name in _tier_names(kernel, "text"):
+        kernel.compilation.reach(name)
+    return record_of(kernel, shown)
+
+
+def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
+    """Tier 1: what the target's compiler makes: PTX, code, registers."""
+    for name in _tier_names(kernel, "code"):
+        kernel.compilation.reach(name)
+    return record_of(kernel, shown)
+
+
+def has_later(kernel: Kernel, shown: Sequence[str]) -> bool:
+    """Whether a shown stage is one that is made in the background."""
+    return any(name in shown for name in _tier_names(kernel, "later"))
+
+
+def later(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
+    """What takes another program: the disassembly."""
+    for name in _tier_names(kernel, "later"):
+        if name in shown:
+            kernel.compilation.reach(name)
+    return record_of(kernel, shown)
+
+
+def runs_here(kernel: Kernel) -> bool:
+    """Whether this machine can run the kernel's code."""
+    return kernel.compilation.manifest.available()[0]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement, its ceilings (None: this device's are not known), and the report of a check."""
+
+    run: RunRecord
+    ceilings: Ceilings | None = None
+    report: Any = None
+
+
+def measure(
+    kernel: Kernel,
+    *,
+    check: bool,
+    cancel: threading.Event,
+    on_progress: Callable[[Any], None],
+    with_: Measure | None = None,
+) -> RunRecord:
+    """Tier 2: time the kernel in the measuring child. A failure stands in the record."""
+    from ..kernel.measure import measure_kernel
+
+    held: Measure = with_ or measure_kernel
+    try:
+        return held(kernel, rounds=5, seconds=0.25, check=check, cancel=cancel, on_progress=on_progress)
+    except TileError as error:
+        if cancel.is_set():
+            raise
+        return RunRecord(kernel.name, kernel.target, dict(kernel.parameters), failure=error.message)
+
+
+def host_ceilings(kernel: Kernel) -> Ceilings | None:
+    """This machine's ceilings for a kernel of its processor; None for another device, or when they fail."""
+    if not kernel.target.startswith("cpu"):
+        return None
+    from ..profile.ceilings import ceilings
+    from .chart import machine_ceilings
+
+    dtypes = [each.dtype for each in kernel.arguments]
+    try:
+        return machine_ceilings(ceilings(), dtypes[0] if dtypes else "float32")
+    except TileError:
+        return None
