@@ -8,6 +8,7 @@ with an unmarked field is refused as it is made.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -65,11 +66,28 @@ def body() -> Any:
     return FieldMark("", BODY, False, _MISSING)
 
 
+def no_values(_: object) -> tuple[()]:
+    """The fields of a node class that has none."""
+    return ()
+
+
+R = TypeVar("R")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def _root(cls: R) -> R:
+    """Tells a type checker that `place` is an argument of every node class; does nothing else."""
+    return cls
+
+
+@_root
 class Node:
     """A node of the IR. `place` is where it comes from; it has no part in equality."""
 
     marks: ClassVar[tuple[FieldMark, ...]] = ()
-    _values: ClassVar[Callable[[Any], Any]] = staticmethod(lambda _: ())
+    # The fields that hold nodes, and whether each is a body.
+    below: ClassVar[tuple[tuple[str, bool], ...]] = ()
+    values_of: ClassVar[Any] = staticmethod(no_values)
     place: Place | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -78,12 +96,12 @@ class Node:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(self) is type(other) and self._values(self) == self._values(other)
+        return type(self) is type(other) and bool(self.values_of(self) == self.values_of(other))
 
     def __hash__(self) -> int:
         held: int | None = self.__dict__.get("_hash")
         if held is None:
-            held = hash((type(self), self._values(self)))
+            held = hash((type(self), self.values_of(self)))
             self.__dict__["_hash"] = held
         return held
 
@@ -108,9 +126,7 @@ class Node:
 N = TypeVar("N", bound=type[Node])
 
 
-@dataclass_transform(
-    frozen_default=True, field_specifiers=(operand, attribute, binder, result, body)
-)
+@dataclass_transform(frozen_default=True, field_specifiers=(operand, attribute, binder, result, body))
 def node(cls: N) -> N:
     """Make a node class: immutable, its fields marked, those with a default by keyword only.
 
@@ -118,7 +134,7 @@ def node(cls: N) -> N:
     this takes a tenth of both. Raises `TypeError` when a field has no mark.
     """
     marks: list[FieldMark] = []
-    for name, note in cls.__dict__.get("__annotations__", {}).items():
+    for name, note in inspect.get_annotations(cls).items():
         if "ClassVar" in note:
             continue
         held = cls.__dict__.get(name)
@@ -129,8 +145,9 @@ def node(cls: N) -> N:
         delattr(cls, name)
     made: Any = cls
     made.marks = tuple(marks)
+    made.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
     names = [each.name for each in marks]
-    made._values = staticmethod(attrgetter(*names)) if names else Node._values
+    made.values_of = staticmethod(attrgetter(*names) if names else no_values)
     made.__init__ = _initializer(made.marks, cls.__name__)
     return cls
 
@@ -145,7 +162,7 @@ def _initializer(marks: tuple[FieldMark, ...], owner: str) -> Any:
     lines += [f"    held[{each.name!r}] = {each.name}" for each in marks]
     lines.append("    if place is not None:\n        held['place'] = place")
     scope: dict[str, Any] = dict(defaults)
-    exec("\n".join(lines), scope)
+    exec("\n".join(lines), scope)  # noqa: S102 - the text is made of field names only
     made = scope["__init__"]
     made.__qualname__ = f"{owner}.__init__"
     return made
@@ -154,14 +171,13 @@ def _initializer(marks: tuple[FieldMark, ...], owner: str) -> Any:
 def children(node_: Node) -> list[Node]:
     """The nodes directly below, in field order: operands, then bodies as they come."""
     out: list[Node] = []
-    for mark in node_.marks:
-        if mark.mark in (ATTRIBUTE, BINDER, RESULT):
-            continue
-        held = getattr(node_, mark.name)
-        if isinstance(held, Node):
+    fields = node_.__dict__
+    for name, _ in node_.below:
+        held = fields[name]
+        if isinstance(held, tuple):
+            out.extend([each for each in held if isinstance(each, Node)])  # pyright: ignore[reportUnknownVariableType]
+        elif held is not None:
             out.append(held)
-        elif isinstance(held, tuple):
-            out.extend(each for each in held if isinstance(each, Node))  # pyright: ignore[reportUnknownVariableType]
     return out
 
 
@@ -172,7 +188,14 @@ def walk(root: Node) -> list[Node]:
     while stack:
         at = stack.pop()
         out.append(at)
-        stack.extend(reversed(children(at)))
+        if at.below:
+            fields = at.__dict__
+            for name, _ in reversed(at.below):
+                held = fields[name]
+                if isinstance(held, tuple):
+                    stack.extend([each for each in reversed(held) if isinstance(each, Node)])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                elif held is not None:
+                    stack.append(held)
     return out
 
 
@@ -182,33 +205,40 @@ def map_children(node_: Any, change: Callable[[Any], Any]) -> Any:
     For a body statement `change` may return one statement, a tuple of them, or None to drop it.
     The node itself is returned when nothing changed, so unchanged subtrees stay shared.
     """
-    changes: dict[str, Any] = {}
-    for mark in node_.marks:
-        if mark.mark in (ATTRIBUTE, BINDER, RESULT):
+    changes: dict[str, Any] | None = None
+    fields = node_.__dict__
+    for name, is_body in node_.below:
+        held = fields[name]
+        if isinstance(held, tuple):
+            new: Any = _map_body(held, change) if is_body else _map_operands(held, change)  # pyright: ignore[reportUnknownArgumentType]
+        elif held is None:
             continue
-        held = getattr(node_, mark.name)
-        if isinstance(held, Node):
+        else:
             new = change(held)
-            if new is not held:
-                changes[mark.name] = new
-        elif isinstance(held, tuple):
-            made = _map_tuple(held, change, mark.mark == BODY)  # pyright: ignore[reportUnknownArgumentType]
-            if made is not held:
-                changes[mark.name] = made
+        if new is not held:
+            if changes is None:
+                changes = {}
+            changes[name] = new
     return node_.but(**changes) if changes else node_
 
 
-def _map_tuple(held: tuple[Any, ...], change: Callable[[Any], Any], is_body: bool) -> tuple[Any, ...]:
+def _map_operands(held: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    out = [change(each) if isinstance(each, Node) else each for each in held]
+    for new, old in zip(out, held, strict=True):
+        if new is not old:
+            return tuple(out)
+    return held
+
+
+def _map_body(held: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
     out: list[Any] = []
     same = True
     for each in held:
-        new = change(each) if isinstance(each, Node) else each
+        new = change(each)
         if new is not each:
             same = False
-        if is_body and new is None:
-            continue
-        if is_body and isinstance(new, tuple):
+        if isinstance(new, tuple):
             out.extend(new)  # pyright: ignore[reportUnknownArgumentType]
-        else:
+        elif new is not None:
             out.append(new)
     return held if same else tuple(out)

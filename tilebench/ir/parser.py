@@ -7,7 +7,7 @@ evaluated or imported, so text from a stranger is safe. Every node gets its plac
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, cast
 
 from ..errors import IRError, Place, nearest, remember_source
 from .dtypes import ALL, DType
@@ -156,7 +156,7 @@ class _Parser(ValueParser):
         lead: list[Any] = [self.value(each) for each in call.args[:2]]
         # A scalar has no shape: its dtype comes first.
         shaped = bool(lead) and isinstance(lead[0], tuple)
-        shape: tuple[int, ...] = lead[0] if shaped else ()
+        shape = cast("tuple[int, ...]", lead[0]) if shaped else ()
         used = 2 if shaped else 1
         dtype: Any = lead[used - 1] if len(lead) >= used else None
         if not isinstance(dtype, DType):

@@ -11,6 +11,7 @@ from .context import StageRow
 from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
+from .open_parts import open_parts
 from .spill_operands import spill_operands
 from .thread_road import THREAD_ROW
 
@@ -19,6 +20,8 @@ LAYOUT_ROW = StageRow(
     (
         # Before inference: the copies it inserts take part in it.
         ("spill_operands", spill_operands),
+        # What is left of a fragment's parts after that are plain loops.
+        ("open_parts", open_parts),
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),

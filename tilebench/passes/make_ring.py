@@ -65,16 +65,17 @@ def _ring(loop: Pipelined, rings: dict[str, int], free: Names, context: Context)
     if stages < 2 or not copies:
         return Serial(loop.stop, loop.vars, loop.body, start=loop.start, place=loop.place)
     names = {each.dst.buffer.name for each in copies}
-    rings.update(dict.fromkeys(names, stages))
+    for name in names:
+        # Loops in turn may share a buffer: it has the versions of the deepest.
+        rings[name] = max(stages, rings.get(name, 0))
     var, step = loop.vars[0], loop.vars[0] - loop.start
     ahead = var + (stages - 1)
     ahead_step = step + (stages - 1)
     fetch = tuple(_at_version(substitute(c, {var.name: ahead}), names, ahead_step % stages) for c in copies)
-    compute = tuple(
-        _at_version(each, names, step % stages)
-        for each in loop.body
-        if not any(each is other for other in copies)
-    )
+    # A ring outlives an iteration, so what is allocated inside moves in front of the prologue.
+    allocated = tuple(e for e in loop.body if isinstance(e, AllocShared) and e.buffer.name in names)
+    moved = {id(each) for each in (*copies, *allocated)}
+    compute = tuple(_at_version(each, names, step % stages) for each in loop.body if id(each) not in moved)
     later = If(ahead.compare("<", loop.stop), fetch, (), place=loop.place)
     body = (later, *compute)
     main = Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
@@ -82,7 +83,7 @@ def _ring(loop: Pipelined, rings: dict[str, int], free: Names, context: Context)
         NAME, "applied", f"{', '.join(sorted(names))}: {stages} versions", loop, stages=stages,
         bytes=stages * sum(each.dst.buffer.bytes for each in copies),
     )  # fmt: skip
-    return (*_prologue(loop, copies, names, stages, free), main)
+    return (*allocated, *_prologue(loop, copies, names, stages, free), main)
 
 
 def _prologue(

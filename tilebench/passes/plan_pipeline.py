@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..ir import Function, Let, Load, Node, Region, Stmt, Store, Var, map_children, walk
+from ..ir import Function, Let, Load, Node, Region, Stmt, Store, Var, children, map_children, walk
 from ..language.copy import Copy, Fill
 from ..language.decisions import Plan, Stage
 from ..language.gemm import Gemm
 from ..language.reduce import Reduce
-from ..language.structure import Pipelined
+from ..language.structure import Parallel, Pipelined
 from .context import Context
 
 NAME = "plan_pipeline"
@@ -89,10 +89,29 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
             return f"its address reads {node.buffer.name}, which the loop writes"
         if isinstance(node, Var) and node.name in bound:
             return f"its address uses {node.name}, which the loop computes"
-    inside = {id(each) for each in walk(loop)}
-    if any(id(each) not in inside and name in _touched(each) for each in walk(function)):
-        return f"{name} is used outside the loop too"
-    return ""
+    return "" if _fresh_elsewhere(function, loop, name) else f"{name} is used outside the loop too"
+
+
+def _fresh_elsewhere(at: Node, loop: Pipelined, name: str) -> bool:
+    """Whether nothing outside the loop reads what the loop leaves in a buffer.
+
+    So it is when the buffer stands nowhere else, or only in other pipelined loops that fill all
+    of it in each iteration before they use it.
+    """
+    if at is loop or not any(name in _touched(each) for each in walk(at)):
+        return True
+    if isinstance(at, (Pipelined, Parallel, Copy, Fill, Gemm, Reduce, Store)) or not isinstance(at, Stmt):
+        return isinstance(at, Pipelined) and _fills_first(at, name)
+    return all(_fresh_elsewhere(each, loop, name) for each in children(at))
+
+
+def _fills_first(loop: Pipelined, name: str) -> bool:
+    for each in loop.body:
+        if isinstance(each, (Copy, Fill)) and each.dst.buffer.name == name:
+            return each.dst.is_whole and not (isinstance(each, Copy) and each.src.buffer.name == name)
+        if any(name in _touched(node) for node in walk(each)):
+            return False
+    return False
 
 
 def _bound(stmt: Stmt) -> Iterable[Var]:
