@@ -9,6 +9,8 @@ from ..layout import Fragment, Layout, SharedLayout, Swizzle
 from .copy import WORDS as COPY
 from .decisions import Instr, Panels, Plan, Stage
 from .gemm import WORDS as GEMM
+from .loops import VALUES as LOOP_VALUES
+from .loops import WORDS as LOOPS
 from .memory import WORDS as MEMORY
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
@@ -16,10 +18,10 @@ from .structure import WORDS as STRUCTURE
 from .threads import FUNCTIONS as EXCHANGES
 from .threads import WORDS as THREADS
 
-VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
+VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment, *LOOP_VALUES)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS, LOOPS)
 
 
 @cache

@@ -1,1 +1,66 @@
 """The CPU target: tile programs to LLVM, run over a pool of threads."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...machine import Machine
+from ..manifest import Build, EmitStep, Manifest
+
+
+def _describe(detail: str | None) -> Machine:
+    from .machine import cpu_machine, named_isa
+
+    return cpu_machine(named_isa(detail) if detail else None)
+
+
+def _versions() -> dict[str, str]:
+    from .jit import versions
+
+    return versions()
+
+
+def _step(name: str) -> Any:
+    # LLVM is imported when a kernel first reaches it.
+    def run(build: Build) -> None:
+        from . import emit
+
+        getattr(emit, f"emit_{name}")(build)
+
+    return run
+
+
+def _load(build: Build) -> Any:
+    from .load import load
+
+    return load(build)
+
+
+@cache
+def manifest() -> Manifest:
+    """The CPU manifest. `cpu` is this processor; `cpu:x86-64-v3` and the like compile for others."""
+    from ...passes.context import StageRow
+    from .forms import LOOPS_FORMS
+    from .fuse_rows import fuse_rows
+    from .to_loops import to_loops
+
+    loops = StageRow(
+        "loops",
+        (
+            ("to_loops", to_loops),
+            # After it: rows of one statement are then loops that can be compared with another's.
+            ("fuse_rows", fuse_rows),
+        ),
+        LOOPS_FORMS,
+    )
+    return Manifest(
+        name="cpu",
+        describe=_describe,
+        road=(loops,),
+        steps=(EmitStep("llvm", "llvm", _step("llvm")), EmitStep("asm", "gas", _step("asm"), tier="code")),
+        load=_load,
+        available=lambda: (True, ""),
+        versions=_versions,
+        examples=("cpu", "cpu:x86-64-v3", "cpu:aarch64"),
+    )

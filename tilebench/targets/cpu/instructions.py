@@ -54,6 +54,9 @@ class Instructions:
         self._head = f"define {'internal ' if internal else ''}{result} @{name}({head}) #0 {{"
         self._allocas: list[str] = []
         self._lines: list[str] = []
+        # The line of the stage before that each line stands for; `origin` is that of what is emitted now.
+        self.origin = 0
+        self.origins: list[int] = []
         self._count = 0
         self._block = "entry"
         self._known: list[dict[str, Value]] = [{}]
@@ -63,10 +66,18 @@ class Instructions:
         lines = [self._head, "entry:", *self._allocas, *self._lines, "}"]
         return "\n".join(lines)
 
+    def line_origins(self) -> list[int]:
+        """The origin of each line of `text`, 0 where there is none."""
+        return [0] * (2 + len(self._allocas)) + self.origins + [0]
+
     # -- raw emission
+    def _push(self, line: str) -> None:
+        self._lines.append(line)
+        self.origins.append(self.origin)
+
     def emit(self, line: str) -> None:
         """Append a line as it is (no result)."""
-        self._lines.append("  " + line)
+        self._push("  " + line)
 
     def fresh(self) -> str:
         self._count += 1
@@ -76,7 +87,7 @@ class Instructions:
         """An instruction with a result that must not be merged with an equal one."""
         self._count += 1
         name = f"%v{self._count}"
-        self._lines.append(f"  {name} = {text}")
+        self._push(f"  {name} = {text}")
         return Value(name, type_)
 
     def pure(self, text: str, type_: str) -> Value:

@@ -26,7 +26,16 @@ def _binding() -> Any:
     binding: Any = importlib.import_module("llvmlite.binding")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()
     return binding
+
+
+def versions() -> dict[str, str]:
+    """What generated code depends on besides our own version: LLVM and this processor."""
+    binding = _binding()
+    isa = host_isa()
+    llvm = ".".join(str(each) for each in binding.llvm_version_info)
+    return {"llvm": llvm, "cpu": isa.cpu, "features": isa.features}
 
 
 @lru_cache(maxsize=16)
@@ -115,6 +124,22 @@ def assembly(text: str, isa: Isa, level: int = 2) -> str:
     """Assembly text of a module for any instruction set (it need not be this machine's)."""
     with _quick():
         return target_machine(isa, level).emit_assembly(parse(text))
+
+
+def assembly_of(text: str, isa: Isa, level: int = 2) -> str:
+    """Assembly text with LLVM's comments, which name the block that code comes from."""
+    machine = target_machine(isa, level)
+    machine.set_asm_verbosity(True)
+    with _quick():
+        return machine.emit_assembly(parse(text))
+
+
+def assemble(text: str, isa: Isa) -> bytes:
+    """The object file of an assembly text, by LLVM's own assembler."""
+    escaped = text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+    module = parse(f'target triple = "{isa.triple}"\nmodule asm "{escaped}"\n')
+    with _codegen_lock:
+        return target_machine(isa).emit_object(module)
 
 
 def object_code(text: str, isa: Isa, level: int = 2) -> bytes:

@@ -85,9 +85,16 @@ class Module:
         width = self.isa.vector_bytes * 8
         widths = f'"prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
         attributes = f"attributes #0 = {{ nounwind {widths} }}"
-        parts = [f'target triple = "{self.isa.triple}"', *self._globals, *self._declared.values()]
-        parts += [each.text() for each in self.functions.values()]
+        parts = [*self._head(), *(each.text() for each in self.functions.values())]
         return "\n".join([*parts, attributes, ""])
+
+    def _head(self) -> list[str]:
+        return [f'target triple = "{self.isa.triple}"', *self._globals, *self._declared.values()]
+
+    def line_origins(self) -> list[int]:
+        """For each line of `text` the line it stands for in the stage before, 0 where there is none."""
+        inside = [each for function in self.functions.values() for each in function.line_origins()]
+        return [0] * len(self._head()) + inside + [0]
 
 
 class Function(Instructions):
@@ -100,7 +107,7 @@ class Function(Instructions):
         return f"b{self._count}"
 
     def open_block(self, label: str) -> None:
-        self._lines.append(f"{label}:")
+        self._push(f"{label}:")
         self._block = label
 
     def branch(self, label: str) -> None:
@@ -154,10 +161,11 @@ class Function(Instructions):
         else:
             self.branch(head)
         self.open_block(head)
-        slot = len(self._lines)
+        slot, origin = len(self._lines), self.origin
         made = Loop(Value(self.fresh(), "i64"), [Value(self.fresh(), each.type) for each in carried])
         with self.scope():
             yield made
+            self.origin = origin
             following = self.add(made.index, step)
             again = self.compare("slt", following, end)
         made.next = made.next or made.carried
@@ -168,6 +176,7 @@ class Function(Instructions):
                 f"  {here.name} = phi {here.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]"
             )
         self._lines[slot:slot] = phis
+        self.origins[slot:slot] = [origin] * len(phis)
         self.branch_if(again, head, after)
         self.open_block(after)
         if runs:

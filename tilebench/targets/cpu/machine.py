@@ -102,6 +102,14 @@ def named_isa(name: str) -> Isa:
     return _from_features(name, "x86_64-unknown-linux-gnu", name, "", frozenset(_LEVELS[name]))
 
 
+def isa_of(machine: Machine) -> Isa:
+    """The instruction set that a `Machine` of `cpu_machine` was made from."""
+    name = machine.name.partition(":")[2]
+    if name == "generic":
+        return named_isa("aarch64") if not host_isa().triple.startswith(("aarch64", "arm64")) else host_isa()
+    return named_isa(name) if name in _LEVELS and name != host_isa().cpu else host_isa()
+
+
 def cores() -> int:
     """Processor cores this process may run on."""
     try:

@@ -1,0 +1,63 @@
+"""The steps from `loops` to machine code: LLVM text, then assembly with the object file made from it.
+
+Code generation runs once: LLVM writes assembly, and its own assembler turns that text into the
+object file (2 ms for a GEMM, where a second code generation takes 18). So the assembly that is
+shown is the code that runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...ir import print_function
+from ...record import Resources
+from ..manifest import Build
+from .jit import assemble, assembly_of
+from .machine import isa_of
+from .render_llvm import render_llvm
+
+_LABEL = re.compile(r"^\.?[\w.$]+:.*# %(\w+)|^# %bb\.\d+:\s*# %(\w+)|^// %bb\.\d+:\s*// %(\w+)|^\.?[\w.$]+:.*// %(\w+)")
+
+
+def emit_llvm(build: Build) -> None:
+    """`loops` to LLVM text. Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch."""
+    printed = print_function(build.function)
+    lines: dict[int, int] = {}
+    for number, each in enumerate(printed.nodes, 1):
+        if each is not None:
+            lines.setdefault(id(each), number)
+    made = render_llvm(build.function, isa_of(build.machine), lines)
+    build.texts["llvm"] = made.text
+    build.lines["llvm"] = tuple((each,) if each else () for each in made.origins)
+    blocks = 1
+    for size in made.grid:
+        blocks *= size
+    build.data.update(grid=blocks, scratch=made.scratch)
+
+
+def emit_asm(build: Build) -> None:
+    """LLVM text to assembly and object file."""
+    isa = isa_of(build.machine)
+    text = assembly_of(build.texts["llvm"], isa)
+    build.texts["asm"] = text
+    build.lines["asm"] = asm_lines(text, build.texts["llvm"])
+    build.code = assemble(text, isa)
+    build.resources = Resources(threads=1, shared_bytes=int(build.data["scratch"]))
+
+
+def asm_lines(asm: str, llvm: str) -> tuple[tuple[int, ...], ...]:
+    """For each line of assembly the label line of the LLVM block it belongs to, as LLVM's comments name it.
+
+    Coarse on purpose: inside a block LLVM reorders freely.
+    """
+    labels = {line[:-1]: number for number, line in enumerate(llvm.splitlines(), 1) if re.match(r"^\w+:$", line)}
+    out: list[tuple[int, ...]] = []
+    here: tuple[int, ...] = ()
+    for line in asm.splitlines():
+        found = _LABEL.match(line)
+        if found is not None:
+            name = next(each for each in found.groups() if each)
+            here = (labels[name],) if name in labels else ()
+        code = line.startswith("\t") and not line.startswith("\t.")
+        out.append(here if code or found is not None else ())
+    return tuple(out)

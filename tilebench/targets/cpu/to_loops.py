@@ -1,0 +1,189 @@
+"""From `bounded` to `loops`: tile statements become loops over vectors and micro-kernels.
+
+`T.copy(A[m : m + 128, k : k + 64], A_s, src_within=(1000, None))` ->
+`for i in T.serial(T.min(1000 - m, 128)): for j in T.vectors(64, lanes=16): A_s[i, j] = A[m + i, k + j]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import AllocStmt, Call, Const, Expr, Function, If, Let, LoopStmt, Stmt, Store, Var
+from ...ir import const_of, walk
+from ...ir.arith import Range, bounds
+from ...language.copy import Copy, Fill
+from ...language.gemm import Gemm
+from ...language.loops import AllocScratch, ColumnPanels, PaddedRows, Vectors
+from ...language.memory import AllocVar
+from ...language.reduce import Reduce
+from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from ...passes.context import Context
+from .machine import isa_of
+from .plan_buffers import BufferPlan, reads_var, swap_buffers, value_bytes
+
+NAME = "to_loops"
+
+
+def to_loops(function: Function, context: Context) -> Function:
+    """The function in the words of the `loops` stage."""
+    work = Lowering(function, context)
+    made = function.but(body=work.body(function.body))
+    context.remark(
+        NAME, "note", f"{len(work.plan.tiles)} tiles in {work.plan.size} bytes of scratch memory a worker", function,
+        tiles=len(work.plan.tiles), bytes=work.plan.size,
+    )  # fmt: skip
+    return made
+
+
+class Lowering:
+    """The state on the way through one function: the plan, ranges of variables, names taken."""
+
+    def __init__(self, function: Function, context: Context) -> None:
+        self.isa = isa_of(context.machine)
+        self.context = context
+        self.plan = BufferPlan(function, self.isa)
+        self.ranges: dict[str, Range] = {}
+        self.names = {each.name for each in function.params}
+        for each in walk(function):
+            if isinstance(each, (KernelLaunch, LoopStmt)):
+                self.names |= {v.name for v in each.vars}
+            elif isinstance(each, Let):
+                self.names.add(each.var.name)
+            elif isinstance(each, AllocStmt):
+                self.names.add(each.buffer.name)
+        # The copies that stand before what is being lowered, by the tile they fill.
+        self.sources: dict[str, Copy] = {}
+
+    def fresh(self, name: str) -> Var:
+        """A loop variable with a name of its own: i, j, ..., then `i__2` and so on."""
+        made, count = name, 1
+        while made in self.names:
+            count += 1
+            made = f"{name}__{count}"
+        self.names.add(made)
+        return Var(made)
+
+    # -- statements
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for each in body:
+            out.extend(self.statement(each))
+        return tuple(out)
+
+    def statement(self, at: Stmt) -> list[Stmt]:
+        from . import to_loops_copy, to_loops_gemm, to_loops_parallel
+
+        match at:
+            case KernelLaunch():
+                for var, size in zip(at.vars, at.grid, strict=True):
+                    self.ranges[var.name] = (0, max(size - 1, 0))
+                return [KernelLaunch(at.grid, at.vars, self.body(at.body), threads=1, place=at.place)]
+            case AllocVar():
+                return [at if at.init is None else at.but(init=self.swapped(at.init))]
+            case AllocStmt():
+                tile = self.plan.tiles[at.buffer.name]
+                return [AllocScratch(tile.buffer, layout=tile.layout, offset=tile.offset, place=at.place)]
+            case Copy():
+                self.sources[at.dst.buffer.name] = at
+                return to_loops_copy.lower_copy(self, at)
+            case Fill():
+                return to_loops_copy.lower_fill(self, at)
+            case Parallel() | Vectorized():
+                return to_loops_parallel.lower_parallel(self, at)
+            case Gemm():
+                return to_loops_gemm.lower_gemm(self, at)
+            case Reduce():
+                return to_loops_parallel.lower_reduce(self, at)
+            case _:
+                return [self.plain(at)]
+
+    def plain(self, at: Stmt) -> Stmt:
+        """Scalar statements and loops that keep their form."""
+        match at:
+            case Serial() | Unroll():
+                self.ranges[at.vars[0].name] = self.loop_range(at)
+                head = self.swapped(at.but(body=()))
+                return head.but(body=self.body(at.body))
+            case Pipelined():
+                self.ranges[at.vars[0].name] = self.loop_range(at)
+                body = self.body(at.body)
+                return Serial(self.swapped(at.stop), at.vars, body, start=self.swapped(at.start), place=at.place)
+            case If():
+                then, orelse = self.body(at.then), self.body(at.orelse)
+                return at.but(condition=self.swapped(at.condition), then=then, orelse=orelse)
+            case Let():
+                self.ranges[at.var.name] = bounds(at.value, self.ranges)
+                return self.swapped(at)
+            case _:
+                return self.swapped(at)
+
+    def loop_range(self, at: Serial | Unroll | Pipelined) -> Range:
+        start, stop = bounds(at.start, self.ranges), bounds(at.stop, self.ranges)
+        step = 1 if isinstance(at, Pipelined) else const_of(at.step)
+        if step is None or step < 0:
+            return min(start[0], stop[0]), max(start[1], stop[1])
+        return start[0], max(start[0], stop[1] - 1)
+
+    def swapped(self, at: Any) -> Any:
+        return swap_buffers(at, self.plan.tiles)
+
+    # -- pieces the lowerings share
+    def valid(self, start: Expr, extent: int, limit: int) -> Expr:
+        """How many of `extent` elements from `start` (not negative) lie under `limit`; may be below zero."""
+        low, high = bounds(start, self.ranges)
+        if high + extent <= limit:
+            return Const(extent)
+        room = Const(limit) - start
+        return room if limit - low <= extent else Call("min", (room, Const(extent)), type=room.dtype)
+
+    def not_negative(self, count: Expr) -> Expr:
+        low, _ = bounds(count, self.ranges)
+        return count if low >= 0 else Call("max", (count, Const(0, type=count.dtype)), type=count.dtype)
+
+    def vector_loop(self, var: Var, stop: Expr, body: tuple[Stmt, ...], **more: Any) -> Vectors:
+        """A loop over vectors as wide as the elements it computes with allow."""
+        lanes = self.isa.vector_bytes // (copied_bytes(body) or value_bytes(body))
+        trips = const_of(stop)
+        # A row that is one vector and a bit, or less, gains nothing from several at once.
+        unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
+        more = {"unroll": unroll, "overrun": self.may_overrun(var, stop, body), **more}
+        return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)
+
+    def may_overrun(self, var: Var, stop: Expr, body: tuple[Stmt, ...]) -> bool:
+        """Whether lanes past the end touch only padding of scratch rows."""
+        for each in body:
+            if not isinstance(each, Store):
+                return False
+            for node in (each, *walk(each.value)):
+                buffer = getattr(node, "buffer", None)
+                if buffer is None or not reads_var(node, {var.name}):
+                    continue
+                layout = self.plan.tiles[buffer.name].layout if buffer.scope == "scratch" else None
+                index = node.index  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+                inside = any(reads_var(i, {var.name}) for i in index[:-1])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                if not isinstance(layout, PaddedRows) or index[-1] != var or inside or const_of(stop) != buffer.shape[-1]:
+                    return False
+        return True
+
+
+def copied_bytes(body: Sequence[Stmt]) -> int:
+    """The element size where the statements only move elements; 0 where they compute."""
+    sizes: set[int] = set()
+    for each in body:
+        moved = getattr(each, "value", None)
+        if not isinstance(each, Store) or getattr(moved, "buffer", None) is None or moved.dtype != each.buffer.dtype:
+            return 0
+        sizes.add(each.buffer.dtype.bytes)
+    return max(sizes, default=0)
+
+
+def nest(vars_: Sequence[Var], stops: Sequence[Expr], inner: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Serial loops around statements, the first variable outermost."""
+    for var, stop in zip(reversed(vars_), reversed(stops), strict=True):
+        inner = (Serial(stop, (var,), inner, place=inner[0].place),)
+    return inner
+
+
+def is_transposed(layout: object) -> bool:
+    return isinstance(layout, ColumnPanels) and layout.transposed
