@@ -192,7 +192,7 @@ def lower_target(
     """The buffer and index that an access of a tile buffer has in one thread; `step` lowers indices."""
     buffer = at.buffer
     if buffer.name in env.fragments:
-        shifted = site.shift is not None and not all(isinstance(each, Var) for each in at.index)
+        shifted = site.shift is not None and not all(isinstance(each, (Var, Const)) for each in at.index)
         index = tuple(step(each) for each in at.index) if shifted else at.index
         return env.fragments[buffer.name].local, (register_of(env, buffer, index, site, at),)
     index = tuple(step(each) for each in at.index)
