@@ -275,6 +275,11 @@ def test_a_grid_can_be_bound_as_a_list() -> None:
         ("nothing", LanguageError, "the name nothing is not defined"),
         ("T.copy(A, A, eviction_policy='x')", LanguageError, "is TileLang's, not here yet"),
         ("T.alloc_shared()", LanguageError, "missing 2 required positional arguments"),
+        ("T.alloc_shared((4,), None)", DTypeError, "None is no dtype"),
+        ("T.alloc_shared((4,), A)", DTypeError, "A[256, 256]: float16 in global memory is no dtype"),
+        ("T.copy(T, A)", LanguageError, "T.copy works on buffers and regions, found module"),
+        ("T.ceildiv(A, 2)", LanguageError, "A is a tile, a single value is needed here"),
+        ("M[bx] += 1", LanguageError, "TypeError: 'int' object is not subscriptable"),
         ("I[0] = [1, 2][3]", LanguageError, "IndexError: list index out of range"),
     ],
 )  # fmt: skip

@@ -35,7 +35,9 @@ TRACED_BUILTINS: dict[Any, str] = {
 _BUILTIN = type(len)
 # Where Python's operators and calls are applied to what the user wrote: an exception from there is
 # the user's, from elsewhere in the package it is ours.
-_APPLYING = {str(Path(__file__).parent / name) for name in ("evaluator.py", "expressions.py")}
+_APPLYING = {
+    str(Path(__file__).with_name(name)) for name in ("evaluator.py", "expressions.py", "assignments.py")
+}
 
 
 class Evaluator:

@@ -46,6 +46,7 @@ from .elementwise import (
 )
 from .gemm import GemmWarpPolicy, gemm
 from .knobs import Knob, knob
+from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
@@ -77,4 +78,4 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
     what, hint = _explain_missing(name, __all__)
-    raise AttributeError(f"{what}; {hint}" if hint else what)
+    raise _MissingWord(what, hint=hint)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ..errors import LanguageError, Place
@@ -142,6 +143,15 @@ _LOOPS = {
     "T.Parallel": "give one loop all the extents: for i, j in T.Parallel(m, n)",
     "T.Pipelined": "use T.serial inside, or put T.Pipelined around T.Parallel",
 }
+
+
+def shown(value: object) -> str:
+    """A thing that does not belong in a kernel, as an error names it: short, and without file names."""
+    if isinstance(value, (ModuleType, FunctionType, type)):
+        kind = "the module" if isinstance(value, ModuleType) else "the function"
+        return f"{'the class' if isinstance(value, type) else kind} {value.__name__}"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def for_tiles(word: str) -> Builder:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..errors import DTypeError
 from ..ir.dtypes import ALIASES, ALL, DType, dtype_of
+from .builder import shown
 
 if TYPE_CHECKING:
     from .values import Value
@@ -41,7 +45,16 @@ SHORT: dict[str, DTypeWord] = {name: WORDS[each.name] for name, each in ALIASES.
 
 def plain(given: object) -> DType:
     """The IR's dtype for a string, a word, a NumPy or torch type. Raises `DTypeError` for others."""
-    return ALL[dtype_of(given).name]
+    # NumPy would take None for float64, and an array or tile for its dtype: too many slips pass.
+    if isinstance(given, (DType, str, type, np.dtype)) or type(given).__module__.startswith("torch"):
+        return ALL[dtype_of(given).name]
+    name = getattr(given, "name", "")
+    raise DTypeError(
+        "{what} is no dtype",
+        what=shown(given),
+        name=name,
+        hint="write {name}.dtype" if name and hasattr(given, "dtype") else 'write T.float16 or "float16"',
+    )
 
 
 def word_for(dtype: DType) -> DTypeWord:

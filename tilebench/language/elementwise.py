@@ -238,7 +238,7 @@ def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]
     for each in (x, y):
         if isinstance(each, float):
             raise DTypeError("{word} takes integers, found {value}", word=word, value=each)
-    return operation(a if x is None else x, b if y is None else y)
+    return operation(Value(expr_of(a)) if x is None else x, Value(expr_of(b)) if y is None else y)
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import nearest
+from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
@@ -29,6 +29,10 @@ _LATER = """
     warp_reduce_sum wgmma_gemm ws acos asin atan cosh sinh
 """
 LATER = frozenset(_LATER.split())
+
+
+class MissingWord(LanguageError, AttributeError):
+    """`T.name` is not there: a `LanguageError` that `hasattr` and completion understand."""
 
 
 def explain_missing(name: str, known: list[str]) -> tuple[str, str]:

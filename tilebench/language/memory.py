@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import LanguageError
 from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, node, operand, result
 from ..layout import Fragment, SharedLayout
-from .builder import for_tiles, in_trace, inside_kernel
+from .builder import for_tiles, in_trace, inside_kernel, shown
 from .dtype_words import plain
 from .operands import shape_of
 from .promote import cast_value, convert, expr_of, literal, number_of
@@ -121,7 +121,9 @@ def swizzle(buffer: object, enable: bool = True) -> None:
     """Ask for a swizzled layout of a shared tile, or a plain one; a hint, results do not change."""
     builder = inside_kernel("T.swizzle")
     if not isinstance(buffer, BufferView) or buffer.scope != "shared":
-        raise LanguageError("T.swizzle takes a buffer made by T.alloc_shared", text=buffer, found="{text!r}")
+        raise LanguageError(
+            "T.swizzle takes a buffer made by T.alloc_shared", text=shown(buffer), found="{text}"
+        )
     buffer.check_scope()
     for frame in builder.frames:
         for each in frame.statements:

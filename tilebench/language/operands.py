@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import LanguageError, Place, ShapeError
 from ..ir import Const, Region, whole
-from .builder import here
+from .builder import here, shown
 from .values import BufferView, ElementRef, RegionRef, VarRef
 
 
@@ -65,8 +65,8 @@ def part_of(given: object, word: str) -> Part:
                 "{word} works on buffers and regions, found {kind}",
                 word=word,
                 kind=type(given).__name__,
-                text=given,
-                found="{text!r}",
+                text=shown(given),
+                found="{text}",
             )
 
 
@@ -115,8 +115,8 @@ def whole_number(given: object, word: str, what: str) -> int:
             "{what} of {word} must be an integer known at compile time",
             what=what,
             word=word,
-            text=given,
-            found="{text!r}",
+            text=shown(given),
+            found="{text}",
             hint="a parameter of the @tilebench.jit function, or a number",
         ) from None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DTypeError, LanguageError
 from ..ir import FALSE, TRUE, Cast, Const, DType, Expr, boolean, int32
 from ..ir.dtypes import ALL, float32
-from .builder import here
+from .builder import here, shown
 from .dtype_words import plain
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def expr_of(value: object, dtype: DType | None = None) -> Expr:
                 hint="index an element, `{name}[i, j]`, inside T.Parallel",
             )
         raise LanguageError(
-            "{kind} is no value of a kernel", kind=type(value).__name__, found="{text}", text=value
+            "{kind} is no value of a kernel", kind=type(value).__name__, found="{text}", text=shown(value)
         )
     if dtype is not None:
         return literal(number, dtype)
