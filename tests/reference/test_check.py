@@ -29,12 +29,17 @@ from tilebench.reference import (
 from tilebench.reference.check import poisoned
 
 AXPY = """@T.prim_func
-def main(X: T.Tensor((33, 20), T.float32), Y: T.StridedTensor((33, 20), (1, 40), T.float32), Z: T.Tensor((33, 20), T.float16)):
+def main(
+    X: T.Tensor((33, 20), T.float32),
+    Y: T.StridedTensor((33, 20), (1, 40), T.float32),
+    Z: T.Tensor((33, 20), T.float16),
+):
     with T.Kernel(2, 3, threads=64) as (bx, by):
         s = T.alloc_shared((16, 16), T.float32)
         T.copy(X[by * 16, bx * 16], s)
         for i, j in T.Parallel(16, 16):
-            Z[by * 16 + i, bx * 16 + j] = T.cast(s[i, j] * T.float32(3) + Y[by * 16 + i, bx * 16 + j], T.float16)
+            x: T.float32 = s[i, j] * T.float32(3) + Y[by * 16 + i, bx * 16 + j]
+            Z[by * 16 + i, bx * 16 + j] = T.cast(x, T.float16)
 """
 
 
@@ -65,7 +70,7 @@ def test_bounded_text_means_the_same() -> None:
     function = parse_function(AXPY, registry())
     machine = Machine(
         name="test", warp=32, max_threads=1024, vector_bytes=(16, 8, 4), transaction_bytes=32,
-        sm=SM(2048, 32, 65536, 256, 255), memory={"shared": MemoryLevel("shared", per_block=1 << 17, banks=32)},
+        sm=SM(2048, 32, 65536, 256, 255), memory={"shared": MemoryLevel("shared", 1 << 17, banks=32)},
     )  # fmt: skip
     lower = bound_accesses(function, Context(machine))
     assert lower != function

@@ -83,12 +83,11 @@ def test_integer_gemm_wraps() -> None:
 def test_elementwise_with_tails_rounds_once_an_operation(dtype: str) -> None:
     function = kernel(
         f"A: T.Tensor((37, 21), T.{dtype}), B: T.Tensor((37, 21), T.{dtype})",
-        """
+        f"""
 for i, j in T.Parallel(16, 16):
-    x: T.%s = A[by * 16 + i, bx * 16 + j]
+    x: T.{dtype} = A[by * 16 + i, bx * 16 + j]
     B[by * 16 + i, bx * 16 + j] = x * x + x
-"""
-        % dtype,
+""",
         "2, 3",
         "bx, by",
     )
@@ -194,7 +193,8 @@ for i in T.Parallel(6):
 
 def test_casts() -> None:
     function = kernel(
-        "A: T.Tensor((8,), T.float32), B: T.Tensor((8,), T.int8), C: T.Tensor((8,), T.bool), D: T.Tensor((8,), T.int64)",
+        "A: T.Tensor((8,), T.float32), B: T.Tensor((8,), T.int8), C: T.Tensor((8,), T.bool), "
+        "D: T.Tensor((8,), T.int64)",
         """
 for i in T.Parallel(8):
     B[i] = T.cast(A[i], T.int8)
@@ -293,7 +293,10 @@ def test_strided_arrays() -> None:
 
 
 def test_two_elements_that_store_different_values_are_a_race() -> None:
-    function = kernel("A: T.Tensor((8,), T.int32), B: T.Tensor((4,), T.int32)", "for i in T.Parallel(8):\n    B[i // 2] = A[i]")
+    function = kernel(
+        "A: T.Tensor((8,), T.int32), B: T.Tensor((4,), T.int32)",
+        "for i in T.Parallel(8):\n    B[i // 2] = A[i]",
+    )
     same = np.array([1, 1, 2, 2, 3, 3, 4, 4], np.int32)
     assert run_reference(function, {"A": same, "B": np.zeros(4, np.int32)})["B"].tolist() == [1, 2, 3, 4]
     same[5] = 9
@@ -307,7 +310,8 @@ def test_two_elements_that_store_different_values_are_a_race() -> None:
 
 def test_an_axis_missing_from_the_index_is_a_race() -> None:
     function = kernel(
-        "A: T.Tensor((2, 3), T.int32), B: T.Tensor((2,), T.int32)", "for i, j in T.Parallel(2, 3):\n    B[i] = A[i, j]"
+        "A: T.Tensor((2, 3), T.int32), B: T.Tensor((2,), T.int32)",
+        "for i, j in T.Parallel(2, 3):\n    B[i] = A[i, j]",
     )
     with pytest.raises(LanguageError, match="different values"):
         run_reference(function, {"A": np.arange(6, dtype=np.int32).reshape(2, 3), "B": np.zeros(2, np.int32)})
@@ -323,8 +327,9 @@ def test_an_axis_missing_from_the_index_is_a_race() -> None:
     ],
 )
 def test_reading_what_another_element_stores_is_a_race(body: str) -> None:
-    function = kernel("A: T.Tensor((8,), T.int32)", f"s = T.alloc_shared((8,), T.int32)\nT.copy(A[0], s)\n{body}\nT.copy(s, A[0])")
-    with pytest.raises(LanguageError, match="another one stores|different values"):
+    head = "s = T.alloc_shared((8,), T.int32)\nT.copy(A[0], s)\n"
+    function = kernel("A: T.Tensor((8,), T.int32)", f"{head}{body}\nT.copy(s, A[0])")
+    with pytest.raises(LanguageError, match=r"another one stores|different values"):
         run_reference(function, {"A": np.arange(8, dtype=np.int32)})
 
 

@@ -48,7 +48,7 @@ def cast_meaning(value: Any, source: DType, target: DType) -> Any:
         return value
     if isinstance(value, (bool, int)) and not target.is_float:
         return bool(value) if target.kind == "bool" else wrap(int(value), target)
-    held = np.asarray(value, source.numpy) if not isinstance(value, np.ndarray) else value
+    held: Any = value if hasattr(value, "astype") else np.asarray(value, source.numpy)
     if target.kind == "bool":
         return held != 0
     if source.is_float and target.is_integer:

@@ -13,6 +13,7 @@ instead, for a target that does.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -88,9 +89,8 @@ class Limits:
 @cache
 def limits(dtype: DType) -> Limits:
     """The limits of a float dtype."""
-    import ml_dtypes
-
-    info: Any = ml_dtypes.finfo(dtype.numpy)
+    finfo: Any = importlib.import_module("ml_dtypes").finfo
+    info = finfo(dtype.numpy)
     most, normal = float(info.max), float(info.smallest_normal)
     # From half a step above the greatest value on, rounding to nearest gives infinity.
     u = dtype.unit_roundoff

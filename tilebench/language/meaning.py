@@ -22,6 +22,10 @@ def _erf(x: Any) -> Any:
 _ERF: Any = np.frompyfunc(math.erf, 1, 1)
 
 
+def _rsqrt(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
 def _sigmoid(x: Any) -> Any:
     wide = np.asarray(x)
     return 1 / (1 + np.exp(-wide))
@@ -84,7 +88,7 @@ SCALARS: Mapping[str, ScalarMeaning] = {
     "log": ScalarMeaning(np.log, _ends, 2),
     "log2": ScalarMeaning(np.log2, _ends, 2),
     "sqrt": ScalarMeaning(np.sqrt, _ends, 0),
-    "rsqrt": ScalarMeaning(lambda x: 1 / np.sqrt(x), _ends, 2),
+    "rsqrt": ScalarMeaning(_rsqrt, _ends, 2),
     "tanh": ScalarMeaning(np.tanh, _ends, 4),
     # 1 / (1 + exp(-x)) gives 0 where the result would be subnormal, because exp(-x) overflows.
     "sigmoid": ScalarMeaning(_sigmoid, _ends, 4, tiny=True),

@@ -18,11 +18,12 @@ from .inexact import Inexact, inexact, rounded
 
 Binary = Callable[[Any, Any], Any]
 
+_python: Any = operator
 PLAIN: Mapping[str, Binary] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.divide, "//": operator.floordiv,
-    "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
-    ">>": operator.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "and": operator.and_, "or": operator.or_,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.divide, "//": _python.floordiv,
+    "%": operator.mod, "&": _python.and_, "|": _python.or_, "^": _python.xor, "<<": _python.lshift,
+    ">>": _python.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "and": _python.and_, "or": _python.or_,
 }  # fmt: skip
 
 
@@ -31,10 +32,15 @@ def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
 
     Python integers (values that are the same for a whole block) stay Python integers.
     """
-    if op == "~":
-        return lambda a: wrap(~a, dtype) if type(a) is int else np.invert(a)
-    if op == "not":
-        return lambda a: not a if type(a) is bool else np.logical_not(a)
+
+    def invert(a: Any) -> Any:
+        return wrap(~a, dtype) if type(a) is int else np.invert(a)
+
+    def negate(a: Any) -> Any:
+        return not a if type(a) is bool else np.logical_not(a)
+
+    if op in ("~", "not"):
+        return invert if op == "~" else negate
     binary = PLAIN[op]
 
     def fold(*args: Any) -> Any:

@@ -219,21 +219,37 @@ def _fill_bound(op: Fill, value: Any) -> Any:
     return value if isinstance(value, Inexact) else exact(value)
 
 
+def _none(op: Any, *scalars: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _source(op: Any) -> tuple[Region, ...]:
+    return (op.src,)
+
+
+def _gemm_reads(op: Gemm, clear: Any) -> tuple[Region, ...]:
+    return (op.a, op.b) if clear else (op.a, op.b, op.c)
+
+
+def _reduce_reads(op: Reduce) -> tuple[Region, ...]:
+    return (op.src,) if op.clear else (op.src, op.dst)
+
+
+def _target(op: Any) -> Region:
+    return op.c if isinstance(op, Gemm) else op.dst
+
+
+def _fill_value(op: Fill) -> tuple[Expr, ...]:
+    return (op.value,)
+
+
+def _gemm_clear(op: Gemm) -> tuple[Expr, ...]:
+    return (op.clear_accum,)
+
+
 MEANINGS: Mapping[type, TileMeaning] = {
-    Copy: TileMeaning(
-        lambda op: (), lambda op: (op.src,), lambda op: op.dst, copy_meaning, copy_bound,
-    ),
-    Fill: TileMeaning(
-        lambda op: (op.value,), lambda op, value: (), lambda op: op.dst, fill_meaning, _fill_bound,
-    ),
-    Gemm: TileMeaning(
-        lambda op: (op.clear_accum,),
-        lambda op, clear: (op.a, op.b) if clear else (op.a, op.b, op.c),
-        lambda op: op.c, gemm_meaning, gemm_bound,
-    ),
-    Reduce: TileMeaning(
-        lambda op: (),
-        lambda op: (op.src,) if op.clear else (op.src, op.dst),
-        lambda op: op.dst, reduce_meaning, reduce_bound,
-    ),
-}  # fmt: skip
+    Copy: TileMeaning(_none, _source, _target, copy_meaning, copy_bound),
+    Fill: TileMeaning(_fill_value, _none, _target, fill_meaning, _fill_bound),
+    Gemm: TileMeaning(_gemm_clear, _gemm_reads, _target, gemm_meaning, gemm_bound),
+    Reduce: TileMeaning(_none, _reduce_reads, _target, reduce_meaning, reduce_bound),
+}

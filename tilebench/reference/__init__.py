@@ -8,6 +8,7 @@ from .inputs import input_for, make_inputs, random_array
 from .run import read_names, run_reference, written_names
 
 __all__ = [
-    "Bounded", "CheckError", "CheckReport", "OutputReport", "WorstElement", "check_function", "compare", "input_for",
-    "make_inputs", "poison", "random_array", "read_names", "run_bounded", "run_reference", "written_names",
+    "Bounded", "CheckError", "CheckReport", "OutputReport", "WorstElement", "check_function", "compare",
+    "input_for", "make_inputs", "poison", "random_array", "read_names", "run_bounded", "run_reference",
+    "written_names",
 ]  # fmt: skip

@@ -142,6 +142,15 @@ def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, plac
     numbers.put(held, at, part, mask, doubt, buffer.dtype)
 
 
+def position(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of an element from its row-major number."""
+    out: list[int] = []
+    for extent in reversed(shape):
+        flat, k = divmod(flat, extent)
+        out.append(k)
+    return tuple(reversed(out))
+
+
 def check_race(buffer: Buffer, at: tuple[Any, ...], part: Any, active: Any, place: Place | None) -> None:
     """Compare every value stored to a location with the others stored to it."""
     flat: Any = np.ravel_multi_index(at, buffer.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, TileError
 from ..ir import DType, Function, dtype_of
 from .bounds import Bounded, run_bounded
+from .boxes import position
 from .numbers import poison_value
 
 WORST = 8
@@ -88,20 +88,17 @@ class CheckReport:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        rows = [("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")]
+        rows: list[tuple[str, ...]] = [("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")]
         for each in self.outputs:
             shape = " x ".join(map(str, each.shape))
-            rows.append(
-                (
-                    f"{each.name} ({shape} {each.dtype})", str(each.total), str(each.outside), str(each.unwritten),
-                    f"{each.error:.3g}", f"{each.bound:.3g}", f"{each.ratio:.3g}",
-                )  # fmt: skip
-            )
+            counts = (str(each.total), str(each.outside), str(each.unwritten))
+            sizes = tuple(f"{x:.3g}" for x in (each.error, each.bound, each.ratio))
+            rows.append((f"{each.name} ({shape} {each.dtype})", *counts, *sizes))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        lines = [
-            "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
+        lines: list[str] = []
+        for row in rows:
+            numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+            lines.append("  ".join([row[0].ljust(widths[0]), *numbers]))
         for each in self.outputs:
             if not each.ok:
                 lines += ["", *_worst_lines(each)]
@@ -195,14 +192,11 @@ def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstEle
         return ()
     picked = np.argpartition(flat, flat.size - count)[flat.size - count :]
     order = picked[np.lexsort((-error.reshape(-1)[picked], -flat[picked]))]
-    return tuple(
-        WorstElement(
-            tuple(int(k) for k in np.unravel_index(int(at), ratio.shape)),
-            float(a.flat[at]), float(b.flat[at]), float(error.flat[at]), float(limit.flat[at]),
-        )  # fmt: skip
-        for at in order
-        if not math.isnan(flat[at])
-    )
+    out: list[WorstElement] = []
+    for at in order.tolist():
+        numbers = [float(each.flat[at]) for each in (a, b, error, limit)]
+        out.append(WorstElement(position(at, ratio.shape), *numbers))
+    return tuple(out)
 
 
 def check_function(
@@ -217,4 +211,5 @@ def check_function(
     for name in bounded:
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)
-    return CheckReport(tuple(compare_output(after[name], bounded[name], dtypes[name], name) for name in bounded))
+    found = [compare_output(after[name], each, dtypes[name], name) for name, each in bounded.items()]
+    return CheckReport(tuple(found))

@@ -168,7 +168,8 @@ class Expressions:
 
 def too_late(what: str, place: Place | None) -> LanguageError:
     """The error for a word of a stage below `bounded`."""
-    return LanguageError("the reference runs up to stage bounded and has no meaning of {what}", what=what, at=place)
+    text = "the reference runs up to stage bounded and has no meaning of {what}"
+    return LanguageError(text, what=what, at=place)
 
 
 def box_shape(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import zlib
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -41,7 +42,9 @@ def random_array(
     Raises `OptionError` for another kind.
     """
     if kind not in KINDS:
-        raise OptionError("there are no inputs of kind {kind!r}", kind=kind, known=", ".join(KINDS), expected="{known}")
+        raise OptionError(
+            "there are no inputs of kind {kind!r}", kind=kind, known=", ".join(KINDS), expected="{known}"
+        )
     out = strided_empty(shape, dtype, strides)
     if kind in ("zeros", "ones"):
         out[...] = np.asarray(kind == "ones", dtype.numpy)
@@ -62,21 +65,22 @@ def random_array(
 
 def _floats(random: np.random.Generator, size: tuple[int, ...], dtype: DType, kind: Kind) -> NDArray[Any]:
     # Single precision is drawn for all narrower types: half the time of doubles.
-    native: Any = np.float64 if dtype.bits == 64 else np.float32
+    draw: Any = random
+    native = np.float64 if dtype.bits == 64 else np.float32
     if kind == "normal":
-        return random.standard_normal(size, native)
+        return draw.standard_normal(size, native)
     if kind == "uniform":
-        return random.random(size, native) * 2 - 1
-    import ml_dtypes
-
-    half = int(ml_dtypes.finfo(dtype.numpy).maxexp) // 2
+        return draw.random(size, native) * 2 - 1
+    finfo: Any = importlib.import_module("ml_dtypes").finfo
+    half = int(finfo(dtype.numpy).maxexp) // 2
     exponents = random.uniform(-half, half, size)
     return np.exp2(exponents) * random.choice([-1.0, 1.0], size)
 
 
 def input_for(buffer: Buffer, seed: int = 0, kind: Kind = "uniform") -> NDArray[Any]:
     """Random values for one parameter; its name is part of the seed."""
-    return random_array(buffer.shape, buffer.dtype, (seed, zlib.crc32(buffer.name.encode())), kind, buffer.strides)
+    seeds = (seed, zlib.crc32(buffer.name.encode()))
+    return random_array(buffer.shape, buffer.dtype, seeds, kind, buffer.strides)
 
 
 def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> dict[str, NDArray[Any]]:

@@ -104,7 +104,8 @@ class Plain:
             held[key] = np.where(mask, np.asarray(value, dtype.numpy), held[key])
 
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-        return np.broadcast_to(np.asarray(value, dtype.numpy), shape)
+        held: Any = np.asarray(value, dtype.numpy)
+        return np.broadcast_to(held, shape)
 
     def tile(self, meaning: TileMeaning) -> Callable[..., Any]:
         return meaning.plain
@@ -160,7 +161,8 @@ class Watched(Plain):
             # Masks belong to elements of a loop; a tile that is read as a whole has none.
             if mask is None or np.any(np.logical_and(missing, mask)):
                 raise LanguageError(
-                    "{count} elements are read here that nothing has written", at=place, count=int(missing.sum()),
+                    "{count} elements are read here that nothing has written",
+                    at=place, count=int(missing.sum()),
                     hint="fill the buffer first: T.clear(...) or T.fill(...)",
                 )  # fmt: skip
         return held.value

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import LanguageError, Place
 from ..ir import Buffer, Expr, Load, LoopStmt, Store, Var, walk
 from ..language.structure import Parallel
-from .boxes import spread_indices, within
+from .boxes import position, spread_indices, within
 from .scope import Axis, Scope
 from .state import State
 
@@ -106,11 +106,12 @@ def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> N
 
 
 def _fail(name: str, box: tuple[int, ...], store: Access, other: Access, a: int, b: int) -> NoReturn:
-    one, two = (tuple(int(k) for k in np.unravel_index(each, box)) for each in (a, b))
+    one, two = position(a, box), position(b, box)
     does = "reads" if other.value is None else "stores"
     raise LanguageError(
-        "an element of T.Parallel {does} what another one stores in {name}", name=name, does=does, at=store.place,
-        a=one, b=two, expected="elements that do not need each other: they run in no order",
-        found="element {a} stores what element {b} {does}", also=[("element {b} {does} it here", other.place)],
+        "an element of T.Parallel {does} what another one stores in {name}", name=name, does=does,
+        at=store.place, a=one, b=two, expected="elements that do not need each other: they run in no order",
+        found="element {a} stores what element {b} {does}",
+        also=[("element {b} {does} it here", other.place)],
         hint="split the loop in two, or use another buffer for the result",
     )  # fmt: skip

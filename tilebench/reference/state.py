@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -35,7 +35,7 @@ class State:
         return np.ix_(*(np.arange(n) for n in self.box)) if self.box else []  # pyright: ignore[reportReturnType]
 
     @contextmanager
-    def narrowed(self, lanes: Any, doubt: Doubt = None) -> Iterator[bool]:
+    def narrowed(self, lanes: Any, doubt: Doubt = None) -> Generator[bool]:
         """Only `lanes` stay active. Gives whether any are."""
         before = self.mask, self.doubt
         self.mask = lanes if before[0] is None else np.logical_and(before[0], lanes)

@@ -182,13 +182,12 @@ class Statements(Expressions):
     # -- branches
     def branch(self, at: If) -> Run:
         condition, numbers, place = self.prepare(at.condition), self.numbers, at.place
-        inner = self.scope.parallel and self.scope.varies(at.condition)
         then, other = self.body(at.then), self.body(at.orelse)
         some_else = bool(at.orelse)
 
         def run(state: State) -> None:
             test = condition(state)
-            if np.ndim(getattr(test, "value", test)) == 0 and not (inner and hasattr(test, "error")):
+            if np.ndim(getattr(test, "value", test)) == 0:
                 numbers.may(test, place)
                 (then if getattr(test, "value", test) else other)(state)
                 return
@@ -280,7 +279,8 @@ class Statements(Expressions):
         meaning = MEANINGS[type(at)]
         if self.scope.parallel:
             word = at.spelling()
-            raise LanguageError("T.{word} works on whole tiles, not inside T.Parallel", word=word, at=at.place)
+            text = "T.{word} works on whole tiles, not inside T.Parallel"
+            raise LanguageError(text, word=word, at=at.place)
         scalars = [self.prepare(each) for each in meaning.values(at)]
         nothing = [False] * len(scalars)
         target = meaning.writes(at)
