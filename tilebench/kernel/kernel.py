@@ -183,16 +183,9 @@ class Kernel:
     # -- checking and timing
     def inputs(self, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """Random arrays for the parameters, from a seed; outputs hold poison."""
-        from ..reference import poison, random_array
+        from ..reference import make_inputs
 
-        out: dict[str, np.ndarray[Any, Any]] = {}
-        for k, each in enumerate(self.arguments):
-            if each.read:
-                out[each.name] = random_array(each.shape, each.dtype, seed=seed + k)
-            else:
-                out[each.name] = np.empty(each.shape, dtype_of(each.dtype).numpy)
-                poison(out[each.name])
-        return out
+        return make_inputs(self.compilation.traced.function, seed)
 
     def check(self, *arrays: Any, seed: int = 0) -> Any:
         """Run on copies of the arrays (random ones from `seed` if none) and compare every element.

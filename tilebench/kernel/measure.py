@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..ir import Function, parse_function
+from ..language.words import registry
 from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
 from ..runtime.job import Job
@@ -139,15 +141,15 @@ def run_package(
 
 def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
     """Arrays for the parameters from a seed; outputs hold poison."""
-    from ..reference import poison, random_array
+    from ..reference import make_inputs
 
-    out: list[np.ndarray[Any, Any]] = []
-    for k, each in enumerate(package.arguments):
-        array = random_array(each.shape, each.dtype, seed=seed + k)
-        if not each.read:
-            poison(array)
-        out.append(array)
-    return out
+    held = make_inputs(tile_of(package), seed)
+    return [held[each.name] for each in package.arguments]
+
+
+def tile_of(package: Package) -> Function:
+    """The kernel's `tile` stage, which the reference runs."""
+    return parse_function(package.tile_text, registry(), "<tile>")
 
 
 class HostSession:
@@ -234,8 +236,6 @@ def _session(package: Package, arrays: list[np.ndarray[Any, Any]]) -> Any:
 
 def _checked(package: Package, session: Any) -> tuple[float | None, float | None, str]:
     """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
-    from ..ir import parse_function
-    from ..language.words import registry
     from ..reference import check_function
 
     before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
@@ -244,9 +244,7 @@ def _checked(package: Package, session: Any) -> tuple[float | None, float | None
     session.outputs()
     session.keep()
     after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
-    report = check_function(parse_function(package.tile_text, registry(), "<tile>"), before, after)
-    return (
-        report.error,
-        report.bound,
-        "" if report.ok else f"wrong result: {report.outside} elements outside the bound",
-    )
+    report = check_function(tile_of(package), before, after)
+    largest = report.largest
+    wrong = f"wrong result: {sum(each.outside for each in report.outputs)} elements outside their bound"
+    return largest.error, largest.bound, "" if report.ok else wrong

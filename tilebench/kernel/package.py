@@ -15,7 +15,7 @@ from ..language.words import registry
 from ..passes.context import Context
 from ..record import ParamRecord
 from ..recorder import arguments_of
-from ..targets import Build, Executable, resolve
+from ..targets import Build, Executable, resolve_machine
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def pack(compilation: Compilation) -> Package:
 
 def load_package(package: Package) -> Executable:
     """The executable that a package describes, loaded in this process."""
-    manifest, machine = resolve(package.target)
+    manifest, machine = resolve_machine(package.target)
     function = parse_function(package.stage_text, registry(), "<package>")
     build = Build(function, machine, Context(machine))
     build.texts.update(package.texts)

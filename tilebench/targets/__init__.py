@@ -93,4 +93,14 @@ def resolve(text: str | None = None) -> tuple[Manifest, Machine]:
     return found, found.describe(detail or None)
 
 
-__all__ = ["Build", "EmitStep", "Executable", "Manifest", "manifest", "names", "resolve"]
+def resolve_machine(name: str) -> tuple[Manifest, Machine]:
+    """The manifest and machine of a full machine name, as a record or package keeps it.
+
+    A host's own machine is called after its processor, which is no variant a person can name.
+    """
+    found = manifest(name.partition(":")[0])
+    own = found.describe(None)
+    return (found, own) if own.name == name else resolve(name)
+
+
+__all__ = ["Build", "EmitStep", "Executable", "Manifest", "manifest", "names", "resolve", "resolve_machine"]
