@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,8 @@ SHORT: dict[str, DTypeWord] = {name: WORDS[each.name] for name, each in ALIASES.
 def plain(given: object) -> DType:
     """The IR's dtype for a string, a word, a NumPy or torch type. Raises `DTypeError` for others."""
     # NumPy would take None for float64, and an array or tile for its dtype: too many slips pass.
-    if isinstance(given, (DType, str, type, np.dtype)) or type(given).__module__.startswith("torch"):
+    held: Any = given
+    if isinstance(held, (DType, str, type, np.dtype)) or type(held).__module__.startswith("torch"):
         return ALL[dtype_of(given).name]
     name = getattr(given, "name", "")
     raise DTypeError(
