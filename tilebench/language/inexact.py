@@ -149,11 +149,11 @@ def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
 
     Where the value is no finite number, the error is infinite only if the carried one is.
     """
-    size = np.abs(value)
     edge = limits(dtype).overflow
-    top = size + error
-    if top.size == 0 or (float(np.max(top)) < edge):
+    if value.size == 0 or max(float(value.max()), -float(value.min())) + float(error.max()) < edge:
         return Inexact(value, error)
+    size = np.abs(value)
+    top = size + error
     finite = np.isfinite(value)
     elsewhere = np.where(np.isposinf(carried), np.inf, 0.0)
     error = np.where(finite, np.where(np.isnan(error), np.inf, error), elsewhere)

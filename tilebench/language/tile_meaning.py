@@ -120,21 +120,27 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     left_error, right_error = _matrices(op, x.error, y.error)
     k = left.shape[-1]
     # A magnitude of infinity times a zero of the other side is NaN in the value, and handled there.
-    sizes = np.abs(left) @ np.abs(right)
+    left_size, right_size = np.abs(left), np.abs(right)
+    sizes = left_size @ right_size
     value = left @ right
     carried: Any = np.zeros(value.shape)
     if right_error.any():
-        carried = carried + np.abs(left) @ right_error
+        carried += left_size @ right_error
     if left_error.any():
-        carried = carried + left_error @ (np.abs(right) + right_error)
+        carried += left_error @ (right_size + right_error)
     if not clear and c is not None:
         old = inexact(c)
-        value = value + old.value.reshape(value.shape)
-        sizes = sizes + np.abs(old.value.reshape(value.shape))
-        carried = carried + old.error.reshape(value.shape)
+        before = old.value.reshape(value.shape)
+        value += before
+        sizes += np.abs(before)
+        carried += old.error.reshape(value.shape)
     u = accumulation_roundoff(op.a.buffer.dtype, target) + DOUBLE_ROUNDOFF
     lost = (k + 1) * 0.5 * limits(target).subnormal
-    error = carried + gamma(k + 1, u) * (sizes + carried) + np.where(sizes > 0, lost, 0.0)
+    # In place: with a dozen temporaries of the tile's size this was half the time of a gemm's bound.
+    error = sizes + carried
+    error *= gamma(k + 1, u)
+    error += carried
+    error += lost if sizes.min(initial=np.inf) > 0 else np.where(sizes > 0, lost, 0.0)
     return settled(value, error, carried, target)
 
 

@@ -88,7 +88,8 @@ class CheckReport:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        rows: list[tuple[str, ...]] = [("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")]
+        head = ("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")
+        rows: list[tuple[str, ...]] = [head]
         for each in self.outputs:
             shape = " x ".join(map(str, each.shape))
             counts = (str(each.total), str(each.outside), str(each.unwritten))

@@ -79,7 +79,8 @@ class Plain:
         return cast_meaning(value, source, target)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        return np.where(condition, a, b)
+        made: Any = np.where(condition, a, b)
+        return made
 
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
         """Lanes that may take the branch, lanes that may not, and what is in doubt (nothing here)."""

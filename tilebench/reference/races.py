@@ -90,11 +90,11 @@ def check(state: State) -> None:
 
 
 def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> None:
-    order = np.argsort(store.locations, kind="stable")
-    sorted_ = store.locations[order]
+    order: Any = np.argsort(store.locations, kind="stable")
+    sorted_: Any = store.locations[order]
     if not sorted_.size or not other.locations.size:
         return
-    at = np.minimum(np.searchsorted(sorted_, other.locations), sorted_.size - 1)
+    at: Any = np.minimum(np.searchsorted(sorted_, other.locations), sorted_.size - 1)
     owner = order[at]
     clash = (sorted_[at] == other.locations) & (store.lanes[owner] != other.lanes)
     if other.value is not None:
