@@ -113,9 +113,9 @@ class Compilation:
         for name, run in row.passes:
             function = self._guarded(name, lambda run=run, at=function: run(at, self.context))
             if settings.verify():
-                self._guarded(name, lambda at=function: verify(at, row.forms))
-        if not settings.verify():
-            self._guarded(row.name, lambda: verify(function, row.forms))
+                # What a stage promises is true after its last pass; names and types hold in between.
+                self._guarded(name, lambda at=function: verify(at))
+        self._guarded(row.name, lambda: verify(function, row.forms))
         self.functions[row.name] = function
         self.seconds[row.name] = time.perf_counter() - began
 

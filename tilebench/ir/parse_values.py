@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..errors import IRError, Place, nearest
+from .arith import linear
 from .dtypes import ALL, DType, boolean
 from .expr import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Var
 from .registry import Registry
@@ -134,9 +135,13 @@ class ValueParser:
         reach = 0
         if isinstance(high[-1], Const):
             reach, high = high[-1].value, high[:-1]
-        if low != high:
+        if low == high:
+            return reach - shift
+        # A person who edits a stage writes sums in any order.
+        below, above = linear(lower), linear(upper)
+        if dict(below.terms) != dict(above.terms):
             self.fail(at, "a box is written `start : start + extent` with a constant extent")
-        return reach - shift
+        return above.constant - below.constant
 
     def expr(self, at: ast.expr) -> Expr:
         made = self._expr(at)

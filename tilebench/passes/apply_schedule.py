@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import ResourceError, ScheduleError
 from ..ir import Function, Node, map_children, walk
 from ..language.copy import Copy
+from ..language.decisions import Instr
 from ..language.gemm import Gemm
 from ..language.memory import AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
@@ -29,6 +30,21 @@ DEFAULTS: dict[str, Any] = {
     "swizzle": None,
     "policy": "square",
 }
+WHY_DEFAULT = {
+    "threads": "four warps, as a kernel has that says nothing",
+    "order": "blocks run in the order of their numbers",
+    "num_stages": "a plain loop until stages are asked for",
+    "swizzle": "the layout with the fewest bank conflicts is taken",
+    "policy": "the tile is split as evenly as warps allow",
+}
+# What is told of each kind of node: the field, and whether it is told when nobody chose it.
+NOTED: tuple[tuple[str, type[Node], str, bool], ...] = (
+    ("loop", Pipelined, "num_stages", True), ("loop", Serial, "unroll", False),
+    ("buffer", AllocShared, "swizzle", True), ("gemm", Gemm, "policy", True),
+    ("gemm", Gemm, "by", False), ("copy", Copy, "coalesced_width", False),
+)  # fmt: skip
+# Fields whose option in a schedule has another name.
+OPTION = {"coalesced_width": "vector", "by": "instruction"}
 
 
 def apply_schedule(function: Function, context: Context) -> Function:
@@ -41,12 +57,15 @@ def apply_schedule(function: Function, context: Context) -> Function:
         node = _target(function, each)
         if each.kind == "loop" and each.name == "unroll":
             changes.setdefault(id(node), {})["unroll"] = each.value
+            chosen[id(node), "unroll"] = each
         elif (each.kind, each.name) == ("gemm", "instruction"):
             _check_instruction(each, node, context)
+            changes.setdefault(id(node), {})["by"] = Instr(each.value)
+            chosen[id(node), "by"] = each
         if field is not None:
             changes.setdefault(id(node), {})[field] = each.value
             chosen[id(node), field] = each
-    _note_choices(function, changes, chosen, context)
+    _note_choices(function, chosen, context)
     out = _change(function, changes)
     _check_threads(out, context)
     return out
@@ -96,37 +115,33 @@ def _change(function: Function, changes: dict[int, dict[str, Any]]) -> Function:
     return step(function)
 
 
-def _note_choices(
-    function: Function,
-    changes: dict[int, dict[str, Any]],
-    chosen: dict[tuple[int, str], Directive],
-    context: Context,
-) -> None:
-    def note(kind: str, address: str, node: Node, field: str) -> None:
+def _note_choices(function: Function, chosen: dict[tuple[int, str], Directive], context: Context) -> None:
+    """Every effective choice with its origin, in the order of `NOTED`."""
+
+    def note(kind: str, address: str, node: Node, field: str, always: bool) -> None:
         directive = chosen.get((id(node), field))
-        hint = getattr(node, field)
+        hint = getattr(node, field, None)
+        written = hint != DEFAULTS.get(field)
+        if directive is None and not written and not always:
+            return
         if directive is not None:
             origin, why, value = directive.origin.kind, directive.origin.why, directive.value
+        elif written:
+            origin, why, value = "kernel", "the kernel's hint", hint
         else:
-            written = hint != DEFAULTS.get(field)
-            origin, why, value = ("kernel", "the kernel's hint", hint) if written else ("default", "", hint)
+            origin, why, value = "default", WHY_DEFAULT[field], hint
         text = "decided by bank conflicts" if field == "swizzle" and value is None else _text(value)
-        context.choices.append(Choice(f"{kind} {address}".strip(), field, text, origin, why))
+        context.choices.append(
+            Choice(f"{kind} {address}".strip(), OPTION.get(field, field), text, origin, why)
+        )
 
     launch = launch_of(function)
-    note("kernel", "", launch, "threads")
-    note("kernel", "", launch, "order")
-    for kind, cls, field in (
-        ("loop", Pipelined, "num_stages"), ("buffer", AllocShared, "swizzle"), ("gemm", Gemm, "policy"),
-    ):  # fmt: skip
+    note("kernel", "", launch, "threads", True)
+    note("kernel", "", launch, "order", True)
+    for kind, cls, field, always in NOTED:
         for each in candidates(function, kind):
             if isinstance(each.node, cls):
-                note(kind, each.address, each.node, field)
-    for each in candidates(function, "copy"):
-        if isinstance(each.node, Copy) and (
-            each.node.coalesced_width or (id(each.node), "coalesced_width") in chosen
-        ):
-            note("copy", each.address, each.node, "coalesced_width")
+                note(kind, each.address, each.node, field, always)
 
 
 def _text(value: Any) -> str:

@@ -69,7 +69,8 @@ class _Inference:
         self.sites = sites_of(function)
         self.reduces = [each for each in walk(function) if isinstance(each, Reduce)]
         self.gemms = [each for each in walk(function) if isinstance(each, Gemm)]
-        self.buffers = {n.buffer.name: n.buffer for n in walk(function) if isinstance(n, AllocFragment)}
+        self.allocations = {n.buffer.name: n for n in walk(function) if isinstance(n, AllocFragment)}
+        self.buffers = {name: each.buffer for name, each in self.allocations.items()}
         self.layouts: dict[str, Fragment] = {}
         self.maps: dict[int, Fragment] = {}
         self.vectors = {id(site.node): self.vector(site) for site in self.sites}
@@ -87,6 +88,13 @@ class _Inference:
             if each.c.buffer.name not in self.layouts:
                 self.layouts[each.c.buffer.name] = gemm_microtile(
                     m, n, self.threads, MICRO_TILE, MICRO_TILE, self.machine.warp
+                )
+            if each.policy != "square":
+                self.context.remark(
+                    NAME,
+                    "missed",
+                    f"policy={each.policy} has no effect: multiply-adds split by threads",
+                    each,
                 )
 
     def settle(self) -> None:
@@ -135,7 +143,7 @@ class _Inference:
             NAME,
             "applied",
             f"{target}: the cheapest of {len(costs)} seeds holds {candidates[best].values} values a thread",
-            users[0][0].node if users else None,
+            users[0][0].node if users else self.allocations[target],
             **{f"cost_{_seed_name(d)}": round(c, 1) for d, c in zip(dims, costs, strict=True)},
         )
         return target, candidates[best]
@@ -243,6 +251,8 @@ class _Inference:
     def instruction(self, node: Gemm) -> Instr:
         operands = (node.a.buffer.dtype.name, node.b.buffer.dtype.name, node.c.buffer.dtype.name)
         rows = [each for each in self.machine.for_kind("gemm") if not each.dtypes or each.dtypes == operands]
+        if node.by is not None:
+            rows = [each for each in rows if each.name == node.by.name]
         if not rows:
             known = {" ".join(each.dtypes) for each in self.machine.for_kind("gemm")}
             raise LayoutError(

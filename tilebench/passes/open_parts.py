@@ -23,6 +23,7 @@ from ..ir import (
     Store,
     Var,
     all_of,
+    const_of,
     map_children,
     whole,
 )
@@ -117,10 +118,7 @@ class _Opener:
             index, part.start, part.extent or (), part.buffer.shape, strict=True
         ):
             if extent != limit:
-                if extent == 1:
-                    inside.append(var.compare("==", start))
-                else:
-                    inside += [var.compare(">=", start), var.compare("<", start + extent)]
+                inside += _between(var, start, extent, limit)
             if extent != 1:
                 moved.append(var - start)
         return index, inside, moved
@@ -130,6 +128,15 @@ class _Opener:
     ) -> Stmt:
         guarded = (If(all_of(inside), body, (), place=at.place),) if inside else body
         return Parallel(held.shape, index, guarded, place=at.place)
+
+
+def _between(var: Var, start: Expr, extent: int, limit: int) -> list[Expr]:
+    """What holds where a loop variable over `limit` is in the box; nothing that always holds."""
+    if extent == 1:
+        return [var.compare("==", start)]
+    low, high = var.compare(">=", start), var.compare("<", start + extent)
+    first, last = const_of(start) == 0, const_of(start + extent) == limit
+    return [*([] if first else [low]), *([] if last else [high])]
 
 
 def _shifted(region: Region, moved: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..ir import Function, Let, Load, Node, Region, Stmt, Store, Var, children, map_children, walk
+from ..ir import Function, Let, Load, Node, Region, Stmt, Store, Var, children, const_of, map_children, walk
 from ..language.copy import Copy, Fill
 from ..language.decisions import Plan, Stage
 from ..language.gemm import Gemm
@@ -52,7 +52,9 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
         why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
         context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
         return loop.but(plan=Plan(1))
-    stages = loop.num_stages
+    stages = _most_useful(loop, context)
+    if stages == 1:
+        return loop.but(plan=Plan(1))
     context.remark(
         NAME, "applied", f"{stages} stages, {len(ahead)} copies run ahead", loop,
         stages=stages, bytes_per_stage=sum(each.dst.buffer.bytes for each in ahead),
@@ -66,6 +68,19 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
         else:
             body.append(each)
     return loop.but(body=tuple(body), plan=Plan(stages))
+
+
+def _most_useful(loop: Pipelined, context: Context) -> int:
+    """The stages asked for, or the iterations where those are fewer: more would never be filled."""
+    start, stop = const_of(loop.start), const_of(loop.stop)
+    if start is None or stop is None or stop - start >= loop.num_stages:
+        return loop.num_stages
+    useful = max(1, stop - start)
+    context.remark(
+        NAME, "note", f"num_stages={loop.num_stages} is cut to the loop's {stop - start} iterations", loop,
+        stages=useful,
+    )  # fmt: skip
+    return useful
 
 
 def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
