@@ -147,3 +147,26 @@ def test_outputs_start_as_poison_with_their_strides() -> None:
     assert np.array_equal(made["Y"], again["Y"])
     with pytest.raises(OptionError, match="no inputs of kind"):
         make_inputs(function, 0, "strange")  # type: ignore[arg-type]
+
+
+def test_some_blocks_of_a_large_result() -> None:
+    function = parse_function(AXPY, registry())
+    before = make_inputs(function, 7)
+    after = run_reference(function, before)
+    whole, part = run_bounded(function, before)["Z"], run_bounded(function, before, blocks=3)["Z"]
+    assert part.known is not None
+    # First block and last (rows 32 and 33 are its own, columns 16 to 20), and one of the four others.
+    assert part.known[0, 0]
+    assert part.known[32, 19]
+    assert part.known.sum() in (260 + 256, 260 + 64, 260 + 16)
+    assert np.array_equal(part.value[part.known], whole.value[part.known])
+    assert check_function(function, before, after, blocks=3).ok
+    after["Z"][0, 0] += np.float16(1)
+    report = check_function(function, before, after, blocks=3)
+    assert (report.outputs[0].outside, report.outputs[0].checked) == (1, int(part.known.sum()))
+    assert "3 blocks" in str(report)
+    unknown = np.argwhere(~part.known)[0]
+    after = run_reference(function, before)
+    after["Z"][tuple(unknown)] += np.float16(1)
+    assert check_function(function, before, after, blocks=3).ok
+    assert not check_function(function, before, after).ok

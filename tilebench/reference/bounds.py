@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ir import Function
+from ..language.structure import KernelLaunch
 from .numbers import Bounded as BoundedNumbers
-from .run import Arrays, execute, written_names
+from .run import Arrays, execute, read_names, written_names
 
 
 @dataclass(frozen=True)
 class Bounded:
     """One output: `value` in float64 (integers too; int64 keeps its dtype) and its absolute `error`.
+
+    `known` marks the elements that were worked out, None for all.
 
     An error of infinity says that any value is right there: the result depends on rounding without
     limit (an overflow that may or may not happen, a division by what may be zero).
@@ -23,21 +27,39 @@ class Bounded:
 
     value: NDArray[Any]
     error: NDArray[np.float64]
+    known: NDArray[np.bool_] | None = None
 
 
-def run_bounded(function: Function, arrays: Arrays) -> dict[str, Bounded]:
+def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[int] | None:
+    """Numbers of the blocks to run: the first, the last and random ones, `blocks` in all.
+
+    None, which is all of them, where there are no more, and where blocks may need each other: several
+    launches, or a parameter that is read and written.
+    """
+    launches = [each for each in function.body if isinstance(each, KernelLaunch)]
+    shared = set(written_names(function)) & set(read_names(function))
+    total = math.prod(launches[0].grid) if len(launches) == 1 else 0
+    if blocks is None or shared or len(function.body) != 1 or total <= blocks:
+        return None
+    picked = np.random.default_rng(seed).permutation(np.arange(1, max(total - 1, 1)))
+    return frozenset([0, total - 1, *(int(each) for each in picked[: max(blocks - 2, 0)])])
+
+
+def run_bounded(
+    function: Function, arrays: Arrays, *, blocks: int | None = None, seed: int = 0
+) -> dict[str, Bounded]:
     """Run a function with a running error bound beside every value; arguments as for `run_reference`.
 
     `value` is the result without the roundings of the declared dtypes, and every target that rounds
     each operation once (in the declared dtype or a wider one), sums in any order and meets the
-    accuracy of `language.meaning.SCALARS` is within `error` of it. Inputs count as exact. The
+    accuracy of `language.meaning.SCALARS` is within `error` of it. Inputs count as exact. With
+    `blocks` only that many blocks are run (see `sample`), for results too large to redo whole. The
     formulas are in `language.inexact`, `language.operators` and `language.tile_meaning`, after
     Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
     """
-    made = execute(function, arrays, BoundedNumbers())
-    out: dict[str, Bounded] = {}
-    for each in function.params:
-        if each.name in written_names(function):
-            held = made[each.name]
-            out[each.name] = Bounded(held.value, held.error)
-    return out
+    only = sample(function, blocks, seed)
+    written = written_names(function)
+    shapes = {each.name: each.shape for each in function.params}
+    known = {} if only is None else {name: np.zeros(shapes[name], np.bool_) for name in written}
+    made = execute(function, arrays, BoundedNumbers(), only, known)
+    return {name: Bounded(made[name].value, made[name].error, known.get(name)) for name in written}

@@ -59,6 +59,7 @@ def write_box(
     held, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.shape, start, extent):
         numbers.put(held, _slices(start, extent), value, mask, doubt, buffer.dtype)
+        state.touch(buffer.name, _slices(start, extent), mask)
         return
     if buffer.scope != "global":
         _fail_box(buffer, start, extent, place)
@@ -68,6 +69,7 @@ def write_box(
     kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
     unsure = None if doubt is None else cut_doubt(doubt, shape, inner)
     numbers.put(held, outer, part, kept, unsure, buffer.dtype)
+    state.touch(buffer.name, outer, kept)
 
 
 def cut_doubt(doubt: tuple[Any, Any], shape: tuple[int, ...], key: Any) -> tuple[Any, Any]:
@@ -140,6 +142,7 @@ def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, plac
     doubt = None if state.doubt is None else cut_doubt(state.doubt, box, active)
     mask = None if doubt is None else np.ones(part.shape, np.bool_)
     numbers.put(held, at, part, mask, doubt, buffer.dtype)
+    state.touch(buffer.name, at, None)
 
 
 def position(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

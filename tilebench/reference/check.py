@@ -40,6 +40,7 @@ class WorstElement:
 class OutputReport:
     """What a check found in one array; plain data.
 
+    `checked` of `total` elements were compared: all, unless only some blocks were asked for.
     `outside` counts elements whose error exceeds their bound, `unwritten` those that still hold
     poison, `unbounded` those of which any value passes (bound infinity). `error` is the largest error
     with `bound` at that element, `ratio` the largest error as a part of its bound. `worst` are the
@@ -50,6 +51,7 @@ class OutputReport:
     dtype: str
     shape: tuple[int, ...]
     total: int
+    checked: int
     outside: int
     unwritten: int
     unbounded: int
@@ -88,11 +90,11 @@ class CheckReport:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        head = ("output", "elements", "outside", "unwritten", "largest error", "bound there", "error/bound")
+        head = ("output", "checked", "outside", "unwritten", "largest error", "bound there", "error/bound")
         rows: list[tuple[str, ...]] = [head]
         for each in self.outputs:
             shape = " x ".join(map(str, each.shape))
-            counts = (str(each.total), str(each.outside), str(each.unwritten))
+            counts = (str(each.checked), str(each.outside), str(each.unwritten))
             sizes = tuple(f"{x:.3g}" for x in (each.error, each.bound, each.ratio))
             rows.append((f"{each.name} ({shape} {each.dtype})", *counts, *sizes))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
@@ -116,7 +118,7 @@ class CheckReport:
         unwritten = sum(each.unwritten for each in wrong)
         raise CheckError(
             "{count} of {total} elements of {names} are outside their error bounds\n{table}",
-            count=sum(each.outside for each in wrong), total=sum(each.total for each in wrong),
+            count=sum(each.outside for each in wrong), total=sum(each.checked for each in wrong),
             names=", ".join(each.name for each in wrong), table=str(self), unwritten=unwritten,
             hint="{unwritten} of them were never written" if unwritten else "",
         )  # fmt: skip
@@ -174,12 +176,16 @@ def compare_output(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str)
             # Integers are compared as such: doubles near 2**63 fall together.
             same = got == bounded.value
             error = np.where(same, 0.0, np.maximum(np.abs(a - b), 1.0))
+        if bounded.known is not None:
+            error = np.where(bounded.known, error, 0.0)
         outside = error > limit
-        ratio: Any = np.where(same | np.isposinf(limit), 0.0, np.where(limit > 0, error / limit, np.inf))
+        ratio: Any = np.where(limit > 0, error / limit, np.where(error > 0, np.inf, 0.0))
+        ratio = np.where(np.isposinf(limit), 0.0, ratio)
+    checked = int(a.size if bounded.known is None else np.count_nonzero(bounded.known))
     unwritten = poisoned(got, dtype) & outside
     top = int(np.argmax(np.where(np.isposinf(limit), 0.0, error))) if error.size else 0
     return OutputReport(
-        name, dtype.name, tuple(got.shape), int(a.size), int(np.count_nonzero(outside)),
+        name, dtype.name, tuple(got.shape), int(a.size), checked, int(np.count_nonzero(outside)),
         int(np.count_nonzero(unwritten)), int(np.count_nonzero(np.isposinf(limit))),
         float(error.flat[top]) if a.size else 0.0, float(limit.flat[top]) if a.size else 0.0,
         float(ratio.max(initial=0.0)), _worst(a, b, error, limit, ratio),
@@ -201,16 +207,21 @@ def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstEle
 
 
 def check_function(
-    function: Function, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]]
-) -> CheckReport:
+    function: Function, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]], *,
+    blocks: int | None = None, seed: int = 0,
+) -> CheckReport:  # fmt: skip
     """Check what a target made of `before`: `after` holds each written array as it left it.
 
     `before` is what the target was given (outputs poisoned), one array a parameter of the function.
+    With `blocks` only what that many blocks store is compared, for results too large to redo whole.
     """
-    bounded = run_bounded(function, before)
+    bounded = run_bounded(function, before, blocks=blocks, seed=seed)
     dtypes = {each.name: each.dtype for each in function.params}
     for name in bounded:
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)
     found = [compare_output(after[name], each, dtypes[name], name) for name, each in bounded.items()]
-    return CheckReport(tuple(found))
+    how = CheckReport(()).how
+    if any(each.known is not None for each in bounded.values()):
+        how += f"; what {blocks} blocks store, picked by seed {seed}"
+    return CheckReport(tuple(found), how)

@@ -61,6 +61,9 @@ _POISON = {
 }  # fmt: skip
 
 
+choose: Any = np.where
+
+
 class Plain:
     """Arrays of the declared dtypes, one rounding an operation."""
 
@@ -79,8 +82,7 @@ class Plain:
         return cast_meaning(value, source, target)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        made: Any = np.where(condition, a, b)
-        return made
+        return choose(condition, a, b)
 
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
         """Lanes that may take the branch, lanes that may not, and what is in doubt (nothing here)."""

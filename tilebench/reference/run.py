@@ -61,8 +61,14 @@ def check_arguments(function: Function, arrays: Arrays) -> None:
             )  # fmt: skip
 
 
-def execute(function: Function, arrays: Arrays, numbers: Numbers) -> dict[str, Any]:
-    """Run all blocks on one kind of numbers; gives every parameter as it is afterwards."""
+def execute(
+    function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None = None,
+    touched: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Run the blocks on one kind of numbers; gives every parameter as it is afterwards.
+
+    `only` are the numbers of the blocks to run, `touched` bools that mark what they store.
+    """
     check_arguments(function, arrays)
     run = Statements(numbers).body(function.body)
     written = written_names(function)
@@ -70,7 +76,7 @@ def execute(function: Function, arrays: Arrays, numbers: Numbers) -> dict[str, A
     for each in function.params:
         array = arrays[each.name]
         names[each.name] = numbers.given(array.copy() if each.name in written else array, each)
-    state = State(numbers, names)
+    state = State(numbers, names, only=only, touched=touched if touched is not None else {})
     with np.errstate(all="ignore"):
         run(state)
     return {each.name: names[each.name] for each in function.params}

@@ -20,7 +20,8 @@ class State:
     """One block being run. `box` is the extents of the open parallel loop, empty outside one.
 
     `mask` is None where every element is active, else bools that broadcast to `box`; `doubt` says
-    which elements do what stands here only by rounding.
+    which elements do what stands here only by rounding. `only` are the numbers of the blocks to run (x
+    fastest; None: all), and `touched` marks what they stored, for the buffers in it.
     """
 
     numbers: Numbers
@@ -28,7 +29,15 @@ class State:
     box: tuple[int, ...] = ()
     mask: Any = None
     doubt: Doubt = None
+    only: frozenset[int] | None = None
+    touched: dict[str, Any] = field(default_factory=dict[str, Any])
     watched: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+
+    def touch(self, name: str, key: Any, mask: Any) -> None:
+        """Mark elements as stored, where anybody wants to know."""
+        marks = self.touched.get(name)
+        if marks is not None:
+            marks[key] = True if mask is None else np.logical_or(marks[key], mask)
 
     def lanes(self) -> list[Any]:
         """The index of each element in each dimension of the box, for arrays that each element has."""

@@ -71,11 +71,11 @@ class Statements(Expressions):
 
         def run(state: State) -> None:
             held = state.names
-            for z in range(grid[2]):
-                for y in range(grid[1]):
-                    for x in range(grid[0]):
-                        held.update(zip(names, (x, y, z), strict=False))
-                        body(state)
+            for number in range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only):
+                rest, x = divmod(number, grid[0])
+                z, y = divmod(rest, grid[1])
+                held.update(zip(names, (x, y, z), strict=False))
+                body(state)
 
         return run
 
@@ -221,6 +221,7 @@ class Statements(Expressions):
                 spot = tuple(int(each) for each in index(state))
                 if within(buffer, spot):
                     numbers.put(state.names[name], spot, value(state), None, None, dtype)
+                    state.touch(name, spot, None)
                 elif buffer.scope != "global":
                     fail_outside(name, buffer.shape, spot, place)
 
