@@ -1,10 +1,179 @@
-"""placeholder"""
+"""Loops over rows that follow each other become one, so that a row stays in the nearest cache.
+
+`for i in T.serial(16): X[i, ...] = ...` then `for i__2 in T.serial(16): s[i__2] = ... X[i__2, ...]` ->
+one loop with both bodies, when each turn touches, of what either writes, only a row of its own.
+Loops over vectors inside are joined the same way, element for element.
+"""
 
 from __future__ import annotations
 
-from ...ir import Function
+from collections.abc import Iterator
+from typing import Any
+
+from ...ir import AllocStmt, Call, Const, Expr, Function, If, Let, Load, LoopStmt, Node, Region, Stmt, Store, Var
+from ...ir import children, const_of, substitute, walk
+from ...ir.arith import linear
+from ...language.loops import AllocScratch, Fold, MicroGemm, Vectors
+from ...language.structure import KernelLaunch, Serial
 from ...passes.context import Context
+
+NAME = "fuse_rows"
+# Buffer, index (None: all over the buffer), whether it is written.
+Access = tuple[str, tuple[Expr, ...] | None, bool]
 
 
 def fuse_rows(function: Function, context: Context) -> Function:
-    return function
+    """The function with adjacent loops joined where that keeps every result."""
+    work = _Fuser()
+    made = function.but(body=work.body(function.body))
+    if work.joined:
+        context.remark(NAME, "applied", f"{work.joined} loops joined with the one before", function, joined=work.joined)
+    return made
+
+
+class _Fuser:
+    def __init__(self) -> None:
+        self.joined = 0
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """Joined from the outside in: rows first, then what lies in a row."""
+        out: list[Stmt] = [each for each in body if isinstance(each, AllocScratch)]
+        for each in body:
+            if isinstance(each, AllocScratch):
+                continue
+            made = _join(out[-1], each) if out else None
+            if made is None:
+                out.append(each)
+            else:
+                self.joined += 1
+                out[-1] = made
+        return tuple(self.inside(each) for each in out)
+
+    def inside(self, at: Stmt) -> Stmt:
+        if isinstance(at, (Serial, Vectors, KernelLaunch)) or isinstance(at, LoopStmt):
+            return at.but(body=self.body(at.body))
+        if isinstance(at, If):
+            return at.but(then=self.body(at.then), orelse=self.body(at.orelse))
+        return at
+
+
+def _join(first: Stmt, second: Stmt) -> Stmt | None:
+    """The two loops as one, None where that is not possible or not known to be right."""
+    if isinstance(first, Serial) and isinstance(second, Serial):
+        guard = _same_turns(first, second)
+        if guard is None or not (_starts_at_zero(first) and _starts_at_zero(second)):
+            return None
+        body = _renamed(second, first.vars[0])
+        if not _independent(first.body, body, first.vars[0], rows=True):
+            return None
+        limit = guard if isinstance(guard, tuple) else (None, None)
+        head = _guarded(first.body, limit[0], first.vars[0])
+        return first.but(stop=_longer(first.stop, second.stop), body=(*head, *_guarded(body, limit[1], first.vars[0])))
+    if isinstance(first, Vectors) and isinstance(second, Vectors):
+        same = (first.stop, first.start, first.lanes) == (second.stop, second.start, second.lanes)
+        body = _renamed(second, first.vars[0])
+        if not same or not _independent(first.body, body, first.vars[0], rows=False):
+            return None
+        return first.but(
+            body=(*first.body, *body), unroll=min(first.unroll, second.unroll), overrun=first.overrun and second.overrun
+        )
+    return None
+
+
+def _starts_at_zero(at: Serial) -> bool:
+    return const_of(at.start) == 0 and const_of(at.step) == 1
+
+
+def _same_turns(first: Serial, second: Serial) -> bool | tuple[Expr | None, Expr | None] | None:
+    """True for equal ends; the tests that cut either body where one ends at the tile, the other at the array."""
+    if first.stop == second.stop:
+        return True
+    for a, b, order in ((first.stop, second.stop, 1), (second.stop, first.stop, 0)):
+        size = const_of(a)
+        if size is not None and isinstance(b, Call) and b.word == "min" and b.args[1] == Const(size):
+            return (None, b.args[0]) if order else (b.args[0], None)
+    return None
+
+
+def _longer(a: Expr, b: Expr) -> Expr:
+    return a if const_of(a) is not None else b
+
+
+def _guarded(body: tuple[Stmt, ...], limit: Expr | None, var: Var) -> tuple[Stmt, ...]:
+    if limit is None:
+        return body
+    return (If(var.compare("<", limit), body, (), place=body[0].place),)
+
+
+def _renamed(loop: Any, var: Var) -> tuple[Stmt, ...]:
+    return tuple(substitute(each, {loop.vars[0].name: var}) for each in loop.body)
+
+
+def _independent(first: tuple[Stmt, ...], second: tuple[Stmt, ...], var: Var, *, rows: bool) -> bool:
+    """Whether every buffer that one writes and the other touches is touched only at the turn's own row
+    (or, for vectors, at one and the same element)."""
+    one, two = list(_accesses(first)), list(_accesses(second))
+    bound = set(_bound(first)) | set(_bound(second))
+    written = {name for name, _, write in one + two if write}
+    shared = written & {name for name, _, _ in one} & {name for name, _, _ in two}
+    for name in shared:
+        found = {index if index is None or not rows else index[:1] for held, index, _ in one + two if held == name}
+        if len(found) != 1:
+            return False
+        index = found.pop()
+        if not index or not any(_own(each, var, bound) for each in index):
+            return False
+        if not rows and any(_mentions(each, bound) for each in index):
+            return False
+    return not (_unknown(first) or _unknown(second))
+
+
+def _own(expr: Expr, var: Var, bound: set[str]) -> bool:
+    """Whether another turn has another value of the index."""
+    form = linear(expr)
+    return form.coefficient(var) != 0 and not any(_mentions(term, bound | {var.name}) for term, _ in form.without(var).terms)
+
+
+def _mentions(expr: Node, names: set[str]) -> bool:
+    return any(isinstance(each, Var) and each.name in names for each in walk(expr))
+
+
+def _unknown(body: tuple[Stmt, ...]) -> bool:
+    """Statements that no turn of which may be moved."""
+    return any(isinstance(each, (MicroGemm, AllocStmt)) for top in body for each in walk(top))
+
+
+def _bound(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for top in body:
+        for each in walk(top):
+            if isinstance(each, LoopStmt):
+                yield from (v.name for v in each.vars)
+            elif isinstance(each, Let):
+                yield each.var.name
+
+
+def _accesses(body: tuple[Stmt, ...]) -> Iterator[Access]:
+    stack: list[Node] = list(body)
+    while stack:
+        at = stack.pop()
+        match at:
+            case Store():
+                yield at.buffer.name, at.index, True
+            case Load():
+                yield at.buffer.name, at.index, False
+            case Fold():
+                yield at.dst.buffer.name, at.dst.start, True
+                yield _read(at.src)
+                stack.extend((*at.dst.start, *at.src.start))
+                continue
+            case Region():
+                yield at.buffer.name, None, True
+            case _:
+                pass
+        stack.extend(children(at))
+
+
+def _read(box: Region) -> Access:
+    """A box counts as its row when it is one row high."""
+    one_row = box.extent is not None and box.extent[0] == 1
+    return box.buffer.name, box.start if one_row else None, False
