@@ -12,7 +12,7 @@ import re
 from ...ir import print_function
 from ...record import Resources
 from ..manifest import Build
-from .jit import assemble, assembly_of
+from .jit import assemble, assembly_of, can_assemble, object_code
 from .machine import isa_of
 from .render_llvm import render_llvm
 
@@ -41,7 +41,7 @@ def emit_asm(build: Build) -> None:
     text = assembly_of(build.texts["llvm"], isa)
     build.texts["asm"] = text
     build.lines["asm"] = asm_lines(text, build.texts["llvm"])
-    build.code = assemble(text, isa)
+    build.code = assemble(text, isa) if can_assemble(isa) else object_code(build.texts["llvm"], isa)
     build.resources = Resources(threads=1, shared_bytes=int(build.data["scratch"]))
 
 

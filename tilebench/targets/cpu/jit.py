@@ -134,8 +134,13 @@ def assembly_of(text: str, isa: Isa, level: int = 2) -> str:
         return machine.emit_assembly(parse(text))
 
 
+def can_assemble(isa: Isa) -> bool:
+    """Whether LLVM's assembler for the instruction set is at hand: llvmlite offers this machine's alone."""
+    return isa.triple.split("-")[0] == host_isa().triple.split("-")[0]
+
+
 def assemble(text: str, isa: Isa) -> bytes:
-    """The object file of an assembly text, by LLVM's own assembler."""
+    """The object file of an assembly text, by LLVM's own assembler; see `can_assemble`."""
     escaped = text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
     module = parse(f'target triple = "{isa.triple}"\nmodule asm "{escaped}"\n')
     with _codegen_lock:
