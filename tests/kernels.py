@@ -76,9 +76,8 @@ def reduce_kernel(M, N, block_M=16, block_N=256, dtype="float16", accum="float32
                     T.reduce_sum(X, acc, dim=1, clear=False)
                 else:
                     for i, j in T.Parallel(block_M, block_N):
-                        X[i, j] = T.if_then_else(
-                            k * block_N + j < N, T.cast(A[bx * block_M + i, k * block_N + j], accum), T.min_value(accum)
-                        )
+                        value = T.cast(A[bx * block_M + i, k * block_N + j], accum)
+                        X[i, j] = T.if_then_else(k * block_N + j < N, value, T.min_value(accum))
                     T.reduce_max(X, acc, dim=1, clear=False)
             T.copy(acc, C[bx * block_M])
 

@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.kernels import add_kernel, gemm_kernel, gemm_regions, reduce_kernel, softmax_kernel  # noqa: E402
+from tests.kernels import add_kernel, gemm_kernel, gemm_regions, reduce_kernel, softmax_kernel
 
 EPS = {"float16": 2**-11, "bfloat16": 2**-8, "float32": 2**-24, "int32": 0.0, "float64": 2**-53}
 
@@ -49,7 +49,8 @@ def exact(name: str, torch: Any, inputs: list[Any]) -> Any:
     if name == "add":
         return wide[0] + wide[1]
     if name.startswith("gemm"):
-        return (inputs[0].double() @ inputs[1].double()) if wide[0].is_floating_point() else (wide[0].double() @ wide[1].double()).long()
+        product = inputs[0].double() @ inputs[1].double()
+        return product if wide[0].is_floating_point() else product.long()
     if name == "row sum":
         return wide[0].sum(1)
     return wide[0].amax(1) if name == "row max" else torch.softmax(wide[0], 1)
@@ -100,12 +101,15 @@ def seconds(torch: Any, run: Any, flush: Any, count: int = 15) -> float:
     return statistics.median(samples)
 
 
-def run_case(torch: Any, name: str, function: Any, options: dict[str, Any], shape: tuple[int, ...], flush: Any) -> bool:
+def run_case(torch: Any, case: tuple[str, Any, dict[str, Any], tuple[int, ...]], flush: Any) -> bool:
     """One row; whether it is right."""
+    name, function, options, shape = case
     dtype = options["dtype"]
     kind = getattr(torch, dtype)
     m, n = shape[0], shape[1]
-    shapes = [(m, shape[2]), (shape[2], n)] if name.startswith("gemm") else [(m, n)] * (2 if name == "add" else 1)
+    shapes = [(m, n)] * (2 if name == "add" else 1)
+    if name.startswith("gemm"):
+        shapes = [(m, shape[2]), (shape[2], n)]
     if dtype == "int32":
         inputs = [torch.randint(-1000, 1000, s, device="cuda", dtype=kind) for s in shapes]
     else:
@@ -123,12 +127,13 @@ def run_case(torch: Any, name: str, function: Any, options: dict[str, Any], shap
     torch_error = float((theirs().double() - want.double()).abs().max()) if theirs else float("nan")
     ours = seconds(torch, lambda: kernel(*inputs, out), flush)
     other = seconds(torch, theirs, flush) if theirs else float("nan")
-    regs = kernel.resources
-    size = "x".join(map(str, shape))
+    held = kernel.resources
+    verdict = "ok" if not wrong else f"WRONG {wrong}"
+    there = float(bound.flatten()[error.argmax()])
     print(
-        f"{name:13s} {dtype:9s} {size:16s} {'ok ' if not wrong else f'WRONG {wrong}'} err {float(error.max()):.3g} "
-        f"(bound there {float(bound.flatten()[error.argmax()]):.3g}, torch {torch_error:.3g}) {ours * 1e6:9.1f} us "
-        f"torch {other * 1e6:9.1f} us  regs {regs.registers} spill {regs.spill_store_bytes} smem {regs.shared_bytes}",
+        f"{name:13s} {dtype:9s} {'x'.join(map(str, shape)):16s} {verdict:4s} err {float(error.max()):.3g} "
+        f"(bound {there:.3g}, torch {torch_error:.3g}) {ours * 1e6:8.1f} us, torch {other * 1e6:8.1f} us, "
+        f"{held.registers} registers, {held.spill_store_bytes} spilled, {held.shared_bytes} shared",
         flush=True,
     )
     return not wrong
@@ -145,15 +150,18 @@ def main() -> int:
             start = time.perf_counter()
             kernel = function.using(target=f"cuda:{args.compile_only}")(*shape, **options)
             held = kernel.resources
-            print(f"{name:13s} {options['dtype']:9s} {shape} regs {held.registers} spill {held.spill_store_bytes} "
-                  f"{(time.perf_counter() - start) * 1e3:.0f} ms", flush=True)  # fmt: skip
+            took = (time.perf_counter() - start) * 1e3
+            spilled = held.spill_store_bytes
+            print(
+                f"{name} {options['dtype']} {shape}: {held.registers} registers, {spilled} spilled, {took:.0f} ms"
+            )
         return 0
     import torch
 
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     print(torch.cuda.get_device_name(), "torch", torch.__version__)
     torch.backends.cuda.matmul.allow_tf32 = False
-    right = [run_case(torch, *each, flush) for each in chosen]
+    right = [run_case(torch, each, flush) for each in chosen]
     print(f"{sum(right)} of {len(right)} right")
     return 0 if all(right) else 1
 

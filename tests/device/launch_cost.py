@@ -1,4 +1,4 @@
-"""Host time of a launch by `kernel(a, b, c)`, with torch tensors on the device: `python tests/device/launch_cost.py`."""
+"""Host time of a launch by `kernel(a, b, c)` on torch tensors: `python tests/device/launch_cost.py`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import torch  # noqa: E402
+import torch
 
-from tests.kernels import add_kernel  # noqa: E402
+from tests.kernels import add_kernel
 
 
 def cost(run: object, count: int = 400) -> float:
@@ -37,11 +37,14 @@ for dtype in ("float16", "float32"):
     launch = executable.launch_on(0)
     pointers = [each.pointer for each in infos]
     stream = torch.cuda.current_stream().cuda_stream
-    print(
-        f"{dtype}: kernel() {cost(lambda: kernel(a, b, c)):.2f} us, check {cost(lambda: checker((a, b, c))):.2f}, "
-        f"executable {cost(lambda: executable(infos)):.2f}, launch {cost(lambda: launch(stream, *pointers)):.2f}, "
-        f"torch.add {cost(lambda: torch.add(a, b, out=c)):.2f}"
-    )
+    parts = {
+        "kernel()": lambda: kernel(a, b, c),
+        "check": lambda: checker((a, b, c)),
+        "executable": lambda: executable(infos),
+        "launch": lambda: launch(stream, *pointers),
+        "torch.add": lambda: torch.add(a, b, out=c),
+    }
+    print(dtype, ", ".join(f"{name} {cost(run):.2f} us" for name, run in parts.items()))
 profile = cProfile.Profile()
 profile.enable()
 for _ in range(2000):

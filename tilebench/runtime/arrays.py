@@ -184,7 +184,7 @@ class ArgumentChecker:
         self._sizes = [math.prod(p.shape) * dtype_of(p.dtype).bytes for p in self.params]
         # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
         # A tensor that looks the same again is described in 1 us instead of 7.
-        self._seen: list[tuple[type, object, object] | None] = [None] * len(self.params)
+        self._seen: list[tuple[type, Any, Any] | None] = [None] * len(self.params)
         # Pairs that must not overlap: each output with every other parameter.
         self._pairs = [
             (i, j)
@@ -210,17 +210,19 @@ class ArgumentChecker:
                 if not written and flags.c_contiguous and flags.aligned:
                     infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, "cpu", False, array))
                     continue
-            seen = self._seen[index]
+            tensor: Any = array
+            seen: Any = self._seen[index]
             if (
                 seen is not None
-                and type(array) is seen[0]
-                and array.dtype is seen[1]
-                and array.shape == seen[2]
-                and array.is_contiguous()
-                and not (written and array.requires_grad)
-                and (ordinal := array.get_device()) >= 0
+                and type(tensor) is seen[0]
+                and tensor.dtype is seen[1]
+                and tensor.shape == seen[2]
+                and tensor.is_contiguous()
+                and not (written and tensor.requires_grad)
+                and (ordinal := tensor.get_device()) >= 0
             ):
-                infos.append(ArrayInfo(array.data_ptr(), shape, strides, dtype, _cuda(ordinal), True, array))
+                where = _cuda(ordinal)
+                infos.append(ArrayInfo(tensor.data_ptr(), shape, strides, dtype, where, True, tensor))
                 continue
             infos.append(self._slow(index, array))
         for i, j in self._pairs:

@@ -176,8 +176,12 @@ def _torch_stream() -> Any:
     """torch's function from a device number to its current stream: the raw one where it exists."""
     torch: Any = importlib.import_module("torch")
     # current_stream() builds a Stream object, 1.5 us; the raw handle takes 0.1 us.
-    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    return raw or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
+    raw: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    def public(ordinal: int) -> int:
+        return int(torch.cuda.current_stream(ordinal).cuda_stream)
+
+    return raw or public
 
 
 def current_stream(array: Any, ordinal: int) -> int:
