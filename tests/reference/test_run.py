@@ -405,3 +405,21 @@ def test_words_of_lower_stages_are_refused_at_their_line() -> None:
     with pytest.raises(LanguageError, match=r"no meaning of T.sync_threads") as caught:
         run_reference(function, {"A": np.zeros(4, np.int32)})
     assert caught.value.place is not None
+
+
+def test_blocks_that_store_different_values_are_a_race() -> None:
+    params = "A: T.Tensor((4, 8), T.int32), B: T.Tensor((8,), T.int32)"
+    function = kernel(params, "for i in T.Parallel(8):\n    B[i] = A[bx, i]", "4")
+    same = np.tile(np.arange(8, dtype=np.int32), (4, 1))
+    made = run_reference(function, {"A": same, "B": np.zeros(8, np.int32)})
+    assert made["B"].tolist() == list(range(8))
+    same[2, 5] = 9
+    with pytest.raises(LanguageError, match="two blocks store different values") as caught:
+        run_reference(function, {"A": same, "B": np.zeros(8, np.int32)})
+    assert "block 1 stores 5, block 2 stores 9" in str(caught.value)
+
+
+def test_adding_to_a_result_from_several_blocks_is_a_race() -> None:
+    function = kernel("B: T.Tensor((4,), T.int32)", "for i in T.Parallel(4):\n    B[i] = B[i] + 1", "2")
+    with pytest.raises(LanguageError, match="two blocks store different values"):
+        run_reference(function, {"B": np.zeros(4, np.int32)})

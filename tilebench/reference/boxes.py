@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import LanguageError, Place
 from ..ir import Buffer
 from .numbers import Doubt
+from .owners import claim
 from .state import State, fail_outside
 
 
@@ -58,8 +59,10 @@ def write_box(
     """Store a value of shape `extent` (or one that broadcasts to it) where `mask` holds."""
     held, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.shape, start, extent):
-        numbers.put(held, _slices(start, extent), value, mask, doubt, buffer.dtype)
-        state.touch(buffer.name, _slices(start, extent), mask)
+        key = _slices(start, extent)
+        claim(state, buffer, key, value, mask, place)
+        numbers.put(held, key, value, mask, doubt, buffer.dtype)
+        state.touch(buffer.name, key, mask)
         return
     if buffer.scope != "global":
         _fail_box(buffer, start, extent, place)
@@ -68,6 +71,7 @@ def write_box(
     part = numbers.spread(value, shape, buffer.dtype)[inner]
     kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
     unsure = None if doubt is None else cut_doubt(doubt, shape, inner)
+    claim(state, buffer, outer, part, kept, place)
     numbers.put(held, outer, part, kept, unsure, buffer.dtype)
     state.touch(buffer.name, outer, kept)
 
@@ -141,6 +145,7 @@ def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, plac
     check_race(buffer, at, part, active, place)
     doubt = None if state.doubt is None else cut_doubt(state.doubt, box, active)
     mask = None if doubt is None else np.ones(part.shape, np.bool_)
+    claim(state, buffer, at, part, mask, place)
     numbers.put(held, at, part, mask, doubt, buffer.dtype)
     state.touch(buffer.name, at, None)
 

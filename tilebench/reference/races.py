@@ -94,8 +94,8 @@ def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> N
     sorted_: Any = store.locations[order]
     if not sorted_.size or not other.locations.size:
         return
-    found: Any = np.searchsorted(sorted_, other.locations)
-    at: Any = np.minimum(found, sorted_.size - 1)
+    locate: Any = np.searchsorted
+    at: Any = locate(sorted_[1:], other.locations, side="right")
     owner = order[at]
     clash = (sorted_[at] == other.locations) & (store.lanes[owner] != other.lanes)
     if other.value is not None:

@@ -77,6 +77,8 @@ def execute(
         array = arrays[each.name]
         names[each.name] = numbers.given(array.copy() if each.name in written else array, each)
     state = State(numbers, names, only=only, touched=touched if touched is not None else {})
+    if type(numbers) is Plain:
+        state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
     with np.errstate(all="ignore"):
         run(state)
     return {each.name: names[each.name] for each in function.params}
@@ -92,7 +94,8 @@ def run_reference(
     is that of the declared dtypes with one rounding an operation; tiles start out as poison (NaN, or
     bytes 0xA5), so that what was never written shows up; `uninitialised="raise"` makes reading it an
     error. Raises `ArgumentError` for arrays that do not fit, and `LanguageError` at the line of a
-    race, of an access outside a tile, or of a word that has no meaning here.
+    race (between elements of a loop or between blocks), of an access outside a tile, or of a word
+    that has no meaning here.
     """
     made = execute(function, arrays, Watched() if uninitialised == "raise" else Plain())
     return {name: getattr(made[name], "value", made[name]) for name in written_names(function)}

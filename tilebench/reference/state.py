@@ -20,8 +20,10 @@ class State:
     """One block being run. `box` is the extents of the open parallel loop, empty outside one.
 
     `mask` is None where every element is active, else bools that broadcast to `box`; `doubt` says
-    which elements do what stands here only by rounding. `only` are the numbers of the blocks to run (x
-    fastest; None: all), and `touched` marks what they stored, for the buffers in it.
+    which elements do what stands here only by rounding. `only` are the numbers of the blocks to run
+    (x fastest; None: all), and `touched` marks what they stored, for the buffers in it. `block` is
+    the number of the running block from 1, and `owners` which block stored last (see
+    `owners.claim`). `watched` collects accesses of the open loop (see `races.note`).
     """
 
     numbers: Numbers
@@ -31,6 +33,8 @@ class State:
     doubt: Doubt = None
     only: frozenset[int] | None = None
     touched: dict[str, Any] = field(default_factory=dict[str, Any])
+    block: int = 0
+    owners: dict[str, Any] = field(default_factory=dict[str, Any])
     watched: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
 
     def touch(self, name: str, key: Any, mask: Any) -> None:

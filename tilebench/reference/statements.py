@@ -16,6 +16,7 @@ from ..language.tile_meaning import MEANINGS
 from .boxes import clipped, read_box, scatter, within, write_box
 from .expressions import LOCAL, Expressions, box_shape, check_active, local_key, too_late
 from .numbers import Numbers
+from .owners import claim
 from .races import check, note, suspects
 from .scope import Scope
 from .state import Run, State, fail_outside
@@ -71,9 +72,12 @@ class Statements(Expressions):
 
         def run(state: State) -> None:
             held = state.names
+            for each in state.owners.values():
+                each[...] = 0
             for number in range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only):
                 rest, x = divmod(number, grid[0])
                 z, y = divmod(rest, grid[1])
+                state.block = number + 1
                 held.update(zip(names, (x, y, z), strict=False))
                 body(state)
 
@@ -220,7 +224,9 @@ class Statements(Expressions):
             def single(state: State) -> None:
                 spot = tuple(int(each) for each in index(state))
                 if within(buffer, spot):
-                    numbers.put(state.names[name], spot, value(state), None, None, dtype)
+                    new = value(state)
+                    claim(state, buffer, spot, new, None, place)
+                    numbers.put(state.names[name], spot, new, None, None, dtype)
                     state.touch(name, spot, None)
                 elif buffer.scope != "global":
                     fail_outside(name, buffer.shape, spot, place)
