@@ -16,7 +16,8 @@ from ..layout import Fragment
 from .fast_exprs import parts_of
 from .threads_access import flat_local, lower_expr, lower_target, with_vector
 from .threads_env import Env, Site
-from .threads_vector import MEMORY, Vector, fold_condition, vector_body, widest
+from .threads_groups import vector_body, widest
+from .threads_vector import MEMORY, Vector, fold_condition
 
 # Repeats that are written out where no register is indexed by them: enough for the loads of a
 # thread to be in flight together, and the text stays short beyond.

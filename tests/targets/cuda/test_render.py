@@ -199,6 +199,7 @@ def test_all_scalar_functions_and_dtypes_compile() -> None:
         lines = ["t: T.int32 = T.thread_id()", f"x = T.alloc_var(T.{dtype}, init=A[t])"]
         lines += [f"x = T.{word}(x) + T.{dtype}(1)" for word in unary]
         lines += ["x = T.max(T.pow(x, x), T.min(x, -x)) / x - x * x", "x = T.shfl_xor(x, 4)"]
+        lines += ["x = x + T.shfl_down(x, 4)"] if dtype in ("float32", "float64") else []
         lines += [
             "y: T.int32 = T.cast(x, T.int32)",
             f"A[t] = T.if_then_else(x < A[t], T.cast(y, T.{dtype}), x)",

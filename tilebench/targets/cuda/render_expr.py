@@ -203,6 +203,8 @@ class ExprRenderer:
                 return self._least_or_most(expr, args), ATOM
             case "shfl_xor":
                 return f"tb_shfl_xor({', '.join(args)})", ATOM
+            case "shfl_down" if expr.type.bits >= 32:
+                return f"__shfl_down_sync(0xffffffffu, {', '.join(args)})", ATOM
             case "sigmoid":
                 return self._sigmoid(expr), ATOM
             case "abs" if expr.type.is_integer:
