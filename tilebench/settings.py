@@ -62,6 +62,11 @@ worker_timeout = Setting(
 )
 
 
+guard = Setting(
+    "TILEBENCH_GUARD", "auto", "run new GPU code in a child first: auto (in IPython only), first (always), off"
+)
+
+
 def all_settings() -> list[Setting[bool] | Setting[int] | Setting[float] | Setting[str]]:
     """Every setting, in the order of this file."""
     return [value for value in globals().values() if isinstance(value, Setting)]

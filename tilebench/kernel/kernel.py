@@ -19,6 +19,7 @@ from ..runtime.arrays import ArgumentChecker
 from ..runtime.cache import default_cache, key_of
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
+from .rehearse import rehearse
 
 
 class Kernel:
@@ -96,6 +97,8 @@ class Kernel:
                 self.reach_code()
                 build = self.compilation.build
                 assert build is not None  # reach_code made it
+                if manifest.rehearse:
+                    rehearse(self)
                 self._executable = manifest.load(build)
             return self._executable
 

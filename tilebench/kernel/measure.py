@@ -110,7 +110,7 @@ def run_package(
     from ..profile.timing import Contender, measure
     from ..runtime.job import cancelled, report
 
-    session = _session(package, arrays if arrays is not None else random_inputs(package, seed))
+    session = session_of(package, arrays if arrays is not None else random_inputs(package, seed))
     error, bound, failure = (None, None, "")
     if check:
         error, bound, failure = _checked(package, session)
@@ -228,7 +228,7 @@ class DeviceSession(HostSession):
         )
 
 
-def _session(package: Package, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def session_of(package: Package, arrays: list[np.ndarray[Any, Any]]) -> Any:
     """The session that fits the package's target: on its device where it has one."""
     host = HostSession(package, arrays)
     return DeviceSession(package, arrays) if hasattr(host.executable, "device_session") else host

@@ -62,7 +62,7 @@ class Manifest:
     """A target. `describe` turns `cuda:sm_90a` into a machine, `None` into this host's own.
 
     `available` says whether code can run here, and why not. `versions` names what code depends on
-    besides our own version, for the cache key.
+    besides our own version, for the cache key. `rehearse` says that wrong code can end the process.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Manifest:
     available: Callable[[], tuple[bool, str]]
     versions: Callable[[], dict[str, str]] = field(default=dict[str, str])
     examples: tuple[str, ...] = ()
+    rehearse: bool = False
 
     def __post_init__(self) -> None:
         names = [row.name for row in self.road] + [step.name for step in self.steps]

@@ -61,4 +61,5 @@ def manifest() -> Manifest:
         available=_available,
         versions=_versions,
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
+        rehearse=True,
     )

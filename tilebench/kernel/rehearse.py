@@ -1,0 +1,61 @@
+"""The rehearsal: the first launch of new code runs in the measuring child, not on the person's arrays.
+
+A wild store or an endless loop then ends a child process; the notebook keeps its tensors. Only in
+IPython, and only for targets whose code can take the process down; `TILEBENCH_GUARD` switches it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from .. import settings
+from ..errors import OptionError
+from ..runtime.job import Job, in_child
+from ..runtime.worker import default_worker
+from .package import Package, pack
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+CHOICES = ("auto", "first", "off")
+# Hashes of code that has run to its end in the child once.
+_rehearsed: set[int] = set()
+
+
+def wanted() -> bool:
+    """Whether first launches are rehearsed in this process. `OptionError` for an unknown choice."""
+    choice = settings.guard()
+    if choice not in CHOICES:
+        known = ", ".join(CHOICES)
+        raise OptionError("TILEBENCH_GUARD is {choice!r}", choice=choice, known=known, expected="one of {known}")
+    if choice != "auto":
+        return choice == "first"
+    shell: Any = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
+def rehearse(kernel: Kernel) -> None:
+    """Run the kernel once in the child on random arrays of its shapes, unless this code has been.
+
+    Raises `LaunchError` when the child dies or does not come back; the person's arrays are untouched.
+    """
+    if in_child() or not wanted():
+        return
+    build = kernel.compilation.build
+    key = hash(build.code) if build is not None else 0
+    if key in _rehearsed:
+        return
+    package = pack(kernel.compilation)
+    default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=f"rehearsing {kernel.name}"))
+    _rehearsed.add(key)
+
+
+def run_once(package: Package) -> bool:
+    """What runs in the child: one launch on random inputs, waited for."""
+    from .measure import random_inputs, session_of
+
+    session = session_of(package, random_inputs(package, 0))
+    session.run()
+    session.outputs()
+    return True
