@@ -63,7 +63,7 @@ worker_timeout = Setting(
 
 
 guard = Setting(
-    "TILEBENCH_GUARD", "auto", "run new GPU code in a child first: auto (in IPython only), first (always), off"
+    "TILEBENCH_GUARD", "auto", "run new GPU code in a child first: auto (in IPython only), first, off"
 )
 
 

@@ -42,7 +42,7 @@ def test_code_is_rehearsed_once_and_then_runs(guarded: Kernel, monkeypatch: pyte
     assert (c == 2).all()
 
 
-def test_a_crash_of_the_child_leaves_the_arrays_alone(guarded: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_leaves_the_arrays_alone(guarded: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(package: object) -> None:
         import ctypes
 

@@ -28,7 +28,9 @@ def wanted() -> bool:
     choice = settings.guard()
     if choice not in CHOICES:
         known = ", ".join(CHOICES)
-        raise OptionError("TILEBENCH_GUARD is {choice!r}", choice=choice, known=known, expected="one of {known}")
+        raise OptionError(
+            "TILEBENCH_GUARD is {choice!r}", choice=choice, known=known, expected="one of {known}"
+        )  # fmt: skip
     if choice != "auto":
         return choice == "first"
     shell: Any = sys.modules.get("IPython")
@@ -47,7 +49,8 @@ def rehearse(kernel: Kernel) -> None:
     if key in _rehearsed:
         return
     package = pack(kernel.compilation)
-    default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=f"rehearsing {kernel.name}"))
+    name = f"rehearsing {kernel.name}"
+    default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=name))
     _rehearsed.add(key)
 
 

@@ -138,8 +138,11 @@ class Worker:
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):
+        try:
             self.close()
+        except Exception:
+            # At the end of the interpreter there is nothing left to close with.
+            return
 
     def _take_turn(self, cancel: threading.Event | None) -> None:
         if cancel is None:
