@@ -73,7 +73,6 @@ class Place:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from .tile_error import TileError
-
-        if isinstance(error, TileError) and error.place is None:
-            error.place = self
+        # Our errors are told by having a place to fill: the root of errors draws places itself.
+        if getattr(error, "place", self) is None:
+            error.place = self  # type: ignore[union-attr]
