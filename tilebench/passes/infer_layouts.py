@@ -27,7 +27,7 @@ from .apply_schedule import launch_of
 from .context import Context
 from .convert_layouts import Converter, find_conflicts
 from .names import Names
-from .sites import Site, Touch, extend, project, site_vector, sites_of
+from .sites import Site, Touch, extend, on_true_extents, project, site_vector, sites_of
 
 NAME = "infer_layouts"
 # A register tile of 8 by 8 keeps 64 accumulators and 16 operands, far from the limit of 255.
@@ -86,9 +86,8 @@ class _Inference:
         for each in self.gemms:
             m, n, _ = each.mnk
             if each.c.buffer.name not in self.layouts:
-                self.layouts[each.c.buffer.name] = gemm_microtile(
-                    m, n, self.threads, MICRO_TILE, MICRO_TILE, self.machine.warp
-                )
+                made = gemm_microtile(m, n, self.threads, MICRO_TILE, MICRO_TILE, self.machine.warp)
+                self.layouts[each.c.buffer.name] = on_true_extents(made)
             if each.policy != "square":
                 self.context.remark(
                     NAME,

@@ -167,6 +167,16 @@ def project(box: Fragment, dims: tuple[int | None, ...], shape: tuple[int, ...])
     return Fragment(shape, thread, value)
 
 
+def on_true_extents(layout: Fragment) -> Fragment:
+    """The layout without modes along dimensions of extent 1, where all but one element are ghosts.
+
+    Boxes leave such dimensions out, so a mode there would have nothing to correspond to.
+    """
+    real = {k for k, each in enumerate(layout.extents) if each != 1}
+    thread = tuple(mode if mode[1] in real else (mode[0], REPLICATED, 0) for mode in layout.thread)
+    return Fragment(layout.extents, thread, tuple(mode for mode in layout.value if mode[1] in real))
+
+
 def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ...], vector: int) -> Fragment:
     """A mapping of the whole box that projects onto `known`.
 
