@@ -19,6 +19,7 @@ from ...language.memory import AllocVar
 from ...language.reduce import Reduce
 from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from ...passes.context import Context
+from .clear_first import clear_first
 from .machine import isa_of
 from .plan_buffers import BufferPlan, reads_var, swap_buffers, value_bytes
 
@@ -27,6 +28,7 @@ NAME = "to_loops"
 
 def to_loops(function: Function, context: Context) -> Function:
     """The function in the words of the `loops` stage."""
+    function = clear_first(function)
     work = Lowering(function, context)
     made = function.but(body=work.body(function.body))
     context.remark(

@@ -1,0 +1,135 @@
+"""The CPU target through the whole system: kernels in the tile language against NumPy on the same cores.
+
+GEMM against `numpy.matmul` (OpenBLAS); add and softmax against the bandwidth of a copy of the same
+array by NumPy, split over as many threads. Rounds are interleaved, what comes first alternates, and
+before each turn 60 ms pass because OpenBLAS's workers spin for some 30 ms after a call. Printed are
+the ratio of the medians, the ratio of the best times, and what compiling took.
+
+    python tests/bench/bench_cpu.py [gemm add softmax launch compile] [--threads 1 2] [--rounds 9]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from tests.targets.cpu import kernels
+
+GEMMS = [(1024, 1024, 1024), (1000, 1100, 1200)]
+BLOCKS = [(256, 512, 256), (192, 384, 256), (256, 256, 256), (128, 512, 256)]
+
+
+def duel(theirs: Callable[[], Any], ours: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:
+    """Times of both, interleaved, after two turns to warm up."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(-2, rounds):
+        order = ((0, theirs), (1, ours)) if turn % 2 else ((1, ours), (0, theirs))
+        for k, call in order:
+            time.sleep(0.06)
+            start = time.perf_counter()
+            call()
+            if turn >= 0:
+                times[k].append(time.perf_counter() - start)
+    return times
+
+
+def report(what: str, times: tuple[list[float], list[float]], work: tuple[float, float], unit: str) -> None:
+    """One line: rates (work per second, in giga) and ratios of ours to theirs."""
+    theirs, ours = (statistics.median(each) for each in times)
+    a, b = work[0] / theirs * 1e-9, work[1] / ours * 1e-9
+    best = (work[1] / min(times[1])) / (work[0] / min(times[0]))
+    print(f"{what:44} theirs {a:7.2f} ours {b:7.2f} {unit}  ratio of medians {b / a:.3f}, of best {best:.3f}", flush=True)
+
+
+def bench_gemm(rounds: int, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    for m, n, k in GEMMS:
+        a, b = rng.random((m, k), np.float32), rng.random((k, n), np.float32)
+        c, d = np.empty((m, n), np.float32), np.empty((m, n), np.float32)
+        for block in BLOCKS:
+            kernel = kernels.gemm.using(target="cpu")(m, n, k, *block)
+            work = (2.0 * m * n * k,) * 2
+            times = duel(lambda: np.matmul(a, b, out=d), lambda kernel=kernel: kernel(a, b, c), rounds)
+            assert np.abs(c - d).max() < 2e-6 * k
+            report(f"gemm f32 {m}x{n}x{k} tile {block}, {threads} threads", times, work, "GFLOP/s")
+
+
+def copy_with(threads: int, target: Any, source: Any) -> None:
+    """`numpy.copyto`, the rows shared out over threads."""
+    edges = np.linspace(0, len(source), threads + 1).astype(int)
+    parts = [(target[a:b], source[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    others = [threading.Thread(target=np.copyto, args=each) for each in parts[1:]]
+    for each in others:
+        each.start()
+    np.copyto(*parts[0])
+    for each in others:
+        each.join()
+
+
+def bench_add(rounds: int, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    for dtype, columns in (("float32", 4096), ("float16", 8192)):
+        a, b = (rng.random((8192, columns), np.float32).astype(dtype) for _ in range(2))
+        c, d = np.empty_like(a), np.empty_like(a)
+        kernel = kernels.add.using(target="cpu")(8192, columns, 16, columns, dtype)
+        times = duel(lambda: copy_with(threads, d, a), lambda: kernel(a, b, c), rounds)
+        report(f"add {dtype} 8192x{columns} against a copy, {threads} threads", times, (2 * a.nbytes, 3 * a.nbytes), "GB/s")
+
+
+def bench_softmax(rounds: int, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.random((16384, 2048), np.float32)
+    c, d = np.empty_like(a), np.empty_like(a)
+    kernel = kernels.softmax.using(target="cpu")(16384, 2048, 16)
+    times = duel(lambda: copy_with(threads, d, a), lambda: kernel(a, c), rounds)
+    report(f"softmax f32 16384x2048 against a copy, {threads} threads", times, (2 * a.nbytes,) * 2, "GB/s")
+
+
+def bench_launch(rounds: int, threads: int) -> None:
+    a = np.ones((16, 16), np.float32)
+    c = np.empty_like(a)
+    kernel = kernels.add.using(target="cpu")(16, 16, 16, 16)
+    kernel(a, a, c)
+    spent: list[float] = []
+    for _ in range(1000 * rounds):
+        start = time.perf_counter()
+        kernel(a, a, c)
+        spent.append(time.perf_counter() - start)
+    print(f"call of a 16x16 add: median {statistics.median(spent) * 1e6:.1f} us, {threads} threads")
+
+
+def bench_compile(rounds: int, threads: int) -> None:
+    spent: list[float] = []
+    for turn in range(rounds + 1):
+        kernel = kernels.gemm.using(target="cpu")(1030 + turn, 1024, 1024, 256, 512, 256)
+        start = time.perf_counter()
+        kernel.executable()
+        spent.append(time.perf_counter() - start)
+    stages = {name: f"{seconds * 1e3:.1f}" for name, seconds in kernel.compilation.seconds.items()}
+    print(f"gemm, tile to loaded code: median {statistics.median(spent[1:]) * 1e3:.1f} ms; the last one by stage {stages}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["gemm", "add", "softmax", "launch", "compile"])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=9)
+    given = parser.parse_args()
+    os.environ["TILEBENCH_CACHE"] = "0"
+    for threads in given.threads:
+        os.environ["TILEBENCH_CPU_THREADS"] = str(threads)
+        with threadpoolctl.threadpool_limits(threads):
+            for each in given.what:
+                globals()[f"bench_{each}"](given.rounds, threads)
+
+
+if __name__ == "__main__":
+    main()
