@@ -66,7 +66,8 @@ class Vectors(LoopStmt):
     """`for j in T.vectors(stop, lanes=16)`: independent turns, `lanes` at a time, the rest masked.
 
     `unroll` vectors are written out in one turn of the main loop. With `overrun` the last vector is
-    whole: every access is to scratch memory whose rows are padded for it.
+    whole: every access is to scratch memory whose rows are padded for it. With `streaming` stores to
+    global memory go past the caches.
     """
 
     word = "vectors"
@@ -103,6 +104,14 @@ class MicroGemm(OpStmt):
 
 
 @node
+class Prefetch(OpStmt):
+    """`T.prefetch(A[i + 1, j])`: bring the element's line near; the address need not be inside the array."""
+
+    word = "prefetch"
+    src: Region = operand()
+
+
+@node
 class Fold(OpStmt):
     """`T.fold_sum(s[i], X[i : i + 1, 0 : n])`: one element from a box, by its sum, greatest or least.
 
@@ -127,6 +136,6 @@ class Fold(OpStmt):
 
 VALUES = (PaddedRows, ColumnPanels, RegisterBlock)
 WORDS = (
-    *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm)),
+    *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, Prefetch)),
     *((f"fold_{kind}", Word(Fold, {"kind": kind})) for kind in KINDS),
 )

@@ -20,7 +20,7 @@ LOOPS_FORMS = LegalForms(
     "loops",
     frozenset(
         {
-            "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm",
+            "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm", "prefetch",
             "fold_sum", "fold_max", "fold_min",
         }
     ),

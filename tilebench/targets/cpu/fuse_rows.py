@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...ir import AllocStmt, Call, Const, Expr, Function, If, Let, Load, LoopStmt, Node, Region, Stmt, Store, Var
+from ...ir import AllocStmt, Call, Cast, Const, Expr, Function, If, Let, Load, LoopStmt, Node, Region, Stmt, Store, Var
 from ...ir import children, const_of, substitute, walk
 from ...ir.arith import linear
-from ...language.loops import AllocScratch, Fold, MicroGemm, Vectors
+from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.structure import KernelLaunch, Serial
 from ...passes.context import Context
 
@@ -50,11 +50,49 @@ class _Fuser:
         return tuple(self.inside(each) for each in out)
 
     def inside(self, at: Stmt) -> Stmt:
+        if isinstance(at, Serial):
+            at = prefetched(at)
         if isinstance(at, (Serial, Vectors, KernelLaunch)) or isinstance(at, LoopStmt):
             return at.but(body=self.body(at.body))
         if isinstance(at, If):
             return at.but(then=self.body(at.then), orelse=self.body(at.orelse))
         return at
+
+
+def prefetched(loop: Serial) -> Serial:
+    """A loop whose rows are read from an array, then worked on: the work brings the next row near.
+
+    Without it the reads of each row wait for memory anew, and nothing is read during the work.
+    """
+    reads = [each for each in loop.body if isinstance(each, Vectors)] + [
+        each for top in loop.body if isinstance(top, If) for each in top.then if isinstance(each, Vectors)
+    ]
+    source = next((found for each in reads if (found := _row_read(each, loop.vars[0])) is not None), None)
+    if source is None:
+        return loop
+    vectors, load = source
+    works = [each for each in loop.body if isinstance(each, Vectors) and each is not vectors and each.stop == vectors.stop]
+    works = [each for each in works if any(isinstance(n, Call) for n in walk(each))]
+    if not works:
+        return loop
+    row, column = loop.vars[0], vectors.vars[0]
+    ahead = substitute(load, {row.name: row + 1, column.name: works[0].vars[0]})
+    hint = Prefetch(Region(ahead.buffer, ahead.index, place=load.place), place=works[0].place)
+    made = works[0].but(body=(hint, *works[0].body))
+    return loop.but(body=tuple(made if each is works[0] else each for each in loop.body))
+
+
+def _row_read(at: Vectors, row: Var) -> tuple[Vectors, Load] | None:
+    """The load of a loop that copies a row of an array into a tile."""
+    store = at.body[0] if len(at.body) == 1 else None
+    load = store.value if isinstance(store, Store) else None
+    while isinstance(load, Cast):
+        load = load.value
+    if not isinstance(store, Store) or store.buffer.scope == "global" or not isinstance(load, Load):
+        return None
+    moves = [linear(each).coefficient(row) for each in load.index]
+    last = linear(load.index[-1]).coefficient(at.vars[0])
+    return (at, load) if load.buffer.scope == "global" and any(moves[:-1]) and last == 1 and not moves[-1] else None
 
 
 def _join(first: Stmt, second: Stmt) -> Stmt | None:
@@ -75,8 +113,9 @@ def _join(first: Stmt, second: Stmt) -> Stmt | None:
         if not same or not _independent(first.body, body, first.vars[0], rows=False):
             return None
         return first.but(
-            body=(*first.body, *body), unroll=min(first.unroll, second.unroll), overrun=first.overrun and second.overrun
-        )
+            body=(*first.body, *body), unroll=min(first.unroll, second.unroll),
+            overrun=first.overrun and second.overrun, streaming=first.streaming or second.streaming,
+        )  # fmt: skip
     return None
 
 

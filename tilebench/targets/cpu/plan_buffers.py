@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...ir import AllocStmt, Arith, Buffer, Expr, Function, Load, Node, Stmt, Store, Var, children, map_children, walk
+from ...ir import AllocStmt, Arith, Buffer, Call, Expr, Function, Load, Node, Stmt, Store, Var, children, map_children, walk
 from ...ir.dtypes import float32
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
@@ -95,6 +95,9 @@ class BufferPlan:
     def __init__(self, function: Function, isa: Isa) -> None:
         self.isa = isa
         self.uses = uses_of(function)
+        # Whether any expression reads elements of a buffer.
+        self.loaded = {name: False for name in self.uses}
+        self.loaded |= {each.buffer.name: True for each in walk(function) if isinstance(each, Load)}
         self.size = 0
         self.tiles: dict[str, Tile] = {}
         for each in walk(function):
@@ -162,6 +165,23 @@ def _element_by_element(loop: Parallel, buffer: Buffer) -> bool:
 def reads_var(expr: Node, names: set[str]) -> bool:
     """Whether an expression mentions one of the variables."""
     return any(isinstance(each, Var) and each.name in names for each in walk(expr))
+
+
+def sure_loads(expr: Expr) -> list[Load]:
+    """The loads of an expression that no condition guards."""
+    out: list[Load] = []
+    stack: list[Node] = [expr]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, Load):
+            out.append(at)
+        elif isinstance(at, Call) and at.word == "if_then_else":
+            stack.append(at.args[0])
+        elif isinstance(at, Arith) and at.op in ("and", "or"):
+            stack.append(at.args[0])
+        else:
+            stack.extend(children(at))
+    return out
 
 
 def swap_buffers(node: Any, tiles: dict[str, Tile]) -> Any:

@@ -335,7 +335,10 @@ class Expressions:
     def load(self, at: Load) -> Value:
         """An element, or one for each lane; lanes that the mask leaves out read 0 and touch nothing."""
         state, dtype = self.state, at.dtype.name
-        held = state.stored.get((at.buffer.name, at.index))
+        key = (at.buffer.name, at.index)
+        if key in state.fixed and state.lanes is not None:
+            return state.fixed[key]
+        held = state.stored.get(key)
         if held is not None and held[1] == state.mask:
             return held[0]
         return widen(self.f, self.raw(at), dtype)

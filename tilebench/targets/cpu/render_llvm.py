@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import TargetError
-from ...ir import AllocStmt, Expr, Function, If, Let, Stmt, Store, Var, const_of, walk
+from ...ir import AllocStmt, Expr, Function, If, Let, LoopStmt, Stmt, Store, Var, const_of, walk
 from ...ir.arith import bounds
-from ...language.loops import AllocScratch, Fold, MicroGemm, Vectors
+from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.structure import KernelLaunch, Serial, Unroll
 from .convert import STORAGE, narrow
 from .llvm import Module, Value, bytes_of, const, element_of, i64, lanes_of, mangle, vector
 from .machine import Isa
+from .plan_buffers import reads_var, sure_loads
 from .render_expr import Expressions
 from .render_state import Address, Lanes, State
 from .vector import whole_steps
@@ -67,6 +68,7 @@ class Renderer:
         self.expr = Expressions(self.state)
         self.lines = lines
         self.stopped = ""
+        self.streaming = False
 
     # -- the kernel
     def kernel(self, function: Function, launch: KernelLaunch) -> None:
@@ -120,6 +122,7 @@ class Renderer:
                 self.loop(at)
             case Vectors():
                 self.vectors(at)
+                self.state.fixed.clear()
             case MicroGemm():
                 from .render_gemm import render_gemm
 
@@ -128,8 +131,18 @@ class Renderer:
                 from .render_fold import render_fold
 
                 render_fold(self, at)
+            case Prefetch():
+                self.prefetch(at)
             case _:
                 self.plain(at)
+
+    def prefetch(self, at: Prefetch) -> None:
+        """To the second level, for one reading that is still some microseconds away."""
+        f, buffer = self.f, at.src.buffer
+        where = self.state.address(buffer, at.src.start, self.expr.index, self.expr.value)
+        pointer = f.at(where.pointer, where.offset, STORAGE[buffer.dtype.name])
+        f.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        f.emit(f"call void @llvm.prefetch.p0(ptr {pointer.name}, i32 0, i32 2, i32 1)")
 
     def plain(self, at: Stmt) -> None:
         match at:
@@ -216,19 +229,60 @@ class Renderer:
             with f.loop(begin, end) as turn:
                 self.vector_turn(at, Lanes(at.vars[0].name, turn.index, 1), None)
             return
-        whole, length = begin.integer == 0, f.sub(end, begin)
+        self.before(at)
+        whole = begin.integer == 0
+        if at.streaming:
+            begin, whole = self.to_a_line(at, begin, end), False
+        length = f.sub(end, begin)
         step = lanes * at.unroll
         if at.overrun and (length.integer or 1) % step:
             step = lanes
         stop = end if at.overrun else f.add(begin, whole_steps(f, length, step))
         with f.loop(begin, stop, step) as turn:
+            self.streaming = at.streaming
             for ahead in range(0, step, lanes):
                 self.vector_turn(at, Lanes(at.vars[0].name, turn.index, lanes, ahead, step if whole else 1), None)
+            self.streaming = False
         if at.overrun or (length.integer is not None and length.integer % step == 0):
             return
         with f.loop(stop, end, lanes) as turn:
             mask = f.lane_mask(f.sub(end, turn.index), lanes)
             self.vector_turn(at, Lanes(at.vars[0].name, turn.index, lanes, 0, lanes if whole else 1), mask)
+
+    def before(self, at: Vectors) -> None:
+        """Elements that are the same in all turns are loaded once, in front of the loop."""
+        state = self.state
+        written = {each.buffer.name for each in walk(at) if isinstance(each, Store)}
+        written |= {each.dst.buffer.name for each in walk(at) if isinstance(each, Fold)}
+        inner = {at.vars[0].name} | {v.name for each in walk(at) if isinstance(each, LoopStmt) for v in each.vars}
+        inner |= {each.var.name for each in walk(at) if isinstance(each, Let)}
+        for each in at.body:
+            if not isinstance(each, Store):
+                continue
+            for load in sure_loads(each.value):
+                if load.buffer.scope != "scratch" or load.buffer.name in written or reads_var(load, inner):
+                    continue
+                key = (load.buffer.name, load.index)
+                if key not in state.fixed:
+                    state.fixed[key] = state.f.splat(self.expr.load(load), at.lanes)
+
+    def to_a_line(self, at: Vectors, begin: Value, end: Value) -> Value:
+        """One masked turn up to where the stores are aligned; the index from which they are."""
+        f = self.f
+        store = next(each for each in at.body if isinstance(each, Store) and each.buffer.scope == "global")
+        outer = self.state.lanes
+        self.state.lanes = Lanes(at.vars[0].name, begin, at.lanes)
+        where = self.state.address(store.buffer, store.index, self.expr.index, self.expr.value)
+        pointer = self.state.pointer(where, store.buffer.dtype.name)
+        self.state.lanes = outer
+        size = store.buffer.dtype.bytes
+        address = f.cast("ptrtoint", pointer, "i64")
+        past = f.binary("udiv", f.binary("and", f.sub(0, address), at.lanes * size - 1), size)
+        stop = f.imin(f.add(begin, past), end)
+        with f.loop(begin, stop, at.lanes) as turn:
+            mask = f.lane_mask(f.sub(stop, turn.index), at.lanes)
+            self.vector_turn(at, Lanes(at.vars[0].name, turn.index, at.lanes), mask)
+        return stop
 
     def vector_turn(self, at: Vectors, lanes: Lanes, mask: Value | None) -> None:
         state = self.state
@@ -250,13 +304,13 @@ class Renderer:
             raw = self.expr.raw(moved)  # type: ignore[arg-type]
         value = raw if raw is not None else self.expr.value(at.value, round_last=False)
         bits = raw if raw is not None else narrow(f, value, dtype)
-        self.put(bits, address, dtype)
+        self.put(bits, address, dtype, streaming=self.streaming and at.buffer.scope == "global")
         for key in [key for key in state.stored if key[0] == at.buffer.name]:
             del state.stored[key]
         if raw is None and bits is value and address.varies:
             state.stored[(at.buffer.name, at.index)] = (state.wide(value), state.mask)
 
-    def put(self, bits: Value, address: Address, dtype: str) -> None:
+    def put(self, bits: Value, address: Address, dtype: str, *, streaming: bool = False) -> None:
         """Store bits where an address says, in the lanes of the mask."""
         state, f = self.state, self.f
         pointer = state.pointer(address, dtype)
@@ -268,7 +322,7 @@ class Renderer:
         mask = None if state.mask is None else state.wide(state.mask)
         if address.varies and lanes_of(pointer.type) == 1:
             if mask is None:
-                f.store(bits, pointer)
+                f.store(bits, pointer, streaming=streaming)
             else:
                 f.masked_store(bits, pointer, mask)
             return

@@ -52,6 +52,8 @@ class State:
     lanes: Lanes | None = None
     mask: Value | None = None
     lazy: bool = False
+    # What is in the lanes already: loaded in front of the open loop, or stored in this turn (with its mask).
+    fixed: dict[tuple[Any, ...], Value] = field(default_factory=dict[Any, Any])
     stored: dict[tuple[Any, ...], tuple[Value, Value | None]] = field(default_factory=dict[Any, Any])
 
     @property

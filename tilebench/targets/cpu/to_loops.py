@@ -11,7 +11,7 @@ from typing import Any
 
 from ...ir import AllocStmt, Call, Const, Expr, Function, If, Let, LoopStmt, Stmt, Store, Var
 from ...ir import const_of, walk
-from ...ir.arith import Range, bounds
+from ...ir.arith import Range, bounds, linear
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
 from ...language.loops import AllocScratch, ColumnPanels, PaddedRows, Vectors
@@ -24,6 +24,8 @@ from .machine import isa_of
 from .plan_buffers import BufferPlan, reads_var, swap_buffers, value_bytes
 
 NAME = "to_loops"
+# Bytes of an output from which its stores go past the caches: there they had 1.5 times the bandwidth.
+STREAMED = 16 << 20
 
 
 def to_loops(function: Function, context: Context) -> Function:
@@ -149,8 +151,23 @@ class Lowering:
         trips = const_of(stop)
         # A row that is one vector and a bit, or less, gains nothing from several at once.
         unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
-        more = {"unroll": unroll, "overrun": self.may_overrun(var, stop, body), **more}
+        more = {
+            "unroll": unroll, "overrun": self.may_overrun(var, stop, body), "streaming": self.may_stream(var, body),
+            **more,
+        }  # fmt: skip
         return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)
+
+    def may_stream(self, var: Var, body: tuple[Stmt, ...]) -> bool:
+        """Whether the stores are one stream into an array too large for the caches that nothing here reads."""
+        stores = [each for each in body if isinstance(each, Store) and each.buffer.scope == "global"]
+        if len(stores) != 1 or len(stores) != len(body) or stores[0].buffer.bytes < STREAMED:
+            return False
+        store = stores[0]
+        form = linear(store.index[-1])
+        contiguous = form.coefficient(var) == 1 and store.buffer.element_strides[-1] == 1
+        uses = self.plan.uses[store.buffer.name]
+        inside = any(reads_var(each, {var.name}) for each in store.index[:-1])
+        return contiguous and not inside and not uses.copied_out and not self.plan.loaded[store.buffer.name]
 
     def may_overrun(self, var: Var, stop: Expr, body: tuple[Stmt, ...]) -> bool:
         """Whether lanes past the end touch only padding of scratch rows."""
