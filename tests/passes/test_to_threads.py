@@ -266,3 +266,23 @@ def test_a_mapping_that_is_missing_and_too_many_threads() -> None:
     function = parse_function(ADD.replace("threads=32", "threads=2048"), registry())
     with pytest.raises(ResourceError, match="2048 threads"):
         to_threads(function, Context(machine_of("sm_80")))
+
+
+def test_a_name_that_is_used_by_two_loops_of_one_element_each() -> None:
+    fragment = Fragment((32,), ((32, 0, 1),))
+    text = f"""@T.prim_func
+def names(A: T.Tensor((32,), T.float32), C: T.Tensor((32,), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        for i in T.Parallel(32, map={fragment}):
+            C[i] = A[i] + T.float32(1)
+        for i in T.Parallel(32, map={fragment}):
+            C[i] = C[i] * T.float32(2)
+        for k in T.serial(2):
+            for i in T.Parallel(32, map={fragment}):
+                C[i] = C[i] + A[31 - i]
+"""
+    function, _ = lower(text)
+    a, c = random((32,), np.float32), np.zeros((32,), np.float32)
+    wanted = (a + 1) * 2 + a[::-1] + a[::-1]
+    run_threaded(function, {"A": a, "C": c})
+    assert np.allclose(c, wanted, atol=1e-6)

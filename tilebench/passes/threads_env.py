@@ -60,7 +60,10 @@ NOWHERE = Site()
 
 @dataclass
 class Env:
-    """One function on its way down. `lets` holds what names stand for, for proofs only."""
+    """One function on its way down. `lets` holds what names stand for, for proofs only.
+
+    `opened` are coordinates bound without a loop around them.
+    """
 
     machine: Machine
     threads: int
@@ -70,6 +73,7 @@ class Env:
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
     shared: dict[str, SharedTile] = field(default_factory=dict[str, SharedTile])
     fragments: dict[str, FragmentTile] = field(default_factory=dict[str, FragmentTile])
+    opened: set[str] = field(default_factory=set[str])
     prologue: list[Stmt] = field(default_factory=list[Stmt])
     _digits: dict[tuple[int, int], Expr] = field(default_factory=dict[tuple[int, int], Expr])
     _own: dict[str, str] = field(default_factory=dict[str, str])

@@ -199,11 +199,18 @@ def _nest(
         digits.append(at)
         part[dim] = part[dim] + at * step
     env.begin(open=not loops)
-    if ours and not loops:
-        # No loop is a scope around them, so these names must be new.
-        new = {each.name: Var(env.fresh(each.name)) for each in names}
-        names = tuple(new[each.name] for each in names)
+    # Without a loop as a scope around them the names stay bound: ours must be new, and a later use of
+    # the user's (texts may repeat a name in separate loops) gets another one.
+    new = {
+        each.name: Var(env.fresh(each.name))
+        for each in names
+        if each.name in env.opened or (ours and not loops)
+    }
+    if new:
+        names = tuple(new.get(each.name, each) for each in names)
         body = tuple(substitute(each, new) for each in body)
+    if not loops:
+        env.opened.update(each.name for each in names)
     inner: list[Stmt] = [env.bind(name, each) for name, each in zip(names, part, strict=True)]
     shift = (names[-1].name, digits[0]) if width > 1 else None
     site = Site(cut, tuple(each.name for each in names), tuple(digits), shift)
