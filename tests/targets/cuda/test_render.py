@@ -235,3 +235,12 @@ def test_line_numbers_are_those_of_the_printer() -> None:
         if each is not None and printed.text.splitlines()[number - 1].strip() != "else:":
             assert numbers[id(each)] <= number
             assert printed.nodes[numbers[id(each)] - 1] is each
+
+
+def test_casts_to_narrow_integers_stop_at_their_ends() -> None:
+    text = threaded(
+        "t: T.int32 = T.thread_id()\nB[t] = T.cast(A[t] + T.float32(1), T.int8)",
+        "A: T.Tensor((64,), T.float32), B: T.Tensor((64,), T.int8)",
+    ).text
+    assert "B[t] = (signed char)min(max((int)(A[t] + 1.0f), -128), 127);" in text
+    compile_cuda(text, machine_of("sm_80"))

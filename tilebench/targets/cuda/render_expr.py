@@ -189,6 +189,10 @@ class ExprRenderer:
             return f"{c_type(target)}((float){self.at_least(expr.value, UNARY)})", ATOM
         if narrow_float(target):
             return f"{c_type(target)}({self.text(expr.value)})", ATOM
+        if narrow_int(target) and source.is_float:
+            # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
+            whole = f"max((int){self.at_least(expr.value, UNARY)}, {target.least})"
+            return f"({c_type(target)})min({whole}, {target.most})", UNARY
         return f"({c_type(target)}){self.at_least(expr.value, UNARY)}", UNARY
 
     def _call(self, expr: Call) -> tuple[str, int]:
