@@ -257,6 +257,24 @@ def visit(C: T.Tensor((5, 7), T.int32)):
     assert order[14] == (2, 6)
 
 
+def test_more_registers_than_a_thread_has_stay_in_rolled_loops() -> None:
+    fragment = spread((32, 4096), 32, 4, 32)
+    text = f"""@T.prim_func
+def large(A: T.Tensor((32, 4096), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        x = T.alloc_fragment((32, 4096), T.float32, layout={fragment})
+        T.fill(x, T.float32(3), map={fragment})
+        T.copy(x, A, map={fragment})
+"""
+    function, _ = lower(text)
+    shown = print_function(function).text
+    assert "for r0 in T.serial(4096):" in shown
+    assert "T.unroll(32)" not in shown
+    a = np.zeros((32, 4096), np.float32)
+    run_threaded(function, {"A": a})
+    assert (a == 3).all()
+
+
 def test_a_mapping_that_is_missing_and_too_many_threads() -> None:
     text = ADD.replace(
         ", map=T.Fragment((16, 32), thread=((8, 1, 4), (4, 0, 1)), value=((4, 1, 1), (4, 0, 4)))", ""

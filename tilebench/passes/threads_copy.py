@@ -6,10 +6,9 @@ from ..errors import ShapeError
 from ..ir import Call, Cast, Const, Expr, If, Load, Node, Region, Stmt, Store, Var, all_of
 from ..ir.arith import bounds
 from ..language.copy import Copy, Fill, Within
-from ..language.structure import Unroll
 from ..layout import Fragment
 from .threads_access import lower_expr
-from .threads_env import NOWHERE, Env, missing_map
+from .threads_env import NOWHERE, Env, missing_map, written_out
 from .threads_loops import element_loops
 from .threads_vector import zero_of
 
@@ -107,7 +106,8 @@ def fill_loops(env: Env, stmt: Fill) -> list[Stmt]:
         out: list[Stmt] = []
         value = lower_expr(env, stmt.value, NOWHERE, out)
         var = env.loop_var("r0", held.layout.values)
-        return [*out, Unroll(Const(held.layout.values), (var,), (Store(held.local, (var,), value),))]
+        word = written_out(held.layout.values)
+        return [*out, word(Const(held.layout.values), (var,), (Store(held.local, (var,), value),))]
     box = box_of(stmt.dst)
     names = _names(env, len(box))
     target = element_of(stmt.dst, names)

@@ -19,10 +19,12 @@ from ..ir import (
     WithStmt,
 )
 from ..ir.arith import Range, bounds
-from ..language.structure import KernelLaunch
+from ..language.structure import KernelLaunch, Serial, Unroll
 from ..layout import Fragment, SharedLayout
 from ..machine import Machine
 from .fast_exprs import replaced, statements
+
+MOST_REGISTERS = 1024
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,15 @@ class Env:
         if fragment.threads < self.threads:
             out.append(self.tid.compare("<", fragment.threads))
         return out
+
+
+def written_out(total: int) -> type[Serial] | type[Unroll]:
+    """The loop over `total` registers in all: written out, so that each is a register of its own.
+
+    More than four times what a thread can have lie in local memory anyway; such loops stay rolled,
+    or the compiler would take minutes for them.
+    """
+    return Unroll if total <= MOST_REGISTERS else Serial
 
 
 def names_of(function: Function) -> set[str]:

@@ -15,7 +15,7 @@ from ..language.structure import Serial, Unroll, Vectorized
 from ..layout import Fragment
 from .fast_exprs import parts_of
 from .threads_access import flat_local, lower_expr, lower_target, with_vector
-from .threads_env import Env, Site
+from .threads_env import MOST_REGISTERS, Env, Site
 from .threads_groups import vector_body, widest
 from .threads_vector import MEMORY, Vector, fold_condition
 
@@ -186,7 +186,8 @@ def _nest(
     digits: list[Expr] = []
     loops: list[tuple[Var, int]] = []
     part = env.thread_part(cut)
-    rolled = not touched.registers and prod(count for count, _, _ in cut.value) > UNROLLED * width
+    total = prod(count for count, _, _ in cut.value)
+    rolled = total > (MOST_REGISTERS if touched.registers else UNROLLED * width)
     for k, (_, count, dim, step) in enumerate(cut.value_digits):
         if k == 0 and width > 1:
             digits.append(env.loop_var("e", width))

@@ -14,7 +14,7 @@ from ..language.structure import Unroll
 from ..language.threads import SyncThreads
 from ..layout import Digit, Fragment
 from .threads_access import coalesced, value_strides
-from .threads_env import Env
+from .threads_env import Env, written_out
 
 
 def accumulate_dtype(kind: str, dtype: DType) -> DType:
@@ -148,8 +148,9 @@ def _partial(
     if held.dtype != part.dtype:
         value = Cast(value, type=part.dtype)
     body: list[Stmt] = [Store(part, (kept_number,), combine(stmt.kind, Load(part, (kept_number,)), value))]
+    word = written_out(held.size)
     for var, count, _ in sorted(loops, key=lambda each: not each[2]):
-        body = [Unroll(Const(count), (var,), tuple(body))]
+        body = [word(Const(count), (var,), tuple(body))]
     first = env.loop_var("r0", part.size)
     return [
         Unroll(Const(part.size), (first,), (Store(part, (first,), neutral(stmt.kind, part.dtype)),)),
