@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,13 +105,17 @@ class Resources:
 
 @dataclass(frozen=True)
 class ParamRecord:
-    """One parameter of the compiled function, in the order it is passed."""
+    """One parameter of the compiled function, in the order it is passed.
+
+    `strides` are in elements; empty means row-major.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     written: bool = False
     read: bool = True
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,14 +185,54 @@ class RunRecord:
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses to dicts, tuples to lists: what JSON can hold."""
+    """Dataclasses to dicts, tuples to lists: what JSON can hold, but for NaN and infinities."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):
         return [to_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+    if value is None or isinstance(value, (bool, int, str, float)):
+        return value
+    # A parameter of a kernel may be anything: a function, a dtype, a NumPy number.
+    item = getattr(value, "item", None) if getattr(value, "shape", None) == () else None
+    return str(value) if item is None else to_plain(item())
+
+
+def dump_json(plain: Any) -> str:
+    """Plain data as JSON that browsers take too, which refuse `NaN` and `Infinity`.
+
+    An infinity is the number 1e999, which reads back as one; a NaN is the text `NaN`.
+    """
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_marked(plain), allow_nan=False, ensure_ascii=False)
+        return text.replace(f'"{_INFINITE}"', "1e999").replace(f'"-{_INFINITE}"', "-1e999")
+
+
+# A private character: no text of a record is this.
+_INFINITE = "\ue000infinite"
+
+
+def _marked(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {key: _marked(each) for key, each in plain.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(plain, list):
+        return [_marked(each) for each in plain]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(plain, float) and math.isnan(plain):
+        return "NaN"
+    if isinstance(plain, float) and math.isinf(plain):
+        return _INFINITE if plain > 0 else f"-{_INFINITE}"
+    return plain
+
+
+def _number(raw: Any) -> Any:
+    return math.nan if raw == "NaN" else raw
+
+
+def _numbers(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _number(each) for key, each in raw.items()}
 
 
 def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
@@ -195,7 +240,7 @@ def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
     kind = "compile" if isinstance(record, CompileRecord) else "run"
     path = Path(path)
     aside = path.with_name(path.name + ".part")
-    body = json.dumps({"format": FORMAT, "kind": kind, "record": to_plain(record)})
+    body = dump_json({"format": FORMAT, "kind": kind, "record": to_plain(record)})
     with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("record.json", body)
     aside.replace(path)
@@ -207,18 +252,25 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
 
     try:
         with zipfile.ZipFile(path) as archive:
-            held = json.loads(archive.read("record.json"))
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
+            held: Any = json.loads(archive.read("record.json"))
+    except OSError as error:
+        raise OptionError("{path} cannot be read: {why}", path=path, why=error.strerror) from None
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
-    if held.get("format") != FORMAT:
+    try:
+        given = held["format"]
+    except (KeyError, TypeError):
+        given = None
+    if given != FORMAT:
         raise OptionError(
-            "{path} has record format {given}",
-            path=path,
-            given=held.get("format"),
-            expected=f"format {FORMAT}",
-        )
-    raw = held["record"]
-    return compile_from_plain(raw) if held["kind"] == "compile" else run_from_plain(raw)
+            "{path} has record format {given}", path=path, given=given, expected=f"format {FORMAT}",
+            hint="it may be of another version of tilebench",
+        )  # fmt: skip
+    try:
+        read = compile_from_plain if held["kind"] == "compile" else run_from_plain
+        return read(held["record"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise OptionError("{path} is a damaged record: {error}", path=path, error=repr(error)) from None
 
 
 def _place(raw: Any) -> PlaceRecord | None:
@@ -233,7 +285,8 @@ def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     """The record that `to_plain` made `raw` from."""
     held: dict[str, Any] = dict(raw)
     held["arguments"] = tuple(
-        _made(ParamRecord, each, shape=tuple(each["shape"])) for each in raw["arguments"]
+        _made(ParamRecord, each, shape=tuple(each["shape"]), strides=tuple(each.get("strides", ())))
+        for each in raw["arguments"]
     )
     held["stages"] = tuple(
         _made(StageRecord, each, lines=_lines(each["lines"]), previous=_lines(each["previous"]))
@@ -242,10 +295,14 @@ def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     held["grid"] = tuple(raw["grid"])
     held["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
     held["choices"] = tuple(Choice(**each) for each in raw["choices"])
-    held["remarks"] = tuple(_made(Remark, each, place=_place(each["place"])) for each in raw["remarks"])
+    held["remarks"] = tuple(
+        _made(Remark, each, place=_place(each["place"]), values=_numbers(each["values"]))
+        for each in raw["remarks"]
+    )
     held["diagnostics"] = tuple(
         _made(Diagnostic, each, place=_place(each["place"])) for each in raw["diagnostics"]
     )
+    held["parameters"] = _numbers(raw["parameters"])
     return CompileRecord(**held)
 
 
@@ -256,5 +313,7 @@ def _made(cls: Any, raw: dict[str, Any], **changed: Any) -> Any:
 
 def run_from_plain(raw: dict[str, Any]) -> RunRecord:
     """The record that `to_plain` made `raw` from."""
-    made: RunRecord = _made(RunRecord, raw, samples=tuple(raw["samples"]))
+    changed: dict[str, Any] = {each: _number(raw[each]) for each in ("flops", "bytes", "error", "bound")}
+    samples = tuple(_number(each) for each in raw["samples"])
+    made: RunRecord = _made(RunRecord, raw, samples=samples, config=_numbers(raw["config"]), **changed)
     return made

@@ -20,7 +20,14 @@ def arguments_of(compilation: Compilation) -> tuple[ParamRecord, ...]:
     function = compilation.traced.function
     reads, writes = reads_and_writes(function)
     return tuple(
-        ParamRecord(each.name, each.shape, each.dtype.name, each.name in writes, each.name in reads)
+        ParamRecord(
+            each.name,
+            each.shape,
+            each.dtype.name,
+            each.name in writes,
+            each.name in reads,
+            each.strides or (),
+        )
         for each in function.params
     )
 

@@ -89,6 +89,8 @@ export interface Resources {
 
 /**
  * One parameter of the compiled function, in the order it is passed.
+ *
+ * `strides` are in elements; empty means row-major.
  */
 export interface ParamRecord {
   readonly name: string;
@@ -96,6 +98,7 @@ export interface ParamRecord {
   readonly dtype: string;
   readonly written: boolean;
   readonly read: boolean;
+  readonly strides: readonly number[];
 }
 
 /**
@@ -203,7 +206,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     shape: '[number]',
     dtype: 'string',
     written: 'boolean',
-    read: 'boolean'
+    read: 'boolean',
+    strides: '[number]'
   },
   CompileRecord: {
     kernel: 'string',

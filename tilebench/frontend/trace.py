@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
@@ -27,6 +27,7 @@ class Traced:
 
     `parameters` are the values of the jit function's parameters, `knobs` the domains that its
     signature gives them. `text` is the source of the whole function, from `first_line` of `file`.
+    `places` are those of the kernel's arrays in its signature, by name.
     """
 
     function: Function
@@ -36,6 +37,7 @@ class Traced:
     parameters: dict[str, Any]
     knobs: dict[str, Knob]
     name: str
+    places: dict[str, Place] = field(default_factory=dict[str, Place])
 
 
 def trace(
@@ -54,7 +56,9 @@ def trace(
     if isinstance(function, PrimFunc):
         source = source_of(function.function, text, file, first_line)
         made = trace_prim_func(function, source)
-        return Traced(made, source.file, source.first_line, source.text, {}, {}, made.name)
+        return Traced(
+            made, source.file, source.first_line, source.text, {}, {}, made.name, _param_places(source)
+        )
     source = source_of(function, text, file, first_line)
     knobs = knobs_of(function, source)
     values = bound_arguments(function, source, arguments or {}, knobs)
@@ -69,7 +73,20 @@ def trace(
     same = prim.function.__code__.co_filename == function.__code__.co_filename
     held = source_of(prim.function, text, file, first_line) if same else source_of(prim.function)
     made = trace_prim_func(prim, held)
-    return Traced(made, source.file, source.first_line, source.text, values, knobs, function.__name__)
+    return Traced(
+        made,
+        source.file,
+        source.first_line,
+        source.text,
+        values,
+        knobs,
+        function.__name__,
+        _param_places(held),
+    )
+
+
+def _param_places(source: SourceFunction) -> dict[str, Place]:
+    return {each.arg: source.place(each) for each in source.node.args.args}
 
 
 def knobs_of(function: Callable[..., Any], source: SourceFunction | None = None) -> dict[str, Knob]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Any
 
 from ..errors import OptionError, Place
@@ -41,11 +42,10 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     verify(function, row_forms[stage])
     if like is not None:
         old = like.compilation.traced
-        traced = Traced(
-            function, old.file, old.first_line, old.text, dict(old.parameters), old.knobs, old.name
-        )
+        traced = replace(old, function=function, parameters=dict(old.parameters))
     else:
-        traced = Traced(function, file, 1, text, {}, {}, function.name)
+        places = {each.name: function.place for each in function.params if function.place is not None}
+        traced = Traced(function, file, 1, text, {}, {}, function.name, places)
     return Kernel(traced, manifest, machine, start=stage)
 
 

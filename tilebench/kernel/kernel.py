@@ -75,7 +75,13 @@ class Kernel:
         if self.outputs:
             arrays, made = self._with_outputs(arrays)
         executable = self._executable or self.executable()
-        executable(self._checker(arrays)(arrays))
+        try:
+            described = self._checker(arrays)(arrays)
+        except ArgumentError as error:
+            # What is wrong with the call as a whole has no parameter to stand at.
+            error.place = error.place or self.compilation.traced.function.place
+            raise
+        executable(described)
         if not made:
             return None
         return made[0] if len(made) == 1 else tuple(made)
@@ -123,30 +129,25 @@ class Kernel:
 
     def places(self) -> dict[str, Place]:
         """Where each parameter stands in the source."""
-        traced = self.compilation.traced
-        lines = traced.text.splitlines()
-        out: dict[str, Place] = {}
-        for each in self.arguments:
-            for offset, line in enumerate(lines):
-                at = line.find(f"{each.name}: ")
-                if at >= 0 and ("Tensor" in line[at:] or "T." in line[at:]):
-                    row = traced.first_line + offset
-                    out[each.name] = Place(
-                        traced.file, row, at, row, at + len(each.name), traced.function.name
-                    )
-                    break
-        return out
+        return dict(self.compilation.traced.places)
 
     def _with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         inputs = list(arrays)
         if len(inputs) != len(self.arguments) - len(self.outputs):
             raise ArgumentError(
                 "{name} takes {want} arrays and returns {made}",
+                at=self.compilation.traced.function.place,
                 name=self.name,
                 want=len(self.arguments) - len(self.outputs),
                 made=len(self.outputs),
                 found=f"{len(inputs)} arrays",
             )
+        strided = [self.arguments[k].name for k in self.outputs if self.arguments[k].strides]
+        if strided:
+            raise ArgumentError(
+                "out_idx cannot make {name}, which has strides of its own", name=strided[0],
+                at=self.places().get(strided[0]), hint="pass an array for it",
+            )  # fmt: skip
         like = inputs[0] if inputs else None
         made = [_empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
         for k, each in zip(self.outputs, made, strict=True):
@@ -197,6 +198,7 @@ class Kernel:
         elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text.
         """
         from ..reference import check_function, poison
+        from ..reference.inputs import strided_empty
 
         if arrays and len(arrays) != len(self.arguments):
             raise ArgumentError(
@@ -214,7 +216,10 @@ class Kernel:
         for each in self.arguments:
             if each.written and not each.read:
                 poison(before[each.name])
-        after = {name: array.copy() for name, array in before.items()}
+        after: dict[str, np.ndarray[Any, Any]] = {}
+        for each in self.arguments:
+            after[each.name] = strided_empty(each.shape, dtype_of(each.dtype), each.strides or None)
+            after[each.name][...] = before[each.name]
         executable = self._executable or self.executable()
         ordered = tuple(after[p.name] for p in self.arguments)
         executable(ArgumentChecker(self.arguments, "cpu", self.places())(ordered))

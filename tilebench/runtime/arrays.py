@@ -159,6 +159,13 @@ def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def _span(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to behind the last; 0 of an empty array."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+
 @lru_cache(maxsize=64)
 def _cuda(ordinal: int) -> str:
     return f"cuda:{ordinal}"
@@ -178,10 +185,18 @@ class ArgumentChecker:
         self.device = device
         self.places = dict(places or {})
         self._rows = [
-            (tuple(p.shape), dtype_of(p.dtype), dtype_of(p.dtype).numpy, row_major(tuple(p.shape)), p.written)
+            (
+                tuple(p.shape),
+                dtype_of(p.dtype),
+                dtype_of(p.dtype).numpy,
+                tuple(p.strides) or row_major(tuple(p.shape)),
+                p.written,
+            )
             for p in self.params
         ]
-        self._sizes = [math.prod(p.shape) * dtype_of(p.dtype).bytes for p in self.params]
+        # Bytes from the first element to behind the last; strides of its own may leave gaps.
+        self._sizes = [_span(row[0], row[3]) * row[1].bytes for row in self._rows]
+        self._plain = [not p.strides for p in self.params]
         # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
         # A tensor that looks the same again is described in 1 us instead of 7.
         self._seen: list[tuple[type, Any, Any] | None] = [None] * len(self.params)
@@ -202,6 +217,9 @@ class ArgumentChecker:
         infos: list[ArrayInfo] = []
         for index, array in enumerate(arrays):
             shape, dtype, numpy_dtype, strides, written = rows[index]
+            if not self._plain[index]:
+                infos.append(self._slow(index, array))
+                continue
             if on_cpu and type(array) is np.ndarray and array.shape == shape and array.dtype == numpy_dtype:
                 flags = array.flags
                 if flags.carray:
@@ -251,7 +269,9 @@ class ArgumentChecker:
                 found=str(info.dtype),
                 hint=_convert_hint(param.name, dtype, info.owner),
             )
-        if not is_row_major(info.shape, info.strides):
+        if param.strides:
+            self._own_strides(param, info)
+        elif not is_row_major(info.shape, info.strides):
             raise ArgumentError(
                 "{name} is not contiguous in rows",
                 at=at,
@@ -279,9 +299,26 @@ class ArgumentChecker:
                 if gradient
                 else f"pass {param.name}.copy(), or a new array",
             )
-        if self.device == "cuda" and hasattr(array, "get_device") and hasattr(array, "is_contiguous"):
+        if (
+            self._plain[index]
+            and self.device == "cuda"
+            and hasattr(array, "get_device")
+            and hasattr(array, "is_contiguous")
+        ):
             self._seen[index] = (type(array), array.dtype, array.shape)
         return info
+
+    def _own_strides(self, param: ParamRecord, info: ArrayInfo) -> None:
+        """A `T.StridedTensor` takes exactly its strides; those of extents of 1 do not matter."""
+        same = zip(info.shape, info.strides, param.strides, strict=True)
+        if all(extent == 1 or got == want for extent, got, want in same) or 0 in info.shape:
+            return
+        raise ArgumentError(
+            "{name} has other strides than its parameter", at=self.places.get(param.name), name=param.name,
+            expected="strides {want} in elements", found="strides {got}", want=tuple(param.strides),
+            got=info.strides,
+            hint="T.StridedTensor takes these strides only; T.Tensor takes arrays contiguous in rows",
+        )  # fmt: skip
 
     def _count(self, got: int) -> ArgumentError:
         return ArgumentError(
