@@ -200,16 +200,7 @@ def _nest(
         digits.append(at)
         part[dim] = part[dim] + at * step
     env.begin(open=not loops)
-    # Without a loop as a scope around them the names stay bound: ours must be new, and a later use of
-    # the user's (texts may repeat a name in separate loops) gets another one.
-    new = {
-        each.name: Var(env.fresh(each.name))
-        for each in names
-        if each.name in env.opened or (ours and not loops)
-    }
-    if new:
-        names = tuple(new.get(each.name, each) for each in names)
-        body = tuple(substitute(each, new) for each in body)
+    names, body = _renamed(env, names, body, ours and not loops)
     if not loops:
         env.opened.update(each.name for each in names)
     inner: list[Stmt] = [env.bind(name, each) for name, each in zip(names, part, strict=True)]
@@ -223,6 +214,20 @@ def _nest(
     else:
         inner += lower_body(env, body, site)
     return _loops(loops, _used_lets(inner), rolled)
+
+
+def _renamed(
+    env: Env, names: tuple[Var, ...], body: tuple[Stmt, ...], every: bool
+) -> tuple[tuple[Var, ...], tuple[Stmt, ...]]:
+    """The body with new names for coordinates that are still bound.
+
+    Without a loop as a scope around them names stay bound: ours must be new there (`every`), and a
+    later use of the user's (a text may repeat a name in separate loops) gets another one.
+    """
+    new = {each.name: Var(env.fresh(each.name)) for each in names if every or each.name in env.opened}
+    if not new:
+        return names, body
+    return tuple(new.get(each.name, each) for each in names), tuple(substitute(each, new) for each in body)
 
 
 def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
