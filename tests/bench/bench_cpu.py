@@ -24,7 +24,7 @@ import threadpoolctl
 from tests.targets.cpu import kernels
 
 GEMMS = [(1024, 1024, 1024), (1000, 1100, 1200)]
-BLOCKS = [(256, 512, 256), (192, 384, 256), (256, 256, 256), (128, 512, 256)]
+BLOCKS = [(512, 512, 128), (512, 1024, 128), (256, 512, 256)]
 
 
 def duel(theirs: Callable[[], Any], ours: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:
@@ -46,7 +46,10 @@ def report(what: str, times: tuple[list[float], list[float]], work: tuple[float,
     theirs, ours = (statistics.median(each) for each in times)
     a, b = work[0] / theirs * 1e-9, work[1] / ours * 1e-9
     best = (work[1] / min(times[1])) / (work[0] / min(times[0]))
-    print(f"{what:44} theirs {a:7.2f} ours {b:7.2f} {unit}  ratio of medians {b / a:.3f}, of best {best:.3f}", flush=True)
+    print(
+        f"{what:44} theirs {a:7.2f} ours {b:7.2f} {unit}  ratio of medians {b / a:.3f}, of best {best:.3f}",
+        flush=True,
+    )
 
 
 def bench_gemm(rounds: int, threads: int) -> None:
@@ -81,7 +84,12 @@ def bench_add(rounds: int, threads: int) -> None:
         c, d = np.empty_like(a), np.empty_like(a)
         kernel = kernels.add.using(target="cpu")(8192, columns, 16, columns, dtype)
         times = duel(lambda: copy_with(threads, d, a), lambda: kernel(a, b, c), rounds)
-        report(f"add {dtype} 8192x{columns} against a copy, {threads} threads", times, (2 * a.nbytes, 3 * a.nbytes), "GB/s")
+        report(
+            f"add {dtype} 8192x{columns} against a copy, {threads} threads",
+            times,
+            (2 * a.nbytes, 3 * a.nbytes),
+            "GB/s",
+        )
 
 
 def bench_softmax(rounds: int, threads: int) -> None:
@@ -114,11 +122,15 @@ def bench_compile(rounds: int, threads: int) -> None:
         kernel.executable()
         spent.append(time.perf_counter() - start)
     stages = {name: f"{seconds * 1e3:.1f}" for name, seconds in kernel.compilation.seconds.items()}
-    print(f"gemm, tile to loaded code: median {statistics.median(spent[1:]) * 1e3:.1f} ms; the last one by stage {stages}")
+    print(
+        f"gemm, tile to loaded code: median {statistics.median(spent[1:]) * 1e3:.1f} ms; the last one by stage {stages}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="*", default=["gemm", "add", "softmax", "launch", "compile"])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)

@@ -21,7 +21,18 @@ def add(M, N, block_M, block_N, dtype="float32"):
 
 @tilebench.jit
 def gemm(
-    M, N, K, block_M, block_N, block_K, dtype="float32", accum="float32", out="float32", ta=False, tb=False, stages=2
+    M,
+    N,
+    K,
+    block_M,
+    block_N,
+    block_K,
+    dtype="float32",
+    accum="float32",
+    out="float32",
+    ta=False,
+    tb=False,
+    stages=2,
 ):
     @T.prim_func
     def main(
@@ -225,7 +236,10 @@ def attention(S, D, block_M, block_N, causal=False, dtype="float32"):
 
     @T.prim_func
     def main(
-        Q: T.Tensor((S, D), dtype), K: T.Tensor((S, D), dtype), V: T.Tensor((S, D), dtype), O: T.Tensor((S, D), dtype)
+        Q: T.Tensor((S, D), dtype),
+        K: T.Tensor((S, D), dtype),
+        V: T.Tensor((S, D), dtype),
+        O: T.Tensor((S, D), dtype),
     ):
         with T.Kernel(T.ceildiv(S, block_M)) as bx:
             Q_s = T.alloc_shared((block_M, D), dtype)

@@ -120,7 +120,10 @@ def test_transpose(dtype: str) -> None:
 
 
 def test_an_index_outside_reads_zero() -> None:
-    table, index = np.arange(1, 41, dtype=np.float32), np.array([0, 39, 40, -1, 2**31 - 1, -(2**31), 7], np.int32)
+    table, index = (
+        np.arange(1, 41, dtype=np.float32),
+        np.array([0, 39, 40, -1, 2**31 - 1, -(2**31), 7], np.int32),
+    )
     c = np.full(7, np.nan, np.float32)
     kernels.gather.using(target="cpu")(7, 40, 16)(table, index, c)
     assert c.tolist() == [1, 40, 0, 0, 0, 0, 8]

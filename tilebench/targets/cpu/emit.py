@@ -16,7 +16,9 @@ from .jit import assemble, assembly_of, can_assemble, object_code
 from .machine import isa_of
 from .render_llvm import render_llvm
 
-_LABEL = re.compile(r"^\.?[\w.$]+:.*# %(\w+)|^# %bb\.\d+:\s*# %(\w+)|^// %bb\.\d+:\s*// %(\w+)|^\.?[\w.$]+:.*// %(\w+)")
+_LABEL = re.compile(
+    r"^\.?[\w.$]+:.*# %(\w+)|^# %bb\.\d+:\s*# %(\w+)|^// %bb\.\d+:\s*// %(\w+)|^\.?[\w.$]+:.*// %(\w+)"
+)
 
 
 def emit_llvm(build: Build) -> None:
@@ -50,7 +52,9 @@ def asm_lines(asm: str, llvm: str) -> tuple[tuple[int, ...], ...]:
 
     Coarse on purpose: inside a block LLVM reorders freely.
     """
-    labels = {line[:-1]: number for number, line in enumerate(llvm.splitlines(), 1) if re.match(r"^\w+:$", line)}
+    labels = {
+        line[:-1]: number for number, line in enumerate(llvm.splitlines(), 1) if re.match(r"^\w+:$", line)
+    }
     out: list[tuple[int, ...]] = []
     here: tuple[int, ...] = ()
     for line in asm.splitlines():

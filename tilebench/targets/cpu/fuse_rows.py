@@ -10,8 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...ir import AllocStmt, Call, Cast, Const, Expr, Function, If, Let, Load, LoopStmt, Node, Region, Stmt, Store, Var
-from ...ir import children, const_of, substitute, walk
+from ...ir import (
+    AllocStmt,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Node,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    children,
+    const_of,
+    substitute,
+    walk,
+)
 from ...ir.arith import linear
 from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.structure import KernelLaunch, Serial
@@ -27,7 +46,9 @@ def fuse_rows(function: Function, context: Context) -> Function:
     work = _Fuser()
     made = function.but(body=work.body(function.body))
     if work.joined:
-        context.remark(NAME, "applied", f"{work.joined} loops joined with the one before", function, joined=work.joined)
+        context.remark(
+            NAME, "applied", f"{work.joined} loops joined with the one before", function, joined=work.joined
+        )
     return made
 
 
@@ -71,7 +92,11 @@ def prefetched(loop: Serial) -> Serial:
     if source is None:
         return loop
     vectors, load = source
-    works = [each for each in loop.body if isinstance(each, Vectors) and each is not vectors and each.stop == vectors.stop]
+    works = [
+        each
+        for each in loop.body
+        if isinstance(each, Vectors) and each is not vectors and each.stop == vectors.stop
+    ]
     works = [each for each in works if any(isinstance(n, Call) for n in walk(each))]
     if not works:
         return loop
@@ -92,7 +117,11 @@ def _row_read(at: Vectors, row: Var) -> tuple[Vectors, Load] | None:
         return None
     moves = [linear(each).coefficient(row) for each in load.index]
     last = linear(load.index[-1]).coefficient(at.vars[0])
-    return (at, load) if load.buffer.scope == "global" and any(moves[:-1]) and last == 1 and not moves[-1] else None
+    return (
+        (at, load)
+        if load.buffer.scope == "global" and any(moves[:-1]) and last == 1 and not moves[-1]
+        else None
+    )
 
 
 def _join(first: Stmt, second: Stmt) -> Stmt | None:
@@ -106,7 +135,9 @@ def _join(first: Stmt, second: Stmt) -> Stmt | None:
             return None
         limit = guard if isinstance(guard, tuple) else (None, None)
         head = _guarded(first.body, limit[0], first.vars[0])
-        return first.but(stop=_longer(first.stop, second.stop), body=(*head, *_guarded(body, limit[1], first.vars[0])))
+        return first.but(
+            stop=_longer(first.stop, second.stop), body=(*head, *_guarded(body, limit[1], first.vars[0]))
+        )
     if isinstance(first, Vectors) and isinstance(second, Vectors):
         same = (first.stop, first.start, first.lanes) == (second.stop, second.start, second.lanes)
         body = _renamed(second, first.vars[0])
@@ -156,7 +187,9 @@ def _independent(first: tuple[Stmt, ...], second: tuple[Stmt, ...], var: Var, *,
     written = {name for name, _, write in one + two if write}
     shared = written & {name for name, _, _ in one} & {name for name, _, _ in two}
     for name in shared:
-        found = {index if index is None or not rows else index[:1] for held, index, _ in one + two if held == name}
+        found = {
+            index if index is None or not rows else index[:1] for held, index, _ in one + two if held == name
+        }
         if len(found) != 1:
             return False
         index = found.pop()
@@ -170,7 +203,9 @@ def _independent(first: tuple[Stmt, ...], second: tuple[Stmt, ...], var: Var, *,
 def _own(expr: Expr, var: Var, bound: set[str]) -> bool:
     """Whether another turn has another value of the index."""
     form = linear(expr)
-    return form.coefficient(var) != 0 and not any(_mentions(term, bound | {var.name}) for term, _ in form.without(var).terms)
+    return form.coefficient(var) != 0 and not any(
+        _mentions(term, bound | {var.name}) for term, _ in form.without(var).terms
+    )
 
 
 def _mentions(expr: Node, names: set[str]) -> bool:

@@ -58,7 +58,8 @@ def _may_be_endless(build: Build) -> bool:
     from ...ir import Load
 
     return any(
-        isinstance(each, Serial) and any(isinstance(n, Load) for end in (each.start, each.stop) for n in walk(end))
+        isinstance(each, Serial)
+        and any(isinstance(n, Load) for end in (each.start, each.stop) for n in walk(end))
         for each in walk(build.function)
     )
 

@@ -10,7 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...ir import AllocStmt, Arith, Buffer, Call, Expr, Function, Load, Node, Stmt, Store, Var, children, map_children, walk
+from ...ir import (
+    AllocStmt,
+    Arith,
+    Buffer,
+    Call,
+    Expr,
+    Function,
+    Load,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    children,
+    map_children,
+    walk,
+)
 from ...ir.dtypes import float32
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
@@ -42,7 +57,9 @@ class Uses:
     def packed(self) -> bool:
         """Filled by whole copies and fills alone, read by gemms alone."""
         written = [each.dst for each in (*self.copied_in, *self.filled)]
-        return not (self.gemm_c or self.copied_out or self.other or self.loops) and all(r.is_whole for r in written)
+        return not (self.gemm_c or self.copied_out or self.other or self.loops) and all(
+            r.is_whole for r in written
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,7 @@ class BufferPlan:
         self.isa = isa
         self.uses = uses_of(function)
         # Whether any expression reads elements of a buffer.
-        self.loaded = {name: False for name in self.uses}
+        self.loaded = dict.fromkeys(self.uses, False)
         self.loaded |= {each.buffer.name: True for each in walk(function) if isinstance(each, Load)}
         self.size = 0
         self.tiles: dict[str, Tile] = {}
@@ -175,9 +192,7 @@ def sure_loads(expr: Expr) -> list[Load]:
         at = stack.pop()
         if isinstance(at, Load):
             out.append(at)
-        elif isinstance(at, Call) and at.word == "if_then_else":
-            stack.append(at.args[0])
-        elif isinstance(at, Arith) and at.op in ("and", "or"):
+        elif (isinstance(at, Call) and at.word == "if_then_else") or (isinstance(at, Arith) and at.op in ("and", "or")):
             stack.append(at.args[0])
         else:
             stack.extend(children(at))

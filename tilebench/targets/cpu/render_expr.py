@@ -12,6 +12,7 @@ from ...ir import Arith, Call, Cast, Const, DType, Expr, Load, Var, walk
 from ...ir.arith import linear
 from ...ir.expr import COMPARE, LOGIC
 from .convert import COMPUTE, STORAGE, convert, is_unsigned, round_to, widen
+from .divide import divide
 from .llvm import Value, bytes_of, const, element_of, i64, lanes_of, vector
 from .math import UNARY, absolute, floor, power
 from .render_state import Address, State
@@ -78,7 +79,12 @@ class Expressions:
     def value(self, at: Expr, *, round_last: bool = True) -> Value:
         """The value in its compute type. Without `round_last` the outermost operation is not yet rounded."""
         state = self.state
-        if at.dtype.is_integer and not isinstance(at, (Const, Load)) and state.counting(at) and not state.varies(at):
+        if (
+            at.dtype.is_integer
+            and not isinstance(at, (Const, Load))
+            and state.counting(at)
+            and not state.varies(at)
+        ):
             return self._narrow_count(self.index(at), at.dtype)
         match at:
             case Const():
@@ -94,7 +100,9 @@ class Expressions:
             case Call():
                 return self._call(at, round_last)
             case _:
-                raise TargetError("the CPU has no such expression: {kind}", kind=type(at).__name__, at=at.place)
+                raise TargetError(
+                    "the CPU has no such expression: {kind}", kind=type(at).__name__, at=at.place
+                )
 
     def _narrow_count(self, a: Value, dtype: DType) -> Value:
         goal = COMPUTE[dtype.name]
@@ -149,6 +157,8 @@ class Expressions:
         if op in ("//", "%"):
             whole = floor(f, f.fdiv(a, b))
             return whole if op == "//" else f.fsub(a, f.fmul(whole, b))
+        if op == "/" and b.name in self.state.divisors:
+            return divide(f, a, b, self.state.divisors[b.name])
         return f.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], a, b)
 
     def _integer(self, op: str, a: Value, b: Value, dtype: DType, right: Expr) -> Value:
@@ -160,7 +170,11 @@ class Expressions:
             inside = f.compare("ult", b, const(dtype.bits, b.type))
             amount = f.select(inside, b, const(0, b.type))
             moved = f.binary("shl" if op == "<<" else ("lshr" if unsigned else "ashr"), a, amount)
-            filled = f.binary("ashr", a, const(dtype.bits - 1, a.type)) if op == ">>" and not unsigned else const(0, a.type)
+            filled = (
+                f.binary("ashr", a, const(dtype.bits - 1, a.type))
+                if op == ">>" and not unsigned
+                else const(0, a.type)
+            )
             return f.select(inside, moved, filled)
         return self._divide(op, a, b, unsigned, isinstance(right, Const) and right.value not in (0, -1))
 
@@ -209,7 +223,11 @@ class Expressions:
             (a,) = values
             if dtype.is_float:
                 return absolute(f, a)
-            return a if is_unsigned(dtype.name) else f.select(f.compare("slt", a, 0), f.sub(const(0, a.type), a), a)
+            return (
+                a
+                if is_unsigned(dtype.name)
+                else f.select(f.compare("slt", a, 0), f.sub(const(0, a.type), a), a)
+            )
         raise TargetError("the CPU has no T.{word} of {dtype}", word=at.word, dtype=dtype, at=at.place)
 
     def _choice(self, at: Call) -> Value:
@@ -401,4 +419,3 @@ def _predicate(op: str, *, signed: bool) -> str:
 def _wrap(number: int, dtype: DType) -> int:
     bits = number & ((1 << dtype.bits) - 1)
     return bits - (1 << dtype.bits) if dtype.kind == "int" and bits >> (dtype.bits - 1) else bits
-

@@ -51,7 +51,13 @@ def _along(work: Renderer, at: Fold, source: Load, count: int) -> Value:
     whole = whole_steps(f, i64(count), step)
     with f.loop(0, whole, step, sums) as turn:
         turn.next = [
-            combine(f, at.kind, turn.carried[k], _at(work, at, source, turn.index, k * lanes, None), unsigned=unsigned)
+            combine(
+                f,
+                at.kind,
+                turn.carried[k],
+                _at(work, at, source, turn.index, k * lanes, None),
+                unsigned=unsigned,
+            )
             for k in range(chains)
         ]
     sums = turn.results
@@ -99,7 +105,9 @@ def _across(work: Renderer, at: Fold, source: Load, count: int) -> Value:
 def _finish(work: Renderer, at: Fold, total: Value) -> None:
     f, state, dtype = work.f, work.state, at.dst.buffer.dtype.name
     if not at.clear:
-        old = convert(f, work.expr.load(Load(at.dst.buffer, at.dst.start, place=at.place)), dtype, _sum_dtype(at))
+        old = convert(
+            f, work.expr.load(Load(at.dst.buffer, at.dst.start, place=at.place)), dtype, _sum_dtype(at)
+        )
         old, total = state.alike(old, total)
         total = combine(f, at.kind, old, total, unsigned=is_unsigned(dtype))
     made = narrow(f, total, dtype)

@@ -35,7 +35,11 @@ def _clear(work: Renderer, at: MicroGemm, c: TileOperand, k: Value, accumulate: 
     f = work.f
     cleared = Value("1", "i1") if accumulate is False else work.expr.negate(accumulate)  # type: ignore[arg-type]
     rows, columns = at.c.buffer.shape[-2:]
-    with f.when(f.binary("and", f.compare("slt", k, 1), cleared)), f.loop(0, rows) as i, f.loop(0, columns) as j:
+    with (
+        f.when(f.binary("and", f.compare("slt", k, 1), cleared)),
+        f.loop(0, rows) as i,
+        f.loop(0, columns) as j,
+    ):
         f.store(const(0, c.storage), c.at(f, i.index, j.index))
 
 
@@ -45,7 +49,9 @@ def _left(work: Renderer, at: MicroGemm) -> TileOperand:
     dtype, pointer = at.a.buffer.dtype.name, work.state.pointers[at.a.buffer.name]
     rows = at.a.buffer.shape[-1 if at.transpose_A else -2]
     if at.transpose_A:
-        return TileOperand(pointer, dtype, 1, layout.stride, padded=layout.rows > at.a.buffer.size // at.a.buffer.shape[-1])
+        return TileOperand(
+            pointer, dtype, 1, layout.stride, padded=layout.rows > at.a.buffer.size // at.a.buffer.shape[-1]
+        )
     return TileOperand(pointer, dtype, layout.stride, padded=layout.rows >= padded_rows(rows))
 
 

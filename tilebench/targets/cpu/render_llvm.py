@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import TargetError
-from ...ir import AllocStmt, Expr, Function, If, Let, LoopStmt, Stmt, Store, Var, const_of, walk
+from ...ir import AllocStmt, Arith, Expr, Function, If, Let, Load, LoopStmt, Stmt, Store, Var, const_of, walk
 from ...ir.arith import bounds
 from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.structure import KernelLaunch, Serial, Unroll
 from .convert import STORAGE, narrow
+from .divide import prepare
 from .llvm import Module, Value, bytes_of, const, element_of, i64, lanes_of, mangle, vector
 from .machine import Isa
 from .plan_buffers import reads_var, sure_loads
@@ -123,6 +124,7 @@ class Renderer:
             case Vectors():
                 self.vectors(at)
                 self.state.fixed.clear()
+                self.state.divisors.clear()
             case MicroGemm():
                 from .render_gemm import render_gemm
 
@@ -224,7 +226,10 @@ class Renderer:
         """Whole vectors, `unroll` of them a turn; then what is left, one masked vector a turn."""
         f, lanes = self.f, at.lanes
         begin, end = self.expr.index(at.start), self.expr.index(at.stop)
-        self.state.ranges[at.vars[0].name] = (bounds(at.start, self.state.ranges)[0], bounds(at.stop, self.state.ranges)[1] - 1)
+        self.state.ranges[at.vars[0].name] = (
+            bounds(at.start, self.state.ranges)[0],
+            bounds(at.stop, self.state.ranges)[1] - 1,
+        )
         if lanes == 1:
             with f.loop(begin, end) as turn:
                 self.vector_turn(at, Lanes(at.vars[0].name, turn.index, 1), None)
@@ -241,7 +246,9 @@ class Renderer:
         with f.loop(begin, stop, step) as turn:
             self.streaming = at.streaming
             for ahead in range(0, step, lanes):
-                self.vector_turn(at, Lanes(at.vars[0].name, turn.index, lanes, ahead, step if whole else 1), None)
+                self.vector_turn(
+                    at, Lanes(at.vars[0].name, turn.index, lanes, ahead, step if whole else 1), None
+                )
             self.streaming = False
         if at.overrun or (length.integer is not None and length.integer % step == 0):
             return
@@ -254,7 +261,9 @@ class Renderer:
         state = self.state
         written = {each.buffer.name for each in walk(at) if isinstance(each, Store)}
         written |= {each.dst.buffer.name for each in walk(at) if isinstance(each, Fold)}
-        inner = {at.vars[0].name} | {v.name for each in walk(at) if isinstance(each, LoopStmt) for v in each.vars}
+        inner = {at.vars[0].name} | {
+            v.name for each in walk(at) if isinstance(each, LoopStmt) for v in each.vars
+        }
         inner |= {each.var.name for each in walk(at) if isinstance(each, Let)}
         for each in at.body:
             if not isinstance(each, Store):
@@ -265,6 +274,20 @@ class Renderer:
                 key = (load.buffer.name, load.index)
                 if key not in state.fixed:
                     state.fixed[key] = state.f.splat(self.expr.load(load), at.lanes)
+            self.divisors(each.value, at.lanes)
+
+    def divisors(self, expr: Expr, lanes: int) -> None:
+        """Reciprocals of what is in `fixed` and divides float vectors."""
+        state, f = self.state, self.f
+        if "fma" not in f.isa.has or lanes < 4:
+            return
+        for each in walk(expr):
+            right = each.args[-1] if isinstance(each, Arith) and each.op == "/" else None
+            if not isinstance(right, Load) or (right.buffer.name, right.index) not in state.fixed:
+                continue
+            held = state.fixed[(right.buffer.name, right.index)]
+            if element_of(held.type) == "float" and held.name not in state.divisors:
+                state.divisors[held.name] = prepare(f, f.extract(held, 0), lanes)
 
     def to_a_line(self, at: Vectors, begin: Value, end: Value) -> Value:
         """One masked turn up to where the stores are aligned; the index from which they are."""
@@ -300,7 +323,10 @@ class Renderer:
         address = state.address(at.buffer, at.index, self.expr.index, self.expr.value)
         moved = at.value
         raw = None
-        if getattr(moved, "buffer", None) is not None and (moved.buffer.name, moved.index) not in state.stored:  # type: ignore[attr-defined]
+        if (
+            getattr(moved, "buffer", None) is not None
+            and (moved.buffer.name, moved.index) not in state.stored
+        ):  # type: ignore[attr-defined]
             raw = self.expr.raw(moved)  # type: ignore[arg-type]
         value = raw if raw is not None else self.expr.value(at.value, round_last=False)
         bits = raw if raw is not None else narrow(f, value, dtype)

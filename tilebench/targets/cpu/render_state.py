@@ -1,4 +1,4 @@
-"""What is known while a function of the `loops` stage is turned into LLVM: names, vectors, masks, addresses."""
+"""What is known while a function of the `loops` stage becomes LLVM: names, vectors, masks, addresses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
 from ...ir.arith import Range, bounds, linear
 from ...language.loops import ColumnPanels, PaddedRows
 from .convert import STORAGE
+from .divide import Divisor
 from .llvm import Function, Value, const_lanes, i64, lanes_of, vector
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """The open loop over vectors: lane l of its variable is `base + ahead + l`, `base` a multiple of `multiple`."""
+    """The open loop over vectors: lane l has the index `base + ahead + l`, `base` a multiple of `multiple`."""
 
     name: str
     base: Value
@@ -54,6 +55,7 @@ class State:
     lazy: bool = False
     # What is in the lanes already: loaded in front of the open loop, or stored in this turn (with its mask).
     fixed: dict[tuple[Any, ...], Value] = field(default_factory=dict[Any, Any])
+    divisors: dict[str, Divisor] = field(default_factory=dict[str, Divisor])
     stored: dict[tuple[Any, ...], tuple[Value, Value | None]] = field(default_factory=dict[Any, Any])
 
     @property
@@ -127,12 +129,18 @@ class State:
             out.append(step)
         return tuple(reversed(out[: buffer.rank]))
 
-    def in_panels(self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], to_index: Any) -> Address:
+    def in_panels(
+        self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], to_index: Any
+    ) -> Address:
         """An element of a matrix in panels; a vector stays inside one panel."""
         f = self.f
         row, column = index[::-1] if layout.transposed else index
         width = layout.width
-        if self.lanes is not None and column == Var(self.lanes.name) and width % max(1, self.lanes.multiple) == 0:
+        if (
+            self.lanes is not None
+            and column == Var(self.lanes.name)
+            and width % max(1, self.lanes.multiple) == 0
+        ):
             base, ahead, step = self.lanes.base, self.lanes.ahead, 1
             if self.lanes.multiple % self.lanes.count:
                 base, ahead = self.lane_value(), 0
@@ -188,4 +196,3 @@ def counts(expr: Expr) -> bool:
 def _divisor(at: Arith) -> bool:
     by = at.args[1]
     return isinstance(by, Const) and by.value > 0
-

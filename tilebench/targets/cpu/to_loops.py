@@ -9,8 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir import AllocStmt, Call, Const, Expr, Function, If, Let, LoopStmt, Stmt, Store, Var
-from ...ir import const_of, walk
+from ...ir import (
+    AllocStmt,
+    Call,
+    Const,
+    Expr,
+    Function,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Stmt,
+    Store,
+    Var,
+    const_of,
+    walk,
+)
 from ...ir.arith import Range, bounds, linear
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
@@ -112,7 +126,9 @@ class Lowering:
             case Pipelined():
                 self.ranges[at.vars[0].name] = self.loop_range(at)
                 body = self.body(at.body)
-                return Serial(self.swapped(at.stop), at.vars, body, start=self.swapped(at.start), place=at.place)
+                return Serial(
+                    self.swapped(at.stop), at.vars, body, start=self.swapped(at.start), place=at.place
+                )
             case If():
                 then, orelse = self.body(at.then), self.body(at.orelse)
                 return at.but(condition=self.swapped(at.condition), then=then, orelse=orelse)
@@ -148,13 +164,15 @@ class Lowering:
     def vector_loop(self, var: Var, stop: Expr, body: tuple[Stmt, ...], **more: Any) -> Vectors:
         """A loop over vectors as wide as the elements it computes with allow."""
         lanes = self.isa.vector_bytes // (copied_bytes(body) or value_bytes(body))
+        streaming = self.may_stream(var, body)
+        if streaming and isinstance(body[0], Store) and not reads_scratch(body[0].value):
+            # Whole lines: a streaming store of half a line leaves the other half to be merged.
+            lanes = self.isa.vector_bytes // body[0].buffer.dtype.bytes
         trips = const_of(stop)
         # A row that is one vector and a bit, or less, gains nothing from several at once.
         unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
-        more = {
-            "unroll": unroll, "overrun": self.may_overrun(var, stop, body), "streaming": self.may_stream(var, body),
-            **more,
-        }  # fmt: skip
+        overrun = self.may_overrun(var, stop, body)
+        more = {"unroll": unroll, "overrun": overrun, "streaming": streaming, **more}
         return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)
 
     def may_stream(self, var: Var, body: tuple[Stmt, ...]) -> bool:
@@ -181,9 +199,19 @@ class Lowering:
                 layout = self.plan.tiles[buffer.name].layout if buffer.scope == "scratch" else None
                 index = node.index  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
                 inside = any(reads_var(i, {var.name}) for i in index[:-1])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-                if not isinstance(layout, PaddedRows) or index[-1] != var or inside or const_of(stop) != buffer.shape[-1]:
+                if (
+                    not isinstance(layout, PaddedRows)
+                    or index[-1] != var
+                    or inside
+                    or const_of(stop) != buffer.shape[-1]
+                ):
                     return False
         return True
+
+
+def reads_scratch(expr: Expr) -> bool:
+    """Whether a tile is read: such a loop may be joined with the one that computes the tile."""
+    return any(isinstance(each, Load) and each.buffer.scope == "scratch" for each in walk(expr))
 
 
 def copied_bytes(body: Sequence[Stmt]) -> int:
@@ -191,7 +219,11 @@ def copied_bytes(body: Sequence[Stmt]) -> int:
     sizes: set[int] = set()
     for each in body:
         moved = getattr(each, "value", None)
-        if not isinstance(each, Store) or getattr(moved, "buffer", None) is None or moved.dtype != each.buffer.dtype:
+        if (
+            not isinstance(each, Store)
+            or getattr(moved, "buffer", None) is None
+            or moved.dtype != each.buffer.dtype
+        ):
             return 0
         sizes.add(each.buffer.dtype.bytes)
     return max(sizes, default=0)

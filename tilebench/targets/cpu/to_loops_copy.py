@@ -42,7 +42,9 @@ def _index(region: Region, axes: Sequence[tuple[int, _Axis]]) -> tuple[Expr, ...
     return tuple(start + moving[d] if d in moving else start for d, start in enumerate(region.start))
 
 
-def _tests(work: Lowering, region: Region, within: Within, axes: Sequence[tuple[int, _Axis]], cut: bool) -> list[Expr]:
+def _tests(
+    work: Lowering, region: Region, within: Within, axes: Sequence[tuple[int, _Axis]], cut: bool
+) -> list[Expr]:
     """What must hold for an access; with `cut` the loops' stops take what they can of it."""
     out: list[Expr] = []
     moving = dict(axes)
@@ -83,7 +85,9 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
     if dst.buffer.scope == "scratch" and not is_transposed(work.plan.tiles[dst.buffer.name].layout):
         return _zero_filled(work, at, src, over, Store(dst.buffer, target, value, place=at.place))
     tests = _tests(work, src, at.src_within, over, cut=False)
-    chosen = Call("if_then_else", (all_of(tests), value, zero_of(value.dtype)), type=value.dtype, place=at.place)
+    chosen = Call(
+        "if_then_else", (all_of(tests), value, zero_of(value.dtype)), type=value.dtype, place=at.place
+    )
     return _loops(work, axes, Store(dst.buffer, target, chosen, place=at.place), guards, dst)
 
 
@@ -124,14 +128,18 @@ def _panel_steps(work: Lowering, dst: Region) -> dict[str, int]:
     return {"unroll": max(1, tile.layout.width * dst.buffer.dtype.bytes // work.isa.vector_bytes)}
 
 
-def _zero_filled(work: Lowering, at: Copy, src: Region, over: list[tuple[int, _Axis]], store: Store) -> list[Stmt]:
+def _zero_filled(
+    work: Lowering, at: Copy, src: Region, over: list[tuple[int, _Axis]], store: Store
+) -> list[Stmt]:
     """Rows inside: elements, then zeros from where the source ends; rows outside: zeros."""
     axes = [axis for _, axis in over]
     zero = store.but(value=zero_of(store.buffer.dtype))
     outer_vars, outer_stops = [a.var for a in axes[:-1]], [Const(a.extent) for a in axes[:-1]]
     if not axes or any(bounds(start, work.ranges)[0] < 0 for start in src.start):
         tests = _tests(work, src, at.src_within, over, cut=False)
-        value = Call("if_then_else", (all_of(tests), store.value, zero.value), type=zero.value.dtype, place=at.place)
+        value = Call(
+            "if_then_else", (all_of(tests), store.value, zero.value), type=zero.value.dtype, place=at.place
+        )
         return _loops(work, axes, store.but(value=value), [], at.dst)
     d, last = over[-1]
     keep = tuple(None if axis == d else each for axis, each in enumerate(at.src_within or ()))
@@ -143,7 +151,9 @@ def _zero_filled(work: Lowering, at: Copy, src: Region, over: list[tuple[int, _A
     return list(nest(outer_vars, outer_stops, body))
 
 
-def _row(work: Lowering, last: _Axis, limit: int | None, start: Expr, store: Store, zero: Store) -> tuple[Stmt, ...]:
+def _row(
+    work: Lowering, last: _Axis, limit: int | None, start: Expr, store: Store, zero: Store
+) -> tuple[Stmt, ...]:
     if limit is None:
         return (work.vector_loop(last.var, Const(last.extent), (store,)),)
     count = work.not_negative(work.valid(start, last.extent, limit))

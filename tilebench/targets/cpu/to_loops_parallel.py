@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import AllocStmt, Arith, Call, Const, Expr, If, Let, Load, LoopStmt, Region, Stmt, Store, Var
-from ...ir import all_of, const_of, walk
+from ...ir import (
+    AllocStmt,
+    Arith,
+    Call,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    all_of,
+    const_of,
+    walk,
+)
 from ...ir.arith import linear
 from ...language.loops import Fold
 from ...language.reduce import Reduce
@@ -58,7 +74,11 @@ def _cut(
             k, (base, limit) = found
             size = const_of(stops[k])
             room = Const(limit) - base
-            stops[k] = Call("min", (stops[k], room), type=room.dtype) if size is None else work.valid(base, size, limit)
+            stops[k] = (
+                Call("min", (stops[k], room), type=room.dtype)
+                if size is None
+                else work.valid(base, size, limit)
+            )
         body = body[0].then
     return body, rest
 
@@ -139,13 +159,24 @@ def lower_reduce(work: Lowering, at: Reduce) -> list[Stmt]:
     if not kept and dst.buffer.rank == 1:
         target = Region(dst.buffer, (Const(0),), place=at.place)
     start = tuple(moving[d] if d in moving else Const(0) for d in range(len(shape)))
-    box = Region(src.buffer, start, extent=tuple(shape[d] if d == axis else 1 for d in range(len(shape))), place=at.place)
+    box = Region(
+        src.buffer,
+        start,
+        extent=tuple(shape[d] if d == axis else 1 for d in range(len(shape))),
+        place=at.place,
+    )
     wide = max(bytes_of(COMPUTE[each.buffer.dtype.name]) for each in (src, dst))
     lanes = work.isa.vector_bytes // wide
     last = len(shape) - 1
     along = axis == last
     fold = Fold(
-        at.kind, target, box, lanes=lanes if along else 1, chains=_CHAINS if along else 1, clear=at.clear, place=at.place
+        at.kind,
+        target,
+        box,
+        lanes=lanes if along else 1,
+        chains=_CHAINS if along else 1,
+        clear=at.clear,
+        place=at.place,
     )
     if along:
         return list(nest([moving[d] for d in kept], [Const(shape[d]) for d in kept], (fold,)))
