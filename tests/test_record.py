@@ -59,8 +59,8 @@ def test_a_compilation_goes_to_a_file_and_back(tmp_path: Path) -> None:
 
 def test_infinities_and_nan_come_back(tmp_path: Path) -> None:
     record = RunRecord(
-        "k", "cpu", {"scale": math.inf, "M": 3, "name": "inf"}, (1e-3, math.inf), error=math.nan, bound=-math.inf,
-        flops=math.inf,
+        "k", "cpu", {"scale": math.inf, "M": 3, "name": "inf"}, (1e-3, math.inf),
+        error=math.nan, bound=-math.inf, flops=math.inf,
     )  # fmt: skip
     save(record, tmp_path / "run.tbz")
     plain = strict(body_of(tmp_path / "run.tbz"))["record"]

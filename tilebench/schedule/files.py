@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ _OPERATORS: dict[type, Any] = {
     ast.Mod: operator.mod, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
+
+
+_START = re.compile(r"\s*\[\[\s*schedule\s*\]\]")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ def load_schedule(path: str | Path) -> ScheduleFile:
         raise ScheduleError(
             "the schedule file {path} cannot be read: {why}", path=path, why=error.strerror
         ) from None
+    except UnicodeDecodeError as error:
+        raise ScheduleError(
+            "the schedule file {path} cannot be read: it is not UTF-8, {why}", path=path, why=error.reason
+        ) from None
     return parse_schedule(text, str(path))
 
 
@@ -82,21 +90,20 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
         held = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScheduleError("this is not TOML: {why}", at=_toml_place(name, str(error)), why=error) from None
-    raw = held.get("schedule")
-    if not isinstance(raw, list) or set(held) != {"schedule"}:
+    raw: Any = held.get("schedule")
+    rules_only = type(raw) is list and all(type(each) is dict for each in raw)
+    if not rules_only or set(held) != {"schedule"}:
         extra = ", ".join(sorted(set(held) - {"schedule"})) or "nothing"
         raise ScheduleError(
-            "a schedule file holds [[schedule]] rules", at=Place(name, 1), found=extra.replace("{", "{{"),
+            "a schedule file holds [[schedule]] rules", at=Place(name, 1), found="{extra}", extra=extra,
             hint="start each rule with a line [[schedule]]",
         )  # fmt: skip
-    starts = [
-        k + 1 for k, line in enumerate(text.splitlines()) if line.strip().replace(" ", "") == "[[schedule]]"
-    ]
+    starts = [number for number, line in enumerate(text.splitlines(), 1) if _START.match(line)]
     rules: list[Rule] = []
-    for number, table in enumerate(raw, 1):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    for number, table in enumerate(raw, 1):
         place = Place(name, starts[number - 1] if number <= len(starts) else 1)
         with place:
-            rules.append(_rule(number, dict(table), name, place))  # pyright: ignore[reportUnknownArgumentType]
+            rules.append(_rule(number, dict(table), name, place))
     return ScheduleFile(name, tuple(rules))
 
 
@@ -105,7 +112,13 @@ def _rule(number: int, table: dict[str, Any], name: str, place: Place) -> Rule:
     params = table.pop("params", {})
     tables = {kind: table.pop(kind, {}) for kind in TABLES}
     if not isinstance(when, str):
-        raise ScheduleError("`when` is text, found {found}", found=repr(when))
+        raise ScheduleError("`when` is text, found {value}", value=repr(when))
+    for kind, each in {"params": params, **tables}.items():
+        if not isinstance(each, dict):
+            what = "values" if kind == "params" else "addresses"
+            raise ScheduleError(
+                "{kind} needs a table of {what}", kind=kind, what=what, hint=f"[schedule.{kind}]"
+            )
     words = f"{Path(name).name} rule {number}" + (f": {when}" if when else "")
     return Rule(number, when, from_tables(table, tables, params, Origin("rule", words)), place)
 
