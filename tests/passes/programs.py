@@ -152,7 +152,7 @@ class Program:
 
     def loop(self) -> None:
         """Statements in a loop; in a pipelined one some tiles are filled from global memory first."""
-        var = self.name("k")
+        var = self.name("n")
         head = self.pick(
             "T.serial(2)", "T.Pipelined(3, num_stages=2)", "T.Pipelined(2, num_stages=3)", "T.Pipelined(3)"
         )

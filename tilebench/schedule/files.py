@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import Place, ScheduleError, remember_source
 from .value import Origin, Schedule, from_tables
@@ -90,9 +90,8 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
         held = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScheduleError("this is not TOML: {why}", at=_toml_place(name, str(error)), why=error) from None
-    raw: Any = held.get("schedule")
-    rules_only = type(raw) is list and all(type(each) is dict for each in raw)
-    if not rules_only or set(held) != {"schedule"}:
+    raw = _tables(held.get("schedule"))
+    if raw is None or set(held) != {"schedule"}:
         extra = ", ".join(sorted(set(held) - {"schedule"})) or "nothing"
         raise ScheduleError(
             "a schedule file holds [[schedule]] rules", at=Place(name, 1), found="{extra}", extra=extra,
@@ -105,6 +104,13 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
         with place:
             rules.append(_rule(number, dict(table), name, place))
     return ScheduleFile(name, tuple(rules))
+
+
+def _tables(held: Any) -> list[dict[str, Any]] | None:
+    """The rules, None when it is no list of tables."""
+    if not isinstance(held, list) or not all(isinstance(each, dict) for each in held):  # pyright: ignore[reportUnknownVariableType]
+        return None
+    return cast("list[dict[str, Any]]", held)
 
 
 def _rule(number: int, table: dict[str, Any], name: str, place: Place) -> Rule:
