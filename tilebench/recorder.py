@@ -65,8 +65,15 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         seconds=sum(compilation.seconds.values()),
         flops=work.flops,
         bytes=work.bytes,
-        versions={"tilebench": VERSION, **(compilation.manifest.versions() if build is not None else {})},
+        versions={"tilebench": VERSION, **_versions(compilation)},
     )
+
+
+def _versions(compilation: Compilation) -> dict[str, str]:
+    """Versions of what code was made with; nothing before there is code."""
+    if compilation.build is None or not compilation.build.code:
+        return {}
+    return compilation.manifest.versions()
 
 
 def _stage(compilation: Compilation, name: str) -> StageRecord | None:

@@ -31,7 +31,8 @@ def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Func
         raise IRError("the text is nested too deeply to parse: {why}", at=Place(name, 1), why=error) from None
     functions = [each for each in module.body if isinstance(each, ast.FunctionDef)]
     if len(functions) != 1 or len(module.body) != 1:
-        raise IRError("a stage is one function, found {n} statements", at=Place(name, 1), n=len(module.body))
+        found = f"{len(module.body)} statements" if len(module.body) != 1 else "another statement"
+        raise IRError("a stage is one function, found {n}", at=Place(name, 1), n=found)
     return _Parser(registry, name).function(functions[0])
 
 

@@ -10,6 +10,7 @@ from ..errors import OptionError, Place
 from ..frontend import Traced
 from ..ir import Function, Node, parse_function, rewrite, verify
 from ..language.words import registry
+from ..passes.pipeline import COMMON, TILE_FORMS
 from ..targets import resolve
 from .kernel import Kernel
 
@@ -23,9 +24,18 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     text that is wrong, `OptionError` for a stage where compilation cannot start.
     """
     manifest, machine = resolve(target or (like.target if like else None))
-    if like is not None and stage not in like.compilation.stage_names:
-        like.compilation.require(stage)
-    emitted = [step.name for step in manifest.steps if step.tier == "text"]
+    emitted = [step.name for step in manifest.steps if step.tier == "text"][:1]
+    row_forms = {"tile": TILE_FORMS, **{row.name: row.forms for row in _rows(manifest)}}
+    if stage not in (*row_forms, *emitted):
+        raise OptionError(
+            "compilation for {target} cannot start at {stage!r}", target=machine.name, stage=stage,
+            hint="it can at " + ", ".join([*row_forms, *emitted]),
+        )  # fmt: skip
+    if like is not None and like.compilation.manifest.name != manifest.name:
+        raise OptionError(
+            "the text was edited from a kernel for {other}, which has another road than {target}",
+            other=like.target, target=machine.name, hint=f'leave target out, or give target="{like.target}"',
+        )  # fmt: skip
     if stage in emitted:
         return _from_emitted(stage, text, like)
     file = f"<{stage} stage>"
@@ -33,12 +43,6 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     if like is not None:
         like.compilation.reach(stage)
         function = _old_places(function, text, like, stage)
-    row_forms = {"tile": None, **{row.name: row.forms for row in _rows(manifest)}}
-    if stage not in row_forms:
-        raise OptionError(
-            "compilation for {target} cannot start at {stage!r}", target=machine.name, stage=stage,
-            hint="it can at " + ", ".join([*row_forms, *emitted]),
-        )  # fmt: skip
     verify(function, row_forms[stage])
     if like is not None:
         old = like.compilation.traced
@@ -50,8 +54,6 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
 
 
 def _rows(manifest: Any) -> tuple[Any, ...]:
-    from ..passes.pipeline import COMMON
-
     return (*COMMON, *manifest.road)
 
 

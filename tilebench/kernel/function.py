@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Place, TileError, nearest
 from ..frontend import trace
+from ..frontend.source import source_of
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
@@ -113,11 +114,12 @@ class JitFunction:
 
         A call's own values come first, then the schedule's `params`, then the signature's defaults.
         """
+        self._refuse_unknown(list(kwargs))
         try:
             bound = self.signature.bind_partial(*args, **kwargs)
         except TypeError as error:
             raise ArgumentError(
-                "{name} cannot be called so: {why}", name=self.name, why=error,
+                "{name} cannot be called so: {why}", at=self.place, name=self.name, why=error,
                 expected=f"{self.name}{self.signature}".replace("{", "{{").replace("}", "}}"),
             ) from None  # fmt: skip
         given = dict(bound.arguments)
@@ -125,15 +127,35 @@ class JitFunction:
         if isinstance(schedule, ScheduleFile):
             schedule = schedule.choose({**self.defaults(), **given, "target": target})
         values = {**self.defaults(), **(schedule.params if schedule else {}), **given}
+        self._refuse_unknown(list(values))
         missing = [name for name in self.signature.parameters if name not in values]
-        unknown = [name for name in values if name not in self.signature.parameters]
-        if missing or unknown:
-            what = f"needs {', '.join(missing)}" if missing else f"has no parameter {', '.join(unknown)}"
+        if missing:
+            what = f"needs {', '.join(missing)}"
             raise ArgumentError(
-                "{name} {what}", name=self.name, what=what,
+                "{name} {what}", at=self.place, name=self.name, what=what,
                 expected=f"{self.name}{self.signature}".replace("{", "{{").replace("}", "}}"),
             )  # fmt: skip
         return {name: values[name] for name in self.signature.parameters}, schedule
+
+    def _refuse_unknown(self, names: Sequence[str]) -> None:
+        """`ArgumentError`, with the nearest, for a name that is no parameter."""
+        known = list(self.signature.parameters)
+        for name in names:
+            if name not in known:
+                close = nearest(name, known)
+                raise ArgumentError(
+                    "{function} has no parameter {name}", at=self.place, function=self.name, name=name,
+                    hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(known),
+                )  # fmt: skip
+
+    @property
+    def place(self) -> Place | None:
+        """Where the function stands; None where its source is gone."""
+        try:
+            source = source_of(self.function)
+        except TileError:
+            return None
+        return source.place(source.node)
 
     def defaults(self) -> dict[str, Any]:
         """The values of parameters that have one: a knob's first, or the signature's default."""
@@ -208,9 +230,12 @@ def jit(
     }
     unknown = set(options) - ignored
     if unknown:
+        options_here = ["target", "schedule", "out_idx"]
+        close = nearest(min(unknown), options_here)
         raise ArgumentError(
-            "jit has no option {name}", name=", ".join(sorted(unknown)), expected="target, schedule, out_idx"
-        )
+            "jit has no option {name}", name=", ".join(sorted(unknown)), expected=", ".join(options_here),
+            hint=f"did you mean {close[0]}?" if close else "",
+        )  # fmt: skip
 
     def wrap(inner: Callable[..., Any]) -> JitFunction:
         if not callable(inner):

@@ -84,14 +84,15 @@ def resolve(function: Function, kind: str, address: str) -> Candidate:
         return same[0]
     if same:
         raise ScheduleError(
-            "the address {address} of a {kind} is ambiguous", address=address, kind=kind, also=_listed(same),
+            "the address {address} of a {kind} is ambiguous", at=function.place, address=address, kind=kind,
+            also=_listed(same),
             hint="write one of " + ", ".join(each.address for each in same),
         )  # fmt: skip
     close = nearest(name, [each.name for each in known])
     addresses = f"{kind} addresses: " + ", ".join(each.address for each in known)
     listed = addresses if known else f"it has no {kind} at all"
     raise ScheduleError(
-        "the kernel {kernel} has no {kind} {address}", kernel=function.name, kind=kind, address=address,
-        also=_listed(known),
+        "the kernel {kernel} has no {kind} {address}", at=function.place, kernel=function.name, kind=kind,
+        address=address, also=_listed(known),
         hint=(f"did you mean {close[0]}? " if close else "") + listed,
     )  # fmt: skip
