@@ -146,6 +146,8 @@ class State:
                 base, ahead = self.lane_value(), 0
         else:
             base, ahead, step = to_index(column), 0, 0
+        if self.varies(row):
+            step = width * linear(row).coefficient(Var(self.lanes.name if self.lanes else ""))
         which = f.binary("udiv", base, width) if base.integer is None else i64(base.integer // width)
         inside = f.add(f.sub(base, f.mul(which, width)), ahead)
         offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(to_index(row), width), inside))

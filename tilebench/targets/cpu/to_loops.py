@@ -161,8 +161,10 @@ class Lowering:
         low, _ = bounds(count, self.ranges)
         return count if low >= 0 else Call("max", (count, Const(0, type=count.dtype)), type=count.dtype)
 
-    def vector_loop(self, var: Var, stop: Expr, body: tuple[Stmt, ...], **more: Any) -> Vectors:
-        """A loop over vectors as wide as the elements it computes with allow."""
+    def vector_loop(
+        self, var: Var, stop: Expr, body: tuple[Stmt, ...], panel: int = 0, **more: Any
+    ) -> Vectors:
+        """A loop over vectors as wide as the elements it computes with, and a `panel`, allow."""
         lanes = self.isa.vector_bytes // (copied_bytes(body) or value_bytes(body))
         streaming = self.may_stream(var, body)
         if streaming and isinstance(body[0], Store) and not reads_scratch(body[0].value):
@@ -171,6 +173,9 @@ class Lowering:
         trips = const_of(stop)
         # A row that is one vector and a bit, or less, gains nothing from several at once.
         unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
+        if panel:
+            lanes = min(lanes, panel)
+            unroll = panel // lanes
         overrun = self.may_overrun(var, stop, body)
         more = {"unroll": unroll, "overrun": overrun, "streaming": streaming, **more}
         return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)

@@ -82,7 +82,8 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
     if at.src_within is None or skips:
         guards += _tests(work, src, at.src_within, over, cut=True)
         return _loops(work, axes, Store(dst.buffer, target, value, place=at.place), guards, dst)
-    if dst.buffer.scope == "scratch" and not is_transposed(work.plan.tiles[dst.buffer.name].layout):
+    # In panels a vector must start at a multiple of its length: there the zeros are chosen lane by lane.
+    if dst.buffer.scope == "scratch" and not _panel(work, dst):
         return _zero_filled(work, at, src, over, Store(dst.buffer, target, value, place=at.place))
     tests = _tests(work, src, at.src_within, over, cut=False)
     chosen = Call(
@@ -109,7 +110,7 @@ def _loops(work: Lowering, axes: list[_Axis], store: Store, guards: list[Expr], 
     inside = [each for each in guards if reads_var(each, {last.var.name})]
     outside = [each for each in guards if each not in inside]
     body: tuple[Stmt, ...] = (If(all_of(inside), (store,), (), place=store.place),) if inside else (store,)
-    inner: tuple[Stmt, ...] = (work.vector_loop(last.var, last.stop, body, **_panel_steps(work, dst)),)
+    inner: tuple[Stmt, ...] = (work.vector_loop(last.var, last.stop, body, _panel(work, dst)),)
     if outside:
         inner = (If(all_of(outside), inner, (), place=store.place),)
     return list(nest([each.var for each in outer], [each.stop for each in outer], inner))
@@ -121,11 +122,10 @@ def _order(work: Lowering, axes: list[_Axis], dst: Region) -> list[_Axis]:
     return axes[::-1] if tile is not None and is_transposed(tile.layout) and len(axes) == 2 else axes
 
 
-def _panel_steps(work: Lowering, dst: Region) -> dict[str, int]:
+def _panel(work: Lowering, dst: Region) -> int:
+    """The width of the panels that vectors of the target must stay inside of; 0 where there are none."""
     tile = work.plan.tiles.get(dst.buffer.name)
-    if tile is None or not isinstance(tile.layout, ColumnPanels):
-        return {}
-    return {"unroll": max(1, tile.layout.width * dst.buffer.dtype.bytes // work.isa.vector_bytes)}
+    return tile.layout.width if tile is not None and isinstance(tile.layout, ColumnPanels) else 0
 
 
 def _zero_filled(
