@@ -12,7 +12,7 @@ from typing import Any
 from .session import Picture
 from .subject import Knob, Wish
 
-_WIDE = "420px"
+_WIDE = "330px"
 
 
 def targets_offered(now: str | None) -> list[str]:
@@ -109,7 +109,7 @@ class Controls:
         w = self._widgets
         made = w.SelectionSlider(
             options=[(label_of(each), each) for each in knob.values], value=knob.value, description=knob.name,
-            continuous_update=False, layout=w.Layout(width=_WIDE), style={"description_width": "120px"},
+            continuous_update=False, layout=w.Layout(width=_WIDE), style={"description_width": "90px"},
         )  # fmt: skip
         self._by_name[knob.name] = made
         self._watch_knob(knob.name, made)

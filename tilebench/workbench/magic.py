@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 import weakref
 from typing import Any
 
@@ -25,10 +26,8 @@ class TileMagic:
 
     def __call__(self, line: str, cell: str | None = None) -> None:
         shell = self._shell()
-        if cell is None:
-            raise OptionError("%tile is a cell magic", hint="write %%tile in the first line of a cell with kernels")
         options = parse_line(line)
-        made = run_cell(shell, line, cell)
+        made = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
         kernel = choose_kernel(options.kernel, made, shell.user_ns)
         open_for(kernel, options)
 
@@ -61,7 +60,7 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
         lost = len(raw.splitlines()) - len(text.splitlines())
         head, _, rest = text.partition("\n")
         text = head + "\n" * (lost + 1) + rest
-    name = shell.compile.cache(text, shell.execution_count, raw_code=raw)
+    name = shell.compile.cache(text, _number(shell), raw_code=raw)
     _check(shell, raw, text, name)
     tree = ast.parse(text, name)
     before = _kernels_in(shell.user_ns)
@@ -77,11 +76,23 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
     return {key: value for key, value in after.items() if before.get(key) is not value}
 
 
+def _number(shell: Any) -> int:
+    """The number of the running cell: that of the code that called the magic, for the shell's own counter moves early."""
+    known: Any = getattr(shell.compile, "_filename_map", {})
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        found = known.get(frame.f_code.co_filename)
+        if found is not None:
+            return int(found)
+        frame = frame.f_back
+    return int(shell.execution_count)
+
+
 def _check(shell: Any, raw: str, text: str, file: str) -> None:
     """Raise `LanguageError` under the cell's own name when the text is not Python."""
     from ..frontend import check_syntax
 
-    label = " ".join(str(each) for each in shell.compile.format_code_name(file) or (f"cell [{shell.execution_count}]",))
+    label = " ".join(str(each) for each in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",))
     try:
         check_syntax(text, label)
     finally:
@@ -184,6 +195,8 @@ threads, order, LOOP.num_stages, BUFFER.swizzle, GEMM.policy, as in --sweep ko.n
 Targets are cpu, cuda (this machine's GPU, else {default_cuda()}), and cuda:sm_75 to cuda:sm_121a, for
 which no GPU is needed. Stages are source, tile, scheduled, bounded, laid_out, pipelined, threaded,
 cuda, ptx, sass, and for the CPU loops, llvm, asm.
+
+%tile with one sign takes the same words and opens a kernel of an earlier cell: %tile gemm --run ...
 
 --run measures each position in a child process (on this machine's processor where the target cannot
 run here); --check compares every element with the reference, within computed bounds.

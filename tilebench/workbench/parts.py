@@ -7,18 +7,23 @@ from typing import Any
 
 from ..errors import TileError
 from . import check_view, errors_view
-from .bundle import LIMITS, MIME, record_json
-from .chart import chart_of, config_text
+from .bundle import MIME, record_json
+from .chart import chart_of, chart_rows, config_text, method_lines
 from .errors_view import error_body
 from .history import history_body, history_text
+from .reports import report_body, report_text
 from .session import Picture
 from .style import bytes_text, css, escape, number, page, rate_text, seconds_text
 from .views import resources, stages
-from .views.runs import chart_body, chart_text
+from .svg import chart_svg
+from .table import table_html
+from .views.runs import chart_text
 
 # Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
 # workbench may take 200 KB. The static form has `bundle.LIMITS`.
 LIVE_LIMITS: Mapping[str, int] = {"ptx": 90, "nvsass": 110, "cuda": 120, "llvm": 100, "asm": 100, "": 160}
+# A saved notebook with eight workbenches stays under 300 KB with these.
+STATIC_LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 50, "cuda": 45, "llvm": 45, "asm": 45, "": 100}
 NEWEST_MOVES = 12
 
 _EXTRA = (
@@ -31,6 +36,9 @@ _EXTRA = (
     ".tilebench .old{opacity:.5}.tilebench .oldnote{padding:4px 12px;background:var(--changed);"
     "border-bottom:1px solid var(--line);color:var(--warn)}"
     ".tilebench .note{padding:4px 12px;color:var(--dim)}"
+    # JupyterLab stripes and centres the tables of HTML outputs.
+    ".jp-RenderedHTMLCommon .tilebench tbody tr{background:none}"
+    ".jp-RenderedHTMLCommon .tilebench :is(th,td):not(.num){text-align:left}"
     ".tilebench .part:empty{display:none}.tilebench .part>.flow:first-child{border-top:0}"
 )
 _SAID = {
@@ -71,7 +79,8 @@ def _facts(picture: Picture) -> list[str]:
         out.append(f"{bytes_text(held.shared_bytes)} shared")
         bound = "occupancy" if held.registers is not None else "occupancy at most"
         out += [f"{bound} {number(held.occupancy * 100)} %"] if held.occupancy is not None else []
-    if picture.runs and picture.runs[-1].seconds:
+    last = picture.history.moves[-1] if picture.history.moves else None
+    if last is not None and last.run is not None and last.run.seconds:
         chart = chart_of(picture.runs, picture.ceilings)
         point = chart.points[-1]
         out.append(seconds_text(point.seconds or 0.0))
@@ -110,39 +119,37 @@ def chart_part(picture: Picture) -> str:
     """The chart of runs with its method and table."""
     if not picture.runs:
         return ""
-    body = chart_body(chart_of(picture.runs, picture.ceilings))
-    return f'<section class="sec"><h3>Runs</h3>{body}</section>'
+    chart = chart_of(picture.runs, picture.ceilings)
+    heads, rows = chart_rows(chart)
+    method = "".join(f"<div>{escape(line)}</div>" for line in method_lines(chart))
+    table = table_html(heads, rows, numeric=(2, 3, 4, 5), mono=(1,))
+    # The method stands beside the picture: what says how far a figure can be trusted is never folded.
+    side = f'<div class="q">{method}</div><details><summary>Table of runs</summary>{table}</details>'
+    title = f'<h3>Runs <span class="q">on {escape(chart.target)}</span></h3>'
+    return f'<section class="sec">{title}<div class="cols"><div>{chart_svg(chart)}</div><div>{side}</div></div></section>'
 
 
 def check_part(picture: Picture) -> str:
     """The report of the last check."""
-    body = report_html(picture.report)
-    return f'<section class="sec"><h3>Check against the reference</h3>{body}</section>' if body else ""
+    if picture.report is None:
+        return ""
+    return f'<section class="sec"><h3>Check against the reference</h3>{report_body(picture.report)}</section>'
 
 
 def history_part(picture: Picture) -> str:
-    """The newest moves."""
-    if not picture.history.moves:
+    """The newest moves; nothing before the first one."""
+    if len(picture.history) < 2:
         return ""
     body = history_body(picture.history, picture.ceilings, NEWEST_MOVES)
     return f'<section class="sec"><h3>Moves</h3>{body}</section>'
-
-
-def report_html(report: Any) -> str:
-    """A check's report as a piece of HTML without root and style sheet."""
-    if report is None:
-        return ""
-    from .reports import report_body
-
-    return report_body(report)
 
 
 def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> str:
     """All parts in one piece of HTML that stands alone. `fallback` names the live view it stands in for."""
     body = "".join(
         (
-            problem_part(picture), stages_part(picture, "", LIMITS), check_part(picture), chart_part(picture),
-            details_part(picture), history_part(picture) if len(picture.history) > 1 else "",
+            problem_part(picture), stages_part(picture, "", STATIC_LIMITS), check_part(picture), chart_part(picture),
+            details_part(picture), history_part(picture),
         )
     )  # fmt: skip
     made = page(body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench")
@@ -158,7 +165,7 @@ def static_text(picture: Picture) -> str:
         short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
         out.append(stages.stages_text(picture.record, limits=short, changed_only=True))
     if picture.report is not None:
-        out.append(str(picture.report))
+        out.append(report_text(picture.report))
     if picture.runs:
         out.append(chart_text(picture.runs, picture.ceilings))
     if picture.record is not None:

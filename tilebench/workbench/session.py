@@ -188,7 +188,7 @@ class Session:
         notes: tuple[str, ...] = ()
         if not tiers.runs_here(kernel):
             why = kernel.compilation.manifest.available()[1]
-            notes = (f"{kernel.target} cannot run here ({why}); measured and checked on this machine's processor",)
+            notes = (f"{kernel.target} cannot run here ({why}): times and checks are those of this machine's processor",)
             try:
                 kernel = self.subject.make(replace(wish, target="cpu"))
             except TileError as error:
@@ -213,6 +213,7 @@ class Session:
 
     def _time(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
         ticket.phase("measuring")
+        self._history(ticket.generation, state="measuring")
 
         def progress(said: Any) -> None:
             if isinstance(said, dict):

@@ -165,3 +165,13 @@ def host_ceilings(kernel: Kernel) -> Ceilings | None:
         return machine_ceilings(ceilings(), dtypes[0] if dtypes else "float32")
     except TileError:
         return None
+
+
+def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRecord:
+    """One measurement that nobody cancels, with the configuration to stand in its record.
+
+    Raises `TargetError` where the target cannot run here, else whatever refuses the kernel.
+    """
+    kernel.executable()
+    run = measure(kernel, check=check, cancel=threading.Event(), on_progress=lambda _: None)
+    return replace(run, config={k: v for k, v in config.items() if isinstance(v, (int, float, str))})

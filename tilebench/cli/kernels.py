@@ -1,0 +1,171 @@
+"""`tilebench show`, `run` and `bench`: kernels of files."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import Parser
+from .files import load_kernel
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..kernel import Kernel
+    from ..record import CompileRecord
+
+
+def _common(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE[:KERNEL]", help="a Python file; without a name its last kernel")
+    add("-D", dest="values", action="extend", nargs="+", default=[], metavar="NAME=VALUE",
+        help="values of the kernel function's parameters")  # fmt: skip
+    add("--target", help="cpu, cuda, cuda:sm_90a, ...; auto by default")
+    add("--schedule", metavar="FILE", help="a schedule file (TOML)")
+
+
+def _subject(options: argparse.Namespace, sweep: dict[str, tuple[Any, ...]] | None = None) -> Any:
+    from ..schedule import load_schedule
+    from ..workbench.options import parse_values
+    from ..workbench.subject import Subject
+
+    schedule = load_schedule(options.schedule) if options.schedule else None
+    return Subject(load_kernel(options.file), parse_values(options.values), sweep, schedule, options.target)
+
+
+def _kernel(options: argparse.Namespace) -> Kernel:
+    from ..errors import ArgumentError
+
+    try:
+        subject = _subject(options)
+    except ArgumentError as error:
+        # The same example in this door's own spelling.
+        if "example" in error.values:
+            error.hint = "for example -D {example}"
+        raise
+    return subject.make(subject.first_wish((), False, False))
+
+
+def show(parser: Parser, words: list[str]) -> int:
+    """Print one stage (the last by default), or the remarks, choices, resources of a compilation."""
+    _common(parser)
+    add = parser.add_argument
+    add("--stage", help="the stage to print; by default the target's own text (cuda, llvm)")
+    add("--remarks", action="store_true", help="what the passes did, and what they could not do")
+    add("--choices", action="store_true", help="each scheduling choice with its origin")
+    add("--resources", action="store_true", help="registers, shared memory, occupancy")
+    add("--stages", action="store_true", help="the names of the stages")
+    options = parser.parse_all(words)
+    kernel = _kernel(options)
+    if options.stages:
+        print("\n".join(kernel.stages))
+        return 0
+    asked = options.remarks or options.choices or options.resources
+    if options.stage:
+        text = kernel.stage(options.stage)
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    elif not asked:
+        sys.stdout.write(kernel.get_kernel_source().rstrip("\n") + "\n")
+    if asked:
+        print("\n\n".join(_tables(kernel, options)))
+    return 0
+
+
+def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
+    from ..workbench.views import resources
+
+    if options.resources:
+        kernel.reach_code()
+    else:
+        kernel.compilation.reach(kernel.compilation.rows[-1].name)
+    from ..recorder import make_record
+
+    record: CompileRecord = make_record(kernel.compilation, ())
+    out: list[str] = []
+    if options.choices:
+        out.append(resources.choices_text(record.choices))
+    if options.remarks:
+        out.append(resources.remarks_text(record.remarks, resources.source_word(record)))
+    if options.resources:
+        machine = kernel.compilation.machine
+        shared = machine.memory.get("shared")
+        out.append(resources.resources_text(record.resources, shared.per_block if shared and machine.warp > 1 else 0))
+    return out
+
+
+def run(parser: Parser, words: list[str]) -> int:
+    """Run once on random arrays. 1 when a check finds a wrong element."""
+    _common(parser)
+    parser.add_argument("--check", action="store_true", help="compare every element with the reference")
+    parser.add_argument("--bench", action="store_true", help="time it in a child process")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random arrays")
+    options = parser.parse_all(words)
+    kernel = _kernel(options)
+    arrays = list(kernel.inputs(options.seed).values())
+    kernel(*arrays)
+    print(f"{kernel.name} ran on {kernel.target}")
+    for each, array in zip(kernel.arguments, arrays, strict=True):
+        shape = " x ".join(map(str, each.shape))
+        print(f"  {each.name}: {shape} {each.dtype}, {'written' if each.written else 'read'}" + _span(each, array))
+    wrong = False
+    if options.check:
+        report = kernel.check(seed=options.seed)
+        print(report)
+        wrong = not report.ok
+    if options.bench:
+        from ..workbench.views.runs import chart_text
+
+        print(chart_text([kernel.bench(seed=options.seed)], _ceilings(kernel)))
+    return 1 if wrong else 0
+
+
+def _span(argument: Any, array: Any) -> str:
+    """Smallest and greatest element of an output, enough to see that something was written."""
+    import numpy as np
+
+    if not argument.written or array.size == 0:
+        return ""
+    wide: Any = array.astype(np.float64)
+    return f", from {float(np.nanmin(wide)):.4g} to {float(np.nanmax(wide)):.4g}"
+
+
+def _ceilings(kernel: Kernel) -> Any:
+    from ..workbench.tiers import host_ceilings
+
+    return host_ceilings(kernel)
+
+
+def bench(parser: Parser, words: list[str]) -> int:
+    """Time one position, or every combination of a sweep. 1 when one of them failed."""
+    _common(parser)
+    parser.add_argument("--sweep", action="extend", nargs="+", default=[], metavar="NAME=VALUES",
+                        help="values to try, as block_M=64,128 num_stages=1..4")  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare every element with the reference")
+    options = parser.parse_all(words)
+    from ..errors import TileError
+    from ..record import RunRecord
+    from ..workbench.options import parse_sweep
+    from ..workbench.subject import moved
+    from ..workbench.tiers import measure_now
+    from ..workbench.views.runs import chart_text
+
+    sweep = parse_sweep(options.sweep)
+    subject = _subject(options, sweep)
+    wish = subject.first_wish((), True, options.check)
+    runs: list[RunRecord] = []
+    kernel: Kernel | None = None
+    for values in itertools.product(*sweep.values()):
+        changes = dict(zip(sweep, values, strict=True))
+        now = moved(wish, subject.knobs, changes)
+        try:
+            kernel = subject.make(now)
+            runs.append(measure_now(kernel, now.config, check=options.check))
+        except TileError as error:
+            if not sweep:
+                raise
+            runs.append(RunRecord(subject.name, now.target or "auto", now.config, failure=error.message))
+        if sweep and sys.stderr.isatty():
+            print(f"\r{len(runs)} measured", end="", file=sys.stderr)
+    print(chart_text(runs, _ceilings(kernel) if kernel is not None else None))
+    return 1 if any(each.failure for each in runs) else 0

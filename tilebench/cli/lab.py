@@ -1,0 +1,63 @@
+"""`tilebench lab` and `tilebench demo`: the quickstart in JupyterLab, and without it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from . import Parser
+
+
+def lab(parser: Parser, words: list[str]) -> int:
+    """Open JupyterLab with a copy of the quickstart in the working folder; an existing copy is kept."""
+    parser.add_argument("--dir", default=".", help="folder to work in; the quickstart is copied there if it is not there")
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser; the address is printed")
+    parser.add_argument("--port", type=int, help="port of the server")
+    parser.add_argument("--allow-root", action="store_true", help="let the root user run the server")
+    options = parser.parse_all(words)
+    need_lab()
+    folder = Path(options.dir)
+    target = copy_quickstart(folder)
+    command = [sys.executable, "-m", "jupyterlab", str(target)]
+    command += ["--no-browser"] * options.no_browser + ["--allow-root"] * options.allow_root
+    command += [f"--port={options.port}"] if options.port else []
+    return subprocess.call(command)
+
+
+def need_lab() -> None:
+    """Raise `OptionError`, with the command that mends it, when JupyterLab or ipywidgets is missing."""
+    from ..errors import OptionError
+
+    missing = [name for name in ("jupyterlab", "ipywidgets", "anywidget") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise OptionError(
+            "{names} missing", names=" and ".join(missing) + (" is" if len(missing) == 1 else " are"),
+            hint='pip install "tilebench[lab]"',
+        )  # fmt: skip
+
+
+def copy_quickstart(folder: Path) -> Path:
+    """The quickstart in `folder`; copied if it is not there. `OptionError` when there is no such folder."""
+    from ..errors import OptionError
+    from ..workbench.demo import find_notebook
+
+    if not folder.is_dir():
+        raise OptionError("there is no folder {folder}", folder=folder)
+    source = find_notebook()
+    target = folder / source.name
+    if not target.exists():
+        shutil.copyfile(source, target)
+    return target
+
+
+def demo(parser: Parser, words: list[str]) -> int:
+    """Run the quickstart without a browser; write one HTML report."""
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="the HTML file to write")
+    parser.add_argument("--notebook", type=Path, help="another notebook to run")
+    options = parser.parse_all(words)
+    from ..workbench.demo import run_demo
+
+    return run_demo(options.out, options.notebook)

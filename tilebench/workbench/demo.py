@@ -1,0 +1,210 @@
+"""The quickstart without a browser: its cells run in this process, one HTML file shows everything."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import OptionError, remember_source
+from ..record import CompileRecord, RunRecord
+from .chart import chart_of
+from .magic import cell_text, choose_kernel
+from .options import TileOptions, parse_line
+from .report import Part, Runs, Section, report_html
+from .reports import views_of
+from .style import number, rate_text, seconds_text
+
+if TYPE_CHECKING:
+    from .live import Workbench
+
+NAME = "quickstart.ipynb"
+STAGE_LINES = 160
+
+
+def find_notebook(name: str = NAME) -> Path:
+    """A notebook of the package: installed with it, or beside it in a checkout. `OptionError` if there is none."""
+    package = Path(__file__).resolve().parent.parent
+    places = (package / "notebooks" / name, package.parent / "notebooks" / name)
+    found = next((each for each in places if each.is_file()), None)
+    if found is None:
+        raise OptionError("the notebook {name} is not installed", name=name, hint="install tilebench from a wheel")
+    return found
+
+
+@dataclass
+class Demo:
+    """A run of a notebook's cells: the namespace, the sections of the report, the lines told."""
+
+    space: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    sections: list[Section] = field(default_factory=list[Section])
+    wrong: int = 0
+
+    def run(self, cells: list[dict[str, Any]]) -> None:
+        """Run the cells in their order. Raises what a cell raises."""
+        title, parts = "", []
+        number_ = 0
+        for cell in cells:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                head, rest = heading(text)
+                if head:
+                    self._end(title, parts)
+                    title, parts = head, []
+                parts += paragraphs(rest)
+            elif cell["cell_type"] == "code" and text.strip():
+                number_ += 1
+                parts += self.cell(text, f"{NAME} cell [{number_}]")
+        self._end(title, parts)
+
+    def _end(self, title: str, parts: list[Part]) -> None:
+        if parts:
+            self.sections.append(Section(title or "Start", tuple(parts), STAGE_LINES))
+
+    def cell(self, text: str, name: str) -> list[Part]:
+        """Run one cell; what it shows."""
+        first, _, rest = text.partition("\n")
+        if first.startswith("%%tile"):
+            line = first.removeprefix("%%tile").strip()
+            before = dict(self.space)
+            shown = self._python(cell_text(line, rest), name)
+            made = {k: v for k, v in _kernels(self.space).items() if before.get(k) is not v}
+            return [*shown, *self._bench(parse_line(line), made)]
+        plain: list[str] = []
+        benches: list[Part] = []
+        for each in text.splitlines():
+            if each.startswith("%tile "):
+                benches += self._bench(parse_line(each.removeprefix("%tile ")), _kernels(self.space))
+            plain.append("" if each.startswith("%") else each)
+        return [*self._python("\n".join(plain) + "\n", name), *benches]
+
+    def _python(self, text: str, name: str) -> list[Part]:
+        """Run Python; what it printed, and the value of its last line."""
+        remember_source(name, text)
+        tree = ast.parse(text, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        held: list[Any] = []
+        with contextlib.redirect_stdout(io.StringIO()) as said, _shown(held):
+            exec(compile(tree, name, "exec"), self.space)
+            if last is not None:
+                exec(compile(ast.Interactive([last]), name, "single"), self.space)
+        parts: list[Part] = [line for line in said.getvalue().splitlines() if line.strip()]
+        for value in held:
+            parts += parts_of(value)
+        return parts
+
+    def _bench(self, options: TileOptions, made: dict[str, Any]) -> list[Part]:
+        """What `%%tile` opens, always measured and checked: that is what the lines told are about."""
+        from .live import open_live
+
+        bench = open_live(
+            choose_kernel(options.kernel, made, self.space), with_=options.values, sweep=options.sweep,
+            target=options.target, stages=options.stages, schedule=options.schedule or None, run=True, check=True,
+        )  # fmt: skip
+        try:
+            print(line_of(bench), flush=True)
+            self.wrong += bench.report is not None and not bench.report.ok
+            self.wrong += any(each.failure for each in bench.runs) or bench.error is not None
+            return bench_parts(bench)
+        finally:
+            bench.close()
+
+
+def _kernels(space: dict[str, Any]) -> dict[str, Any]:
+    from ..kernel import JitFunction
+
+    return {key: each for key, each in space.items() if isinstance(each, JitFunction)}
+
+
+@contextlib.contextmanager
+def _shown(held: list[Any]) -> Iterator[None]:
+    """Values of last lines go to `held` instead of the screen."""
+    before = sys.displayhook
+    sys.displayhook = lambda value: None if value is None else held.append(value)
+    try:
+        yield
+    finally:
+        sys.displayhook = before
+
+
+def heading(text: str) -> tuple[str, str]:
+    """The title of a Markdown cell that begins with one, and the rest."""
+    first, _, rest = text.partition("\n")
+    return (first.lstrip("# ").strip(), rest) if first.startswith("#") else ("", text)
+
+
+def paragraphs(text: str) -> list[Part]:
+    """Markdown as plain paragraphs; fences are left out, their lines stay."""
+    blocks = [each.strip() for each in text.split("\n\n")]
+    return [line for each in blocks if each for line in ([each] if not each.startswith("```") else each.splitlines()[1:-1])]
+
+
+def parts_of(value: Any) -> list[Part]:
+    """What a report shows of a cell's last value."""
+    from ..kernel import Kernel
+    from ..reference.check import CheckReport
+
+    if isinstance(value, Kernel):
+        value = value.record()
+    if isinstance(value, CompileRecord):
+        return [value]
+    if isinstance(value, RunRecord):
+        return [Runs([value])]
+    if isinstance(value, CheckReport):
+        return list(views_of(value))
+    return [repr(value)]
+
+
+def bench_parts(bench: Workbench) -> list[Part]:
+    """What a report shows of a workbench."""
+    picture = bench.session.picture
+    out: list[Part] = [*([picture.problem] if picture.problem else []), *([picture.record] if picture.record else [])]
+    out += picture.notes
+    if picture.report is not None:
+        out += views_of(picture.report)
+    if picture.runs:
+        out.append(Runs(picture.runs, picture.ceilings, ("history", "roofline") if picture.ceilings else ("history",)))
+    return out
+
+
+def line_of(bench: Workbench) -> str:
+    """Kernel, target, error against the reference with its bound, time, rate."""
+    picture = bench.session.picture
+    run = picture.runs[-1] if picture.runs else None
+    if run is None or run.failure:
+        why = run.failure if run is not None else picture.problem.message if picture.problem else "not measured"
+        return f"{bench.name:<14} {picture.record.target if picture.record else '-':<18} FAILED: {why}"
+    point = chart_of([run], picture.ceilings)
+    rate = point.points[0].rate
+    error = "not checked"
+    if run.error is not None and run.bound is not None:
+        error = f"error {number(run.error)} of {number(run.bound)} allowed"
+    shown = picture.record.target if picture.record else run.target
+    stages = "" if shown == run.target else f"  (stages for {shown})"
+    return (
+        f"{bench.name:<14} {run.target:<18} {error:<32} {seconds_text(run.seconds or 0.0):>9}"
+        f"  {rate_text(rate, point.unit) if rate else '':>13}{stages}"
+    )
+
+
+def run_demo(out: Path, notebook: Path | None = None) -> int:
+    """Run a notebook's cells (the quickstart's), write a report, print a line for each kernel opened.
+
+    Returns 0 when every kernel ran and every element was within its bound, else 1. Raises what a
+    cell raises, and `OptionError` when the notebook or the folder of `out` is missing.
+    """
+    path = notebook or find_notebook()
+    if not out.resolve().parent.is_dir():
+        raise OptionError("there is no folder {folder}", folder=out.resolve().parent)
+    demo = Demo()
+    demo.run(json.loads(path.read_text(encoding="utf-8"))["cells"])
+    note = f"Made from {path.name} by tilebench without a browser."
+    out.write_text(report_html("tilebench", demo.sections, note=note), encoding="utf-8")
+    print(f"{out}: {out.stat().st_size / 1024:.0f} KB")
+    return 1 if demo.wrong else 0
