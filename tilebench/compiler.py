@@ -25,6 +25,8 @@ from .passes.pipeline import COMMON, TILE_FORMS
 from .record import Resources, to_plain
 from .targets.manifest import Build, EmitStep, Manifest
 
+# Stages that hold whole tiles and nothing of threads: NumPy can run them.
+REFERENCE_STAGES = ("tile", "scheduled", "bounded")
 # Part of every cache key: raise it when generated code changes in meaning.
 VERSION = "0.1.0"
 
@@ -39,7 +41,11 @@ class Store(Protocol):
 
 @dataclass
 class Compilation:
-    """One kernel on its way down for one machine and schedule. Safe to ask from several threads."""
+    """One kernel on its way down for one machine and schedule. Safe to ask from several threads.
+
+    `start` is the stage that `traced` holds. `meaning` is the function in a stage the reference
+    can run, where that is not the one it starts from.
+    """
 
     traced: Traced
     manifest: Manifest
@@ -48,6 +54,7 @@ class Compilation:
     store: Store | None = None
     key_of: Callable[..., str] | None = None
     start: str = "tile"
+    meaning: Function | None = None
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     printed: dict[str, Printed] = field(default_factory=dict[str, Printed])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -58,6 +65,11 @@ class Compilation:
     def __post_init__(self) -> None:
         self.context = Context(self.machine, self.schedule)
         self.functions.setdefault(self.start, self.traced.function)
+
+    @property
+    def reference(self) -> Function | None:
+        """What the kernel means, in a stage that the reference runs; None where nothing says it."""
+        return self.traced.function if self.start in REFERENCE_STAGES else self.meaning
 
     @property
     def rows(self) -> tuple[Any, ...]:

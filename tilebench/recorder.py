@@ -44,7 +44,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     made = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
     build = compilation.build
-    work = count_work(traced.function)
+    work = count_work(compilation.reference or traced.function)
     from .passes.apply_schedule import launch_of
 
     launch = launch_of(compilation.last)

@@ -23,7 +23,10 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     that kernel's stage keep their places in the user's source. Raises `IRError` at the line of the
     text that is wrong, `OptionError` for a stage where compilation cannot start.
     """
-    manifest, machine = resolve(target or (like.target if like else None))
+    if target is None and like is not None:
+        manifest, machine = like.compilation.manifest, like.compilation.machine
+    else:
+        manifest, machine = resolve(target)
     emitted = [step.name for step in manifest.steps if step.tier == "text"][:1]
     row_forms = {"tile": TILE_FORMS, **{row.name: row.forms for row in _rows(manifest)}}
     if stage not in (*row_forms, *emitted):
@@ -50,7 +53,8 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     else:
         places = {each.name: function.place for each in function.params if function.place is not None}
         traced = Traced(function, file, 1, text, {}, {}, function.name, places)
-    return Kernel(traced, manifest, machine, start=stage)
+    meaning = like.meaning if like is not None else None
+    return Kernel(traced, manifest, machine, start=stage, meaning=meaning)
 
 
 def _rows(manifest: Any) -> tuple[Any, ...]:
@@ -66,7 +70,7 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
         )  # fmt: skip
     old = like.compilation
     old.reach(stage)
-    made = Kernel(old.traced, old.manifest, old.machine, old.schedule, start=old.start)
+    made = Kernel(old.traced, old.manifest, old.machine, old.schedule, start=old.start, meaning=old.meaning)
     new = made.compilation
     new.reach(stage)
     assert new.build is not None  # reach made both

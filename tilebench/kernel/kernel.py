@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler import Compilation
-from ..errors import ArgumentError, Place, TargetError
+from ..errors import ArgumentError, OptionError, Place, TargetError
 from ..frontend import Traced
+from ..ir import Function
 from ..ir.dtypes import dtype_of
 from ..machine import Machine
 from ..record import CompileRecord, Resources, RunRecord
@@ -38,9 +39,17 @@ class Kernel:
         *,
         out_idx: Sequence[int] = (),
         start: str = "tile",
+        meaning: Function | None = None,
     ) -> None:
         self.compilation = Compilation(
-            traced, manifest, machine, schedule, store=default_cache(), key_of=key_of, start=start
+            traced,
+            manifest,
+            machine,
+            schedule,
+            store=default_cache(),
+            key_of=key_of,
+            start=start,
+            meaning=meaning,
         )
         self.name = traced.name
         self.parameters: Mapping[str, Any] = traced.parameters
@@ -185,11 +194,16 @@ class Kernel:
         return self.stage(texts[-1])
 
     # -- checking and timing
+    @property
+    def meaning(self) -> Function | None:
+        """The kernel in a stage that the reference runs; None where it starts below and like nothing."""
+        return self.compilation.reference
+
     def inputs(self, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
         """Random arrays for the parameters, from a seed; outputs hold poison."""
         from ..reference import make_inputs
 
-        return make_inputs(self.compilation.traced.function, seed)
+        return make_inputs(self.meaning or self.compilation.traced.function, seed)
 
     def check(self, *arrays: Any, seed: int = 0) -> Any:
         """Run on copies of the arrays (random ones from `seed` if none) and compare every element.
@@ -200,6 +214,13 @@ class Kernel:
         from ..reference import check_function, poison
         from ..reference.inputs import strided_empty
 
+        meaning = self.meaning
+        if meaning is None:
+            raise OptionError(
+                "{name} starts at {stage}, which says what threads do and not what the kernel means",
+                name=self.name, stage=self.compilation.start,
+                hint="give the kernel it was edited from: compile_from(stage, text, like=kernel)",
+            )  # fmt: skip
         if arrays and len(arrays) != len(self.arguments):
             raise ArgumentError(
                 "{name} is checked on {want} arrays",
@@ -223,7 +244,7 @@ class Kernel:
         executable = self._executable or self.executable()
         ordered = tuple(after[p.name] for p in self.arguments)
         executable(ArgumentChecker(self.arguments, "cpu", self.places())(ordered))
-        return check_function(self.compilation.traced.function, before, after)
+        return check_function(meaning, before, after)
 
     def bench(self, *arrays: Any, rounds: int = 5, seconds: float = 0.5, seed: int = 0) -> RunRecord:
         """Time it in the measuring child, on copies of the arrays or on random ones from `seed`.

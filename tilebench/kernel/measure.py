@@ -112,7 +112,7 @@ def run_package(
 
     session = session_of(package, arrays if arrays is not None else random_inputs(package, seed))
     error, bound, failure = (None, None, "")
-    if check:
+    if check and package.tile_text:
         error, bound, failure = _checked(package, session)
     contenders = [Contender(package.kernel, session.run, session.poison, session.same)]
     if against:
@@ -148,8 +148,8 @@ def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
 
 
 def tile_of(package: Package) -> Function:
-    """The kernel's `tile` stage, which the reference runs."""
-    return parse_function(package.tile_text, registry(), "<tile>")
+    """The kernel in the stage that the reference runs, or else in its last one."""
+    return parse_function(package.tile_text or package.stage_text, registry(), "<tile>")
 
 
 class HostSession:

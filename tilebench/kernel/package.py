@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..compiler import Compilation
-from ..ir import parse_function
+from ..ir import parse_function, print_function
 from ..language.words import registry
 from ..passes.context import Context
 from ..record import ParamRecord
@@ -20,7 +20,10 @@ from ..targets import Build, Executable, resolve_machine
 
 @dataclass(frozen=True)
 class Package:
-    """What a process needs to run a kernel: plain data and bytes only."""
+    """What a process needs to run a kernel: plain data and bytes only.
+
+    `tile_text` is what the reference runs, empty where nothing says what the kernel means.
+    """
 
     kernel: str
     target: str
@@ -43,7 +46,8 @@ def pack(compilation: Compilation) -> Package:
     assert build is not None  # every manifest has a step
     from ..passes.count_work import count_work
 
-    work = count_work(compilation.traced.function)
+    meaning = compilation.reference
+    work = count_work(meaning or compilation.traced.function)
     last = next(reversed(compilation.functions))
     needed = {name: text for name, text in build.texts.items() if not build.code or name == "cuda"}
     plain: dict[str, Any] = {
@@ -57,7 +61,7 @@ def pack(compilation: Compilation) -> Package:
         build.code,
         plain,
         arguments_of(compilation),
-        compilation.print(compilation.start).text,
+        print_function(meaning).text if meaning is not None else "",
         work.flops,
         work.bytes,
     )

@@ -15,13 +15,11 @@ import numpy as np
 
 from ..ir import (
     Arith,
-    Buffer,
     Call,
     Const,
     Expr,
     Function,
     Load,
-    Node,
     Region,
     Stmt,
     Store,
@@ -209,26 +207,17 @@ def reads_and_writes(function: Function) -> tuple[set[str], set[str]]:
     reads: set[str] = set()
     writes: set[str] = set()
 
-    def note(into: set[str], buffer: Buffer) -> None:
-        if buffer.scope == "global":
-            into.add(buffer.name)
-
     for node in walk(function):
-        match node:
-            case Load():
-                note(reads, node.buffer)
-            case Store():
-                note(writes, node.buffer)
-            case Copy():
-                note(reads, node.src.buffer)
-                note(writes, node.dst.buffer)
-            case Gemm():
-                note(reads, node.a.buffer)
-                note(reads, node.b.buffer)
-            case Node():
-                region = getattr(node, "dst", None)
-                if isinstance(region, Region):
-                    note(writes, region.buffer)
+        if isinstance(node, (Load, Store)):
+            into = reads if isinstance(node, Load) else writes
+            if node.buffer.scope == "global":
+                into.add(node.buffer.name)
+            continue
+        # Whatever moves tiles or vectors names its sides so, in every stage.
+        for field, into in (("src", reads), ("a", reads), ("b", reads), ("dst", writes)):
+            region = getattr(node, field, None)
+            if isinstance(region, Region) and region.buffer.scope == "global":
+                into.add(region.buffer.name)
     return reads, writes
 
 

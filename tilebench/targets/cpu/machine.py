@@ -87,11 +87,11 @@ def host_isa() -> Isa:
 
 
 def named_isa(name: str) -> Isa:
-    """An instruction set by name: `host`, `x86-64`, `-v2`, `-v3`, `-v4`, `aarch64`.
+    """An instruction set by name: `host` (or its own name), `x86-64`, `-v2`, `-v3`, `-v4`, `aarch64`.
 
     Raises `OptionError` for another name.
     """
-    if name == "host":
+    if name == "host" or (name not in _LEVELS and name == host_isa().cpu):
         return host_isa()
     if name not in _LEVELS:
         raise OptionError(
