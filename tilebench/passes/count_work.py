@@ -56,7 +56,7 @@ class _At:
 def count_work(function: Function) -> Work:
     """The work of a function in the `tile` stage or one right after it."""
     places = list(_places(function, ()))
-    sources = {at.node.dst.buffer.name: at.node.src for at in places if isinstance(at.node, Copy)}
+    sources = _sources([at.node for at in places if isinstance(at.node, Copy)])
     flops = 0.0
     exact = True
     for at in places:
@@ -66,6 +66,21 @@ def count_work(function: Function) -> Work:
         where = _points(at.loops) if counted else {}
         flops += _operations(at.node, where, sources) * (1 if counted else points)
     return Work(flops, float(_traffic(function)), exact)
+
+
+def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
+    """The global region whose elements a tile holds: where it comes from, or else where it goes."""
+    out: dict[str, Region] = {}
+    for each in copies:
+        name = each.dst.buffer.name
+        if each.src.buffer.scope == "global":
+            out.setdefault(name, each.src)
+        elif each.src.buffer.name in out and each.src.is_whole and each.dst.is_whole:
+            out.setdefault(name, out[each.src.buffer.name])
+    for each in reversed(copies):
+        if each.dst.buffer.scope == "global" and each.src.is_whole:
+            out.setdefault(each.src.buffer.name, each.dst)
+    return out
 
 
 def _places(node: Any, loops: tuple[tuple[str, tuple[int, ...]], ...]) -> Iterator[_At]:
@@ -109,11 +124,15 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
             return 2.0 * float(np.sum(np.broadcast_to(m * n * k, shape)))
         case Reduce():
             source = sources.get(node.src.buffer.name)
-            total = _valid_elements(source, where) if source is not None else node.src.buffer.size
+            total: Any = node.src.buffer.size
+            if source is not None:
+                total = prod(_valid(source, where, node.src.buffer.shape))
             return float(np.sum(np.broadcast_to(total, shape)))
         case Parallel():
             operations = _per_element(node)
-            return operations * float(np.sum(np.broadcast_to(_parallel_elements(node, where), shape)))
+            return operations * float(
+                np.sum(np.broadcast_to(_parallel_elements(node, where, sources), shape))
+            )
         case _:
             return 0.0
 
@@ -136,39 +155,52 @@ def _gemm_extents(node: Gemm, where: dict[str, Any], sources: dict[str, Region])
 
 def _valid(region: Region, where: dict[str, Any], tile: Sequence[int]) -> list[Any]:
     """The extents of a region's part inside its buffer; a head address takes the tile's, right-aligned."""
-    extent = region.extent or (1,) * (region.buffer.rank - len(tile)) + tuple(tile)
-    out: list[Any] = []
-    for start, size, limit in zip(region.start, extent, region.buffer.shape, strict=True):
-        out.append(np.clip(limit - _value(start, where), 0, size) if where else size)
-    return out
+    kept = tuple(tile)[-region.buffer.rank :]
+    extent = region.extent or (1,) * (region.buffer.rank - len(kept)) + kept
+    return [
+        _inside(_value(start, where), size, limit)
+        for start, size, limit in zip(region.start, extent, region.buffer.shape, strict=True)
+    ]
 
 
-def _valid_elements(region: Region, where: dict[str, Any]) -> Any:
-    if region.buffer.scope != "global" or region.extent is None:
-        return prod(region.extent or (0,))
-    total: Any = 1
-    for each in _valid(region, where, region.extent):
-        total = total * each
-    return total
+def _inside(start: Any, size: int, limit: int) -> Any:
+    """How many of `size` indices from `start` on lie in [0, limit)."""
+    return np.maximum(np.minimum(start + size, limit) - np.maximum(start, 0), 0)
 
 
-def _parallel_elements(node: Parallel, where: dict[str, Any]) -> Any:
-    """True elements of a loop: those whose global access is inside, by its first store or load."""
-    for each in walk(node):
-        if isinstance(each, (Store, Load)) and each.buffer.scope == "global":
-            names = [v.name for v in node.vars]
-            found: Any = 1
-            seen: set[str] = set()
-            for index, limit in zip(each.index, each.buffer.shape, strict=True):
-                moving = [v.name for v in walk(index) if isinstance(v, Var) and v.name in names]
-                if len(moving) != 1:
-                    continue
-                base = _value(index, {**where, moving[0]: 0})
-                found = found * np.clip(limit - base, 0, node.extents[names.index(moving[0])])
-                seen.add(moving[0])
-            rest = prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
-            return found * rest
+def _parallel_elements(node: Parallel, where: dict[str, Any], sources: dict[str, Region]) -> Any:
+    """True elements of a loop: those whose global access is inside, by its first store or load.
+
+    Without one, those that the first tile it touches has true elements for.
+    """
+    accesses = [each for each in walk(node) if isinstance(each, (Store, Load))]
+    for each in accesses:
+        if each.buffer.scope == "global":
+            return _moving(node, each.index, each.buffer.shape, where, [0] * each.buffer.rank)
+    for each in accesses:
+        source = sources.get(each.buffer.name)
+        if source is not None and source.buffer.rank >= each.buffer.rank:
+            lead = source.buffer.rank - each.buffer.rank
+            starts = [_value(start, where) for start in source.start[lead:]]
+            return _moving(node, each.index, source.buffer.shape[lead:], where, starts)
     return prod(node.extents)
+
+
+def _moving(
+    node: Parallel, index: Sequence[Expr], limits: Sequence[int], where: dict[str, Any], starts: Sequence[Any]
+) -> Any:
+    """Indices of the loop for which each index, from a start on, stays below its limit."""
+    names = [v.name for v in node.vars]
+    found: Any = 1
+    seen: set[str] = set()
+    for each, limit, start in zip(index, limits, starts, strict=True):
+        moving = [v.name for v in walk(each) if isinstance(v, Var) and v.name in names]
+        if len(moving) != 1 or moving[0] in seen:
+            continue
+        base = start + _value(each, {**where, moving[0]: 0})
+        found = found * _inside(base, node.extents[names.index(moving[0])], limit)
+        seen.add(moving[0])
+    return found * prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
 
 
 def _per_element(node: Parallel) -> float:

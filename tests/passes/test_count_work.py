@@ -1,0 +1,105 @@
+"""Work counted exactly, on sizes that tiles divide and on those they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilebench.language as T
+from tests import kernels
+from tilebench.frontend import trace
+from tilebench.ir import parse_function
+from tilebench.language.words import registry
+from tilebench.passes.count_work import MOST_POINTS, count_work, reads_and_writes
+
+SIZE = st.integers(1, 70)
+BLOCK = st.integers(1, 33)
+
+
+def work_of(kernel: Any, **values: Any) -> tuple[float, float]:
+    found = count_work(trace(getattr(kernel, "function", kernel), values).function)
+    assert found.exact
+    return found.flops, found.bytes
+
+
+@settings(max_examples=40)
+@given(SIZE, SIZE, SIZE, BLOCK, BLOCK, BLOCK, st.sampled_from(["gemm_kernel", "gemm_regions"]))
+def test_a_gemm_of_any_size(m: int, n: int, k: int, bm: int, bn: int, bk: int, name: str) -> None:
+    values = {"M": m, "N": n, "K": k, "block_M": bm, "block_N": bn, "block_K": bk}
+    assert work_of(getattr(kernels, name), **values) == (2 * m * n * k, 2 * (m * k + k * n + m * n))
+
+
+@settings(max_examples=40)
+@given(SIZE, SIZE, BLOCK, BLOCK, st.sampled_from([("float16", 2), ("float64", 8)]))
+def test_an_addition_of_any_size(m: int, n: int, bm: int, bn: int, dtype: tuple[str, int]) -> None:
+    values = {"M": m, "N": n, "block_M": bm, "block_N": bn, "dtype": dtype[0]}
+    assert work_of(kernels.add_kernel, **values) == (m * n, 3 * dtype[1] * m * n)
+
+
+@settings(max_examples=20)
+@given(SIZE, SIZE, BLOCK, BLOCK)
+def test_a_row_sum_of_any_size(m: int, n: int, bm: int, bn: int) -> None:
+    flops, moved = work_of(kernels.reduce_kernel, M=m, N=n, block_M=bm, block_N=bn)
+    assert moved == 2 * (m * n + m)
+    assert flops == m * n  # each element is added once
+
+
+def test_softmax() -> None:
+    # A row of n: n for the maximum, n each for minus and exp, n for the sum, n divisions.
+    flops, moved = work_of(kernels.softmax_kernel, M=10, N=47, block_M=4)
+    assert moved == 2 * 2 * 10 * 47
+    assert flops == 5 * 10 * 47
+
+
+def test_integers_and_index_arithmetic_are_no_flops() -> None:
+    assert work_of(kernels.add_kernel, M=8, N=8, dtype="int32") == (0, 3 * 4 * 64)
+
+
+def transposed(M=37, N=21, K=53):
+    @T.prim_func
+    def main(A: T.Tensor((K, M), "float32"), B: T.Tensor((N, K), "float32"), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(N, 16), T.ceildiv(M, 16)) as (bx, by):
+            a = T.alloc_shared((8, 16), "float32")
+            b = T.alloc_shared((16, 8), "float32")
+            c = T.alloc_fragment((16, 16), "float32")
+            T.clear(c)
+            for k in range(0, K, 8):
+                T.copy(A[k, by * 16], a)
+                T.copy(B[bx * 16, k], b)
+                T.gemm(a, b, c, transpose_A=True, transpose_B=True)
+            T.copy(c, C[by * 16, bx * 16])
+
+    return main
+
+
+def test_transposed_operands() -> None:
+    assert work_of(transposed) == (2 * 37 * 21 * 53, 4 * (37 * 53 + 21 * 53 + 37 * 21))
+
+
+def test_the_same_in_every_stage_of_whole_tiles() -> None:
+    made = kernels.gemm_regions.using(target="null")(100, 75, 90)
+    for stage in ("scheduled", "bounded"):
+        function = parse_function(made.stage(stage), registry())
+        assert count_work(function).flops == 2 * 100 * 75 * 90, stage
+
+
+def test_too_many_points_are_not_enumerated() -> None:
+    values = {"M": 1 << 20, "N": 1 << 13, "block_M": 1, "block_N": 1}
+    found = count_work(trace(kernels.add_kernel.function, values).function)
+    assert MOST_POINTS < (1 << 33)
+    assert not found.exact
+    assert found.flops == 1 << 33
+
+
+@pytest.mark.parametrize("stage", ["tile", "bounded", "laid_out", "pipelined", "threaded"])
+def test_what_a_kernel_reads_and_writes_shows_in_every_stage(stage: str) -> None:
+    for kernel, shape, reads, writes in (
+        (kernels.add_kernel, (100, 75), {"A", "B"}, {"C"}),
+        (kernels.gemm_kernel, (100, 75, 90), {"A", "B"}, {"C"}),
+        (kernels.softmax_kernel, (5, 47), {"A"}, {"C"}),
+    ):
+        text = kernel.using(target="cuda:sm_80")(*shape).stage(stage)
+        assert reads_and_writes(parse_function(text, registry())) == (reads, writes)
