@@ -27,6 +27,8 @@ from .targets.manifest import Build, EmitStep, Manifest
 
 # Stages that hold whole tiles and nothing of threads: NumPy can run them.
 REFERENCE_STAGES = ("tile", "scheduled", "bounded")
+# The lists of a context that passes add to.
+NOTES = ("remarks", "choices", "diagnostics")
 # Part of every cache key: raise it when generated code changes in meaning.
 VERSION = "0.1.0"
 
@@ -122,14 +124,26 @@ class Compilation:
     def _run_row(self, row: Any) -> None:
         began = time.perf_counter()
         function = self.last
+        held = [getattr(self.context, name) for name in NOTES]
+        counts = [len(each) for each in held]
+        try:
+            function = self._passes(row, function)
+        except BaseException:
+            # What passes noted before one refused would stand twice when the stage is tried again.
+            for each, count in zip(held, counts, strict=True):
+                del each[count:]
+            raise
+        self.functions[row.name] = function
+        self.seconds[row.name] = time.perf_counter() - began
+
+    def _passes(self, row: Any, function: Function) -> Function:
         for name, run in row.passes:
             function = self._guarded(name, lambda run=run, at=function: run(at, self.context))
             if settings.verify():
                 # What a stage promises is true after its last pass; names and types hold in between.
                 self._guarded(name, lambda at=function: verify(at))
         self._guarded(row.name, lambda: verify(function, row.forms))
-        self.functions[row.name] = function
-        self.seconds[row.name] = time.perf_counter() - began
+        return function
 
     def _guarded(self, name: str, run: Callable[[], Any]) -> Any:
         """The one spot where an exception that is not a person's to mend becomes an internal error."""

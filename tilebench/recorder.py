@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from .compiler import VERSION, Compilation
 from .passes.count_work import count_work, reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
+from .targets.manifest import EmitStep
 
 Lines = tuple[tuple[int, ...], ...]
 
@@ -91,10 +92,36 @@ def _stage(compilation: Compilation, name: str) -> StageRecord | None:
     build = compilation.build
     if build is None or name not in build.texts:
         return StageRecord(name, step.language, "", pending=True) if step.tier == "later" else None
-    previous = build.lines.get(name, ())
     return StageRecord(
-        name, step.language, build.texts[name], emitted_lines(compilation, name), previous, seconds
+        name,
+        step.language,
+        build.texts[name],
+        emitted_lines(compilation, name),
+        _before(compilation, step),
+        seconds,
     )
+
+
+def _before(compilation: Compilation, step: EmitStep) -> Lines:
+    """For each line of an emitted text the lines of the stage just before it."""
+    build = compilation.build
+    assert build is not None  # the step has been made
+    own = _clean(build.lines.get(step.name, ()))
+    steps = compilation.manifest.steps
+    index = steps.index(step)
+    if not step.lines_of or step.lines_of == steps[index - 1].name:
+        return own
+    # Both refer to one text above: lines of the stage before that share a line of it.
+    where: dict[int, list[int]] = {}
+    for number, found in enumerate(_clean(build.lines.get(steps[index - 1].name, ())), 1):
+        for each in found:
+            where.setdefault(each, []).append(number)
+    return tuple(tuple(n for each in found for n in where.get(each, ())) for found in own)
+
+
+def _clean(lines: Lines) -> Lines:
+    """Line 0 is what a compiler gives for code that has no line."""
+    return tuple(tuple(each for each in found if each > 0) for found in lines)
 
 
 def user_lines(compilation: Compilation, name: str) -> Lines:
@@ -111,10 +138,11 @@ def emitted_lines(compilation: Compilation, name: str) -> Lines:
     build = compilation.build
     if build is None:
         return ()
-    names = [each.name for each in compilation.manifest.steps]
+    steps = {each.name: each for each in compilation.manifest.steps}
+    names = list(steps)
     index = names.index(name)
     if index:
-        below = emitted_lines(compilation, names[index - 1])
+        below = emitted_lines(compilation, steps[name].lines_of or names[index - 1])
     else:
         below = user_lines(compilation, next(reversed(compilation.functions)))
     out: list[tuple[int, ...]] = []

@@ -42,13 +42,15 @@ class EmitStep:
     """One step: it fills `build.texts[name]` and `build.lines[name]`.
 
     `tier` is `text` for what takes milliseconds, `code` for what a compiler of another maker does,
-    `later` for what is made in the background and shown as pending.
+    `later` for what is made in the background and shown as pending. `lines_of` names the earlier
+    text that its lines refer to, where that is not the one just before it.
     """
 
     name: str
     language: str
     run: Callable[[Build], None]
     tier: str = "text"
+    lines_of: str = ""
 
 
 class Executable(Protocol):

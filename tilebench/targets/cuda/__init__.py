@@ -55,7 +55,8 @@ def manifest() -> Manifest:
         steps=(
             EmitStep("cuda", "cuda", _step("cuda")),
             EmitStep("ptx", "ptx", _step("ptx"), tier="code"),
-            EmitStep("sass", "nvsass", _step("sass"), tier="later"),
+            # Machine code keeps the lines of the text that NVRTC got, not those of the PTX between.
+            EmitStep("sass", "nvsass", _step("sass"), tier="later", lines_of="cuda"),
         ),
         load=_load,
         available=_available,

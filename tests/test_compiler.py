@@ -1,0 +1,125 @@
+"""The road: stages made once, in order, and kept by content; failures that are ours wrapped."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from tests import kernels
+from tilebench.compiler import Compilation
+from tilebench.errors import InternalError, OptionError, ResourceError
+from tilebench.frontend import trace
+from tilebench.passes import pipeline
+from tilebench.passes.context import StageRow
+from tilebench.runtime.cache import key_of
+from tilebench.targets import resolve
+
+
+class Shelf:
+    """A store in memory that remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, dict[str, bytes]] = {}
+        self.found = 0
+
+    def get(self, key: str) -> dict[str, bytes] | None:
+        self.found += key in self.held
+        return self.held.get(key)
+
+    def put(self, key: str, files: Any) -> None:
+        self.held[key] = dict(files)
+
+
+def compilation(target: str = "null", store: Any = None, **values: Any) -> Compilation:
+    manifest, machine = resolve(target)
+    traced = trace(kernels.add_kernel.function, {"M": 100, "N": 75, **values})
+    return Compilation(traced, manifest, machine, store=store, key_of=key_of)
+
+
+def test_a_stage_is_made_once_and_those_before_it() -> None:
+    made = compilation("cuda:sm_80")
+    made.reach("bounded")
+    assert list(made.functions) == ["tile", "scheduled", "bounded"]
+    bounded = made.functions["bounded"]
+    made.reach("laid_out")
+    made.reach("bounded")
+    assert made.functions["bounded"] is bounded
+    assert list(made.functions) == ["tile", "scheduled", "bounded", "laid_out"]
+    assert set(made.seconds) == {"scheduled", "bounded", "laid_out"}
+    assert made.print("bounded") is made.print("bounded")
+
+
+def test_an_unknown_stage_is_refused_with_the_nearest() -> None:
+    with pytest.raises(OptionError, match="target null has no stage 'bounds'") as caught:
+        compilation().reach("bounds")
+    assert caught.value.hint == "did you mean bounded? stages: source, tile, scheduled, bounded, listing"
+
+
+def test_a_second_compilation_takes_code_from_the_store() -> None:
+    shelf = Shelf()
+    first = compilation("cuda:sm_80", shelf)
+    first.reach("ptx")
+    assert (len(shelf.held), shelf.found) == (1, 0)
+    second = compilation("cuda:sm_80", shelf)
+    second.reach("ptx")
+    assert (len(shelf.held), shelf.found) == (1, 1)
+    assert first.build is not None
+    assert second.build is not None
+    for name in ("texts", "lines", "code", "resources"):
+        assert getattr(second.build, name) == getattr(first.build, name), name
+    other = compilation("cuda:sm_80", shelf, dtype="float32")
+    other.reach("ptx")
+    assert (len(shelf.held), shelf.found) == (2, 1)
+
+
+def test_a_failure_of_ours_is_an_internal_error_with_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(function: Any, context: Any) -> Any:
+        raise KeyError("lost")
+
+    row = StageRow("scheduled", (("broken", broken),), pipeline.COMMON[0].forms)
+    made = compilation()
+    monkeypatch.setattr("tilebench.compiler.COMMON", (row, *pipeline.COMMON[1:]))
+    with pytest.raises(
+        InternalError, match="the step broken failed on kernel main: KeyError: 'lost'"
+    ) as caught:
+        made.reach("bounded")
+    assert caught.value.place is not None
+    assert caught.value.place.text.strip().startswith("def main(")
+    assert "tilebench/" not in caught.value.message
+    monkeypatch.setenv("TILEBENCH_RAISE_RAW", "1")
+    with pytest.raises(KeyError, match="lost"):
+        made.reach("bounded")
+
+
+def test_a_stage_that_was_refused_is_tried_again_and_refused_again() -> None:
+    made = compilation("cuda:sm_80", threads=2048)
+    for _ in range(2):
+        with pytest.raises(ResourceError, match="2048 threads"):
+            made.reach("laid_out")
+    assert list(made.functions) == ["tile"]
+    assert not made.context.choices or len({(c.address, c.name) for c in made.context.choices}) == len(
+        made.context.choices
+    )
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    made = compilation("cuda:sm_80", M=64)
+    failed: list[BaseException] = []
+
+    def ask(name: str) -> None:
+        try:
+            made.reach(name)
+        except BaseException as error:
+            failed.append(error)
+
+    asking = [threading.Thread(target=ask, args=(name,)) for name in ("cuda", "laid_out", "threaded", "cuda")]
+    for each in asking:
+        each.start()
+    for each in asking:
+        each.join()
+    assert not failed
+    assert list(made.functions) == ["tile", "scheduled", "bounded", "laid_out", "pipelined", "threaded"]
+    assert made.build is not None
+    assert list(made.build.texts) == ["cuda"]
