@@ -11,6 +11,7 @@ the ratio of the medians, the ratio of the best times, and what compiling took.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import threading
@@ -68,7 +69,7 @@ def bench_gemm(rounds: int, threads: int) -> None:
 def copy_with(threads: int, target: Any, source: Any) -> None:
     """`numpy.copyto`, the rows shared out over threads."""
     edges = np.linspace(0, len(source), threads + 1).astype(int)
-    parts = [(target[a:b], source[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [(target[a:b], source[a:b]) for a, b in itertools.pairwise(edges)]
     others = [threading.Thread(target=np.copyto, args=each) for each in parts[1:]]
     for each in others:
         each.start()
@@ -123,7 +124,8 @@ def bench_compile(rounds: int, threads: int) -> None:
         spent.append(time.perf_counter() - start)
     stages = {name: f"{seconds * 1e3:.1f}" for name, seconds in kernel.compilation.seconds.items()}
     print(
-        f"gemm, tile to loaded code: median {statistics.median(spent[1:]) * 1e3:.1f} ms; the last one by stage {stages}"
+        f"gemm, tile to loaded code: median {statistics.median(spent[1:]) * 1e3:.1f} ms; "
+        f"the last one by stage {stages}"
     )
 
 

@@ -8,8 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ir import FALSE, ZERO, AllocStmt, Buffer, Expr, LoopStmt, OpStmt, Region, Stmt, Var, Word
-from ..ir import attribute, binder, body, node, operand, result
+from ..ir import (
+    FALSE,
+    ZERO,
+    AllocStmt,
+    Buffer,
+    Expr,
+    LoopStmt,
+    OpStmt,
+    Region,
+    Stmt,
+    Var,
+    Word,
+    attribute,
+    binder,
+    body,
+    node,
+    operand,
+    result,
+)
 from .reduce import KINDS
 
 
@@ -134,8 +151,29 @@ class Fold(OpStmt):
         return frozenset({"kind"})
 
 
+@node
+class Accumulate(OpStmt):
+    """`T.accumulate_sum(s[i], X[i, j])` in a loop over vectors along j: a fold of the values of all turns.
+
+    Each lane keeps its own; they are combined into the element when the loop ends.
+    """
+
+    word = "accumulate"
+    kind: str = attribute()
+    dst: Region = operand()
+    value: Expr = operand()
+    clear: bool = attribute(default=True)
+
+    def spelling(self) -> str:
+        return f"accumulate_{self.kind}"
+
+    def hidden(self) -> frozenset[str]:
+        return frozenset({"kind"})
+
+
 VALUES = (PaddedRows, ColumnPanels, RegisterBlock)
 WORDS = (
     *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, Prefetch)),
     *((f"fold_{kind}", Word(Fold, {"kind": kind})) for kind in KINDS),
+    *((f"accumulate_{kind}", Word(Accumulate, {"kind": kind})) for kind in KINDS),
 )

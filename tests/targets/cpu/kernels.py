@@ -239,7 +239,7 @@ def attention(S, D, block_M, block_N, causal=False, dtype="float32"):
         Q: T.Tensor((S, D), dtype),
         K: T.Tensor((S, D), dtype),
         V: T.Tensor((S, D), dtype),
-        O: T.Tensor((S, D), dtype),
+        out: T.Tensor((S, D), dtype),
     ):
         with T.Kernel(T.ceildiv(S, block_M)) as bx:
             Q_s = T.alloc_shared((block_M, D), dtype)
@@ -275,6 +275,22 @@ def attention(S, D, block_M, block_N, causal=False, dtype="float32"):
                 T.gemm(weights, V_s, acc)
             for i, j in T.Parallel(block_M, D):
                 acc[i, j] = acc[i, j] / total[i]
-            T.copy(acc, O[bx * block_M, 0])
+            T.copy(acc, out[bx * block_M, 0])
+
+    return main
+
+
+@tilebench.jit
+def divide_rows(M, N):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), D: T.Tensor((M,), "float32"), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(M) as bx:
+            X = T.alloc_fragment((1, N), "float32")
+            d = T.alloc_fragment((1,), "float32")
+            T.copy(A[bx, 0], X)
+            T.copy(D[bx], d)
+            for i, j in T.Parallel(1, N):
+                X[i, j] = X[i, j] / d[i]
+            T.copy(X, C[bx, 0])
 
     return main

@@ -13,11 +13,22 @@ from hypothesis import strategies as st
 from tests.targets.cpu import kernels
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
+from tilebench.targets.cpu.machine import Isa, host_isa, named_isa
 
 DTYPES = [
     "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64",
     "uint8", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2",
 ]  # fmt: skip
+
+
+
+def runnable(isa: Isa) -> bool:
+    """Whether code for the instruction set runs here."""
+    return isa.triple == host_isa().triple and isa.has <= host_isa().has
+
+
+# Instruction sets of which this machine's is a superset (all of them on a server of the last years).
+ISAS = [each for each in ("", "x86-64-v3", "x86-64") if not each or runnable(named_isa(each))]
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +37,9 @@ def ends_of_stages_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEBENCH_VERIFY", "0")
 
 
-def checked(kernel: Any, *values: Any, seed: int = 1, **named: Any) -> Any:
+def checked(kernel: Any, *values: Any, seed: int = 1, isa: str = "", **named: Any) -> Any:
     """The compiled kernel, its result within the error bound of every element, its stages read back."""
-    made = kernel.using(target="cpu")(*values, **named)
+    made = kernel.using(target=f"cpu:{isa}" if isa else "cpu")(*values, **named)
     made.check(seed=seed).raise_if_wrong()
     for name, function in made.compilation.functions.items():
         assert parse_function(made.compilation.print(name).text, registry()) == function, name
@@ -58,8 +69,9 @@ def test_gemm_transposes(ta: bool, tb: bool) -> None:
 @pytest.mark.parametrize(
     ("dtype", "accum", "out"),
     [
-        ("float16", "float16", "float16"), ("bfloat16", "float32", "bfloat16"), ("float64", "float64", "float64"),
-        ("int8", "int32", "int32"), ("uint8", "int32", "int32"), ("float8_e4m3fn", "float32", "float32"),
+        ("float16", "float16", "float16"), ("bfloat16", "float32", "bfloat16"),
+        ("float64", "float64", "float64"), ("int8", "int32", "int32"), ("uint8", "int32", "int32"),
+        ("float8_e4m3fn", "float32", "float32"),
         ("float8_e5m2", "float32", "float16"), ("int16", "int32", "int32"), ("int32", "int32", "int32"),
     ],
 )  # fmt: skip
@@ -83,9 +95,21 @@ def test_gemm_of_any_shape(shape: tuple[int, int, int], block: tuple[int, int, i
     assert (np.abs(c - exact) <= bound).all()
 
 
-def test_gemm_whose_accumulator_is_looked_at() -> None:
+@pytest.mark.parametrize("block", [(32, 32, 16), (16, 100, 7), (64, 128, 64)])
+@pytest.mark.parametrize("isa", ISAS)
+def test_gemm_whose_accumulator_is_looked_at(block: tuple[int, int, int], isa: str) -> None:
     """Ghost rows and columns of an edge tile hold zeros when a reduction reads them."""
-    checked(kernels.gemm_bias_relu, 50, 70, 60, 32, 32, 16)
+    checked(kernels.gemm_bias_relu, 50, 170, 60, *block, isa=isa)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_narrower_processors(isa: str) -> None:
+    """Code for older instruction sets of this machine gives the same results."""
+    checked(kernels.gemm, 70, 90, 100, 32, 48, 40, dtype="int8", accum="int32", out="int32", isa=isa)
+    checked(kernels.gemm, 70, 90, 100, 32, 48, 40, dtype="float16", tb=True, isa=isa)
+    checked(kernels.add, 37, 53, 16, 32, "bfloat16", isa=isa)
+    checked(kernels.softmax, 37, 53, 8, isa=isa)
+    checked(kernels.transpose, 50, 70, 32, "float16", isa=isa)
 
 
 @pytest.mark.parametrize("shape", [(37, 53, 8), (64, 256, 16), (5, 1000, 16), (3, 1, 2)])
@@ -111,7 +135,8 @@ def test_max_keeps_nan() -> None:
     a[1, 2, 37] = np.nan
     c = np.empty((2, 3), np.float32)
     kernels.reduce3.using(target="cpu")(2, 3, 40, 2, "max")(a, c)
-    assert np.isnan(c[1, 2]) and not np.isnan(c[0]).any()
+    assert np.isnan(c[1, 2])
+    assert not np.isnan(c[0]).any()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
@@ -141,8 +166,8 @@ def test_stencil_at_the_edges() -> None:
     ("source", "target"),
     [
         ("float32", "int32"), ("int32", "float16"), ("float16", "float32"), ("float32", "bfloat16"),
-        ("float64", "float16"), ("uint8", "int64"), ("float32", "bool"), ("bool", "float32"), ("int64", "int8"),
-        ("float32", "float8_e4m3fn"),
+        ("float64", "float16"), ("uint8", "int64"), ("float32", "bool"), ("bool", "float32"),
+        ("int64", "int8"), ("float32", "float8_e4m3fn"),
     ],
 )  # fmt: skip
 def test_casts(source: str, target: str) -> None:
@@ -165,6 +190,22 @@ def test_attention(dtype: str) -> None:
     weights = np.exp(scores - scores.max(1, keepdims=True))
     exact = weights @ v.astype(np.float64) / weights.sum(1, keepdims=True)
     assert np.abs(o - exact).max() < (3e-6 if dtype == "float32" else 2e-3)
+
+
+def test_division_by_a_number_of_the_row() -> None:
+    """To the last bit, over all bit patterns and near the edges where the short way is left."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2**32, (200, 1040), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    a[::2] = np.exp(rng.uniform(-60, 60, a[::2].shape)).astype(np.float32)
+    d = np.exp(rng.uniform(-13, 17, 200)).astype(np.float32)
+    d[::7] = rng.integers(0, 2**32, d[::7].shape, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    d[:4] = np.float32(1.9999999), 1, 2.0**-20, 2.0**25
+    c = np.empty_like(a)
+    kernels.divide_rows.using(target="cpu")(200, 1040)(a, d, c)
+    with np.errstate(all="ignore"):
+        exact = a / d[:, None]
+    same = (c.view(np.uint32) == exact.view(np.uint32)) | (np.isnan(c) & np.isnan(exact))
+    assert same.all()
 
 
 def test_two_threads_compile_at_once() -> None:

@@ -1,7 +1,8 @@
 """A clear in front of a loop becomes the first turn's: the micro-kernel then writes instead of adding.
 
-`T.fill(C_l, 0); for ko in ...: T.gemm(A_s, B_s, C_l)` -> `for ko in ...: T.gemm(A_s, B_s, C_l, clear_accum=ko == 0)`.
-It spares writing the accumulator once: 0.5 MB for a tile of 256 x 512.
+`T.fill(C_l, 0)` and then `for ko in ...: T.gemm(A_s, B_s, C_l)` ->
+`for ko in ...: T.gemm(A_s, B_s, C_l, clear_accum=ko == 0)`. It spares writing the accumulator once:
+0.5 MB for a tile of 256 x 512.
 """
 
 from __future__ import annotations

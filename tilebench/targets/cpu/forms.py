@@ -21,7 +21,7 @@ LOOPS_FORMS = LegalForms(
     frozenset(
         {
             "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm", "prefetch",
-            "fold_sum", "fold_max", "fold_min",
+            "fold_sum", "fold_max", "fold_min", "accumulate_sum", "accumulate_max", "accumulate_min",
         }
     ),
     frozenset({"scratch", "var"}),

@@ -26,14 +26,15 @@ from ...ir import (
     Stmt,
     Store,
     Var,
+    WithStmt,
     children,
     const_of,
     substitute,
     walk,
 )
 from ...ir.arith import linear
-from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
-from ...language.structure import KernelLaunch, Serial
+from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, Prefetch, Vectors
+from ...language.structure import Serial
 from ...passes.context import Context
 
 NAME = "fuse_rows"
@@ -62,7 +63,7 @@ class _Fuser:
         for each in body:
             if isinstance(each, AllocScratch):
                 continue
-            made = _join(out[-1], each) if out else None
+            made = (_join(out[-1], each) or fold_into(out[-1], each)) if out else None
             if made is None:
                 out.append(each)
             else:
@@ -73,7 +74,7 @@ class _Fuser:
     def inside(self, at: Stmt) -> Stmt:
         if isinstance(at, Serial):
             at = prefetched(at)
-        if isinstance(at, (Serial, Vectors, KernelLaunch)) or isinstance(at, LoopStmt):
+        if isinstance(at, (LoopStmt, WithStmt)):
             return at.but(body=self.body(at.body))
         if isinstance(at, If):
             return at.but(then=self.body(at.then), orelse=self.body(at.orelse))
@@ -150,12 +151,35 @@ def _join(first: Stmt, second: Stmt) -> Stmt | None:
     return None
 
 
+def fold_into(first: Stmt, second: Stmt) -> Vectors | None:
+    """The loop that fills a row, doing the fold that follows it in passing; None where it is not that."""
+    if not isinstance(first, Vectors) or not isinstance(second, Fold) or first.streaming:
+        return None
+    count, box, var = const_of(first.stop), second.src, first.vars[0]
+    extent = box.extent or (0,)
+    whole = count == extent[-1] and all(each == 1 for each in extent[:-1]) and const_of(box.start[-1]) == 0
+    if not whole or count is None or const_of(first.start) != 0 or first.lanes != second.lanes:
+        return None
+    index = (*box.start[:-1], var)
+    stores = [each for top in first.body for each in walk(top) if isinstance(each, Store)]
+    filled = any(
+        each.buffer == box.buffer and each.index == index for each in first.body if isinstance(each, Store)
+    )
+    clean = all(each.buffer != box.buffer or each.index == index for each in stores)
+    touched = {name for name, _, _ in _accesses(first.body)}
+    if not filled or not clean or second.dst.buffer.name in touched:
+        return None
+    value = Load(box.buffer, index, place=second.place)
+    made = Accumulate(second.kind, second.dst, value, clear=second.clear, place=second.place)
+    return first.but(body=(*first.body, made), overrun=first.overrun and count % first.lanes == 0)
+
+
 def _starts_at_zero(at: Serial) -> bool:
     return const_of(at.start) == 0 and const_of(at.step) == 1
 
 
 def _same_turns(first: Serial, second: Serial) -> bool | tuple[Expr | None, Expr | None] | None:
-    """True for equal ends; the tests that cut either body where one ends at the tile, the other at the array."""
+    """True for equal ends; the tests that cut either body where one ends at the tile, one at the array."""
     if first.stop == second.stop:
         return True
     for a, b, order in ((first.stop, second.stop, 1), (second.stop, first.stop, 0)):
@@ -239,6 +263,10 @@ def _accesses(body: tuple[Stmt, ...]) -> Iterator[Access]:
                 yield at.dst.buffer.name, at.dst.start, True
                 yield _read(at.src)
                 stack.extend((*at.dst.start, *at.src.start))
+                continue
+            case Accumulate():
+                yield at.dst.buffer.name, at.dst.start, True
+                stack.extend((*at.dst.start, at.value))
                 continue
             case Region():
                 yield at.buffer.name, None, True

@@ -8,7 +8,7 @@ kept, which makes a whole GEMM module take about 2 ms of Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -132,20 +132,6 @@ class Function(Instructions):
             yield
         self.branch(after)
         self.open_block(after)
-
-    def choose(self, cond: Value, usual: Value, otherwise: Callable[[], Value]) -> Value:
-        """`usual` where `cond` (i1) holds, which is expected; else what `otherwise` emits, in a block of its own."""
-        rare, after, before = self.block(), self.block(), self._block
-        self.branch_if(cond, after, rare)
-        self.open_block(rare)
-        with self.scope():
-            other = otherwise()
-        last = self._block
-        self.branch(after)
-        self.open_block(after)
-        return self.impure(
-            f"phi {usual.type} [ {usual.name}, %{before} ], [ {other.name}, %{last} ]", usual.type
-        )
 
     @contextmanager
     def otherwise(self, cond: Value) -> Generator[None]:

@@ -184,6 +184,11 @@ def reads_var(expr: Node, names: set[str]) -> bool:
     return any(isinstance(each, Var) and each.name in names for each in walk(expr))
 
 
+def _is_lazy(at: Call | Arith) -> bool:
+    """Whether arguments after the first are looked at only under a condition."""
+    return at.word == "if_then_else" if isinstance(at, Call) else at.op in ("and", "or")
+
+
 def sure_loads(expr: Expr) -> list[Load]:
     """The loads of an expression that no condition guards."""
     out: list[Load] = []
@@ -192,7 +197,7 @@ def sure_loads(expr: Expr) -> list[Load]:
         at = stack.pop()
         if isinstance(at, Load):
             out.append(at)
-        elif (isinstance(at, Call) and at.word == "if_then_else") or (isinstance(at, Arith) and at.op in ("and", "or")):
+        elif isinstance(at, (Call, Arith)) and _is_lazy(at):
             stack.append(at.args[0])
         else:
             stack.extend(children(at))

@@ -11,22 +11,17 @@ from ...errors import TargetError
 from ...ir import Arith, Call, Cast, Const, DType, Expr, Load, Var, walk
 from ...ir.arith import linear
 from ...ir.expr import COMPARE, LOGIC
-from .convert import COMPUTE, STORAGE, convert, is_unsigned, round_to, widen
-from .divide import divide
-from .llvm import Value, bytes_of, const, element_of, i64, lanes_of, vector
+from .convert import COMPUTE, STORAGE, convert, is_unsigned, round_to
+from .llvm import Value, const, i64, lanes_of, vector
 from .math import UNARY, absolute, floor, power
-from .render_state import Address, State
+from .render_elements import Elements
 from .vector import maximum, minimum
 
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
-class Expressions:
+class Expressions(Elements):
     """Turns expressions into values at the open block of `state.f`."""
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self.f = state.f
 
     # -- counting
     def index(self, at: Expr) -> Value:
@@ -157,8 +152,6 @@ class Expressions:
         if op in ("//", "%"):
             whole = floor(f, f.fdiv(a, b))
             return whole if op == "//" else f.fsub(a, f.fmul(whole, b))
-        if op == "/" and b.name in self.state.divisors:
-            return divide(f, a, b, self.state.divisors[b.name])
         return f.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], a, b)
 
     def _integer(self, op: str, a: Value, b: Value, dtype: DType, right: Expr) -> Value:
@@ -345,62 +338,6 @@ class Expressions:
             room = f.add(room, 1)
         first = f.lane_mask(room, self.state.count)
         return first if at.op in ("<", "<=") else self.negate(first)
-
-    # -- memory
-    def where(self, at: Load) -> Address:
-        return self.state.address(at.buffer, at.index, self.index, self.value)
-
-    def load(self, at: Load) -> Value:
-        """An element, or one for each lane; lanes that the mask leaves out read 0 and touch nothing."""
-        state, dtype = self.state, at.dtype.name
-        key = (at.buffer.name, at.index)
-        if key in state.fixed and state.lanes is not None:
-            return state.fixed[key]
-        held = state.stored.get(key)
-        if held is not None and held[1] == state.mask:
-            return held[0]
-        return widen(self.f, self.raw(at), dtype)
-
-    def raw(self, at: Load) -> Value:
-        """The bits of an element as memory holds them."""
-        state, f, dtype = self.state, self.f, at.dtype.name
-        address = self.where(at)
-        pointer = state.pointer(address, dtype)
-        if not address.varies:
-            return self.scalar(pointer, STORAGE[dtype])
-        type_ = vector(STORAGE[dtype], state.count)
-        mask = None if state.mask is None else state.wide(state.mask)
-        if lanes_of(pointer.type) > 1:
-            return self.gather(pointer, type_, mask)
-        return f.load(pointer, type_) if mask is None else f.masked_load(pointer, type_, mask)
-
-    def scalar(self, pointer: Value, type_: str) -> Value:
-        """A load of one element; from a spare place when the condition around it may not hold."""
-        state, f = self.state, self.f
-        if state.mask is not None and state.lazy:
-            some = state.mask
-            if lanes_of(some.type) > 1:
-                some = self.any_lane(some)
-            spare = f.alloca("i64", 1, 8)
-            pointer = f.select(some, pointer, spare)
-        return f.load(pointer, type_)
-
-    def any_lane(self, mask: Value) -> Value:
-        bits = self.f.bits(mask, f"i{lanes_of(mask.type)}")
-        return self.f.pure(f"icmp ne {bits.type} {bits.name}, 0", "i1")
-
-    def gather(self, pointers: Value, type_: str, mask: Value | None) -> Value:
-        from .llvm import mangle
-
-        f, lanes = self.f, lanes_of(type_)
-        mask = mask or const(1, vector("i1", lanes))
-        symbol = f"llvm.masked.gather.{mangle(type_)}.{mangle(pointers.type)}"
-        f.module.declare(symbol, type_, [pointers.type, mask.type, type_])
-        align = bytes_of(element_of(type_))
-        return f.impure(
-            f"call {type_} @{symbol}({pointers.type} align {align} {pointers.name}, {mask.type} {mask.name}, "
-            f"{type_} zeroinitializer)", type_,
-        )  # fmt: skip
 
 
 def f_logic(made: Expressions, op: str, a: Value, b: Value) -> Value:

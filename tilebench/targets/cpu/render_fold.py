@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...ir import Expr, Load, Var
-from ...language.loops import Fold
+from ...language.loops import Accumulate, Fold
 from .convert import COMPUTE, convert, is_unsigned, narrow, widen
 from .llvm import Value, i64, vector
 from .render_state import Lanes
@@ -26,15 +26,15 @@ def render_fold(work: Renderer, at: Fold) -> None:
     source = Load(at.src.buffer, tuple(index), place=at.place)
     lone = work.state.lanes is None
     total = _along(work, at, source, extent[axis]) if lone else _across(work, at, source, extent[axis])
-    _finish(work, at, total)
+    finish(work, at, total)
 
 
 def _element(work: Renderer, at: Fold, source: Load) -> Value:
     value = widen(work.f, work.expr.raw(source), source.dtype.name)
-    return convert(work.f, work.state.wide(value), source.dtype.name, _sum_dtype(at))
+    return convert(work.f, work.state.wide(value), source.dtype.name, sum_dtype(at))
 
 
-def _sum_dtype(at: Fold) -> str:
+def sum_dtype(at: Fold | Accumulate) -> str:
     """Small floats are summed in float32 and rounded once at the end."""
     name = at.dst.buffer.dtype.name
     return "float32" if COMPUTE[name] == "float" else name
@@ -43,7 +43,7 @@ def _sum_dtype(at: Fold) -> str:
 def _along(work: Renderer, at: Fold, source: Load, count: int) -> Value:
     f, state, lanes = work.f, work.state, at.lanes
     unsigned = is_unsigned(at.dst.buffer.dtype.name)
-    type_ = vector(COMPUTE[_sum_dtype(at)], lanes)
+    type_ = vector(COMPUTE[sum_dtype(at)], lanes)
     chains = max(1, min(at.chains, count // lanes))
     sums = [neutral(at.kind, type_, unsigned=unsigned)] * chains
     state.counters.add(_VAR.name)
@@ -68,7 +68,7 @@ def _along(work: Renderer, at: Fold, source: Load, count: int) -> Value:
             (old,) = turn.carried
             turn.next = [keep(f, mask, combine(f, at.kind, old, found, unsigned=unsigned), old)]
         sums = [turn.results[0], *sums[1:]]
-    return reduce_lanes(f, _pairs(work, at, sums, unsigned), at.kind, unsigned=unsigned)
+    return reduce_lanes(f, pairs(work, at, sums, unsigned), at.kind, unsigned=unsigned)
 
 
 def _at(work: Renderer, at: Fold, source: Load, index: Value, ahead: int, mask: Value | None) -> Value:
@@ -80,7 +80,7 @@ def _at(work: Renderer, at: Fold, source: Load, index: Value, ahead: int, mask: 
     return found
 
 
-def _pairs(work: Renderer, at: Fold, sums: Sequence[Value], unsigned: bool) -> Value:
+def pairs(work: Renderer, at: Fold | Accumulate, sums: Sequence[Value], unsigned: bool) -> Value:
     """The accumulators combined pairwise."""
     held = list(sums)
     while len(held) > 1:
@@ -94,7 +94,7 @@ def _pairs(work: Renderer, at: Fold, sums: Sequence[Value], unsigned: bool) -> V
 def _across(work: Renderer, at: Fold, source: Load, count: int) -> Value:
     f, state = work.f, work.state
     unsigned = is_unsigned(at.dst.buffer.dtype.name)
-    first = neutral(at.kind, vector(COMPUTE[_sum_dtype(at)], state.count), unsigned=unsigned)
+    first = neutral(at.kind, vector(COMPUTE[sum_dtype(at)], state.count), unsigned=unsigned)
     state.counters.add(_VAR.name)
     with f.loop(0, count, 1, [first]) as turn:
         state.values[_VAR.name] = turn.index
@@ -102,15 +102,15 @@ def _across(work: Renderer, at: Fold, source: Load, count: int) -> Value:
     return turn.results[0]
 
 
-def _finish(work: Renderer, at: Fold, total: Value) -> None:
+def finish(work: Renderer, at: Fold | Accumulate, total: Value) -> None:
     f, state, dtype = work.f, work.state, at.dst.buffer.dtype.name
     if not at.clear:
         old = convert(
-            f, work.expr.load(Load(at.dst.buffer, at.dst.start, place=at.place)), dtype, _sum_dtype(at)
+            f, work.expr.load(Load(at.dst.buffer, at.dst.start, place=at.place)), dtype, sum_dtype(at)
         )
         old, total = state.alike(old, total)
         total = combine(f, at.kind, old, total, unsigned=is_unsigned(dtype))
     made = narrow(f, total, dtype)
     state.stored.clear()
     address = state.address(at.dst.buffer, at.dst.start, work.index, work.expr.value)
-    work.put(made, address, dtype)
+    work.expr.put(made, address, dtype)

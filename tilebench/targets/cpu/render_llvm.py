@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import TargetError
-from ...ir import AllocStmt, Arith, Expr, Function, If, Let, Load, LoopStmt, Stmt, Store, Var, const_of, walk
+from ...ir import AllocStmt, Expr, Function, If, Let, Load, Stmt, Store, Var, const_of, walk
 from ...ir.arith import bounds
-from ...language.loops import AllocScratch, Fold, MicroGemm, Prefetch, Vectors
+from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.structure import KernelLaunch, Serial, Unroll
-from .convert import STORAGE, narrow
-from .divide import prepare
-from .llvm import Module, Value, bytes_of, const, element_of, i64, lanes_of, mangle, vector
+from .convert import COMPUTE, STORAGE, convert, is_unsigned, narrow
+from .llvm import Module, Value, i64, lanes_of
 from .machine import Isa
-from .plan_buffers import reads_var, sure_loads
 from .render_expr import Expressions
-from .render_state import Address, Lanes, State
-from .vector import whole_steps
+from .render_fold import render_fold, sum_dtype
+from .render_gemm import render_gemm
+from .render_state import State
+from .render_vectors import render_vectors
+from .vector import combine, keep
 
 ENTRY = "kernel"
 # Back edges of loops with at most so many turns do not poll the cancel word.
@@ -70,6 +71,8 @@ class Renderer:
         self.lines = lines
         self.stopped = ""
         self.streaming = False
+        # The sums of the open loop over vectors, by the statement that adds to them.
+        self.sums: dict[int, Value] = {}
 
     # -- the kernel
     def kernel(self, function: Function, launch: KernelLaunch) -> None:
@@ -122,21 +125,26 @@ class Renderer:
             case Serial() | Unroll():
                 self.loop(at)
             case Vectors():
-                self.vectors(at)
-                self.state.fixed.clear()
-                self.state.divisors.clear()
+                render_vectors(self, at)
             case MicroGemm():
-                from .render_gemm import render_gemm
-
                 render_gemm(self, at)
             case Fold():
-                from .render_fold import render_fold
-
                 render_fold(self, at)
             case Prefetch():
                 self.prefetch(at)
+            case Accumulate():
+                self.accumulate(at)
             case _:
                 self.plain(at)
+
+    def accumulate(self, at: Accumulate) -> None:
+        """One more vector into the open loop's sums."""
+        found = convert(self.f, self.expr.value(at.value), at.value.dtype.name, sum_dtype(at))
+        old = self.sums[id(at)]
+        unsigned = is_unsigned(at.dst.buffer.dtype.name)
+        new = combine(self.f, at.kind, old, self.state.wide(found), unsigned=unsigned)
+        mask = None if self.state.mask is None else self.state.wide(self.state.mask)
+        self.sums[id(at)] = keep(self.f, mask, new, old)
 
     def prefetch(self, at: Prefetch) -> None:
         """To the second level, for one reading that is still some microseconds away."""
@@ -222,149 +230,21 @@ class Renderer:
             return start[0], max(start[0], stop[1] - 1)
         return min(start[1], stop[0] + 1), start[1]
 
-    def vectors(self, at: Vectors) -> None:
-        """Whole vectors, `unroll` of them a turn; then what is left, one masked vector a turn."""
-        f, lanes = self.f, at.lanes
-        begin, end = self.expr.index(at.start), self.expr.index(at.stop)
-        self.state.ranges[at.vars[0].name] = (
-            bounds(at.start, self.state.ranges)[0],
-            bounds(at.stop, self.state.ranges)[1] - 1,
-        )
-        if lanes == 1:
-            with f.loop(begin, end) as turn:
-                self.vector_turn(at, Lanes(at.vars[0].name, turn.index, 1), None)
-            return
-        self.before(at)
-        whole = begin.integer == 0
-        if at.streaming:
-            begin, whole = self.to_a_line(at, begin, end), False
-        length = f.sub(end, begin)
-        step = lanes * at.unroll
-        if at.overrun and (length.integer or 1) % step:
-            step = lanes
-        stop = end if at.overrun else f.add(begin, whole_steps(f, length, step))
-        with f.loop(begin, stop, step) as turn:
-            self.streaming = at.streaming
-            for ahead in range(0, step, lanes):
-                self.vector_turn(
-                    at, Lanes(at.vars[0].name, turn.index, lanes, ahead, step if whole else 1), None
-                )
-            self.streaming = False
-        if at.overrun or (length.integer is not None and length.integer % step == 0):
-            return
-        with f.loop(stop, end, lanes) as turn:
-            mask = f.lane_mask(f.sub(end, turn.index), lanes)
-            self.vector_turn(at, Lanes(at.vars[0].name, turn.index, lanes, 0, lanes if whole else 1), mask)
-
-    def before(self, at: Vectors) -> None:
-        """Elements that are the same in all turns are loaded once, in front of the loop."""
-        state = self.state
-        written = {each.buffer.name for each in walk(at) if isinstance(each, Store)}
-        written |= {each.dst.buffer.name for each in walk(at) if isinstance(each, Fold)}
-        inner = {at.vars[0].name} | {
-            v.name for each in walk(at) if isinstance(each, LoopStmt) for v in each.vars
-        }
-        inner |= {each.var.name for each in walk(at) if isinstance(each, Let)}
-        for each in at.body:
-            if not isinstance(each, Store):
-                continue
-            for load in sure_loads(each.value):
-                if load.buffer.scope != "scratch" or load.buffer.name in written or reads_var(load, inner):
-                    continue
-                key = (load.buffer.name, load.index)
-                if key not in state.fixed:
-                    state.fixed[key] = state.f.splat(self.expr.load(load), at.lanes)
-            self.divisors(each.value, at.lanes)
-
-    def divisors(self, expr: Expr, lanes: int) -> None:
-        """Reciprocals of what is in `fixed` and divides float vectors."""
-        state, f = self.state, self.f
-        if "fma" not in f.isa.has or lanes < 4:
-            return
-        for each in walk(expr):
-            right = each.args[-1] if isinstance(each, Arith) and each.op == "/" else None
-            if not isinstance(right, Load) or (right.buffer.name, right.index) not in state.fixed:
-                continue
-            held = state.fixed[(right.buffer.name, right.index)]
-            if element_of(held.type) == "float" and held.name not in state.divisors:
-                state.divisors[held.name] = prepare(f, f.extract(held, 0), lanes)
-
-    def to_a_line(self, at: Vectors, begin: Value, end: Value) -> Value:
-        """One masked turn up to where the stores are aligned; the index from which they are."""
-        f = self.f
-        store = next(each for each in at.body if isinstance(each, Store) and each.buffer.scope == "global")
-        outer = self.state.lanes
-        self.state.lanes = Lanes(at.vars[0].name, begin, at.lanes)
-        where = self.state.address(store.buffer, store.index, self.expr.index, self.expr.value)
-        pointer = self.state.pointer(where, store.buffer.dtype.name)
-        self.state.lanes = outer
-        size = store.buffer.dtype.bytes
-        address = f.cast("ptrtoint", pointer, "i64")
-        past = f.binary("udiv", f.binary("and", f.sub(0, address), at.lanes * size - 1), size)
-        stop = f.imin(f.add(begin, past), end)
-        with f.loop(begin, stop, at.lanes) as turn:
-            mask = f.lane_mask(f.sub(stop, turn.index), at.lanes)
-            self.vector_turn(at, Lanes(at.vars[0].name, turn.index, at.lanes), mask)
-        return stop
-
-    def vector_turn(self, at: Vectors, lanes: Lanes, mask: Value | None) -> None:
-        state = self.state
-        outer = (state.lanes, state.mask, state.lazy, set(state.varying))
-        state.lanes, state.mask, state.lazy = lanes, mask, False
-        state.stored.clear()
-        self.body(at.body)
-        state.stored.clear()
-        state.lanes, state.mask, state.lazy, state.varying = outer
-        self.f.origin = self.lines.get(id(at), self.f.origin)
-
     # -- stores
     def store(self, at: Store) -> None:
         state, f, dtype = self.state, self.f, at.buffer.dtype.name
         address = state.address(at.buffer, at.index, self.expr.index, self.expr.value)
         moved = at.value
         raw = None
-        if (
-            getattr(moved, "buffer", None) is not None
-            and (moved.buffer.name, moved.index) not in state.stored
-        ):  # type: ignore[attr-defined]
-            raw = self.expr.raw(moved)  # type: ignore[arg-type]
+        if isinstance(moved, Load) and (moved.buffer.name, moved.index) not in state.stored:
+            raw = self.expr.raw(moved)
         value = raw if raw is not None else self.expr.value(at.value, round_last=False)
         bits = raw if raw is not None else narrow(f, value, dtype)
-        self.put(bits, address, dtype, streaming=self.streaming and at.buffer.scope == "global")
+        self.expr.put(bits, address, dtype, streaming=self.streaming and at.buffer.scope == "global")
         for key in [key for key in state.stored if key[0] == at.buffer.name]:
             del state.stored[key]
-        if raw is None and bits is value and address.varies:
-            state.stored[(at.buffer.name, at.index)] = (state.wide(value), state.mask)
-
-    def put(self, bits: Value, address: Address, dtype: str, *, streaming: bool = False) -> None:
-        """Store bits where an address says, in the lanes of the mask."""
-        state, f = self.state, self.f
-        pointer = state.pointer(address, dtype)
-        lone = state.lanes is None or state.count == 1
-        if lone or (not address.varies and state.mask is None and lanes_of(bits.type) == 1):
-            f.store(bits, pointer)
-            return
-        bits = state.wide(bits)
-        mask = None if state.mask is None else state.wide(state.mask)
-        if address.varies and lanes_of(pointer.type) == 1:
-            if mask is None:
-                f.store(bits, pointer, streaming=streaming)
-            else:
-                f.masked_store(bits, pointer, mask)
-            return
-        if lanes_of(pointer.type) == 1:
-            pointer = f.splat(pointer, state.count)
-        self.scatter(bits, pointer, mask or const(1, vector("i1", state.count)))
-
-    def scatter(self, bits: Value, pointers: Value, mask: Value) -> None:
-        """Lane by lane; where lanes meet, the last one wins."""
-        symbol = f"llvm.masked.scatter.{mangle(bits.type)}.{mangle(pointers.type)}"
-        self.f.module.declare(symbol, "void", [bits.type, pointers.type, mask.type])
-        align = bytes_of(element_of(bits.type))
-        self.f.emit(
-            f"call void @{symbol}({bits.type} {bits.name}, {pointers.type} align {align} {pointers.name}, "
-            f"{mask.type} {mask.name})"
-        )
+        if STORAGE[dtype] == COMPUTE[dtype] and address.varies:
+            state.stored[(at.buffer.name, at.index)] = (state.wide(bits), state.mask)
 
     def index(self, at: Expr) -> Value:
         return self.expr.index(at)

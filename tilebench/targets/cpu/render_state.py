@@ -9,13 +9,12 @@ from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
 from ...ir.arith import Range, bounds, linear
 from ...language.loops import ColumnPanels, PaddedRows
 from .convert import STORAGE
-from .divide import Divisor
 from .llvm import Function, Value, const_lanes, i64, lanes_of, vector
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """The open loop over vectors: lane l has the index `base + ahead + l`, `base` a multiple of `multiple`."""
+    """The open loop over vectors: lane l has index `base + ahead + l`, `base` a multiple of `multiple`."""
 
     name: str
     base: Value
@@ -55,7 +54,6 @@ class State:
     lazy: bool = False
     # What is in the lanes already: loaded in front of the open loop, or stored in this turn (with its mask).
     fixed: dict[tuple[Any, ...], Value] = field(default_factory=dict[Any, Any])
-    divisors: dict[str, Divisor] = field(default_factory=dict[str, Divisor])
     stored: dict[tuple[Any, ...], tuple[Value, Value | None]] = field(default_factory=dict[Any, Any])
 
     @property

@@ -48,9 +48,13 @@ def to_loops(function: Function, context: Context) -> Function:
     work = Lowering(function, context)
     made = function.but(body=work.body(function.body))
     context.remark(
-        NAME, "note", f"{len(work.plan.tiles)} tiles in {work.plan.size} bytes of scratch memory a worker", function,
-        tiles=len(work.plan.tiles), bytes=work.plan.size,
-    )  # fmt: skip
+        NAME,
+        "note",
+        f"{len(work.plan.tiles)} tiles in {work.plan.size} bytes of scratch memory a worker",
+        function,
+        tiles=len(work.plan.tiles),
+        bytes=work.plan.size,
+    )
     return made
 
 
@@ -181,7 +185,7 @@ class Lowering:
         return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)
 
     def may_stream(self, var: Var, body: tuple[Stmt, ...]) -> bool:
-        """Whether the stores are one stream into an array too large for the caches that nothing here reads."""
+        """Whether the stores are one stream into an array too large for caches that nothing here reads."""
         stores = [each for each in body if isinstance(each, Store) and each.buffer.scope == "global"]
         if len(stores) != 1 or len(stores) != len(body) or stores[0].buffer.bytes < STREAMED:
             return False
@@ -223,12 +227,7 @@ def copied_bytes(body: Sequence[Stmt]) -> int:
     """The element size where the statements only move elements; 0 where they compute."""
     sizes: set[int] = set()
     for each in body:
-        moved = getattr(each, "value", None)
-        if (
-            not isinstance(each, Store)
-            or getattr(moved, "buffer", None) is None
-            or moved.dtype != each.buffer.dtype
-        ):
+        if not isinstance(each, Store) or not isinstance(each.value, Load):
             return 0
         sizes.add(each.buffer.dtype.bytes)
     return max(sizes, default=0)

@@ -93,7 +93,7 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
 
 
 def skips_ghosts(work: Lowering, at: Copy) -> bool:
-    """Whether the parts of a tile outside the problem need no zeros: every gemm that reads it leaves them out."""
+    """Whether a tile needs no zeros outside the problem: every gemm that reads it leaves that out."""
     from .to_loops_gemm import skips
 
     uses = work.plan.uses[at.dst.buffer.name]

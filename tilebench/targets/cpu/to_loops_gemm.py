@@ -29,7 +29,7 @@ def skips(work: Lowering, at: Gemm) -> bool:
 
 
 def lower_gemm(work: Lowering, at: Gemm) -> list[Stmt]:
-    """One micro-kernel; extents are those of the tiles, or of their part inside where the rest may be skipped."""
+    """One micro-kernel, on whole tiles or, where the rest may be skipped, on their part inside."""
     a, b, c = (work.swapped(each) for each in (at.a, at.b, at.c))
     block = register_block(work.isa)
     compute = compute_element(a.buffer.dtype.name, b.buffer.dtype.name, c.buffer.dtype.name)

@@ -62,7 +62,7 @@ def lower_parallel(work: Lowering, at: Parallel | Vectorized) -> list[Stmt]:
 def _cut(
     work: Lowering, vars_: Sequence[Var], stops: list[Expr], body: tuple[Stmt, ...]
 ) -> tuple[tuple[Stmt, ...], list[Expr]]:
-    """Tests around the whole body become stops of the loops where they can; the body inside, and what is left."""
+    """Tests around the whole body become stops of loops where they can; the body inside, and the rest."""
     rest: list[Expr] = []
     names = {each.name for each in vars_}
     while len(body) == 1 and isinstance(body[0], If) and not body[0].orelse:
