@@ -1,0 +1,55 @@
+"""Settings are read at each use, and a value of the wrong kind is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tilebench import settings
+from tilebench.errors import OptionError
+
+PACKAGE = Path(settings.__file__).parent
+
+
+def test_a_default_until_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TILEBENCH_CPU_THREADS", raising=False)
+    assert settings.cpu_threads() == 0
+    monkeypatch.setenv("TILEBENCH_CPU_THREADS", "3")
+    assert settings.cpu_threads() == 3
+    monkeypatch.setenv("TILEBENCH_CPU_THREADS", "")
+    assert settings.cpu_threads() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", True), ("yes", True), ("0", False), ("False", False), ("NO", False), ("off", False), ("", False)],
+)
+def test_a_flag(monkeypatch: pytest.MonkeyPatch, text: str, value: bool) -> None:
+    monkeypatch.setenv("TILEBENCH_RAISE_RAW", text)
+    assert settings.raise_raw() is value
+
+
+def test_numbers_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEBENCH_WORKER_IDLE", "0.5")
+    assert settings.worker_idle() == 0.5
+    monkeypatch.setenv("TILEBENCH_TARGET", "cuda:sm_90a")
+    assert settings.target() == "cuda:sm_90a"
+
+
+def test_a_value_of_the_wrong_kind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEBENCH_CPU_THREADS", "many")
+    with pytest.raises(OptionError) as caught:
+        settings.cpu_threads()
+    assert caught.value.message == "the environment variable TILEBENCH_CPU_THREADS is 'many', which is no int"
+
+
+def test_every_setting_is_listed_once_with_a_text() -> None:
+    listed = settings.all_settings()
+    names = [each.name for each in listed]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("TILEBENCH_") for name in names)
+    assert all(each.doc and each.doc[0].islower() for each in listed)
+    written = re.findall(r'"(TILEBENCH_[A-Z_]+)"', Path(settings.__file__).read_text(encoding="utf-8"))
+    assert written == names
