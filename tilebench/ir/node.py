@@ -174,8 +174,8 @@ def children(node_: Node) -> list[Node]:
     fields = node_.__dict__
     for name, _ in node_.below:
         held = fields[name]
-        if isinstance(held, tuple):
-            out.extend([each for each in held if isinstance(each, Node)])  # pyright: ignore[reportUnknownVariableType]
+        if type(held) is tuple:
+            out.extend(held)  # pyright: ignore[reportUnknownArgumentType]
         elif held is not None:
             out.append(held)
     return out
@@ -185,17 +185,18 @@ def walk(root: Node) -> list[Node]:
     """Every node below and with `root`, parents before children, in printed order."""
     out: list[Node] = []
     stack: list[Node] = [root]
+    pop, push, extend = stack.pop, stack.append, stack.extend
     while stack:
-        at = stack.pop()
+        at = pop()
         out.append(at)
         if at.below:
             fields = at.__dict__
             for name, _ in reversed(at.below):
                 held = fields[name]
-                if isinstance(held, tuple):
-                    stack.extend([each for each in reversed(held) if isinstance(each, Node)])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                if type(held) is tuple:
+                    extend(reversed(held))  # pyright: ignore[reportUnknownArgumentType]
                 elif held is not None:
-                    stack.append(held)
+                    push(held)
     return out
 
 
@@ -209,7 +210,7 @@ def map_children(node_: Any, change: Callable[[Any], Any]) -> Any:
     fields = node_.__dict__
     for name, is_body in node_.below:
         held = fields[name]
-        if isinstance(held, tuple):
+        if type(held) is tuple:
             new: Any = _map_body(held, change) if is_body else _map_operands(held, change)  # pyright: ignore[reportUnknownArgumentType]
         elif held is None:
             continue
@@ -223,7 +224,7 @@ def map_children(node_: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _map_operands(held: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
-    out = [change(each) if isinstance(each, Node) else each for each in held]
+    out = [change(each) for each in held]
     for new, old in zip(out, held, strict=True):
         if new is not old:
             return tuple(out)

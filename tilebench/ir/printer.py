@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,7 +49,7 @@ def show(value: Any) -> str:
 
 def show_value(value: Any) -> str:
     """An attribute value: number, text, dtype, tuple, expression or value class."""
-    if isinstance(value, (Expr, Region)):
+    if value.__class__ in _SHOWN:
         return _expr(value)[0]
     if value is None or isinstance(value, (bool, int, str)):
         return repr(value)
@@ -66,16 +67,26 @@ def show_value(value: Any) -> str:
     raise TypeError(f"an attribute cannot hold {type(value).__name__}")
 
 
+@cache
+def _shown_fields(cls: type) -> tuple[tuple[str, bool, Any], ...]:
+    """The fields of a value class that are printed: name, whether by position, default."""
+    missing = dataclasses.MISSING
+    fields: Any = dataclasses.fields(cls)
+    return tuple(
+        (each.name, each.default is missing and not each.kw_only, each.default)
+        for each in fields
+        if each.init and each.compare
+    )
+
+
 def _show_dataclass(value: Any) -> str:
     parts: list[str] = []
-    for each in dataclasses.fields(value):
-        if not each.init or not each.compare:
-            continue
-        held = getattr(value, each.name)
-        if each.default is dataclasses.MISSING and not each.kw_only:
+    for name, positional, default in _shown_fields(value.__class__):
+        held = getattr(value, name)
+        if positional:
             parts.append(show_value(held))
-        elif each.default is dataclasses.MISSING or held != each.default:
-            parts.append(f"{each.name}={show_value(held)}")
+        elif held != default:
+            parts.append(f"{name}={show_value(held)}")
     return f"T.{type(value).__name__}({', '.join(parts)})"
 
 
@@ -100,24 +111,27 @@ def _at_least(expr: Expr, level: int) -> str:
 
 
 def _expr(expr: Any) -> tuple[str, int]:
-    match expr:
-        case Var():
-            return expr.name, ATOM
-        case Const():
-            text = _literal(expr.value, expr.type)
-            return text, UNARY if text.startswith("-") else ATOM
-        case Load():
-            return _access(expr.buffer, expr.index, expr.version), ATOM
-        case Arith():
-            return _arith(expr)
-        case Cast():
-            return f"T.cast({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM
-        case Call():
-            return f"T.{expr.word}({', '.join(_expr(a)[0] for a in expr.args)})", ATOM
-        case Region():
-            return show_region(expr), ATOM
-        case _:
-            raise TypeError(f"no expression: {type(expr).__name__}")
+    """Text and binding strength. By class in a table: a chain of patterns costs more than the text."""
+    try:
+        return _SHOWN[expr.__class__](expr)
+    except KeyError:
+        raise TypeError(f"no expression: {type(expr).__name__}") from None
+
+
+def _const(expr: Const) -> tuple[str, int]:
+    text = _literal(expr.value, expr.type)
+    return text, UNARY if text.startswith("-") else ATOM
+
+
+_SHOWN: dict[type, Callable[[Any], tuple[str, int]]] = {
+    Var: lambda expr: (expr.name, ATOM),
+    Const: _const,
+    Load: lambda expr: (_access(expr.buffer, expr.index, expr.version), ATOM),
+    Arith: lambda expr: _arith(expr),
+    Cast: lambda expr: (f"T.cast({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
+    Call: lambda expr: (f"T.{expr.word}({', '.join([_expr(a)[0] for a in expr.args])})", ATOM),
+    Region: lambda expr: (show_region(expr), ATOM),
+}
 
 
 def _arith(expr: Arith) -> tuple[str, int]:

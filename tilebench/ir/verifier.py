@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ..errors import IRError
 from .dtypes import boolean
-from .expr import COMPARE, LOGIC, Arith, Buffer, Expr, Load, Region, Var
+from .expr import COMPARE, LOGIC, Arith, Buffer, Const, Expr, Load, Region, Var
 from .node import Node, children
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, WithStmt, WordStmt
 
@@ -115,7 +115,7 @@ class _Verifier:
         held = self.names.get(buffer.name)
         if not isinstance(held, Buffer):
             self.fail(at, "{name} is not in scope", name=buffer.name)
-        if held != buffer:
+        if held is not buffer and held != buffer:
             self.fail(at, "{name} is used as {a} but declared as {b}", name=buffer.name, a=buffer, b=held)
         if rank != buffer.rank:
             self.fail(
@@ -124,12 +124,16 @@ class _Verifier:
 
     def operand(self, at: Node) -> None:
         """Check an expression or region and all below it."""
+        if isinstance(at, Const):
+            return
+        if isinstance(at, Var):
+            held = self.names.get(at.name)
+            if held is not at and held != at:
+                self.fail(at, "the name {name} is not in scope", name=at.name)
+            return
         for each in children(at):
             self.operand(each)
         match at:
-            case Var():
-                if self.names.get(at.name) != at:
-                    self.fail(at, "the name {name} is not in scope", name=at.name)
             case Load():
                 self.access(at, at.buffer, len(at.index))
                 self.integers(at, at.index)
