@@ -152,9 +152,8 @@ def main() -> int:
             held = kernel.resources
             took = (time.perf_counter() - start) * 1e3
             spilled = held.spill_store_bytes
-            print(
-                f"{name} {options['dtype']} {shape}: {held.registers} registers, {spilled} spilled, {took:.0f} ms"
-            )
+            what = f"{name} {options['dtype']} {shape}"
+            print(f"{what}: {held.registers} registers, {spilled} spilled, {took:.0f} ms")
         return 0
     import torch
 

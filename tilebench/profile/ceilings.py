@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import settings
 from ..runtime.job import Job
-from ..runtime.worker import Worker
+from ..runtime.worker import Worker, default_worker
 from .environment import allowed_cores, cpu_model, last_level_cache_bytes, load
 from .flush import available_bytes
 
@@ -176,6 +176,19 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
             part.replace(path)
     _kept[path] = found
     return found
+
+
+def device_ceilings(function: str, device: str) -> Ceilings:
+    """The ceilings of a device, measured by a target's `module:function` in the child, once a process.
+
+    `device` names it in the key. `LaunchError` when the child fails.
+    """
+    key = Path(device)
+    held = _kept.get(key)
+    if held is None:
+        held = Ceilings(**default_worker().call(Job(function, name=f"measuring the ceilings of {device}")))
+        _kept[key] = held
+    return held
 
 
 # What this process has read or measured.

@@ -65,6 +65,7 @@ class Manifest:
 
     `available` says whether code can run here, and why not. `versions` names what code depends on
     besides our own version, for the cache key. `rehearse` says that wrong code can end the process.
+    `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Manifest:
     versions: Callable[[], dict[str, str]] = field(default=dict[str, str])
     examples: tuple[str, ...] = ()
     rehearse: bool = False
+    ceilings: str = ""
 
     def __post_init__(self) -> None:
         names = [row.name for row in self.road] + [step.name for step in self.steps]

@@ -154,15 +154,17 @@ def measure(
 
 
 def host_ceilings(kernel: Kernel) -> Ceilings | None:
-    """This machine's ceilings for a kernel of its processor; None for another device, or when they fail."""
-    if not kernel.target.startswith("cpu"):
+    """The ceilings of what runs the kernel here; None where it cannot run, or when they fail."""
+    manifest = kernel.compilation.manifest
+    if not manifest.available()[0]:
         return None
-    from ..profile.ceilings import ceilings
+    from ..profile.ceilings import ceilings, device_ceilings
     from .chart import machine_ceilings
 
     dtypes = [each.dtype for each in kernel.arguments]
     try:
-        return machine_ceilings(ceilings(), dtypes[0] if dtypes else "float32")
+        held = device_ceilings(manifest.ceilings, kernel.target) if manifest.ceilings else ceilings()
+        return machine_ceilings(held, dtypes[0] if dtypes else "float32")
     except TileError:
         return None
 

@@ -63,4 +63,5 @@ def manifest() -> Manifest:
         versions=_versions,
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
         rehearse=True,
+        ceilings="tilebench.targets.cuda.ceilings:measure_device_ceilings",
     )
