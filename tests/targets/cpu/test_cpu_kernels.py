@@ -31,12 +31,6 @@ def runnable(isa: Isa) -> bool:
 ISAS = [each for each in ("", "x86-64-v3", "x86-64") if not each or runnable(named_isa(each))]
 
 
-@pytest.fixture(autouse=True)
-def ends_of_stages_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forms are checked where a stage ends; `test_loops_stage` checks after every pass of `loops`."""
-    monkeypatch.setenv("TILEBENCH_VERIFY", "0")
-
-
 def checked(kernel: Any, *values: Any, seed: int = 1, isa: str = "", **named: Any) -> Any:
     """The compiled kernel, its result within the error bound of every element, its stages read back."""
     made = kernel.using(target=f"cpu:{isa}" if isa else "cpu")(*values, **named)

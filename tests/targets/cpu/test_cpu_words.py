@@ -17,11 +17,6 @@ FUNCTIONS = [
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
 
-@pytest.fixture(autouse=True)
-def ends_of_stages_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILEBENCH_VERIFY", "0")
-
-
 @tilebench.jit
 def unary(N, op, dtype):
     f = getattr(T, op)

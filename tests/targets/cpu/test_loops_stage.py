@@ -28,11 +28,6 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def ends_of_stages_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILEBENCH_VERIFY", "0")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_text(name: str, request: pytest.FixtureRequest) -> None:
     """Golden for one instruction set, so that it does not depend on the machine of the test."""
