@@ -142,7 +142,10 @@ def heading(text: str) -> tuple[str, str]:
 def paragraphs(text: str) -> list[Part]:
     """Markdown as plain paragraphs; fences are left out, their lines stay."""
     blocks = [each.strip() for each in text.split("\n\n")]
-    return [line for each in blocks if each for line in ([each] if not each.startswith("```") else each.splitlines()[1:-1])]
+    out: list[Part] = []
+    for each in blocks:
+        out += each.splitlines()[1:-1] if each.startswith("```") else [each.replace("`", "")] if each else []
+    return out
 
 
 def parts_of(value: Any) -> list[Part]:

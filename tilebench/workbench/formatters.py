@@ -57,8 +57,16 @@ def _error(error: Any, **_: Any) -> Bundle:
     return error_bundle(error)
 
 
+def _plain_error(error: Any, printer: Any, _: bool) -> None:
+    printer.text(error.explain())
+
+
 def _formatter(shell: Any) -> Any:
     return shell.display_formatter.mimebundle_formatter
+
+
+def _plain(shell: Any) -> Any:
+    return shell.display_formatter.formatters["text/plain"]
 
 
 def register(shell: Any) -> None:
@@ -68,12 +76,14 @@ def register(shell: Any) -> None:
     }  # fmt: skip
     for module, name, form in _FORMS:
         _formatter(shell).for_type_by_name(module, name, held[form])
+    # IPython has a printer for every exception, which comes before a bundle's text.
+    _plain(shell).for_type_by_name(*_FORMS[-1][:2], _plain_error)
 
 
 def unregister(shell: Any) -> None:
     """Take the forms away."""
-    formatter = _formatter(shell)
-    for module, name, _ in _FORMS:
-        formatter.deferred_printers.pop((module, name), None)
-        for each in [t for t in formatter.type_printers if (t.__module__, t.__name__) == (module, name)]:
-            formatter.type_printers.pop(each)
+    for formatter in (_formatter(shell), _plain(shell)):
+        for module, name, _ in _FORMS:
+            formatter.deferred_printers.pop((module, name), None)
+            for each in [t for t in formatter.type_printers if (t.__module__, t.__name__) == (module, name)]:
+                formatter.type_printers.pop(each)

@@ -123,8 +123,10 @@ class Session:
             self._first.set()
 
     def _on_status(self, status: Status) -> None:
+        changed = status.phase != self._picture.status.phase
         self._show(status=status)
-        if status.phase in ("done", "failed", "cancelled"):
+        # A count may wait for the next one; another state may not, for nothing might come after it.
+        if changed:
             self._rate.flush()
 
     def _on_error(self, error: BaseException) -> None:

@@ -1,0 +1,171 @@
+"""The command line: what it prints, what it says about wrong words, and its exit status."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workbench.bench_kernels import DOUBLE, GEMM, IMPORTS
+from tilebench.cli import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parent.parent
+SHAPES = ["-D", "M=200", "N=170", "K=130"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("kernels") / "kernels.py"
+    path.write_text(IMPORTS + DOUBLE + GEMM, encoding="utf-8")
+    return str(path)
+
+
+def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(list(words))
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_show_prints_a_stage(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["show", f"{file}:gemm", "--target", "cuda:sm_90a", *SHAPES]
+    status, out, _ = called(capsys, *words, "--stage", "tile")
+    assert status == 0
+    assert out.startswith("@T.prim_func\ndef main(A: T.Tensor((200, 130), T.float16)")
+    assert "__global__" in called(capsys, *words)[1]
+    assert called(capsys, *words, "--stages")[1].split()[0] == "source"
+
+
+def test_show_prints_tables(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["show", file, "--target", "cuda:sm_80", *SHAPES, "--choices", "--remarks", "--resources"]
+    _, out, _ = called(capsys, *words)
+    assert "loop ko      num_stages  2" in out
+    assert "the kernel's hint" in out
+    assert "kernels.py:11" in out
+    assert "registers a thread" in out
+
+
+def test_a_schedule_file_acts(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text("[[schedule]]\nparams = { block_M = 32 }\n[schedule.loop.ko]\nnum_stages = 3\n", encoding="utf-8")
+    words = ["show", file, "--target", "cuda:sm_80", *SHAPES, "--schedule", str(path), "--stage", "scheduled"]
+    _, out, _ = called(capsys, *words)
+    assert "num_stages=3" in out
+    assert "T.alloc_shared((32, 32)" in out
+
+
+def test_run_checks(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = called(capsys, "run", f"{file}:double", "-D", "N=1000", "--target", "cpu", "--check")
+    assert status == 0
+    assert "double ran on cpu" in out
+    assert "all within bounds" in out
+
+
+@pytest.mark.slow
+def test_bench_prints_a_row_for_each_position(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["bench", f"{file}:double", "-D", "N=100000", "--target", "cpu", "--sweep", "block=64,128"]
+    status, out, _ = called(capsys, *words)
+    assert status == 0
+    assert "block=64" in out
+    assert "block=128" in out
+    assert "Method: " in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["shwo"], ["no command 'shwo'", "did you mean show?", "doctor"]),
+        (["show", "none.py"], ["there is no file none.py"]),
+        (["show", "FILE:gem"], ["has no kernel gem", "did you mean gemm?", "double"]),
+        (["show", "FILE:gemm", "-D", "M=1"], ["gemm needs a value for N, K", "-D N=1024 K=1024"]),
+        (["show", "FILE:gemm", "--stge", "tile"], ["does not know --stge", "did you mean --stage?"]),
+        (["show"], ["FILE[:KERNEL]", "required"]),
+        (["show", "FILE", "-D", "M"], ["M is no value of a parameter", "NAME=VALUE"]),
+        (["show", "FILE", *SHAPES, "--target", "cuda:sm_90a", "--stage", "sas"], ["no stage 'sas'", "did you mean sass?"]),
+        (["show", "FILE", *SHAPES, "--target", "cuad"], ["no target 'cuad'", "did you mean cuda?"]),
+        (["run", "FILE", *SHAPES, "--target", "cuda:sm_91"], ["sm_91"]),
+    ],
+)
+def test_what_is_told(words: list[str], told: list[str], file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = called(capsys, *(each.replace("FILE", file, 1) if each.startswith("FILE") else each for each in words))
+    assert status == 2
+    assert out == ""
+    for word in told:
+        assert word in err
+    assert "internal error" not in err
+
+
+def test_a_file_that_fails_is_told_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text("import math\n\nx = math.nothing\n", encoding="utf-8")
+    status, _, err = called(capsys, "show", str(path))
+    assert status == 2
+    assert "bad.py:3\n    x = math.nothing" in err
+    path.write_text("def f(:\n", encoding="utf-8")
+    assert "this is not Python" in called(capsys, "show", str(path))[2]
+    path.write_text("x = 1\n", encoding="utf-8")
+    assert "has no kernel" in called(capsys, "show", str(path))[2]
+
+
+def test_an_unexpected_failure_is_an_internal_error(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tilebench.cli import kernels
+
+    def broken(*_: object) -> int:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(kernels, "show", broken)
+    status, _, err = called(capsys, "show", file)
+    assert status == 2
+    assert "internal error: RuntimeError: a fault" in err
+
+
+def test_doctor_looks_at_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = called(capsys, "doctor")
+    for word in ("python", "required", "numpy", "extra lab", "cores", "NVRTC", "nvdisasm", "driver", "cache", "Lab extension"):
+        assert word in out
+    assert "could not be looked at" not in out
+
+
+def test_overview_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(capsys)[0] == 2
+    status, out, _ = called(capsys, "--help")
+    assert status == 0
+    assert all(name in out for name in COMMANDS)
+    assert called(capsys, "--version")[1].startswith("tilebench 0.")
+
+
+def test_the_quickstart_is_copied_once(tmp_path: Path) -> None:
+    from tilebench.cli.lab import copy_quickstart
+
+    made = copy_quickstart(tmp_path)
+    assert made.read_bytes() == (ROOT / "notebooks" / "quickstart.ipynb").read_bytes()
+    made.write_text("mine", encoding="utf-8")
+    assert copy_quickstart(tmp_path).read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.slow
+def test_demo_writes_a_report_and_a_line_for_each_kernel(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tilebench.cli", "demo", "--out", str(tmp_path / "report.html")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == ["add_kernel", "add_kernel", "gemm", "row_sum", "softmax"]
+    assert all("cpu:" in line and " allowed" in line and "/s" in line for line in lines[:-1])
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert report.startswith("<!doctype html>")
+    assert "<script" not in report
+    assert "A matrix product with sliders" in report
+
+
+def test_a_fresh_process_loads_nothing_of_jupyter(file: str) -> None:
+    code = (
+        "import sys; from tilebench.cli import main; "
+        f"main(['show', {file!r}, '--target', 'cuda:sm_80', '-D', 'M=64', 'N=64', 'K=64', '--stage', 'cuda']); "
+        "print([m for m in ('IPython', 'ipywidgets', 'plotly', 'pygments', 'llvmlite') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert "__global__" in done.stdout
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,234 @@
+"""The session behind a workbench: three tiers, latest wins, illegal positions, stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.workbench.bench_kernels import functions
+from tilebench import Schedule
+from tilebench.errors import ArgumentError, OptionError, ScheduleError
+from tilebench.record import RunRecord
+from tilebench.runtime.cancel import Cancelled
+from tilebench.schedule import parse_schedule
+from tilebench.workbench.session import Picture, Session
+from tilebench.workbench.subject import AS_WRITTEN, Subject, choices_schedule
+
+SHAPES = {"M": 200, "N": 170, "K": 130}
+STAGES = ("tile", "threaded", "cuda", "ptx")
+
+
+@pytest.fixture(scope="module")
+def space() -> dict[str, Any]:
+    return functions()
+
+
+class Measure:
+    """Stands in for the measuring child: as long as `hold` is set, it runs until cancelled."""
+
+    def __init__(self) -> None:
+        self.hold = threading.Event()
+        self.calls: list[dict[str, Any]] = []
+        self.cancelled = 0
+
+    def __call__(self, kernel: Any, *, cancel: threading.Event, on_progress: Callable[[Any], None], **_: Any) -> RunRecord:
+        self.calls.append(dict(kernel.parameters))
+        on_progress({"round": 2, "rounds": 5})
+        while self.hold.is_set():
+            if cancel.wait(0.005):
+                self.cancelled += 1
+                raise Cancelled("stopped")
+        size = kernel.parameters["block_M"]
+        return RunRecord("gemm", kernel.target, {}, samples=(size * 1e-6,) * 8, method="fake", flops=1e6, bytes=1e4)
+
+
+@pytest.fixture
+def made(space: dict[str, Any]) -> Iterator[Callable[..., tuple[Session, list[Picture], Measure]]]:
+    held: list[Session] = []
+
+    def make(**options: Any) -> tuple[Session, list[Picture], Measure]:
+        pictures: list[Picture] = []
+        measure = Measure()
+        target = options.pop("target", "cuda:sm_80")
+        run = options.pop("run", False)
+        inline = options.pop("inline", True)
+        subject = Subject(space["gemm"], SHAPES, target=target, **options)
+        wish = subject.first_wish(STAGES, run, False)
+        held.append(Session(subject, wish, inline=inline, publish=pictures.append, measure=measure))
+        return held[-1], pictures, measure
+
+    yield make
+    for each in held:
+        each.close()
+
+
+def test_the_tiers_answer_one_after_the_other(made: Any) -> None:
+    session, pictures, _ = made()
+    session.want()
+    first = next(each for each in pictures if each.record is not None)
+    assert first.record is not None
+    assert [(s.name, s.pending) for s in first.record.stages] == [
+        ("tile", False), ("threaded", False), ("cuda", False), ("ptx", True),
+    ]  # fmt: skip
+    assert first.record.resources is not None
+    assert first.record.resources.registers is None
+    assert first.record.resources.occupancy is not None  # a bound from threads and shared memory
+    assert first.shared_limit == 163 * 1024
+    last = session.picture
+    assert last.status.phase == "done"
+    assert last.record is not None
+    assert not any(s.pending for s in last.record.stages)
+    assert last.record.resources is not None
+    assert last.record.resources.registers
+    assert last.record.resources.occupancy is not None
+    assert last.record.resources.occupancy <= first.record.resources.occupancy
+    assert last.history.moves[-1].state == "done"
+
+
+def test_an_illegal_position_keeps_the_last_good_picture(made: Any) -> None:
+    session, _, _ = made()
+    session.want()
+    good = session.picture.record
+    session.want(block_M=256, block_N=256, block_K=128)
+    bad = session.picture
+    assert bad.record is good
+    assert bad.stale
+    assert bad.problem is not None
+    assert "A_s 2 stages x 65536 bytes" in bad.problem.explain()
+    assert [m.state for m in bad.history] == ["done", "illegal"]
+    session.want(block_M=64, block_N=64, block_K=32)
+    assert not session.picture.stale
+    assert session.picture.problem is None
+
+
+def test_measured_where_it_can_run_and_said_so(made: Any) -> None:
+    session, _, measure = made(run=True)
+    session.want()
+    session.want(block_M=128)
+    assert [call["block_M"] for call in measure.calls] == [64, 128]
+    picture = session.picture
+    assert [run.target.partition(":")[0] for run in picture.runs] == ["cpu", "cpu"]
+    assert picture.runs[1].seconds == pytest.approx(128e-6)
+    assert picture.runs[1].config["block_M"] == 128
+    assert "cuda:sm_80 cannot run here" in picture.notes[0]
+    assert picture.ceilings is not None
+    assert [m.run is not None for m in picture.history] == [True, True]
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+def test_the_latest_wish_wins_and_old_measurements_end(made: Any) -> None:
+    session, pictures, measure = made(run=True, inline=False)
+    measure.hold.set()
+    session.want()
+    wait_for(lambda: len(measure.calls) == 1)
+    assert str(session.picture.status) == "measuring 2/5"
+    assert any(each.status.phase == "measuring" for each in pictures)
+    for value in (16, 32, 128, 256):
+        session.want(block_M=value)
+    wait_for(lambda: len(measure.calls) == 2)
+    measure.hold.clear()
+    assert session.wait(10)
+    assert [call["block_M"] for call in measure.calls] == [64, 256]
+    assert measure.cancelled == 1
+    assert [run.config["block_M"] for run in session.picture.runs] == [256]
+    assert [(m.config["block_M"], m.state) for m in session.picture.history] == [(64, "stale"), (256, "done")]
+
+
+def test_stop_ends_a_measurement(made: Any) -> None:
+    session, _, measure = made(run=True, inline=False)
+    measure.hold.set()
+    session.want()
+    wait_for(lambda: len(measure.calls) == 1)
+    session.stop()
+    assert session.wait(10)
+    assert measure.cancelled == 1
+    assert session.picture.status.phase == "cancelled"
+    assert not session.picture.runs
+
+
+def test_wanting_returns_at_once_from_any_thread(made: Any) -> None:
+    session, _, measure = made(run=True, inline=False)
+    measure.hold.set()
+    session.want()
+    slowest = 0.0
+
+    def move(value: int) -> None:
+        nonlocal slowest
+        began = time.perf_counter()
+        session.want(block_M=value)
+        slowest = max(slowest, time.perf_counter() - began)
+
+    threads = [threading.Thread(target=move, args=(value,)) for value in (16, 32, 64, 128)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    measure.hold.clear()
+    assert slowest < 0.5  # a compilation alone takes longer on a busy machine than storing a wish
+    assert session.wait(10)
+
+
+def test_schedule_choices_are_knobs(made: Any) -> None:
+    session, _, _ = made(sweep={"ko.num_stages": (1, 3), "block_M": (32, 64)})
+    session.want()
+    knobs = {each.name: each for each in session.subject.knobs}
+    assert knobs["ko.num_stages"].values == (AS_WRITTEN, 1, 3)
+    assert knobs["block_M"] == session.subject.knobs[0]
+    assert knobs["block_M"].values == (32, 64)
+    choices = {(c.address, c.name): (c.value, c.origin) for c in session.picture.record.choices}
+    assert choices["loop ko", "num_stages"] == ("1", "call")
+    session.want(**{"ko.num_stages": AS_WRITTEN})
+    choices = {(c.address, c.name): (c.value, c.origin) for c in session.picture.record.choices}
+    assert choices["loop ko", "num_stages"] == ("2", "kernel")
+    assert {"order", "A_s.swizzle", "B_s.swizzle", "C_local.policy"} == {k.name for k in session.picture.offered}
+    session.want(**{"C_local.policy": "full_row"})
+    assert session.picture.problem is None
+
+
+def test_a_schedule_files_parameters_are_where_sliders_start(space: dict[str, Any]) -> None:
+    held = parse_schedule('[[schedule]]\nwhen = "M > 100"\nparams = { block_M = 32 }\n')
+    subject = Subject(space["gemm"], SHAPES, schedule=held, target="cuda:sm_80")
+    assert next(k.value for k in subject.knobs if k.name == "block_M") == 32
+    given = Subject(space["gemm"], {**SHAPES, "block_M": 48}, schedule=held, target="cuda:sm_80")
+    assert next(k for k in given.knobs if k.name == "block_M").values == (16, 32, 48, 64, 128, 256)
+
+
+def test_a_knob_of_the_signature_is_a_slider(space: dict[str, Any]) -> None:
+    subject = Subject(space["double"], {"N": 1000}, target="cuda:sm_80")
+    assert [(k.name, k.values, k.value) for k in subject.knobs] == [("block", (32, 64, 128), 64)]
+
+
+def test_a_kernel_has_fixed_parameters(space: dict[str, Any]) -> None:
+    kernel = space["gemm"].using(target="cuda:sm_80")(64, 64, 64)
+    subject = Subject(kernel)
+    session = Session(subject, subject.first_wish(("tile",), False, False))
+    session.want(target="cuda:sm_90a")
+    assert session.picture.record is not None
+    assert session.picture.record.target == "cuda:sm_90a"
+    with pytest.raises(ArgumentError, match="are fixed"):
+        Subject(kernel, {"M": 3})
+    with pytest.raises(ArgumentError, match="shows a kernel"):
+        Subject(3)  # type: ignore[arg-type]
+
+
+def test_what_there_is_not(made: Any) -> None:
+    session, _, _ = made()
+    with pytest.raises(OptionError, match="did you mean block_M"):
+        session.want(blok_M=3)
+    with pytest.raises(OptionError, match=r"did you mean NAME\.num_stages"):
+        choices_schedule({"ko.num_stage": 3})
+    with pytest.raises(ScheduleError, match="a whole number"):
+        choices_schedule({"threads": "many"})
+    assert choices_schedule({"threads": 256, "ko.num_stages": 3}).key == Schedule.of(
+        threads=256, loop={"ko": {"num_stages": 3}}
+    ).key
