@@ -75,8 +75,8 @@ def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
         "flops_s": {"float32": operations / added},
         "threads": sms * BLOCKS_PER_SM * THREADS,
         "method": (
-            f"best of {REPEATS}, CUDA events; copy of {size / 2**20:.0f} MiB by 16-byte accesses, bytes read and "
-            f"written; arithmetic: {CHAINS} chains of float32 multiply-adds a thread"
+            f"best of {REPEATS}, CUDA events; copy of {size / 2**20:.0f} MiB by 16-byte accesses, bytes read "
+            f"and written; arithmetic: {CHAINS} chains of float32 multiply-adds a thread"
         ),
         "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "cpu": where.device.name,
