@@ -11,6 +11,7 @@ from tests import kernels
 from tilebench.errors import IRError, OptionError
 from tilebench.kernel import Kernel, compile_from
 from tilebench.record import StageRecord
+from tilebench.schedule import Schedule
 
 SHAPES = {
     "add": (kernels.add_kernel, (100, 75)), "gemm": (kernels.gemm_kernel, (100, 75, 90)),
@@ -157,3 +158,14 @@ def test_below_the_stages_of_whole_tiles_the_meaning_is_the_kernel_s() -> None:
     assert [(p.read, p.written) for p in alone.arguments] == [(True, False), (True, False), (False, True)]
     with pytest.raises(OptionError, match="says what threads do"):
         alone.check()
+
+
+def test_schedule_and_outputs_are_those_of_the_kernel_it_came_from() -> None:
+    schedule = Schedule.of(threads=64, loop={"ko": {"num_stages": 3}})
+    kernel = kernels.gemm_kernel.using(target="cuda:sm_80", schedule=schedule, out_idx=-1)(100, 75, 90)
+    for stage in ("tile", "bounded", "cuda"):
+        made = compile_from(stage, kernel.stage(stage), like=kernel)
+        assert made.outputs == kernel.outputs == (2,)
+        assert made.stage("threaded") == kernel.stage("threaded")
+        found = {(c.address, c.name): c.origin for c in made.record(("threaded",)).choices}
+        assert found["kernel", "threads"] == found["loop ko", "num_stages"] == "call"

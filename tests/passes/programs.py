@@ -154,7 +154,11 @@ class Program:
         """Statements in a loop; in a pipelined one some tiles are filled from global memory first."""
         var = self.name("n")
         head = self.pick(
-            "T.serial(2)", "T.Pipelined(3, num_stages=2)", "T.Pipelined(2, num_stages=3)", "T.Pipelined(3)"
+            "T.serial(2)",
+            "T.unroll(2)",
+            "T.Pipelined(3, num_stages=2)",
+            "T.Pipelined(2, num_stages=3)",
+            "T.Pipelined(3)",
         )
         if self.depth or len(self.lines) > 30:
             return
@@ -182,7 +186,7 @@ def _extents(shape: tuple[int, ...]) -> str:
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """The text of a kernel that reads A and writes C, both (9, 24, 24)."""
+    """The text of a kernel that reads A and writes C, both (9, 24, 24) or (9, 24, 23)."""
     program = Program(draw, draw(st.sampled_from(DTYPES)))
     for _ in range(draw(st.integers(1, 5))):
         program.statement()
@@ -190,7 +194,8 @@ def programs(draw: st.DrawFn) -> str:
         at = ", ".join(["2"] * (3 - len(each.shape)) + ["1"] * len(each.shape))
         program.say(0, f"T.copy({each.name}, C[{at}])")
     body = "\n".join(program.lines) or "        pass"
-    tensor = f"T.Tensor((9, 24, 24), T.{program.dtype})"
+    # 24 columns start on vectors, 23 do not.
+    tensor = f"T.Tensor((9, 24, {draw(st.sampled_from([24, 23]))}), T.{program.dtype})"
     return (
         f"@T.prim_func\ndef main(A: {tensor}, C: {tensor}):\n"
         f"    with T.Kernel(1, threads={draw(st.sampled_from(THREADS))}) as bx:\n{body}\n"

@@ -53,8 +53,15 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     else:
         places = {each.name: function.place for each in function.params if function.place is not None}
         traced = Traced(function, file, 1, text, {}, {}, function.name, places)
-    meaning = like.meaning if like is not None else None
-    return Kernel(traced, manifest, machine, start=stage, meaning=meaning)
+    if like is None:
+        return Kernel(traced, manifest, machine, start=stage)
+    made = Kernel(
+        traced, manifest, machine, like.schedule, out_idx=like.outputs, start=stage, meaning=like.meaning
+    )
+    if stage != "tile":
+        # The text has the schedule's choices in it already; the record still says whose they were.
+        made.compilation.context.choices.extend(like.compilation.context.choices)
+    return made
 
 
 def _rows(manifest: Any) -> tuple[Any, ...]:
@@ -70,7 +77,10 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
         )  # fmt: skip
     old = like.compilation
     old.reach(stage)
-    made = Kernel(old.traced, old.manifest, old.machine, old.schedule, start=old.start, meaning=old.meaning)
+    made = Kernel(
+        old.traced, old.manifest, old.machine, old.schedule, out_idx=like.outputs, start=old.start,
+        meaning=old.meaning,
+    )  # fmt: skip
     new = made.compilation
     new.reach(stage)
     assert new.build is not None  # reach made both

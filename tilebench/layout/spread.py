@@ -22,6 +22,7 @@ _CROSS_WARP_COST = 1.05
 _SHUFFLE_COST = 0.01
 
 
+@lru_cache(maxsize=1024)
 def _divisors(n: int) -> tuple[int, ...]:
     return tuple(d for d in range(1, n + 1) if n % d == 0)
 
