@@ -40,9 +40,13 @@ def test_show_prints_a_stage(file: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_show_prints_tables(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["show", file, "--target", "cuda:sm_80", *SHAPES, "--choices", "--remarks", "--resources"]
     _, out, _ = called(capsys, *words)
-    assert "loop ko      num_stages  2" in out
+    assert [line.split()[:5] for line in out.splitlines() if line.startswith("loop ko")] == [
+        ["loop", "ko", "num_stages", "2", "kernel"]
+    ]
     assert "the kernel's hint" in out
-    assert "kernels.py:11" in out
+    lines = (IMPORTS + DOUBLE + GEMM).splitlines()
+    loop = next(at for at, line in enumerate(lines, 1) if "for ko in" in line)
+    assert f"kernels.py:{loop}" in out
     assert "registers a thread" in out
 
 

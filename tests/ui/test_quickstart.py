@@ -69,7 +69,7 @@ def test_no_cell_failed(page: Any) -> None:
 def test_a_slider_moved_by_keyboard_changes_stages_figures_and_chart(page: Any) -> None:
     cell = gemm_cell(page)
     stages, chart, chips = (cell.locator(f".part-{name}") for name in ("stages", "chart", "status"))
-    before = [each.inner_text() for each in (stages, chart, chips)]
+    before = [each.text_content() for each in (stages, chart, chips)]
     assert "block_M=64" in before[0]
     assert chart.locator("svg").count() == 1
     shot(cell, "before")
@@ -77,9 +77,9 @@ def test_a_slider_moved_by_keyboard_changes_stages_figures_and_chart(page: Any) 
     handle.focus()
     page.keyboard.press("ArrowRight")
     cell.locator(".part-stages .hd:has-text('block_M=128')").wait_for(timeout=10_000)
-    assert "A_s = T.alloc_shared((128, 32), T.float16)" in stages.inner_text()
+    assert "A_s = T.alloc_shared((128, 32), T.float16)" in stages.text_content()
     cell.locator(".part-chart svg:has-text('block_M=128')").wait_for(timeout=30_000)
-    after = [each.inner_text() for each in (stages, chart, chips)]
+    after = [each.text_content() for each in (stages, chart, chips)]
     assert all(a != b for a, b in zip(before, after, strict=True))
     assert cell.locator(".part-history tbody tr").count() == 2
     shot(cell, "after")
@@ -110,8 +110,8 @@ def test_a_position_that_does_not_fit_says_why_over_the_last_picture(page: Any) 
             page.keyboard.press("ArrowRight")
     problem = cell.locator(".part-problem .err")
     problem.wait_for()
-    assert "together 262144" in problem.inner_text()
-    assert "Below: the last good picture" in cell.locator(".part-stages").inner_text()
+    assert "together 262144" in problem.text_content()
+    assert "Below: the last good picture" in cell.locator(".part-stages").text_content()
     shot(cell, "refused")
     slider(cell, "num_stages").focus()
     page.keyboard.press("ArrowLeft")
