@@ -88,26 +88,19 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
             ) from error
         return ArrayInfo(*got[:3], _named(got.dtype, name, place), *got[4:])
     raise ArgumentError(
-        "{name} is no array",
-        at=place,
-        name=name,
+        "{name} is no array", at=place, name=name, found="{kind}", kind=type(array).__name__,
         expected="a NumPy array, a torch or CuPy tensor, or an object with __dlpack__",
-        found="{kind}",
-        kind=type(array).__name__,
         hint="numpy.asarray(...) makes an array of a list or number; its dtype then has to fit too",
-    )
+    )  # fmt: skip
 
 
 def _named(dtype: object, name: str, place: Place | None) -> DType:
     text = str(dtype).removeprefix("torch.")
     if text not in ALL:
         raise ArgumentError(
-            "{name} has elements of type {dtype}, which kernels do not have",
-            at=place,
-            name=name,
-            dtype=text,
-            hint="known: " + ", ".join(ALL),
-        )
+            "{name} has elements of type {dtype}, which kernels do not have", at=place, name=name,
+            dtype=text, hint="known: " + ", ".join(ALL),
+        )  # fmt: skip
     return dtype_of(text)
 
 
@@ -262,26 +255,10 @@ class ArgumentChecker:
         dtype = self._rows[index][1]
         if info.dtype != dtype:
             raise ArgumentError(
-                "{name} has the wrong dtype",
-                at=at,
-                name=param.name,
-                expected=str(dtype),
-                found=str(info.dtype),
-                hint=_convert_hint(param.name, dtype, info.owner),
-            )
-        if param.strides:
-            self._own_strides(param, info)
-        elif not is_row_major(info.shape, info.strides):
-            raise ArgumentError(
-                "{name} is not contiguous in rows",
-                at=at,
-                name=param.name,
-                expected="strides {want} in elements (T.Tensor is contiguous, row-major)",
-                found="strides {got}",
-                want=row_major(info.shape),
-                got=info.strides,
-                hint=_contiguous_hint(param.name, info.owner, param.written),
-            )
+                "{name} has the wrong dtype", at=at, name=param.name, expected=str(dtype),
+                found=str(info.dtype), hint=_convert_hint(param.name, dtype, info.owner),
+            )  # fmt: skip
+        self._strides(param, info)
         if info.pointer % dtype.bytes and info.bytes:
             raise ArgumentError(
                 "{name} does not start at a whole element", at=at, name=param.name,
@@ -290,35 +267,39 @@ class ArgumentChecker:
             )  # fmt: skip
         if param.written and not info.writable:
             gradient = getattr(info.owner, "requires_grad", False)
+            mend = f"pass {param.name}.detach()" if gradient else f"pass {param.name}.copy(), or a new array"
             raise ArgumentError(
-                "{name} is written by the kernel but cannot be",
-                at=at,
-                name=param.name,
+                "{name} is written by the kernel but cannot be", at=at, name=param.name, hint=mend,
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
-                hint=f"pass {param.name}.detach()"
-                if gradient
-                else f"pass {param.name}.copy(), or a new array",
-            )
-        if (
-            self._plain[index]
-            and self.device == "cuda"
-            and hasattr(array, "get_device")
-            and hasattr(array, "is_contiguous")
-        ):
+            )  # fmt: skip
+        torch_like = hasattr(array, "get_device") and hasattr(array, "is_contiguous")
+        if self._plain[index] and self.device == "cuda" and torch_like:
             self._seen[index] = (type(array), array.dtype, array.shape)
         return info
 
-    def _own_strides(self, param: ParamRecord, info: ArrayInfo) -> None:
-        """A `T.StridedTensor` takes exactly its strides; those of extents of 1 do not matter."""
-        same = zip(info.shape, info.strides, param.strides, strict=True)
-        if all(extent == 1 or got == want for extent, got, want in same) or 0 in info.shape:
+    def _strides(self, param: ParamRecord, info: ArrayInfo) -> None:
+        """`T.Tensor` takes arrays contiguous in rows; `T.StridedTensor` takes exactly its strides.
+
+        The strides of extents of 1 do not matter, nor any of an empty array.
+        """
+        at = self.places.get(param.name)
+        if not param.strides and not is_row_major(info.shape, info.strides):
+            raise ArgumentError(
+                "{name} is not contiguous in rows", at=at, name=param.name, want=row_major(info.shape),
+                expected="strides {want} in elements (T.Tensor is contiguous, row-major)",
+                found="strides {got}", got=info.strides,
+                hint=_contiguous_hint(param.name, info.owner, param.written),
+            )  # fmt: skip
+        if not param.strides or 0 in info.shape:
             return
-        raise ArgumentError(
-            "{name} has other strides than its parameter", at=self.places.get(param.name), name=param.name,
-            expected="strides {want} in elements", found="strides {got}", want=tuple(param.strides),
-            got=info.strides,
-            hint="T.StridedTensor takes these strides only; T.Tensor takes arrays contiguous in rows",
-        )  # fmt: skip
+        same = zip(info.shape, info.strides, param.strides, strict=True)
+        if any(extent != 1 and got != want for extent, got, want in same):
+            raise ArgumentError(
+                "{name} has other strides than its parameter", at=at, name=param.name,
+                expected="strides {want} in elements", found="strides {got}", want=tuple(param.strides),
+                got=info.strides,
+                hint="T.StridedTensor takes these strides only; T.Tensor takes arrays contiguous in rows",
+            )  # fmt: skip
 
     def _count(self, got: int) -> ArgumentError:
         return ArgumentError(
