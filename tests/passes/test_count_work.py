@@ -103,3 +103,18 @@ def test_what_a_kernel_reads_and_writes_shows_in_every_stage(stage: str) -> None
     ):
         text = kernel.using(target="cuda:sm_80")(*shape).stage(stage)
         assert reads_and_writes(parse_function(text, registry())) == (reads, writes)
+
+
+def test_a_branch_counts_as_taken_and_is_no_exact_count() -> None:
+    text = """@T.prim_func
+def f(A: T.Tensor((8, 8), T.float32)):
+    with T.Kernel(4) as bx:
+        if bx < 2:
+            for i, j in T.Parallel(8, 8):
+                A[i, j] = A[i, j] + A[i, j]
+        else:
+            for i__2, j__2 in T.Parallel(8, 8):
+                A[i__2, j__2] = A[i__2, j__2] * A[i__2, j__2]
+"""
+    found = count_work(parse_function(text, registry()))
+    assert (found.flops, found.exact) == (2 * 4 * 64, False)

@@ -19,6 +19,7 @@ from ..ir import (
     Const,
     Expr,
     Function,
+    If,
     Load,
     Region,
     Stmt,
@@ -38,7 +39,7 @@ MOST_POINTS = 2_000_000
 
 @dataclass(frozen=True)
 class Work:
-    """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether edges were cut off."""
+    """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether that is no bound."""
 
     flops: float
     bytes: float
@@ -47,10 +48,11 @@ class Work:
 
 @dataclass(frozen=True)
 class _At:
-    """A statement and the loops around it: variables with their values."""
+    """A statement and the loops around it: variables with their values; whether a branch holds it."""
 
     node: Stmt
     loops: tuple[tuple[str, tuple[int, ...]], ...]
+    branch: bool = False
 
 
 def count_work(function: Function) -> Work:
@@ -62,7 +64,8 @@ def count_work(function: Function) -> Work:
     for at in places:
         points = prod(len(values) for _, values in at.loops)
         counted = points <= MOST_POINTS
-        exact &= counted
+        # A branch counts as taken each time, so what stands in one is an upper bound.
+        exact &= counted and not at.branch
         where = _points(at.loops) if counted else {}
         flops += _operations(at.node, where, sources) * (1 if counted else points)
     return Work(flops, float(_traffic(function)), exact)
@@ -83,22 +86,24 @@ def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
     return out
 
 
-def _places(node: Any, loops: tuple[tuple[str, tuple[int, ...]], ...]) -> Iterator[_At]:
+def _places(node: Any, loops: tuple[tuple[str, tuple[int, ...]], ...], branch: bool = False) -> Iterator[_At]:
     match node:
         case KernelLaunch():
             loops = (*loops, *((v.name, tuple(range(n))) for v, n in zip(node.vars, node.grid, strict=True)))
         case Parallel() | Copy() | Gemm() | Reduce():
-            yield _At(node, loops)
+            yield _At(node, loops, branch)
             return
         case Serial() | Unroll() | Pipelined():
             loops = (*loops, (node.vars[0].name, _trips(node)))
         case Vectorized():
             loops = (*loops, (node.vars[0].name, tuple(range(node.extent))))
+        case If():
+            branch = True
         case _:
             pass
-    for name in ("body", "then"):
+    for name in ("body", "then", "orelse"):
         for each in getattr(node, name, ()):
-            yield from _places(each, loops)
+            yield from _places(each, loops, branch)
 
 
 def _trips(node: Serial | Unroll | Pipelined) -> tuple[int, ...]:
