@@ -121,6 +121,21 @@ class MicroGemm(OpStmt):
 
 
 @node
+class PackTransposed(OpStmt):
+    """`T.pack_transposed(B_s, B[n, k], rows, columns)`: `B_s[i, j] = B[n + i, k + j]`, rows x columns of it.
+
+    B_s lies in panels of the transpose; blocks of `lanes` x `lanes` are turned in registers.
+    """
+
+    word = "pack_transposed"
+    dst: Region = operand()
+    src: Region = operand()
+    rows: Expr = operand()
+    columns: Expr = operand()
+    lanes: int = attribute(default=1)
+
+
+@node
 class Prefetch(OpStmt):
     """`T.prefetch(A[i + 1, j])`: bring the element's line near; the address need not be inside the array."""
 
@@ -173,7 +188,7 @@ class Accumulate(OpStmt):
 
 VALUES = (PaddedRows, ColumnPanels, RegisterBlock)
 WORDS = (
-    *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, Prefetch)),
+    *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, PackTransposed, Prefetch)),
     *((f"fold_{kind}", Word(Fold, {"kind": kind})) for kind in KINDS),
     *((f"accumulate_{kind}", Word(Accumulate, {"kind": kind})) for kind in KINDS),
 )

@@ -23,6 +23,10 @@ GOLDEN = Path(__file__).parent / "golden"
 CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "add": (kernels.add, (1000, 1100, 128, 128)),
     "gemm": (kernels.gemm, (1000, 1100, 1200, 192, 512, 256)),
+    "gemm_nt": (
+        kernels.gemm,
+        (1000, 1100, 1200, 512, 512, 128, "float16", "float32", "float16", False, True),
+    ),
     "softmax": (kernels.softmax, (1000, 1000, 16)),
     "row_sum": (kernels.rowsum, (1000, 1000, 16, 128)),
 }

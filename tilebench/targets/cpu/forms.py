@@ -20,7 +20,8 @@ LOOPS_FORMS = LegalForms(
     "loops",
     frozenset(
         {
-            "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm", "prefetch",
+            "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm",
+            "pack_transposed", "prefetch",
             "fold_sum", "fold_max", "fold_min", "accumulate_sum", "accumulate_max", "accumulate_min",
         }
     ),

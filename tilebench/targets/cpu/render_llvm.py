@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ...errors import TargetError
 from ...ir import AllocStmt, Expr, Function, If, Let, Load, Stmt, Store, Var, const_of, walk
 from ...ir.arith import bounds
-from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, Prefetch, Vectors
+from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, PackTransposed, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.structure import KernelLaunch, Serial, Unroll
 from .convert import COMPUTE, STORAGE, convert, is_unsigned, narrow
@@ -21,6 +21,7 @@ from .machine import Isa
 from .render_expr import Expressions
 from .render_fold import render_fold, sum_dtype
 from .render_gemm import render_gemm
+from .render_pack import render_pack
 from .render_state import State
 from .render_vectors import render_vectors
 from .vector import combine, keep
@@ -130,6 +131,8 @@ class Renderer:
                 render_gemm(self, at)
             case Fold():
                 render_fold(self, at)
+            case PackTransposed():
+                render_pack(self, at)
             case Prefetch():
                 self.prefetch(at)
             case Accumulate():

@@ -9,9 +9,10 @@ from ...ir import Cast, Const, Expr, If, Load, Region, Stmt, Store, Var, all_of,
 from ...ir.arith import bounds
 from ...ir.expr import Call
 from ...language.copy import Copy, Fill, Within
-from ...language.loops import ColumnPanels
+from ...language.loops import ColumnPanels, PackTransposed
 from ...passes.bound_accesses import zero_of
 from .plan_buffers import reads_var
+from .render_pack import can_pack
 from .to_loops import Lowering, is_transposed, nest
 
 _NAMES = ("i", "j", "k", "l", "m", "n")
@@ -81,6 +82,10 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
     axes = [axis for _, axis in here]
     if at.src_within is None or skips:
         guards += _tests(work, src, at.src_within, over, cut=True)
+        if not guards and _turns(work, at, src, dst, there):
+            lanes = work.isa.vector_bytes // max(dst.buffer.dtype.bytes, 4)
+            corner = Region(src.buffer, src.start, place=src.place)
+            return [PackTransposed(dst, corner, axes[0].stop, axes[1].stop, lanes=lanes, place=at.place)]
         return _loops(work, axes, Store(dst.buffer, target, value, place=at.place), guards, dst)
     # In panels a vector must start at a multiple of its length: there the zeros are chosen lane by lane.
     if dst.buffer.scope == "scratch" and not _panel(work, dst):
@@ -90,6 +95,17 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
         "if_then_else", (all_of(tests), value, zero_of(value.dtype)), type=value.dtype, place=at.place
     )
     return _loops(work, axes, Store(dst.buffer, target, chosen, place=at.place), guards, dst)
+
+
+def _turns(work: Lowering, at: Copy, src: Region, dst: Region, there: list[int]) -> bool:
+    """Whether a copy into transposed panels can go by square blocks: from rows of an array, no rounding."""
+    tile = work.plan.tiles.get(dst.buffer.name)
+    if tile is None or not is_transposed(tile.layout) or len(there) != 2 or src.buffer.scope != "global":
+        return False
+    rows = there == [src.buffer.rank - 2, src.buffer.rank - 1] and src.buffer.element_strides[-1] == 1
+    # The user's own tile may round: what is widened here must have been exact in it.
+    exact = src.buffer.dtype == at.dst.buffer.dtype
+    return rows and exact and can_pack(src.buffer.dtype, dst.buffer.dtype)
 
 
 def skips_ghosts(work: Lowering, at: Copy) -> bool:
