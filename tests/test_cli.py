@@ -52,7 +52,9 @@ def test_show_prints_tables(file: str, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_schedule_file_acts(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "s.toml"
-    path.write_text("[[schedule]]\nparams = { block_M = 32 }\n[schedule.loop.ko]\nnum_stages = 3\n", encoding="utf-8")
+    path.write_text(
+        "[[schedule]]\nparams = { block_M = 32 }\n[schedule.loop.ko]\nnum_stages = 3\n", encoding="utf-8"
+    )
     words = ["show", file, "--target", "cuda:sm_80", *SHAPES, "--schedule", str(path), "--stage", "scheduled"]
     _, out, _ = called(capsys, *words)
     assert "num_stages=3" in out
@@ -86,13 +88,20 @@ def test_bench_prints_a_row_for_each_position(file: str, capsys: pytest.CaptureF
         (["show", "FILE:gemm", "--stge", "tile"], ["does not know --stge", "did you mean --stage?"]),
         (["show"], ["FILE[:KERNEL]", "required"]),
         (["show", "FILE", "-D", "M"], ["M is no value of a parameter", "NAME=VALUE"]),
-        (["show", "FILE", *SHAPES, "--target", "cuda:sm_90a", "--stage", "sas"], ["no stage 'sas'", "did you mean sass?"]),
+        (
+            ["show", "FILE", *SHAPES, "--target", "cuda:sm_90a", "--stage", "sas"],
+            ["no stage 'sas'", "did you mean sass?"],
+        ),
         (["show", "FILE", *SHAPES, "--target", "cuad"], ["no target 'cuad'", "did you mean cuda?"]),
         (["run", "FILE", *SHAPES, "--target", "cuda:sm_91"], ["sm_91"]),
     ],
 )
-def test_what_is_told(words: list[str], told: list[str], file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = called(capsys, *(each.replace("FILE", file, 1) if each.startswith("FILE") else each for each in words))
+def test_what_is_told(
+    words: list[str], told: list[str], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = called(
+        capsys, *(each.replace("FILE", file, 1) if each.startswith("FILE") else each for each in words)
+    )
     assert status == 2
     assert out == ""
     for word in told:
@@ -128,7 +137,18 @@ def test_an_unexpected_failure_is_an_internal_error(
 
 def test_doctor_looks_at_every_part(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = called(capsys, "doctor")
-    for word in ("python", "required", "numpy", "extra lab", "cores", "NVRTC", "nvdisasm", "driver", "cache", "Lab extension"):
+    for word in (
+        "python",
+        "required",
+        "numpy",
+        "extra lab",
+        "cores",
+        "NVRTC",
+        "nvdisasm",
+        "driver",
+        "cache",
+        "Lab extension",
+    ):
         assert word in out
     assert "could not be looked at" not in out
 
@@ -156,7 +176,13 @@ def test_demo_writes_a_report_and_a_line_for_each_kernel(tmp_path: Path) -> None
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:-1]] == ["add_kernel", "add_kernel", "gemm", "row_sum", "softmax"]
+    assert [line.split()[0] for line in lines[:-1]] == [
+        "add_kernel",
+        "add_kernel",
+        "gemm",
+        "row_sum",
+        "softmax",
+    ]
     assert all("cpu:" in line and " allowed" in line and "/s" in line for line in lines[:-1])
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert report.startswith("<!doctype html>")
@@ -167,9 +193,12 @@ def test_demo_writes_a_report_and_a_line_for_each_kernel(tmp_path: Path) -> None
 def test_a_fresh_process_loads_nothing_of_jupyter(file: str) -> None:
     code = (
         "import sys; from tilebench.cli import main; "
-        f"main(['show', {file!r}, '--target', 'cuda:sm_80', '-D', 'M=64', 'N=64', 'K=64', '--stage', 'cuda']); "
-        "print([m for m in ('IPython', 'ipywidgets', 'plotly', 'pygments', 'llvmlite') if m in sys.modules], file=sys.stderr)"
+        f"main(['show', {file!r}, '--target', 'cuda:sm_80', '-D', 'M=64', 'N=64', 'K=64']); "
+        "names = ('IPython', 'ipywidgets', 'plotly', 'pygments', 'llvmlite'); "
+        "print([name for name in names if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
     assert "__global__" in done.stdout
     assert done.stderr.strip() == "[]"

@@ -35,7 +35,9 @@ def executed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     root = str(FOLDER.parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]))
     held = nbformat.read(path, as_version=4)
-    client = NotebookClient(held, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(
+        held, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
     client.execute()
     return held
 

@@ -83,7 +83,9 @@ def test_a_slider_moved_by_keyboard_changes_stages_figures_and_chart(page: Any) 
     assert all(a != b for a, b in zip(before, after, strict=True))
     assert cell.locator(".part-history tbody tr").count() == 2
     shot(cell, "after")
-    assert page.evaluate("document.activeElement.classList.contains('noUi-handle')"), "the slider keeps the focus"
+    assert page.evaluate("document.activeElement.classList.contains('noUi-handle')"), (
+        "the slider keeps the focus"
+    )
 
 
 def test_what_a_reader_folded_and_scrolled_stays(page: Any) -> None:

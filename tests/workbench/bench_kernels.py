@@ -4,7 +4,7 @@ from __future__ import annotations
 
 IMPORTS = "import tilebench\nimport tilebench.language as T\n"
 
-GEMM = '''@tilebench.jit
+GEMM = """@tilebench.jit
 def gemm(M, N, K, block_M=64, block_N=64, block_K=32, num_stages=2, threads=128):
     @T.prim_func
     def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
@@ -19,9 +19,9 @@ def gemm(M, N, K, block_M=64, block_N=64, block_K=32, num_stages=2, threads=128)
                 T.gemm(A_s, B_s, C_local)
             T.copy(C_local, C[by * block_M, bx * block_N])
     return main
-'''
+"""
 
-DOUBLE = '''@tilebench.jit
+DOUBLE = """@tilebench.jit
 def double(N, block: tilebench.Knob(32, 64, 128) = 64):
     @T.prim_func
     def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
@@ -29,7 +29,7 @@ def double(N, block: tilebench.Knob(32, 64, 128) = 64):
             for i in T.Parallel(block):
                 B[bx * block + i] = A[bx * block + i] * 2.0
     return main
-'''
+"""
 
 SHAPES = "--with M=200 N=170 K=130"
 

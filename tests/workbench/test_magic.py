@@ -140,7 +140,16 @@ def test_a_combination_that_cannot_be_is_told_with_its_arithmetic(shell: Any) ->
 
 def test_help_tells_everything(shell: Any) -> None:
     doc = shell.find_cell_magic("tile").__doc__
-    for word in ("--with", "--sweep", "--stages", "--run", "--check", "--schedule", "cuda:sm_90a", "tilebench.workbench("):
+    for word in (
+        "--with",
+        "--sweep",
+        "--stages",
+        "--run",
+        "--check",
+        "--schedule",
+        "cuda:sm_90a",
+        "tilebench.workbench(",
+    ):
         assert word in doc
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import os
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +43,17 @@ def models() -> dict[str, Any]:
     from ipywidgets.widgets import widget
 
     return dict(widget._instances)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that are alive; nothing where there is no /proc."""
+    found: set[int] = set()
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = each.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid() and fields[0] != "Z":
+                found.add(int(each.parent.name))
+    return found
 
 
 def opened(space: dict[str, Any], **options: Any) -> Workbench:
@@ -81,7 +95,9 @@ def test_a_slider_moves_the_picture(space: dict[str, Any], interactive: None) ->
     assert controls.target.value == "cuda:sm_90a"
 
 
-def test_an_illegal_position_is_shown_over_the_last_good_one(space: dict[str, Any], interactive: None) -> None:
+def test_an_illegal_position_is_shown_over_the_last_good_one(
+    space: dict[str, Any], interactive: None
+) -> None:
     bench = opened(space)
     view = bench._view.widget
     bench.set(block_M=256, block_N=256, block_K=128)
@@ -120,6 +136,7 @@ def test_the_state_is_small(space: dict[str, Any], interactive: None) -> None:
 def test_fifty_reruns_leave_nothing(space: dict[str, Any], interactive: None) -> None:
     opened(space, stages=("tile",)).close()
     gc.collect()
+    children_before = children()
     models_before = len(models())
     threads_before = threading.active_count()
     refs: list[weakref.ref[Any]] = []
@@ -133,6 +150,7 @@ def test_fifty_reruns_leave_nothing(space: dict[str, Any], interactive: None) ->
     gc.collect()
     assert len(models()) == models_before
     assert threading.active_count() == threads_before
+    assert children() == children_before
     assert [each() for each in refs if each() is not None] == []
 
 
@@ -142,7 +160,9 @@ def test_without_anywidget_plain_html_shows_the_same(
     from tilebench.workbench import view
 
     find = view.importlib.util.find_spec
-    monkeypatch.setattr(view.importlib.util, "find_spec", lambda name: None if name == "anywidget" else find(name))
+    monkeypatch.setattr(
+        view.importlib.util, "find_spec", lambda name: None if name == "anywidget" else find(name)
+    )
     before = len(models())
     bench = opened(space)
     assert "block_M=64" in bench._view._plain.places["stages"].value

@@ -11,7 +11,8 @@ from tilebench.workbench.options import WORDS, TileOptions, parse_line, parse_sw
 def test_a_whole_line() -> None:
     found = parse_line(
         "gemm --target cuda:sm_90a --with M=1024 dtype=float16 fast=true --sweep block_M=64,128,256 "
-        "num_stages=1..4 ko.num_stages=0..4..2 --stages tile,laid_out,cuda --run --check --schedule 'my file.toml'"
+        "num_stages=1..4 ko.num_stages=0..4..2 --stages tile,laid_out,cuda --run "
+        "--check --schedule 'my file.toml'"
     )
     assert found == TileOptions(
         "gemm", "cuda:sm_90a", {"M": 1024, "dtype": "float16", "fast": True},
@@ -28,7 +29,15 @@ def test_nothing_given_and_joined_values() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3", 3), ("0.5", 0.5), ("True", True), ("none", None), ("'a b'", "a b"), ("(1, 2)", (1, 2)), ("bf16", "bf16")],
+    [
+        ("3", 3),
+        ("0.5", 0.5),
+        ("True", True),
+        ("none", None),
+        ("'a b'", "a b"),
+        ("(1, 2)", (1, 2)),
+        ("bf16", "bf16"),
+    ],
 )
 def test_values(text: str, value: object) -> None:
     assert parse_value(text) == value

@@ -35,7 +35,9 @@ class Measure:
         self.calls: list[dict[str, Any]] = []
         self.cancelled = 0
 
-    def __call__(self, kernel: Any, *, cancel: threading.Event, on_progress: Callable[[Any], None], **_: Any) -> RunRecord:
+    def __call__(
+        self, kernel: Any, *, cancel: threading.Event, on_progress: Callable[[Any], None], **_: Any
+    ) -> RunRecord:
         self.calls.append(dict(kernel.parameters))
         on_progress({"round": 2, "rounds": 5})
         while self.hold.is_set():
@@ -43,7 +45,9 @@ class Measure:
                 self.cancelled += 1
                 raise Cancelled("stopped")
         size = kernel.parameters["block_M"]
-        return RunRecord("gemm", kernel.target, {}, samples=(size * 1e-6,) * 8, method="fake", flops=1e6, bytes=1e4)
+        return RunRecord(
+            "gemm", kernel.target, {}, samples=(size * 1e-6,) * 8, method="fake", flops=1e6, bytes=1e4
+        )
 
 
 @pytest.fixture
@@ -190,7 +194,9 @@ def test_schedule_choices_are_knobs(made: Any) -> None:
     session.want(**{"ko.num_stages": AS_WRITTEN})
     choices = {(c.address, c.name): (c.value, c.origin) for c in session.picture.record.choices}
     assert choices["loop ko", "num_stages"] == ("2", "kernel")
-    assert {"order", "A_s.swizzle", "B_s.swizzle", "C_local.policy"} == {k.name for k in session.picture.offered}
+    assert {"order", "A_s.swizzle", "B_s.swizzle", "C_local.policy"} == {
+        k.name for k in session.picture.offered
+    }
     session.want(**{"C_local.policy": "full_row"})
     assert session.picture.problem is None
 
@@ -229,6 +235,7 @@ def test_what_there_is_not(made: Any) -> None:
         choices_schedule({"ko.num_stage": 3})
     with pytest.raises(ScheduleError, match="a whole number"):
         choices_schedule({"threads": "many"})
-    assert choices_schedule({"threads": 256, "ko.num_stages": 3}).key == Schedule.of(
-        threads=256, loop={"ko": {"num_stages": 3}}
-    ).key
+    assert (
+        choices_schedule({"threads": 256, "ko.num_stages": 3}).key
+        == Schedule.of(threads=256, loop={"ko": {"num_stages": 3}}).key
+    )

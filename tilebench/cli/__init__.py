@@ -30,7 +30,10 @@ class Parser(argparse.ArgumentParser):
         from ..errors import OptionError
 
         raise OptionError(
-            "{message}", message=message, usage=self.format_usage().removeprefix("usage: ").strip(), hint="{usage}"
+            "{message}",
+            message=message,
+            usage=self.format_usage().removeprefix("usage: ").strip(),
+            hint="{usage}",
         )
 
     def parse_all(self, words: Sequence[str]) -> argparse.Namespace:
@@ -39,7 +42,9 @@ class Parser(argparse.ArgumentParser):
         if rest:
             from ..errors import OptionError, nearest
 
-            known = [each for action in self._actions for each in action.option_strings if each.startswith("--")]
+            known = [
+                each for action in self._actions for each in action.option_strings if each.startswith("--")
+            ]
             close = nearest(rest[0].partition("=")[0], known, limit=1)
             raise OptionError(
                 "{command} does not know {word}", command=self.prog, word=rest[0], options=", ".join(known),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import platform
 import re
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from . import Parser
 
@@ -55,7 +57,11 @@ def _python(report: Report) -> None:
     report.add(GOOD, "tilebench", f"{__version__} in {Path(__file__).resolve().parent.parent}")
     version = platform.python_version()
     good = sys.version_info >= (3, 11)
-    report.add(GOOD if good else BAD, "python", f"{version}, {sys.executable}" + ("" if good else "; 3.11 is the oldest"))
+    report.add(
+        GOOD if good else BAD,
+        "python",
+        f"{version}, {sys.executable}" + ("" if good else "; 3.11 is the oldest"),
+    )
     report.add(GOOD, "system", platform.platform())
 
 
@@ -94,7 +100,9 @@ def _applies(line: str) -> bool:
 def _packages(report: Report) -> None:
     held = requirements()
     for extra in ("", "lab", "cuda", "gpu", "test"):
-        names = [re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in held.get(extra, ()) if _applies(line)]
+        names = [
+            re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in held.get(extra, ()) if _applies(line)
+        ]
         names = [each for each in dict.fromkeys(names) if each != "tilebench"]
         if extra and not names:
             if held.get(extra):
@@ -109,7 +117,9 @@ def _packages(report: Report) -> None:
         command = f'pip install "tilebench[{extra}]"' if extra else "pip install tilebench"
         mark = WARN if extra else BAD
         why = f"for {_FOR[extra]}: " if extra else ""
-        report.add(mark, f"extra {extra}" if extra else "required", f"missing {', '.join(missing)}; {why}{command}")
+        report.add(
+            mark, f"extra {extra}" if extra else "required", f"missing {', '.join(missing)}; {why}{command}"
+        )
         if text:
             report.lines.append(f"{'':26}present: {text}")
 
@@ -165,7 +175,11 @@ def _card(report: Report) -> None:
     for ordinal in range(device_count()):
         device = Device(ordinal)
         memory = device.total_bytes / 2**30
-        report.add(GOOD, f"GPU {ordinal}", f"{device.name}, sm_{device.capability[0]}{device.capability[1]}, {memory:.0f} GiB")
+        report.add(
+            GOOD,
+            f"GPU {ordinal}",
+            f"{device.name}, sm_{device.capability[0]}{device.capability[1]}, {memory:.0f} GiB",
+        )
     can, why = available()
     if not can and not old:
         report.add(WARN, "running on a GPU", why)
@@ -182,12 +196,12 @@ def _files(report: Report) -> None:
     elif root is None:
         report.add(BAD, "cache", f"{settings.cache_dir()} cannot be written; set TILEBENCH_CACHE_DIR")
     else:
-        limit = cache.limit_bytes / 2**20 if isinstance(cache.limit_bytes, int) else cache.limit_bytes() / 2**20
+        limit = cache.limit_bytes / 2**20
         report.add(GOOD, "cache", f"{root}, {cache.size_bytes() / 2**20:.1f} of {limit:.0f} MB")
     folder = extension_folder()
     report.add(
         GOOD if folder else WARN, "Lab extension",
-        str(folder) if folder else "not installed; notebooks work without (it is built with `npm run build` in extension/)",
+        str(folder) if folder else "not installed; notebooks work without (`npm run build` in extension/)",
     )  # fmt: skip
     changed = [f"{each.name}={each()}" for each in settings.all_settings() if each() != each.default]
     report.add(GOOD, "settings", ", ".join(changed) or "all as they come")
@@ -197,9 +211,9 @@ def extension_folder() -> Path | None:
     """Where JupyterLab finds our extension, or None. Looks where Jupyter does, without importing it all."""
     if importlib.util.find_spec("jupyter_core") is None:
         return None
-    from jupyter_core.paths import jupyter_path
-
-    every = (Path(each) / "@tilebench" / "jupyterlab" / "package.json" for each in jupyter_path("labextensions"))
+    paths: Any = importlib.import_module("jupyter_core.paths")
+    folders: list[str] = paths.jupyter_path("labextensions")
+    every = (Path(each) / "@tilebench" / "jupyterlab" / "package.json" for each in folders)
     return next((each.parent for each in every if each.is_file()), None)
 
 

@@ -42,7 +42,9 @@ def load_kernel(text: str) -> JitFunction:
             hint=(f"did you mean {close[0]}? " if close else "") + "kernels: {known}",
         )  # fmt: skip
     if not known:
-        raise OptionError("{path} has no kernel", path=path, hint="a kernel function stands below @tilebench.jit")
+        raise OptionError(
+            "{path} has no kernel", path=path, hint="a kernel function stands below @tilebench.jit"
+        )
     here = [each for each in known.values() if Path(each.function.__code__.co_filename) == path.resolve()]
     return max(here or list(known.values()), key=lambda each: each.function.__code__.co_firstlineno)
 
@@ -54,7 +56,8 @@ def _load(path: Path) -> dict[str, object]:
     full = path.resolve()
     check_syntax(full.read_text(encoding="utf-8"), str(full))
     spec = importlib.util.spec_from_file_location(f"_tilebench_file_{full.stem}", full)
-    assert spec is not None and spec.loader is not None  # a path that ends in anything has a loader by then
+    assert spec is not None
+    assert spec.loader is not None  # a path that ends in anything has a loader by then
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(full.parent))
     sys.modules[spec.name] = module

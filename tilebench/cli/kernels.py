@@ -90,7 +90,9 @@ def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
     if options.resources:
         machine = kernel.compilation.machine
         shared = machine.memory.get("shared")
-        out.append(resources.resources_text(record.resources, shared.per_block if shared and machine.warp > 1 else 0))
+        out.append(
+            resources.resources_text(record.resources, shared.per_block if shared and machine.warp > 1 else 0)
+        )
     return out
 
 
@@ -107,7 +109,10 @@ def run(parser: Parser, words: list[str]) -> int:
     print(f"{kernel.name} ran on {kernel.target}")
     for each, array in zip(kernel.arguments, arrays, strict=True):
         shape = " x ".join(map(str, each.shape))
-        print(f"  {each.name}: {shape} {each.dtype}, {'written' if each.written else 'read'}" + _span(each, array))
+        print(
+            f"  {each.name}: {shape} {each.dtype}, {'written' if each.written else 'read'}"
+            + _span(each, array)
+        )
     wrong = False
     if options.check:
         report = kernel.check(seed=options.seed)
@@ -159,8 +164,9 @@ def bench(parser: Parser, words: list[str]) -> int:
         changes = dict(zip(sweep, values, strict=True))
         now = moved(wish, subject.knobs, changes)
         try:
-            kernel = subject.make(now)
-            runs.append(measure_now(kernel, now.config, check=options.check))
+            made: Kernel = subject.make(now)
+            runs.append(measure_now(made, now.config, check=options.check))
+            kernel = made
         except TileError as error:
             if not sweep:
                 raise

@@ -13,8 +13,12 @@ from . import Parser
 
 def lab(parser: Parser, words: list[str]) -> int:
     """Open JupyterLab with a copy of the quickstart in the working folder; an existing copy is kept."""
-    parser.add_argument("--dir", default=".", help="folder to work in; the quickstart is copied there if it is not there")
-    parser.add_argument("--no-browser", action="store_true", help="do not open a browser; the address is printed")
+    parser.add_argument(
+        "--dir", default=".", help="folder to work in; the quickstart is copied there if it is not there"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="do not open a browser; the address is printed"
+    )
     parser.add_argument("--port", type=int, help="port of the server")
     parser.add_argument("--allow-root", action="store_true", help="let the root user run the server")
     options = parser.parse_all(words)
@@ -31,7 +35,9 @@ def need_lab() -> None:
     """Raise `OptionError`, with the command that mends it, when JupyterLab or ipywidgets is missing."""
     from ..errors import OptionError
 
-    missing = [name for name in ("jupyterlab", "ipywidgets", "anywidget") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("jupyterlab", "ipywidgets", "anywidget") if importlib.util.find_spec(name) is None
+    ]
     if missing:
         raise OptionError(
             "{names} missing", names=" and ".join(missing) + (" is" if len(missing) == 1 else " are"),

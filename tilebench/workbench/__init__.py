@@ -42,7 +42,14 @@ def open_workbench(
     from .live import open_live
 
     return open_live(
-        kernel, with_=with_, sweep=sweep, target=target, stages=stages, schedule=schedule, run=run, check=check
+        kernel,
+        with_=with_,
+        sweep=sweep,
+        target=target,
+        stages=stages,
+        schedule=schedule,
+        run=run,
+        check=check,
     )
 
 

@@ -162,7 +162,8 @@ def chart_of(runs: Sequence[RunRecord], ceilings: Ceilings | None = None, rate: 
     varied = varied_names(runs)
     points = tuple(_point(at, run, varied, unit, ceiling) for at, run in enumerate(runs, 1))
     # The cost of a clock read is measured for each run; it does not make another method.
-    methods = list({re.sub(r"\d+ ns for nothing", "", r.method): r.method for r in runs[::-1] if r.method}.values())
+    told = [run.method for run in runs if run.method]
+    methods = list({re.sub(r"\d+ ns for nothing", "", each): each for each in reversed(told)}.values())
     last = runs[-1] if runs else None
     return Chart(
         points, unit, ceiling, limits, "; ".join(methods), varied,

@@ -20,7 +20,11 @@ def targets_offered(now: str | None) -> list[str]:
     from ..targets import names
     from ..targets.cuda.machines import KNOWN_ARCHS, PREFIX
 
-    every = ["cpu", *(PREFIX + arch for arch in KNOWN_ARCHS), *(n for n in names() if n not in ("cpu", "cuda", "null"))]
+    every = [
+        "cpu",
+        *(PREFIX + arch for arch in KNOWN_ARCHS),
+        *(n for n in names() if n not in ("cpu", "cuda", "null")),
+    ]
     return every if now is None or now in every else [now, *every]
 
 
@@ -33,7 +37,12 @@ class Controls:
     """Widgets for the knobs of one workbench. `box` is shown; `want(**changes)` gets every move."""
 
     def __init__(
-        self, knobs: Sequence[Knob], wish: Wish, target: str, want: Callable[..., None], stop: Callable[[], None]
+        self,
+        knobs: Sequence[Knob],
+        wish: Wish,
+        target: str,
+        want: Callable[..., None],
+        stop: Callable[[], None],
     ) -> None:
         self._widgets: Any = importlib.import_module("ipywidgets")
         self._want, self._stop = want, stop
@@ -48,9 +57,12 @@ class Controls:
         self.run = self._toggle("Measure", wish.run, "play", "time each position in a child process")
         self.check = self._toggle("Check", wish.check, "check", "compare every element with the reference")
         self.stop = w.Button(
-            description="Stop", icon="stop", tooltip="drop what is running or waiting", layout=w.Layout(width="auto")
+            description="Stop",
+            icon="stop",
+            tooltip="drop what is running or waiting",
+            layout=w.Layout(width="auto"),
         )
-        self.stop.on_click(lambda _: self._stop())
+        self.stop.on_click(self._stopped)
         self._watch("target", self.target)
         self._watch("run", self.run)
         self._watch("check", self.check)
@@ -74,7 +86,9 @@ class Controls:
         self._quiet = True
         try:
             for name, value in changes.items():
-                held = {"target": self.target, "run": self.run, "check": self.check, **self._by_name}.get(name)
+                held = {"target": self.target, "run": self.run, "check": self.check, **self._by_name}.get(
+                    name
+                )
                 if held is not None:
                     self._put(held, value)
         finally:
@@ -153,6 +167,9 @@ class Controls:
         self._stage_row.children = [label, *self._stages.values()]
         for each in gone:
             each.close()
+
+    def _stopped(self, _: Any) -> None:
+        self._stop()
 
     def _stages_moved(self, _: Any) -> None:
         chosen = [name for name, button in self._stages.items() if button.value]

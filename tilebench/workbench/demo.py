@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,12 +29,14 @@ STAGE_LINES = 160
 
 
 def find_notebook(name: str = NAME) -> Path:
-    """A notebook of the package: installed with it, or beside it in a checkout. `OptionError` if there is none."""
+    """A notebook of the package, installed or beside it in a checkout. `OptionError` if there is none."""
     package = Path(__file__).resolve().parent.parent
     places = (package / "notebooks" / name, package.parent / "notebooks" / name)
     found = next((each for each in places if each.is_file()), None)
     if found is None:
-        raise OptionError("the notebook {name} is not installed", name=name, hint="install tilebench from a wheel")
+        raise OptionError(
+            "the notebook {name} is not installed", name=name, hint="install tilebench from a wheel"
+        )
     return found
 
 
@@ -48,8 +50,9 @@ class Demo:
 
     def run(self, cells: list[dict[str, Any]]) -> None:
         """Run the cells in their order. Raises what a cell raises."""
-        title, parts = "", []
-        number_ = 0
+        title = ""
+        parts: list[Part] = []
+        count = 0
         for cell in cells:
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
@@ -59,8 +62,8 @@ class Demo:
                     title, parts = head, []
                 parts += paragraphs(rest)
             elif cell["cell_type"] == "code" and text.strip():
-                number_ += 1
-                parts += self.cell(text, f"{NAME} cell [{number_}]")
+                count += 1
+                parts += self.cell(text, f"{NAME} cell [{count}]")
         self._end(title, parts)
 
     def _end(self, title: str, parts: list[Part]) -> None:
@@ -91,9 +94,9 @@ class Demo:
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         held: list[Any] = []
         with contextlib.redirect_stdout(io.StringIO()) as said, _shown(held):
-            exec(compile(tree, name, "exec"), self.space)
+            exec(compile(tree, name, "exec"), self.space)  # noqa: S102
             if last is not None:
-                exec(compile(ast.Interactive([last]), name, "single"), self.space)
+                exec(compile(ast.Interactive([last]), name, "single"), self.space)  # noqa: S102
         parts: list[Part] = [line for line in said.getvalue().splitlines() if line.strip()]
         for value in held:
             parts += parts_of(value)
@@ -105,7 +108,8 @@ class Demo:
 
         bench = open_live(
             choose_kernel(options.kernel, made, self.space), with_=options.values, sweep=options.sweep,
-            target=options.target, stages=options.stages, schedule=options.schedule or None, run=True, check=True,
+            target=options.target, stages=options.stages, schedule=options.schedule or None,
+            run=True, check=True,
         )  # fmt: skip
         try:
             print(line_of(bench), flush=True)
@@ -123,7 +127,7 @@ def _kernels(space: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _shown(held: list[Any]) -> Iterator[None]:
+def _shown(held: list[Any]) -> Generator[None]:
     """Values of last lines go to `held` instead of the screen."""
     before = sys.displayhook
     sys.displayhook = lambda value: None if value is None else held.append(value)
@@ -167,12 +171,19 @@ def parts_of(value: Any) -> list[Part]:
 def bench_parts(bench: Workbench) -> list[Part]:
     """What a report shows of a workbench."""
     picture = bench.session.picture
-    out: list[Part] = [*([picture.problem] if picture.problem else []), *([picture.record] if picture.record else [])]
+    out: list[Part] = [
+        *([picture.problem] if picture.problem else []),
+        *([picture.record] if picture.record else []),
+    ]
     out += picture.notes
     if picture.report is not None:
         out += views_of(picture.report)
     if picture.runs:
-        out.append(Runs(picture.runs, picture.ceilings, ("history", "roofline") if picture.ceilings else ("history",)))
+        out.append(
+            Runs(
+                picture.runs, picture.ceilings, ("history", "roofline") if picture.ceilings else ("history",)
+            )
+        )
     return out
 
 
@@ -181,7 +192,9 @@ def line_of(bench: Workbench) -> str:
     picture = bench.session.picture
     run = picture.runs[-1] if picture.runs else None
     if run is None or run.failure:
-        why = run.failure if run is not None else picture.problem.message if picture.problem else "not measured"
+        why = (
+            run.failure if run is not None else picture.problem.message if picture.problem else "not measured"
+        )
         return f"{bench.name:<14} {picture.record.target if picture.record else '-':<18} FAILED: {why}"
     point = chart_of([run], picture.ceilings)
     rate = point.points[0].rate

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
+
+from ..errors import TileError
 
 Bundle = dict[str, Any]
 
@@ -24,10 +27,10 @@ def _kernel(kernel: Any, **_: Any) -> Bundle:
 
     shown = tiers.stages_shown(kernel, ())
     record = tiers.static(kernel, shown)
-    try:
+    with contextlib.suppress(
+        TileError
+    ):  # the target's compiler is missing or refuses: the static picture stands
         record = tiers.compiled(kernel, shown)
-    except Exception:  # the target's compiler is missing or refuses: the static picture stands
-        pass
     machine = kernel.compilation.machine
     shared = machine.memory.get("shared")
     return mime_bundle(record, shared_limit=shared.per_block if shared and machine.warp > 1 else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import itertools
 import sys
@@ -162,8 +163,9 @@ class Workbench:
 
     def show(self) -> None:
         """Show it in the running cell: with controls if it is interactive, else as a picture."""
-        from IPython.display import display
         from .parts import static_bundle
+
+        display: Any = importlib.import_module("IPython.display").display
 
         if self.closed or self._box is None:
             if shell_now() is None:
@@ -178,13 +180,11 @@ class Workbench:
 
     def build(self) -> None:
         """Make the controls and the view; the session's pictures then go there."""
-        import ipywidgets
-
         from ..targets import resolve
         from .controls import Controls
         from .view import View
 
-        widgets: Any = ipywidgets
+        widgets: Any = importlib.import_module("ipywidgets")
         wish = self.session.wish
         self._view = View(self.id, self.name)
         self._controls = Controls(

@@ -25,7 +25,7 @@ class TileMagic:
         self._shell = weakref.ref(shell)
 
     def __call__(self, line: str, cell: str | None = None) -> None:
-        shell = self._shell()
+        shell: Any = self._shell()
         options = parse_line(line)
         made = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
         kernel = choose_kernel(options.kernel, made, shell.user_ns)
@@ -66,10 +66,10 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
     before = _kernels_in(shell.user_ns)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     try:
-        exec(compile(tree, name, "exec"), shell.user_ns)
+        exec(compile(tree, name, "exec"), shell.user_ns)  # noqa: S102
         if last is not None:
             # `single` gives the value to the shell, as the last line of any cell.
-            exec(compile(ast.Interactive([last]), name, "single"), shell.user_ns)
+            exec(compile(ast.Interactive([last]), name, "single"), shell.user_ns)  # noqa: S102
     except Exception as error:
         raise plain_traceback(shell, error, name) from error.__cause__
     after = _kernels_in(shell.user_ns)
@@ -77,7 +77,7 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
 
 
 def _number(shell: Any) -> int:
-    """The number of the running cell: that of the code that called the magic, for the shell's own counter moves early."""
+    """The number of the running cell, by the code that called the magic: the shell counts on early."""
     known: Any = getattr(shell.compile, "_filename_map", {})
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
@@ -92,7 +92,9 @@ def _check(shell: Any, raw: str, text: str, file: str) -> None:
     """Raise `LanguageError` under the cell's own name when the text is not Python."""
     from ..frontend import check_syntax
 
-    label = " ".join(str(each) for each in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",))
+    label = " ".join(
+        str(each) for each in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",)
+    )
     try:
         check_syntax(text, label)
     finally:
@@ -103,7 +105,11 @@ def _check(shell: Any, raw: str, text: str, file: str) -> None:
 def _kernels_in(space: dict[str, Any]) -> dict[str, Any]:
     from ..kernel import JitFunction
 
-    return {key: value for key, value in space.items() if isinstance(value, JitFunction) and not key.startswith("_")}
+    return {
+        key: value
+        for key, value in space.items()
+        if isinstance(value, JitFunction) and not key.startswith("_")
+    }
 
 
 def choose_kernel(name: str, made: dict[str, Any], space: dict[str, Any]) -> Any:
@@ -122,7 +128,8 @@ def choose_kernel(name: str, made: dict[str, Any], space: dict[str, Any]) -> Any
         )  # fmt: skip
     if not made:
         raise LanguageError(
-            "the cell defines no kernel", hint="put @tilebench.jit before a function that returns a @T.prim_func, "
+            "the cell defines no kernel",
+            hint="put @tilebench.jit before a function that returns a @T.prim_func, "
             "or name a kernel of another cell: %%tile NAME",
         )  # fmt: skip
     # The order of the source, not of first definition in the namespace.
@@ -189,7 +196,7 @@ one of the cell is opened. Parameters that have no default need a value: --with 
 
 --sweep gives a parameter a slider (64,128,256 or 1..4 or 32..128..32); so does a knob in the
 kernel's signature (block_M=tilebench.Knob(64, 128)), and a default of a parameter called
-{', '.join(usual_names())}. A choice of the schedule can be swept by its address:
+{", ".join(usual_names())}. A choice of the schedule can be swept by its address:
 threads, order, LOOP.num_stages, BUFFER.swizzle, GEMM.policy, as in --sweep ko.num_stages=1..4.
 
 Targets are cpu, cuda (this machine's GPU, else {default_cuda()}), and cuda:sm_75 to cuda:sm_121a, for

@@ -43,7 +43,10 @@ class TileOptions:
 
 def usage() -> str:
     """The line in words: its form, and a line for each option."""
-    out = ["%%tile [KERNEL] " + " ".join(f"[{name}{' ' * bool(words)}{words}]" for name, (_, words, _) in WORDS.items())]
+    out = [
+        "%%tile [KERNEL] "
+        + " ".join(f"[{name}{' ' * bool(words)}{words}]" for name, (_, words, _) in WORDS.items())
+    ]
     out += [f"  {name:<10} {words:<32} {what}" for name, (_, words, what) in WORDS.items()]
     return "\n".join(out)
 
@@ -54,7 +57,9 @@ def parse_line(line: str) -> TileOptions:
         words = shlex.split(line)
     except ValueError as error:
         raise OptionError(
-            "the line of %%tile cannot be read: {why}", why=str(error).lower(), hint="close every quote that is opened"
+            "the line of %%tile cannot be read: {why}",
+            why=str(error).lower(),
+            hint="close every quote that is opened",
         ) from None
     held: dict[str, list[str]] = {}
     kernel = ""
@@ -85,7 +90,9 @@ def parse_line(line: str) -> TileOptions:
 def _kernel_name(word: str, before: str) -> str:
     if "=" in word:
         raise OptionError(
-            "{word} stands alone", word=word, hint="write --with {word} for a parameter, --sweep {word} for a slider"
+            "{word} stands alone",
+            word=word,
+            hint="write --with {word} for a parameter, --sweep {word} for a slider",
         )
     if before:
         raise OptionError(
@@ -112,7 +119,7 @@ def _count_of(name: str, held: dict[str, list[str]]) -> int:
 def _enough(name: str, count: int, taken: Sequence[str], following: str) -> None:
     if (count == 1 and len(taken) != 1) or (count < 0 and not taken):
         raise OptionError(
-            "{name} needs {what}", name=name, what="a word after it" if count == 1 else "NAME=VALUE words after it",
+            "{name} needs {what} after it", name=name, what="a word" if count == 1 else "NAME=VALUE words",
             expected="{name} {form}", form=WORDS[name][1], found="{following}" if following else "",
             following=following,
         )  # fmt: skip
@@ -172,7 +179,10 @@ def checked_domain(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
     """The values of one slider. `OptionError` for none, or for more than anybody could walk."""
     if not values or len(values) > MOST_VALUES:
         raise OptionError(
-            "the sweep of {name} has {count} values", name=name, count=len(values), expected=f"1 to {MOST_VALUES}"
+            "the sweep of {name} has {count} values",
+            name=name,
+            count=len(values),
+            expected=f"1 to {MOST_VALUES}",
         )
     return tuple(values)
 

@@ -14,9 +14,9 @@ from .history import history_body, history_text
 from .reports import report_body, report_text
 from .session import Picture
 from .style import bytes_text, css, escape, number, page, rate_text, seconds_text
-from .views import resources, stages
 from .svg import chart_svg
 from .table import table_html
+from .views import resources, stages
 from .views.runs import chart_text
 
 # Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
@@ -27,8 +27,10 @@ STATIC_LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 50, "cuda": 45, "llvm":
 NEWEST_MOVES = 12
 
 _EXTRA = (
-    ".tilebench .chips{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;padding:6px 12px;min-height:34px}"
-    ".tilebench .chip{border:1px solid var(--line);border-radius:11px;padding:1px 10px;font-size:12px;white-space:nowrap;"
+    ".tilebench .chips{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;padding:6px 12px;"
+    "min-height:34px}"
+    ".tilebench .chip{border:1px solid var(--line);border-radius:11px;padding:1px 10px;font-size:12px;"
+    "white-space:nowrap;"
     "font-variant-numeric:tabular-nums}"
     ".tilebench .chip.on{border-color:var(--accent);color:var(--accent)}"
     ".tilebench .chip.good{border-color:var(--good)}.tilebench .chip.bad{border-color:var(--bad)}"
@@ -103,7 +105,10 @@ def stages_part(picture: Picture, prefix: str, limits: Mapping[str, int] = LIVE_
     if picture.stale:
         differs = {k: v for k, v in record.parameters.items() if picture.wish.values.get(k) != v}
         was = config_text(differs) or "the last good choice"
-        note, kind = f'<div class="oldnote">Below: the last good picture, of {escape(was)}.</div>', ' class="old"'
+        note, kind = (
+            f'<div class="oldnote">Below: the last good picture, of {escape(was)}.</div>',
+            ' class="old"',
+        )
     return f"<style>{rules}</style>{note}<div{kind}>{stages.heading(record)}{panes}</div>"
 
 
@@ -126,7 +131,8 @@ def chart_part(picture: Picture) -> str:
     # The method stands beside the picture: what says how far a figure can be trusted is never folded.
     side = f'<div class="q">{method}</div><details><summary>Table of runs</summary>{table}</details>'
     title = f'<h3>Runs <span class="q">on {escape(chart.target)}</span></h3>'
-    return f'<section class="sec">{title}<div class="cols"><div>{chart_svg(chart)}</div><div>{side}</div></div></section>'
+    columns = f'<div class="cols"><div>{chart_svg(chart)}</div><div>{side}</div></div>'
+    return f'<section class="sec">{title}{columns}</section>'
 
 
 def check_part(picture: Picture) -> str:
@@ -148,11 +154,14 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
     """All parts in one piece of HTML that stands alone. `fallback` names the live view it stands in for."""
     body = "".join(
         (
-            problem_part(picture), stages_part(picture, "", STATIC_LIMITS), check_part(picture), chart_part(picture),
+            problem_part(picture), stages_part(picture, "", STATIC_LIMITS), check_part(picture),
+            chart_part(picture),
             details_part(picture), history_part(picture),
         )
     )  # fmt: skip
-    made = page(body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench")
+    made = page(
+        body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench"
+    )
     return f'<div data-tilebench-fallback="{escape(fallback)}">{made}</div>' if fallback else made
 
 
@@ -180,9 +189,14 @@ def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> 
 
     (The extension would draw that JSON beside the live view; HTML can be hidden while one is there.)
     """
-    out: dict[str, Any] = {"text/html": static_html(picture, theme, fallback), "text/plain": static_text(picture)}
+    out: dict[str, Any] = {
+        "text/html": static_html(picture, theme, fallback),
+        "text/plain": static_text(picture),
+    }
     if picture.record is not None and not fallback:
-        out[MIME] = record_json(picture.record, picture.runs, picture.history if len(picture.history) > 1 else None)
+        out[MIME] = record_json(
+            picture.record, picture.runs, picture.history if len(picture.history) > 1 else None
+        )
     return out
 
 

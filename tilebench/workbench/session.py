@@ -40,17 +40,17 @@ class Picture:
     """
 
     wish: Wish
-    status: Status = Status("idle")
+    status: Status = field(default_factory=lambda: Status("idle"))
     record: CompileRecord | None = None
     stale: bool = False
     problem: TileError | None = None
-    history: History = History()
+    history: History = field(default_factory=History)
     ceilings: Ceilings | None = None
     report: Any = None
     notes: tuple[str, ...] = ()
     shared_limit: int = 0
     stage_names: tuple[str, ...] = ()
-    offered: tuple[Knob, ...] = field(default=())
+    offered: tuple[Knob, ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -149,7 +149,7 @@ class Session:
             record = tiers.static(kernel, shown)
         except TileError as error:
             if not ticket():
-                self._refuse(ticket.generation, error)
+                self._refuse(wish, ticket.generation, error)
             return
         if ticket():
             return
@@ -190,7 +190,9 @@ class Session:
         notes: tuple[str, ...] = ()
         if not tiers.runs_here(kernel):
             why = kernel.compilation.manifest.available()[1]
-            notes = (f"{kernel.target} cannot run here ({why}): times and checks are those of this machine's processor",)
+            notes = (
+                f"{kernel.target} cannot run here ({why}): times and checks are this machine's processor's",
+            )
             try:
                 kernel = self.subject.make(replace(wish, target="cpu"))
             except TileError as error:
@@ -243,7 +245,9 @@ class Session:
             held = self._picture.history
             last = held.moves[-1] if held.moves else None
             if last is not None and dict(last.config) == wish.config:
-                held = History((*held.moves[:-1], replace(last, generation=generation, state="compiling", reason="")))
+                held = History(
+                    (*held.moves[:-1], replace(last, generation=generation, state="compiling", reason=""))
+                )
             else:
                 moves = held.moves if last is None or last.state in ("done", "failed", "illegal") else (
                     *held.moves[:-1], replace(last, state="stale")
@@ -261,7 +265,7 @@ class Session:
             self._history(ticket.generation, state=state, reason=problem.message)
             self._show(problem=problem)
 
-    def _refuse(self, generation: int, error: TileError) -> None:
+    def _refuse(self, wish: Wish, generation: int, error: TileError) -> None:
         """An illegal combination: its reason is shown, the last good picture stays and is marked."""
         self._history(generation, state="illegal", reason=error.message)
-        self._show(problem=error, stale=self._picture.record is not None)
+        self._show(wish=wish, problem=error, stale=self._picture.record is not None)

@@ -78,7 +78,8 @@ class Subject:
     ) -> None:
         from ..kernel import JitFunction, Kernel
 
-        if not isinstance(kernel, (JitFunction, Kernel)):
+        # What a notebook passes is known only now.
+        if not isinstance(kernel, (JitFunction, Kernel)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
                 "a workbench shows a kernel", found="{kind}", kind=type(kernel).__name__,
                 expected="a function with @tilebench.jit, or the kernel that it returns",
@@ -89,10 +90,13 @@ class Subject:
         self.given = dict(values or {})
         self._made: dict[Any, JitFunction] = {}
         self._kernels: dict[Any, Kernel] = {}
-        given = kernel.parameters if isinstance(kernel, Kernel) else {}
         self.signature = None if isinstance(kernel, Kernel) else kernel.signature
-        self._check_names(list(given) if self.signature is None else list(self.signature.parameters))
-        first = {name: choices[0] for name, choices in (sweep or {}).items() if self._is_parameter(name) and choices}
+        self._check_names([] if self.signature is None else list(self.signature.parameters))
+        first = {
+            name: choices[0]
+            for name, choices in (sweep or {}).items()
+            if self._is_parameter(name) and choices
+        }
         self._need_all(first)
         self.target = target or kernel.target
         self.values = self._resolved(first)
@@ -133,7 +137,9 @@ class Subject:
             if key not in self._kernels:
                 manifest, machine = resolve(wish.target)
                 traced = self.kernel.compilation.traced
-                self._kernels[key] = Kernel(traced, manifest, machine, schedule, start=self.kernel.compilation.start)
+                self._kernels[key] = Kernel(
+                    traced, manifest, machine, schedule, start=self.kernel.compilation.start
+                )
             return self._kernels[key]
         function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
         # The newest 32: each holds the kernels of its own, and a walk seldom leaves a few schedules.
@@ -161,7 +167,9 @@ class Subject:
         taken = {each.name for each in self.knobs} | set(self.values)
         out: list[Knob] = []
         for (kind, option), values in OFFERED.items():
-            names = [""] if kind == "kernel" else [c.address for c in _fitting(candidates(function, kind), kind)]
+            names = (
+                [""] if kind == "kernel" else [c.address for c in _fitting(candidates(function, kind), kind)]
+            )
             for address in names:
                 name = f"{address}.{option}" if address else option
                 # `threads=threads` and `num_stages=num_stages` are parameters already.
@@ -176,7 +184,9 @@ class Subject:
     def _defaults(self) -> dict[str, Any]:
         from ..kernel import JitFunction
 
-        return self.kernel.defaults() if isinstance(self.kernel, JitFunction) else dict(self.kernel.parameters)
+        return (
+            self.kernel.defaults() if isinstance(self.kernel, JitFunction) else dict(self.kernel.parameters)
+        )
 
     def _check_names(self, known: list[str]) -> None:
         for name in self.given:
@@ -256,7 +266,9 @@ def _with(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
     if value in values:
         return tuple(values)
     every = [value, *values]
-    ascending = list(values) == sorted(values, key=_rank) and all(type(each) in (int, float) for each in every)
+    ascending = list(values) == sorted(values, key=_rank) and all(
+        type(each) in (int, float) for each in every
+    )
     return tuple(sorted(every)) if ascending else tuple(every)
 
 
@@ -292,11 +304,13 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         address, _, option = name.rpartition(".")
         kind = next((kind for kind, held in OPTIONS.items() if option in held), None)
         if kind is None or (kind == "kernel") != (address == ""):
-            names = [*known, *OPTIONS["kernel"]] + [f"NAME.{o}" for k, held in OPTIONS.items() if k != "kernel" for o in held]
+            names = [*known, *OPTIONS["kernel"]] + [
+                f"NAME.{o}" for k, held in OPTIONS.items() if k != "kernel" for o in held
+            ]
             close = nearest(name, names, limit=1)
             raise OptionError(
                 "there is nothing called {name} to choose", name=name,
-                hint=(f"did you mean {close[0]}? " if close else "") + "parameters and choices: " + ", ".join(names),
+                hint=(f"did you mean {close[0]}? " if close else "") + "there are " + ", ".join(names),
             )  # fmt: skip
         if kind == "kernel":
             kernel[option] = value
@@ -332,5 +346,3 @@ def moved(wish: Wish, knobs: Sequence[Knob], changes: Mapping[str, Any]) -> Wish
                 hint=(f"did you mean {close[0]}? " if close else "") + "it has " + ", ".join(known),
             )  # fmt: skip
     return replace(wish, values=values, choices=choices, **rest)
-
-

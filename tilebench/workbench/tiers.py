@@ -61,18 +61,21 @@ def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """The record with the shown stages in their order; those not made yet stand as pending."""
     held = kernel.compilation
     build = held.build
-    made = [n for n in shown if n == "source" or n in held.functions or (build is not None and n in build.texts)]
+    made = [
+        n for n in shown if n == "source" or n in held.functions or (build is not None and n in build.texts)
+    ]
     record = make_record(held, made)
     by_name = {each.name: each for each in record.stages}
     languages = {step.name: step.language for step in held.manifest.steps}
     stages = tuple(
-        by_name.get(name) or StageRecord(name, languages.get(name, "tile-ir"), "", pending=True) for name in shown
+        by_name.get(name) or StageRecord(name, languages.get(name, "tile-ir"), "", pending=True)
+        for name in shown
     )
     return replace(record, stages=stages, resources=static_bound(kernel, record.resources))
 
 
 def static_bound(kernel: Kernel, held: Resources | None) -> Resources | None:
-    """The resources with the occupancy that threads and shared memory alone allow, before registers are known."""
+    """The resources with the occupancy that threads and shared memory allow, while registers are unknown."""
     machine = kernel.compilation.machine
     if held is None or held.registers is not None or held.occupancy is not None or machine.warp == 1:
         return held

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .parts import (
     chart_part,
@@ -44,7 +44,7 @@ class _Plain:
 
     def __init__(self, sheet: str, name: str, kernel: str) -> None:
         widgets: Any = importlib.import_module("ipywidgets")
-        style = widgets.HTML(f"<style>{sheet}[data-tilebench-fallback=\"{name}\"]{{display:none}}</style>")
+        style = widgets.HTML(f'<style>{sheet}[data-tilebench-fallback="{name}"]{{display:none}}</style>')
         self.places = {part: widgets.HTML() for part in PARTS}
         self.widget: Any = widgets.VBox([style, *self.places.values()])
 
@@ -76,12 +76,15 @@ class View:
             for part, value in values.items():
                 setattr(self.widget, part, value)
 
+    def _stages(self, picture: Picture) -> str:
+        return stages_part(picture, self._prefix)
+
     def _values(self, picture: Picture) -> dict[str, str]:
         """The parts whose inputs are others than before; making HTML costs more than comparing."""
         made = (picture.record, picture.stale, picture.stale and picture.wish)
         keys: dict[str, tuple[Any, Any]] = {
             "problem": (picture.problem, problem_part),
-            "stages": (made, lambda p: stages_part(p, self._prefix)),
+            "stages": (made, self._stages),
             "check": (picture.report, check_part),
             "chart": ((picture.runs, picture.ceilings), chart_part),
             "details": ((*made, picture.shared_limit), details_part),
@@ -98,6 +101,6 @@ class View:
 def _same(before: Any, now: Any) -> bool:
     """Whether two inputs are the same objects; pictures are immutable, so this is enough."""
     if isinstance(before, tuple) and isinstance(now, tuple):
-        pairs: Any = zip(before, now, strict=False)
-        return len(before) == len(now) and all(_same(a, b) for a, b in pairs)  # pyright: ignore[reportUnknownArgumentType]
+        pairs = cast("tuple[tuple[Any, ...], tuple[Any, ...]]", (before, now))
+        return len(pairs[0]) == len(pairs[1]) and all(map(_same, *pairs))
     return before is now
