@@ -174,7 +174,8 @@ class Lowering:
         if streaming and isinstance(body[0], Store) and not reads_scratch(body[0].value):
             # Whole lines: a streaming store of half a line leaves the other half to be merged.
             lanes = self.isa.vector_bytes // body[0].buffer.dtype.bytes
-        trips = const_of(stop)
+        most = stop.args[1] if isinstance(stop, Call) and stop.word == "min" else stop
+        trips = const_of(most)
         # A row that is one vector and a bit, or less, gains nothing from several at once.
         unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
         if panel:
