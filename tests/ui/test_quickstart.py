@@ -121,6 +121,26 @@ def test_a_position_that_does_not_fit_says_why_over_the_last_picture(page: Any) 
     problem.wait_for(state="detached")
 
 
+def test_running_the_cell_again_replaces_its_workbench(page: Any) -> None:
+    cell = gemm_cell(page)
+    cell.locator(".jp-InputArea-editor").click()
+    old = cell.locator(".part-stages details").first.get_attribute("id")
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
+    page.wait_for_function(
+        "old => document.querySelector(`[id='${old}']`) === null",
+        arg=old,
+    )
+    cell.locator(".part-status:has-text('up to date')").wait_for()
+    assert cell.locator(".part-stages").count() == 1
+    assert cell.locator(".tilebench-controls").count() == 1
+    assert "block_M=64 " in cell.locator(".part-stages .hd").text_content()
+    assert cell.locator("[data-tilebench-fallback]").count() == 1
+    assert page.console_errors == []
+    slider(cell, "block_N").focus()
+    page.keyboard.press("ArrowRight")
+    cell.locator(".part-stages .hd:has-text('block_N=128')").wait_for()
+
+
 def test_the_saved_notebook_shows_the_last_picture_without_widgets(page: Any) -> None:
     gemm_cell(page)
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save').then(() => 0)")

@@ -239,3 +239,19 @@ def test_what_there_is_not(made: Any) -> None:
         choices_schedule({"threads": 256, "ko.num_stages": 3}).key
         == Schedule.of(threads=256, loop={"ko": {"num_stages": 3}}).key
     )
+
+
+def test_a_check_runs_in_the_child_and_its_error_stands_in_the_run(space: dict[str, Any]) -> None:
+    subject = Subject(space["gemm"], SHAPES, target="cpu")
+    session = Session(subject, subject.first_wish(("tile",), True, True), measure=Measure())
+    session.want()
+    picture = session.picture
+    assert picture.problem is None
+    assert picture.report.ok
+    (output,) = picture.report.outputs
+    assert (output.name, output.checked) == ("C", 200 * 170)
+    assert picture.runs[0].error == output.error > 0
+    assert picture.runs[0].bound == output.bound
+    session.want(run=False, check=True, block_M=32)
+    assert session.picture.report is not picture.report
+    assert session.picture.report.ok

@@ -60,7 +60,7 @@ def overview() -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status. 2 for what is the caller's to mend."""
+    """Run one command; the exit status, 2 for what is the caller's to mend. `--help` raises `SystemExit`."""
     given = list(sys.argv[1:] if words is None else words)
     if not given or given[0] in ("-h", "--help", "help"):
         print(overview())
@@ -77,8 +77,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except SystemExit as leave:
-        return leave.code if isinstance(leave.code, int) else 1
     except Exception as error:
         return _tell(error)
 

@@ -16,7 +16,8 @@ from ..record import CompileRecord, Resources, RunRecord, StageRecord
 from ..recorder import make_record
 
 if TYPE_CHECKING:
-    from ..kernel import Kernel
+    from ..kernel import Kernel, Package
+    from ..reference.check import CheckReport
     from .chart import Ceilings
 
 # What is shown when nobody chose stages: enough to see each kind of decision, and no listing that
@@ -139,7 +140,7 @@ class Measured:
 def measure(
     kernel: Kernel,
     *,
-    check: bool,
+    check: bool = False,
     cancel: threading.Event,
     on_progress: Callable[[Any], None],
     with_: Measure | None = None,
@@ -154,6 +155,33 @@ def measure(
         if cancel.is_set():
             raise
         return RunRecord(kernel.name, kernel.target, dict(kernel.parameters), failure=error.message)
+
+
+def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckReport:
+    """Compare every element with the reference, in the measuring child: on random arrays from `seed`.
+
+    There for the same reasons as a measurement: a wild store or an endless loop costs the check, not
+    the notebook, and a slider that moves on ends it. Raises `Cancelled`, or what the child met.
+    """
+    from ..kernel.package import pack
+    from ..runtime.job import Job
+    from ..runtime.worker import default_worker
+
+    job = Job(f"{__name__}:check_package", (pack(kernel.compilation), seed), name=f"checking {kernel.name}")
+    return default_worker().call(job, cancel=cancel)
+
+
+def check_package(package: Package, seed: int) -> CheckReport:
+    """What runs in the child."""
+    from ..kernel.measure import random_inputs, session_of, tile_of
+    from ..reference import check_function
+
+    session = session_of(package, random_inputs(package, seed))
+    before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
+    session.run()
+    session.outputs()  # from the device into the arrays, where there is one
+    after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
+    return check_function(tile_of(package), before, after)
 
 
 def host_ceilings(kernel: Kernel) -> Ceilings | None:
