@@ -136,9 +136,9 @@ def _span(argument: Any, array: Any) -> str:
 
 
 def _ceilings(kernel: Kernel) -> Any:
-    from ..workbench.tiers import host_ceilings
+    from ..workbench.tiers import ceilings_of
 
-    return host_ceilings(kernel)
+    return ceilings_of(kernel)
 
 
 def bench(parser: Parser, words: list[str]) -> int:

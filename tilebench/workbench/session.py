@@ -237,7 +237,7 @@ class Session:
             history = self._picture.history.measured(ticket.generation, run)
         self._show(history=history)
         if self._picture.ceilings is None and not settings.headless():
-            held = tiers.host_ceilings(kernel)
+            held = tiers.ceilings_of(kernel)
             if held is not None and not ticket():
                 self._show(ceilings=held)
 

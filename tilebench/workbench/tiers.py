@@ -184,20 +184,18 @@ def check_package(package: Package, seed: int) -> CheckReport:
     return check_function(tile_of(package), before, after)
 
 
-def host_ceilings(kernel: Kernel) -> Ceilings | None:
-    """The ceilings of what runs the kernel here; None where it cannot run, or when they fail."""
-    manifest = kernel.compilation.manifest
-    if not manifest.available()[0]:
-        return None
+def ceilings_of(kernel: Kernel) -> Ceilings | None:
+    """The measured ceilings of the device that a kernel runs on; None when they cannot be measured."""
     from ..profile.ceilings import ceilings, device_ceilings
     from .chart import machine_ceilings
 
+    own = kernel.compilation.manifest.ceilings
     dtypes = [each.dtype for each in kernel.arguments]
     try:
-        held = device_ceilings(manifest.ceilings, kernel.target) if manifest.ceilings else ceilings()
-        return machine_ceilings(held, dtypes[0] if dtypes else "float32")
+        held = device_ceilings(own, kernel.target) if own else ceilings()
     except TileError:
         return None
+    return machine_ceilings(held, dtypes[0] if dtypes else "float32")
 
 
 def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRecord:
