@@ -268,9 +268,10 @@ class Instructions:
         return self.impure(f"{how} {type_}, ptr {pointer.name}, align {align}", type_)
 
     def store(self, a: Value, pointer: Value, *, align: int = 0, streaming: bool = False) -> None:
-        """Store; `streaming` asks for a non-temporal store, whose pointer must be 16-byte aligned.
+        """Store; `streaming` asks for a non-temporal store, whose pointer must be aligned to `align` >= 16.
 
-        Needs an `sfence` (`fence_streams`) before another thread may read what was written.
+        Give the whole vector's alignment: one of 64 bytes known to be aligned to 16 alone becomes four
+        stores and three shuffles. Needs an `sfence` (`fence_streams`) before another thread may read what was written.
         """
         align = align or (16 if streaming else bytes_of(element_of(a.type)))
         hint = ", !nontemporal !{i32 1}" if streaming else ""

@@ -89,7 +89,7 @@ class Elements:
         mask = None if state.mask is None else state.wide(state.mask)
         if address.varies and lanes_of(pointer.type) == 1:
             if mask is None:
-                f.store(bits, pointer, streaming=streaming)
+                f.store(bits, pointer, align=bytes_of(bits.type) if streaming else 0, streaming=streaming)
             else:
                 f.masked_store(bits, pointer, mask)
             return

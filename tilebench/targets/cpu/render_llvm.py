@@ -71,7 +71,8 @@ class Renderer:
         self.expr = Expressions(self.state)
         self.lines = lines
         self.stopped = ""
-        self.streaming = False
+        # The store of the open loop whose vectors are aligned and go past the caches.
+        self.streamed: Store | None = None
         # The sums of the open loop over vectors, by the statement that adds to them.
         self.sums: dict[int, Value] = {}
 
@@ -243,7 +244,7 @@ class Renderer:
             raw = self.expr.raw(moved)
         value = raw if raw is not None else self.expr.value(at.value, round_last=False)
         bits = raw if raw is not None else narrow(f, value, dtype)
-        self.expr.put(bits, address, dtype, streaming=self.streaming and at.buffer.scope == "global")
+        self.expr.put(bits, address, dtype, streaming=at is self.streamed)
         for key in [key for key in state.stored if key[0] == at.buffer.name]:
             del state.stored[key]
         if STORAGE[dtype] == COMPUTE[dtype] and address.varies:

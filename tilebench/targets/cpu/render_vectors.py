@@ -58,9 +58,8 @@ class _Loop:
         if at.overrun and (length.integer or 1) % step:
             step = lanes
         stop = end if at.overrun else f.add(begin, whole_steps(f, length, step))
-        self.work.streaming = at.streaming
         self.turns(begin, stop, step, step if whole else 1, None)
-        self.work.streaming = False
+        self.work.streamed = None
         if not at.overrun and (length.integer is None or length.integer % step):
             self.turns(
                 stop, end, lanes, lanes if whole else 1, lambda index: f.lane_mask(f.sub(end, index), lanes)
@@ -94,7 +93,7 @@ class _Loop:
     def to_a_line(self, begin: Value, end: Value) -> Value:
         """One masked turn up to where the stores are aligned; the index from which they are."""
         f, at, state = self.work.f, self.at, self.work.state
-        store = next(each for each in at.body if isinstance(each, Store) and each.buffer.scope == "global")
+        store = streamed(at)
         outer = state.lanes
         state.lanes = Lanes(at.vars[0].name, begin, at.lanes)
         where = state.address(store.buffer, store.index, self.work.index, self.work.expr.value)
@@ -105,7 +104,13 @@ class _Loop:
         past = f.binary("udiv", f.binary("and", f.sub(0, address), at.lanes * size - 1), size)
         stop = f.imin(f.add(begin, past), end)
         self.turns(begin, stop, at.lanes, 1, lambda index: f.lane_mask(f.sub(stop, index), at.lanes))
+        self.work.streamed = store
         return stop
+
+
+def streamed(at: Vectors) -> Store:
+    """The store of a streaming loop that goes past the caches: the first into an array."""
+    return next(each for each in at.body if isinstance(each, Store) and each.buffer.scope == "global")
 
 
 def _turn(work: Renderer, at: Vectors, lanes: Lanes, mask: Value | None) -> None:
