@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .compiler import VERSION, Compilation
-from .passes.count_work import count_work, reads_and_writes
+from .passes.count_work import count_work
+from .passes.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
 from .targets.manifest import EmitStep
 

@@ -32,7 +32,7 @@ def lower(text: str, arch: str = "sm_80") -> tuple[Function, Context]:
 def run(text: str, arch: str = "sm_80", **arrays: Any) -> None:
     """Lower and run on arrays, which are changed in place."""
     function, _ = lower(text, arch)
-    run_threaded(function, arrays)
+    run_threaded(function, arrays, warp=32)
 
 
 def random(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:

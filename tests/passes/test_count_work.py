@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from tests import kernels
 from tilebench.frontend import trace
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
-from tilebench.passes.count_work import MOST_POINTS, count_work, reads_and_writes
+from tilebench.passes.count_work import MOST_POINTS, count_work
 
 SIZE = st.integers(1, 70)
 BLOCK = st.integers(1, 33)
@@ -92,17 +91,6 @@ def test_too_many_points_are_not_enumerated() -> None:
     assert MOST_POINTS < (1 << 33)
     assert not found.exact
     assert found.flops == 1 << 33
-
-
-@pytest.mark.parametrize("stage", ["tile", "bounded", "laid_out", "pipelined", "threaded"])
-def test_what_a_kernel_reads_and_writes_shows_in_every_stage(stage: str) -> None:
-    for kernel, shape, reads, writes in (
-        (kernels.add_kernel, (100, 75), {"A", "B"}, {"C"}),
-        (kernels.gemm_kernel, (100, 75, 90), {"A", "B"}, {"C"}),
-        (kernels.softmax_kernel, (5, 47), {"A"}, {"C"}),
-    ):
-        text = kernel.using(target="cuda:sm_80")(*shape).stage(stage)
-        assert reads_and_writes(parse_function(text, registry())) == (reads, writes)
 
 
 def test_a_branch_counts_as_taken_and_is_no_exact_count() -> None:

@@ -34,7 +34,7 @@ def kernel(A: T.Tensor((64, 32), T.float32), C: T.Tensor((64, 32), T.float32)):
 def barriers(text: str) -> list[str]:
     """The reasons of the barriers, in order."""
     made = insert_barriers(parse_function(text, registry()), Context(machine_of("sm_80")))
-    return re.findall(r"T\.sync_threads\(why='([^']*)'\)", print_function(made).text)
+    return re.findall(r'T\.sync_threads\(why="([^"]*)"\)', print_function(made).text)
 
 
 def test_one_between_write_and_read_and_none_without_a_clash() -> None:
@@ -68,9 +68,9 @@ def test_a_ring_takes_one_barrier_a_step_and_without_it_there_is_a_race(stages: 
     arrays = {
         "A": random((32, 128), np.float32), "B": random((128, 32), np.float32), "C": np.zeros((32, 32), np.float32)
     }  # fmt: skip
-    run_threaded(function, arrays)
+    run_threaded(function, arrays, warp=32)
     with pytest.raises(SimulationError, match="race in shared memory"):
-        run_threaded(parse_function(bare, registry()), arrays)
+        run_threaded(parse_function(bare, registry()), arrays, warp=32)
 
 
 def test_global_memory_that_is_written_and_read_again() -> None:
@@ -91,7 +91,7 @@ def test_bytes_that_two_buffers_share() -> None:
     shown = print_function(function).text
     assert "shared_bytes=4096" in shown
     assert shown.count("offset=0") == 2
-    assert "T.sync_threads(why='R takes the bytes of S')" in shown
+    assert 'T.sync_threads(why="R takes the bytes of S")' in shown
     assert next(each.pass_name for each in context.remarks if each.kind == "applied") == "map_shared"
 
 

@@ -69,6 +69,6 @@ def test_a_random_kernel_gives_in_the_simulator_what_it_means(text: str, seed: i
         expected = run_reference(first, {name: each.copy() for name, each in arrays.items()})
     except LanguageError:
         return  # elements of a T.Parallel that need each other: no meaning to compare with
-    run_threaded(threaded, arrays)
+    run_threaded(threaded, arrays, warp=32)
     for name, want in expected.items():
         np.testing.assert_array_equal(arrays[name], want, err_msg=text)

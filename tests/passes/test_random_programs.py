@@ -114,7 +114,7 @@ def test_no_race_and_the_values_of_the_program_in_order(blocks: list[Any], rings
     params = ", ".join(f"{name}: T.Tensor(({STEPS * 64},), T.float32)" for name in arrays)
     head = f"@T.prim_func\ndef kernel({params}):\n    with T.Kernel(1, threads=32) as bx:\n"
     function, _ = lower(head + "\n".join(program.lines) + "\n")
-    run_threaded(function, arrays)
+    run_threaded(function, arrays, warp=32)
     for row in range(program.reads):
         for k, held in enumerate(arrays[f"O{row}"].reshape(STEPS, 64)):
             assert (held == wanted.get((row, k), -1)).all()

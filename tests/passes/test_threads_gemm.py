@@ -51,7 +51,7 @@ def test_gemm_against_numpy(mnk: tuple[int, int, int], options: dict[str, Any]) 
     function, _ = lower(gemm_text(m, n, k, **options))
     first = np.ascontiguousarray(a.T) if options.get("transpose_a") else a
     second = np.ascontiguousarray(b.T) if options.get("transpose_b") else b
-    run_threaded(function, {"A": first, "B": second, "C": c})
+    run_threaded(function, {"A": first, "B": second, "C": c}, warp=32)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     if "clear" in options:  # the sum starts again in the second step of 16
         wide_a, wide_b = wide_a[:, 16:], wide_b[16:]
@@ -74,8 +74,8 @@ def test_one_barrier_a_step_with_a_ring_and_two_without() -> None:
     plain = print_function(lower(gemm_text(64, 64, 64))[0]).text
     assert ring.count("T.sync_threads") == 1
     assert plain.count("T.sync_threads") == 2
-    assert "why='A_s: write after read'" in plain
-    assert "why='A_s: read after write'" in plain
+    assert 'why="A_s: write after read"' in plain
+    assert 'why="A_s: read after write"' in plain
 
 
 def test_loops_stay_rolled_so_that_the_text_does_not_grow_with_the_tile() -> None:
@@ -118,7 +118,7 @@ def test_an_operand_in_registers() -> None:
     lines[at] = f"            T.copy(A[by * 32 : by * 32 + 32, ko * 16 : ko * 16 + 16], A_s, map={rows})"
     function, _ = lower("\n".join(lines) + "\n")
     a, b, c = random((32, 32), np.float32, 1), random((32, 32), np.float32, 2), np.zeros((32, 32), np.float32)
-    run_threaded(function, {"A": a, "B": b, "C": c})
+    run_threaded(function, {"A": a, "B": b, "C": c}, warp=32)
     assert np.allclose(c, a @ b, atol=1e-5)
 
 

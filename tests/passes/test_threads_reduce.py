@@ -65,7 +65,7 @@ def test_reduce_against_numpy(kind: str, shape: tuple[int, int], dim: int, threa
     d = random((shape[1 - dim],), np.float32, 4)
     old = d.copy()
     function, _ = lower(reduce_text(kind, shape, threads, dim, "float32", clear))
-    run_threaded(function, {"A": a, "D": d})
+    run_threaded(function, {"A": a, "D": d}, warp=32)
     wanted = exact(kind, a, dim, None if clear else old)
     if kind == "sum":
         assert (np.abs(d - wanted) <= shape[dim] * 2.0**-24 * (np.abs(a).sum(axis=dim) + 1)).all()
@@ -80,7 +80,7 @@ def test_reduce_of_narrow_and_integer_types(dtype: str, kind: str) -> None:
     held = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     a, d = random((16, 64), held, 3), np.zeros((16,), held)
     function, _ = lower(reduce_text(kind, (16, 64), 64, 1, dtype, True))
-    run_threaded(function, {"A": a, "D": d})
+    run_threaded(function, {"A": a, "D": d}, warp=32)
     # The sum is kept in float32 and rounded once.
     assert np.allclose(
         d.astype(np.float64), exact(kind, a, 1, None), rtol=2.0**-10, atol=0 if kind != "sum" else 2.0**-10
@@ -93,7 +93,7 @@ def test_the_exchange_follows_the_layout() -> None:
     assert "y_parts" not in inside
     across = print_function(lower(reduce_text("sum", (2, 1024), 256, 1, "float32", True))[0]).text
     assert "y_parts = T.alloc_shared(" in across
-    assert "T.sync_threads(why='parts of y meet in y_parts')" in across
+    assert 'T.sync_threads(why="parts of y meet in y_parts")' in across
 
 
 def test_lanes_that_are_not_neighbours() -> None:
@@ -119,7 +119,7 @@ def reduce(A: T.Tensor((4, 24), T.float32), D: T.Tensor((4,), T.float32)):
         True,
     ]
     a, d = random((4, 24), np.float32), np.zeros((4,), np.float32)
-    run_threaded(function, {"A": a, "D": d})
+    run_threaded(function, {"A": a, "D": d}, warp=32)
     assert np.allclose(d, a.sum(axis=1), atol=1e-5)
 
 

@@ -99,7 +99,7 @@ def test_copies_of_any_size(
     a, s, c = (np.dtype(DTYPES.get(each, each)) for each in dtypes)
     source, out = random(shape, a), np.full(shape, 99, c)
     function, _ = lower(copy_text(shape, tile, threads, *dtypes))
-    run_threaded(function, {"A": source, "C": out})
+    run_threaded(function, {"A": source, "C": out}, warp=32)
     assert np.array_equal(out, source.astype(s).astype(c))
 
 
@@ -112,7 +112,7 @@ def test_shared_layouts_keep_vectors_where_they_can(layout: str) -> None:
     text = copy_text((64, 64), (32, 32), 64, "float16", "float16", "float16", layout)
     function, _ = lower(text)
     source, out = random((64, 64), np.float16), np.zeros((64, 64), np.float16)
-    run_threaded(function, {"A": source, "C": out})
+    run_threaded(function, {"A": source, "C": out}, warp=32)
     assert np.array_equal(out, source)
     shown = print_function(function).text
     assert ("T.vector_store(A_s" in shown) == ("(1, 3" not in layout)
@@ -131,7 +131,7 @@ def ghosts(A: T.Tensor((5, 6), T.float32), C: T.Tensor((5, 6), T.float32)):
 """
     function, _ = lower(text)
     a, c = random((5, 6), np.float32), np.zeros((5, 6), np.float32)
-    run_threaded(function, {"A": a, "C": c})
+    run_threaded(function, {"A": a, "C": c}, warp=32)
     assert np.array_equal(c, a * 2 + 1)
     assert "tid_32_4 == 0" in print_function(function).text
 
@@ -148,7 +148,7 @@ def cut(A: T.Tensor((4, 32), T.float32), C: T.Tensor((4, 32), T.float32)):
 """
     function, _ = lower(text)
     a, c = random((4, 32), np.float32), np.full((4, 32), 7, np.float32)
-    run_threaded(function, {"A": a, "C": c})
+    run_threaded(function, {"A": a, "C": c}, warp=32)
     wanted = np.full((4, 32), 7, np.float32)
     wanted[:, :29] = np.where(np.arange(29) >= 3, a[:, :29], 0) + 1
     assert np.array_equal(c, wanted)
@@ -175,7 +175,7 @@ def twice(A: T.Tensor((64,), T.float32), B: T.Tensor((64,), T.float32)):
     function, _ = lower(text)
     a, b = random((64,), np.float32), np.zeros((64,), np.float32)
     wanted = a + 1
-    run_threaded(function, {"A": a, "B": b})
+    run_threaded(function, {"A": a, "B": b}, warp=32)
     assert np.array_equal(a, wanted)
     assert np.array_equal(b, wanted * 3)
 
@@ -198,7 +198,7 @@ def gather(I: T.Tensor((40,), T.int32), A: T.Tensor((7, 40), T.float32), C: T.Te
     function, _ = lower(text)
     index = np.random.default_rng(0).integers(0, 7, 40).astype(np.int32)
     a, c = random((7, 40), np.float32), np.zeros((40,), np.float32)
-    run_threaded(function, {"I": index, "A": a, "C": c})
+    run_threaded(function, {"I": index, "A": a, "C": c}, warp=32)
     wanted = np.array([a[: index[i] + 1, i].sum() * 0.5 for i in range(40)])
     assert np.allclose(c, wanted, atol=1e-6)
 
@@ -219,7 +219,7 @@ def scale(A: T.Tensor((8, 16), T.float32), S: T.Tensor((8,), T.float32), C: T.Te
 """
     function, _ = lower(text)
     a, s, c = random((8, 16), np.float32), random((8,), np.float32, 1), np.zeros((8, 16), np.float32)
-    run_threaded(function, {"A": a, "S": s, "C": c})
+    run_threaded(function, {"A": a, "S": s, "C": c}, warp=32)
     assert np.array_equal(c, a * s[:, None])
 
 
@@ -243,13 +243,13 @@ def visit(C: T.Tensor((5, 7), T.int32)):
 """
     function, _ = lower(text)
     c = np.full((5, 7), -1, np.int32)
-    run_threaded(function, {"C": c})
+    run_threaded(function, {"C": c}, warp=32)
     assert np.array_equal(c, np.arange(35).reshape(5, 7))
     # Neighbours in launch order stay in two rows of blocks and turn round at the end of a panel.
     order: list[tuple[int, int]] = []
     for block in range(35):
         one = np.full((5, 7), -1, np.int32)
-        run_threaded(function, {"C": one}, blocks=[(block % 7, block // 7, 0)])
+        run_threaded(function, {"C": one}, blocks=[(block % 7, block // 7, 0)], warp=32)
         order.append(tuple(int(x[0]) for x in np.nonzero(one >= 0)))  # type: ignore[arg-type]
     assert {y for y, _ in order[:14]} == {0, 1}
     assert sorted(order) == [(y, x) for y in range(5) for x in range(7)]
@@ -271,7 +271,7 @@ def large(A: T.Tensor((32, 4096), T.float32)):
     assert "for r0 in T.serial(4096):" in shown
     assert "T.unroll(32)" not in shown
     a = np.zeros((32, 4096), np.float32)
-    run_threaded(function, {"A": a})
+    run_threaded(function, {"A": a}, warp=32)
     assert (a == 3).all()
 
 
@@ -302,5 +302,5 @@ def names(A: T.Tensor((32,), T.float32), C: T.Tensor((32,), T.float32)):
     function, _ = lower(text)
     a, c = random((32,), np.float32), np.zeros((32,), np.float32)
     wanted = (a + 1) * 2 + a[::-1] + a[::-1]
-    run_threaded(function, {"A": a, "C": c})
+    run_threaded(function, {"A": a, "C": c}, warp=32)
     assert np.allclose(c, wanted, atol=1e-6)

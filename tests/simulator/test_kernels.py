@@ -32,7 +32,7 @@ def down(text: str, arch: str = "sm_80") -> Function:
 
 
 def run(text: str, **arrays: Any) -> None:
-    run_threaded(down(text), arrays)
+    run_threaded(down(text), arrays, warp=32)
 
 
 def attention(

@@ -26,7 +26,7 @@ def kernel({params}):
         tid: T.int32 = T.thread_id()
 {lines}
 """
-    run_threaded(parse_function(text, registry()), arrays, blocks)
+    run_threaded(parse_function(text, registry()), arrays, blocks, warp=32)
 
 
 def floats(n: int = 64) -> Any:
@@ -118,4 +118,4 @@ def test_chosen_blocks_and_arrays_that_do_not_fit() -> None:
         registry(),
     )
     with pytest.raises(InternalError, match="the array A is missing"):
-        run_threaded(function, {"A": np.zeros(5, np.float32)})
+        run_threaded(function, {"A": np.zeros(5, np.float32)}, warp=32)

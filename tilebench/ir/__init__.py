@@ -23,6 +23,7 @@ from .expr import (
     const_of,
     lift,
     whole,
+    zero_of,
 )
 from .node import Node, attribute, binder, body, children, map_children, node, operand, result, walk
 from .parser import parse_function
@@ -40,4 +41,5 @@ __all__ = [
     "body", "boolean", "call", "children", "const_of", "dtype_of", "int32", "lift", "map_children", "node",
     "operand", "parse_function", "print_function", "print_statements", "refold", "rename_buffers", "result",
     "rewrite", "same_as_first", "show", "substitute", "verify", "walk", "whole",
+    "zero_of",
 ]  # fmt: skip

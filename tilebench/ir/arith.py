@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 from .expr import Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, mod, mul
 
@@ -59,6 +62,31 @@ def linear(expr: Expr) -> Linear:
         else:
             terms[at] = terms.get(at, 0) + factor
     return Linear(tuple((t, c) for t, c in terms.items() if c), constant)
+
+
+def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
+    """An index with numbers or integer arrays for its variables.
+
+    A variable without a value counts as zero, and so does what is no arithmetic: the caller looks
+    at how an index moves, not at where it starts.
+    """
+    match expr:
+        case Const():
+            return expr.value
+        case Var():
+            return values.get(expr.name, 0)
+        case Arith() if expr.op in _APPLY:
+            parts = [evaluate(each, values) for each in expr.args]
+            return -parts[0] if len(parts) == 1 else reduce(_APPLY[expr.op], parts)
+        case _:
+            return 0
+
+
+_python: Any = operator  # its operators are typed as taking anything
+_APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": _python.add, "-": _python.sub, "*": _python.mul, "//": _python.floordiv, "%": _python.mod,
+    "^": _python.xor, "&": _python.and_, "|": _python.or_, "<<": _python.lshift, ">>": _python.rshift,
+}  # fmt: skip
 
 
 def bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:

@@ -300,6 +300,11 @@ def compare(op: str, a: Expr, b: Expr) -> Expr:
     return Arith(op, (a, b))
 
 
+def zero_of(dtype: DType) -> Const:
+    """The zero of a dtype: what a read outside a buffer gives."""
+    return Const(0.0 if dtype.is_float else (False if dtype.kind == "bool" else 0), type=dtype)
+
+
 def all_of(conditions: list[Expr]) -> Expr:
     """The conjunction; true ones drop out, and none left is `True`."""
     out: list[Expr] = []

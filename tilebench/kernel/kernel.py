@@ -124,8 +124,9 @@ class Kernel:
                 self.compilation.reach(step.name)
 
     def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
-        on_host = self.compilation.manifest.name == "cpu" or any(type(each) is np.ndarray for each in arrays)
-        device = "cpu" if on_host or not arrays or _on_host(arrays[0]) else "cuda"
+        device = self.compilation.manifest.device
+        if not arrays or any(type(each) is np.ndarray for each in arrays) or _on_host(arrays[0]):
+            device = "cpu"
         found = self._checkers.get(device)
         if found is None:
             found = ArgumentChecker(self.arguments, device, self.places())

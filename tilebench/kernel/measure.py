@@ -125,7 +125,7 @@ def run_package(
         progress=lambda each: report({"name": each.name, "round": each.round, "rounds": each.rounds}),
         cancelled=cancelled,
     )  # fmt: skip
-    where = environment(gpu=package.target.startswith("cuda"))
+    where = environment(gpu=session.clock is not None)
     records: list[RunRecord] = []
     for each in contenders:
         made = found.run_record(

@@ -15,7 +15,6 @@ from ..ir import (
     Arith,
     Buffer,
     Call,
-    Const,
     Expr,
     Function,
     If,
@@ -28,9 +27,9 @@ from ..ir import (
     all_of,
     const_of,
     map_children,
+    zero_of,
 )
 from ..ir.arith import Range, bounds
-from ..ir.dtypes import DType
 from ..language.copy import Copy, Fill, Within
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from .context import Context
@@ -47,11 +46,6 @@ def bound_accesses(function: Function, context: Context) -> Function:
         proved=work.proved, tested=work.tested,
     )  # fmt: skip
     return out
-
-
-def zero_of(dtype: DType) -> Const:
-    """What a read outside a buffer gives."""
-    return Const(0.0 if dtype.is_float else (False if dtype.kind == "bool" else 0), type=dtype)
 
 
 def conjuncts(condition: Expr) -> tuple[Expr, ...]:

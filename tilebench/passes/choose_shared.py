@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Arith, Const, Expr, Function, Load, Region, Stmt, Store, Var, map_children, walk
+from ..ir import Function, Load, Region, Stmt, Store, map_children, walk
+from ..ir.arith import evaluate
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
@@ -28,7 +29,6 @@ NAME = "choose_shared"
 # A gemm reads its operands once a step of k, a copy writes them once: how often a site repeats.
 GEMM_WEIGHT = 8.0
 VALUES_LOOKED_AT = 4
-VECTOR_BYTES = 16
 
 
 def choose_shared(function: Function, context: Context) -> Function:
@@ -43,10 +43,10 @@ def choose_shared(function: Function, context: Context) -> Function:
     return step(function)
 
 
-def _options(alloc: AllocShared) -> list[SharedLayout]:
-    """The layouts that the `swizzle=` choice leaves."""
+def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
+    """The layouts that the `swizzle=` choice leaves; `vector_bytes` is the widest access."""
     size = alloc.buffer.dtype.bytes
-    found = candidates(alloc.buffer.shape, size, max(VECTOR_BYTES, size))
+    found = candidates(alloc.buffer.shape, size, max(vector_bytes, size))
     if alloc.swizzle is None:
         return list(found)
     return [
@@ -58,7 +58,7 @@ def _options(alloc: AllocShared) -> list[SharedLayout]:
 
 def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
     size, shared, name = alloc.buffer.dtype.bytes, context.machine.shared, alloc.buffer.name
-    options = _options(alloc)
+    options = _options(alloc, max(context.machine.vector_bytes))
     if not options:
         context.remark(
             NAME, "missed", f"{name} is not swizzled: its rows have no whole vectors to change places", alloc,
@@ -136,7 +136,8 @@ def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Ite
 def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, Pattern]]:
     names = tuple(BOX.format(k) for k in range(len(box.extents)))
     access = Access(region.buffer, box_index(region, names), False)
-    width = min(box.contiguous_values(len(box.extents) - 1), max(1, 16 // region.buffer.dtype.bytes))
+    most = max(1, max(machine.vector_bytes) // region.buffer.dtype.bytes)
+    width = min(box.contiguous_values(len(box.extents) - 1), most)
     yield region.buffer.name, _pattern(access, names, box, width, machine)
 
 
@@ -146,7 +147,7 @@ def _pattern(access: Access, names: tuple[str, ...], box: Fragment, width: int, 
     where = dict(zip(names, box.coordinates(lanes[None, :], values[:, None]), strict=True))
     shape = (len(values), len(lanes))
     index = tuple(
-        np.minimum(np.broadcast_to(_value(each, where), shape), limit - 1)
+        np.minimum(np.broadcast_to(evaluate(each, where), shape), limit - 1)
         for each, limit in zip(access.index, access.buffer.shape, strict=True)
     )
     return Pattern(index, max(1, width), 1.0)
@@ -175,26 +176,3 @@ def _gemm(node: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Itera
         index = (moving, steps) if first else (steps, moving)
         lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
         yield region.buffer.name, Pattern((*lead, *index), width, GEMM_WEIGHT)
-
-
-def _value(expr: Expr, where: dict[str, Any]) -> Any:
-    """An index with box variables as arrays; every other variable counts as zero."""
-    match expr:
-        case Const():
-            return expr.value
-        case Var():
-            return where.get(expr.name, 0)
-        case Arith():
-            parts = [_value(each, where) for each in expr.args]
-            total = parts[0] if len(parts) > 1 or expr.op != "-" else -parts[0]
-            for each in parts[1:]:
-                total = _APPLY[expr.op](total, each)
-            return total
-        case _:
-            return 0
-
-
-_APPLY: dict[str, Any] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "//": np.floor_divide, "%": np.mod, "^": np.bitwise_xor,
-    "&": np.bitwise_and, "|": np.bitwise_or, "<<": np.left_shift, ">>": np.right_shift,
-}  # fmt: skip

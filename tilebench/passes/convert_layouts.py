@@ -122,9 +122,10 @@ class Converter:
     def through(
         self, src: Buffer, src_layout: Fragment, scratch: Buffer, dst: Buffer, dst_layout: Fragment, at: Node
     ) -> list[Stmt]:
+        widest = max(self.context.machine.vector_bytes)
         return [
-            _copy(whole(src), whole(scratch), src_layout, src.dtype.bytes, at),
-            _copy(whole(scratch), whole(dst), dst_layout, dst.dtype.bytes, at),
+            _copy(whole(src), whole(scratch), src_layout, widest, at),
+            _copy(whole(scratch), whole(dst), dst_layout, widest, at),
         ]
 
 
@@ -145,13 +146,17 @@ def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
     return rewrite(stmt, change)
 
 
-def _copy(src: Region, dst: Region, layout: Fragment, size: int, at: Node) -> Copy:
-    """A copy in which each thread moves what it holds. Dimensions of extent 1 are no part of a map."""
+def _copy(src: Region, dst: Region, layout: Fragment, widest: int, at: Node) -> Copy:
+    """A copy in which each thread moves what it holds, in accesses of at most `widest` bytes.
+
+    Dimensions of extent 1 are no part of a map.
+    """
     kept = [k for k, each in enumerate(layout.extents) if each != 1] or [0]
     place = {dim: k for k, dim in enumerate(kept)}
     extents = tuple(layout.extents[k] for k in kept)
     thread = tuple((c, place.get(d, -1), s if d in place else 0) for c, d, s in layout.thread)
     value = tuple((c, place[d], s) for c, d, s in layout.value if d in place)
     box = Fragment(extents, thread, value)
-    width = gcd(box.contiguous_values(len(extents) - 1), max(1, 16 // size), extents[-1])
+    size = src.buffer.dtype.bytes
+    width = gcd(box.contiguous_values(len(extents) - 1), max(1, widest // size), extents[-1])
     return Copy(src, dst, by=Instr("ld.st", bytes=width * size), map=box, place=at.place)

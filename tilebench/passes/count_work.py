@@ -16,7 +16,6 @@ import numpy as np
 from ..ir import (
     Arith,
     Call,
-    Const,
     Expr,
     Function,
     If,
@@ -28,10 +27,12 @@ from ..ir import (
     const_of,
     walk,
 )
+from ..ir.arith import evaluate
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.reduce import Reduce
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from .reads_writes import reads_and_writes
 
 # More index points than this are not enumerated; edges then count as whole tiles.
 MOST_POINTS = 2_000_000
@@ -163,7 +164,7 @@ def _valid(region: Region, where: dict[str, Any], tile: Sequence[int]) -> list[A
     kept = tuple(tile)[-region.buffer.rank :]
     extent = region.extent or (1,) * (region.buffer.rank - len(kept)) + kept
     return [
-        _inside(_value(start, where), size, limit)
+        _inside(evaluate(start, where), size, limit)
         for start, size, limit in zip(region.start, extent, region.buffer.shape, strict=True)
     ]
 
@@ -186,7 +187,7 @@ def _parallel_elements(node: Parallel, where: dict[str, Any], sources: dict[str,
         source = sources.get(each.buffer.name)
         if source is not None and source.buffer.rank >= each.buffer.rank:
             lead = source.buffer.rank - each.buffer.rank
-            starts = [_value(start, where) for start in source.start[lead:]]
+            starts = [evaluate(start, where) for start in source.start[lead:]]
             return _moving(node, each.index, source.buffer.shape[lead:], where, starts)
     return prod(node.extents)
 
@@ -202,7 +203,7 @@ def _moving(
         moving = [v.name for v in walk(each) if isinstance(v, Var) and v.name in names]
         if len(moving) != 1 or moving[0] in seen:
             continue
-        base = start + _value(each, {**where, moving[0]: 0})
+        base = start + evaluate(each, {**where, moving[0]: 0})
         found = found * _inside(base, node.extents[names.index(moving[0])], limit)
         seen.add(moving[0])
     return found * prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
@@ -217,45 +218,6 @@ def _per_element(node: Parallel) -> float:
         elif isinstance(each, Call) and each.type.is_float and each.word != "if_then_else":
             total += 1
     return float(total)
-
-
-def _value(expr: Expr, where: dict[str, Any]) -> Any:
-    match expr:
-        case Const():
-            return expr.value
-        case Var():
-            return where.get(expr.name, 0)
-        case Arith(op="+"):
-            return sum((_value(each, where) for each in expr.args[1:]), _value(expr.args[0], where))
-        case Arith(op="*"):
-            out = _value(expr.args[0], where)
-            for each in expr.args[1:]:
-                out = out * _value(each, where)
-            return out
-        case Arith(op="-" | "//" | "%") if len(expr.args) == 2:
-            a, b = _value(expr.args[0], where), _value(expr.args[1], where)
-            return a - b if expr.op == "-" else (a // b if expr.op == "//" else a % b)
-        case _:
-            return 0
-
-
-def reads_and_writes(function: Function) -> tuple[set[str], set[str]]:
-    """The names of global buffers that are read, and that are written, anywhere."""
-    reads: set[str] = set()
-    writes: set[str] = set()
-
-    for node in walk(function):
-        if isinstance(node, (Load, Store)):
-            into = reads if isinstance(node, Load) else writes
-            if node.buffer.scope == "global":
-                into.add(node.buffer.name)
-            continue
-        # Whatever moves tiles or vectors names its sides so, in every stage.
-        for field, into in (("src", reads), ("a", reads), ("b", reads), ("dst", writes)):
-            region = getattr(node, field, None)
-            if isinstance(region, Region) and region.buffer.scope == "global":
-                into.add(region.buffer.name)
-    return reads, writes
 
 
 def _traffic(function: Function) -> int:

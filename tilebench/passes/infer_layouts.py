@@ -79,7 +79,7 @@ class _Inference:
         caps: list[int] = []
         if isinstance(site.node, Copy) and site.node.coalesced_width:
             caps.append(site.node.coalesced_width)
-        return site_vector(site, caps)
+        return site_vector(site, max(self.machine.vector_bytes), caps)
 
     # -- seeds
     def seed_gemms(self) -> None:

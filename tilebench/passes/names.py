@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from ..ir import AllocStmt, Function, Let, LoopStmt, WithStmt, walk
+from ..ir import AllocStmt, Function, Let, LoopStmt, WithStmt
+from .fast_exprs import statements
+
+
+def names_of(function: Function) -> set[str]:
+    """Every name a function binds, its own included."""
+    out = {each.name for each in function.params} | {function.name}
+    for node in statements(function.body):
+        match node:
+            case AllocStmt():
+                out.add(node.buffer.name)
+            case Let():
+                out.add(node.var.name)
+            case LoopStmt() | WithStmt():
+                out.update(each.name for each in node.vars)
+            case _:
+                pass
+    return out
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """`name`, or `name__2`, `name__3`, ... where it is taken; from now on it is taken too."""
+    made, number = name, 1
+    while made in taken:
+        number += 1
+        made = f"{name}__{number}"
+    taken.add(made)
+    return made
 
 
 class Names:
     """All names of a function, and new ones on request."""
 
     def __init__(self, function: Function) -> None:
-        self.taken = {each.name for each in function.params}
-        for node in walk(function):
-            match node:
-                case AllocStmt():
-                    self.taken.add(node.buffer.name)
-                case Let():
-                    self.taken.add(node.var.name)
-                case LoopStmt() | WithStmt():
-                    self.taken.update(each.name for each in node.vars)
-                case _:
-                    pass
+        self.taken = names_of(function)
 
     def fresh(self, name: str) -> str:
-        """`name`, or `name__2`, `name__3`, ... where it is taken."""
-        made, number = name, 1
-        while made in self.taken:
-            number += 1
-            made = f"{name}__{number}"
-        self.taken.add(made)
-        return made
+        """`name`, or the next spelling of it that is free."""
+        return fresh_name(name, self.taken)

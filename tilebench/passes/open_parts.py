@@ -26,11 +26,11 @@ from ..ir import (
     const_of,
     map_children,
     whole,
+    zero_of,
 )
 from ..language.copy import Copy, Fill, Within
 from ..language.memory import AllocShared
 from ..language.structure import Parallel
-from .bound_accesses import zero_of
 from .context import Context
 from .names import Names
 

@@ -10,7 +10,7 @@ from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
 from ..layout import Fragment
 from .context import Context
-from .threads_env import names_of
+from .names import Names
 from .threads_reduce import accumulate_dtype, scratch_elements
 
 
@@ -24,7 +24,7 @@ def reduce_scratch(function: Function, context: Context) -> Function:
         found = found or isinstance(each, Reduce)
     if not found:
         return function
-    names = names_of(function)
+    names = Names(function)
 
     def step(at: Any) -> Any:
         if not isinstance(at, Reduce):
@@ -33,10 +33,7 @@ def reduce_scratch(function: Function, context: Context) -> Function:
         size = 0 if layout is None else scratch_elements(at, layout, context.machine.warp)
         if not size or at.scratch is not None:
             return at
-        name, n = f"{at.dst.buffer.name}_parts", 2
-        while name in names:
-            name, n = f"{at.dst.buffer.name}_parts_{n}", n + 1
-        names.add(name)
+        name = names.fresh(f"{at.dst.buffer.name}_parts")
         buffer = Buffer(name, (size,), accumulate_dtype(at.kind, at.src.buffer.dtype), "shared")
         return AllocShared(buffer, place=at.place), at.but(scratch=whole(buffer))
 

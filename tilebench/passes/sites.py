@@ -214,7 +214,7 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
 # -- memory
 
 
-def vector_of(access: Access, var: str, alignment: int = 16) -> int:
+def vector_of(access: Access, var: str, alignment: int) -> int:
     """Elements of one aligned access that are neighbours along `var`; 0 when it does not move.
 
     1 when they are not neighbours. `alignment` is what base addresses are multiples of, in bytes.
@@ -247,11 +247,14 @@ def vector_of(access: Access, var: str, alignment: int = 16) -> int:
     return max(1, width)
 
 
-def site_vector(site: Site, caps: Sequence[int] = ()) -> int:
-    """The widest access, in elements, that every contiguous access of the site can take."""
+def site_vector(site: Site, alignment: int, caps: Sequence[int] = ()) -> int:
+    """The widest access, in elements, that every contiguous access of the site can take.
+
+    `alignment` is what base addresses are multiples of, in bytes.
+    """
     if not site.extents:
         return 1
-    widths = [vector_of(each, site.vars[-1]) for each in site.accesses]
+    widths = [vector_of(each, site.vars[-1], alignment) for each in site.accesses]
     moving = [each for each in widths if each > 1]
     if not moving or any(cap < 1 for cap in caps):
         return 1

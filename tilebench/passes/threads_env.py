@@ -6,23 +6,21 @@ from dataclasses import dataclass, field
 
 from ..errors import InternalError, LayoutError
 from ..ir import (
-    AllocStmt,
     Buffer,
     Const,
     Expr,
     Function,
     Let,
-    LoopStmt,
     Node,
     Stmt,
     Var,
-    WithStmt,
 )
 from ..ir.arith import Range, bounds
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..layout import Fragment, SharedLayout
 from ..machine import Machine
-from .fast_exprs import replaced, statements
+from .fast_exprs import replaced
+from .names import fresh_name
 
 MOST_REGISTERS = 1024
 
@@ -86,20 +84,12 @@ class Env:
         """A name of ours that no name of the user's equals; the same base gives the same name."""
         found = self._own.get(base)
         if found is None:
-            found, n = base, 2
-            while found in self.names:
-                found, n = f"{base}_{n}", n + 1
-            self._own[base] = found
-            self.names.add(found)
+            found = self._own[base] = fresh_name(base, self.names)
         return found
 
     def fresh(self, base: str) -> str:
         """A name of ours that nothing else has, not even another call with this base."""
-        found, n = base, 2
-        while found in self.names:
-            found, n = f"{base}_{n}", n + 1
-        self.names.add(found)
-        return found
+        return fresh_name(base, self.names)
 
     def begin(self, *, open: bool) -> None:
         """Start the code of a tile statement; `open` when no loop of its own is a scope around it."""
@@ -174,22 +164,6 @@ def written_out(total: int) -> type[Serial] | type[Unroll]:
     or the compiler would take minutes for them.
     """
     return Unroll if total <= MOST_REGISTERS else Serial
-
-
-def names_of(function: Function) -> set[str]:
-    """Every name a function binds."""
-    out = {each.name for each in function.params} | {function.name}
-    for node in statements(function.body):
-        match node:
-            case Let():
-                out.add(node.var.name)
-            case AllocStmt():
-                out.add(node.buffer.name)
-            case LoopStmt() | WithStmt():
-                out.update(each.name for each in node.vars)
-            case _:
-                pass
-    return out
 
 
 def launch_of(function: Function) -> KernelLaunch:

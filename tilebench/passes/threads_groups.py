@@ -21,13 +21,14 @@ from ..ir import (
     all_of,
     map_children,
     refold,
+    zero_of,
 )  # fmt: skip
 from ..language.memory import AllocLocal
 from ..language.threads import VectorStore
 from .fast_exprs import replaced
 from .threads_access import lower_expr, lower_target
 from .threads_env import Env, Site
-from .threads_vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition, zero_of
+from .threads_vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
 
 
 @dataclass

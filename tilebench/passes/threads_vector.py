@@ -11,7 +11,6 @@ from ..ir import (
     Buffer,
     Call,
     Const,
-    DType,
     Expr,
     If,
     Load,
@@ -20,6 +19,7 @@ from ..ir import (
     Store,
     Var,
     all_of,
+    zero_of,
 )  # fmt: skip
 from ..ir.arith import Linear, bounds, divisor, linear
 from ..ir.expr import COMPARE
@@ -31,11 +31,6 @@ from .threads_env import NOWHERE, Env, Site
 
 MEMORY = ("global", "shared")
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
-
-
-def zero_of(dtype: DType) -> Const:
-    """The neutral literal that a masked load gives."""
-    return Const(0.0 if dtype.is_float else False if dtype.kind == "bool" else 0, type=dtype)
 
 
 @dataclass

@@ -13,9 +13,10 @@ from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unro
 from ..language.threads import SyncThreads, SyncWarp
 from ..layout import SharedLayout
 from .context import Context
+from .names import names_of
 from .threads_access import lower_expr
 from .threads_copy import copy_loops, fill_loops
-from .threads_env import NOWHERE, Env, FragmentTile, SharedTile, launch_of, missing_map, names_of, placed
+from .threads_env import NOWHERE, Env, FragmentTile, SharedTile, launch_of, missing_map, placed
 from .threads_gemm import gemm_loops
 from .threads_loops import element_loops, lower_one, serial_loop
 from .threads_reduce import reduce_loops

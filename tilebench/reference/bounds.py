@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..ir import Function
 from ..language.structure import KernelLaunch
+from ..passes.reads_writes import reads_and_writes
 from .numbers import Bounded as BoundedNumbers
-from .run import Arrays, execute, read_names, written_names
+from .run import Arrays, execute
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,9 @@ def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[i
     launches, or a parameter that is read and written.
     """
     launches = [each for each in function.body if isinstance(each, KernelLaunch)]
-    shared = set(written_names(function)) & set(read_names(function))
+    reads, writes = reads_and_writes(function)
     total = math.prod(launches[0].grid) if len(launches) == 1 else 0
-    if blocks is None or shared or len(function.body) != 1 or total <= blocks:
+    if blocks is None or not set(reads).isdisjoint(writes) or len(function.body) != 1 or total <= blocks:
         return None
     picked = np.random.default_rng(seed).permutation(np.arange(1, max(total - 1, 1)))
     return frozenset([0, total - 1, *(int(each) for each in picked[: max(blocks - 2, 0)])])
@@ -58,7 +59,7 @@ def run_bounded(
     Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
     """
     only = sample(function, blocks, seed)
-    written = written_names(function)
+    written = reads_and_writes(function)[1]
     shapes = {each.name: each.shape for each in function.params}
     known = {} if only is None else {name: np.zeros(shapes[name], np.bool_) for name in written}
     made = execute(function, arrays, BoundedNumbers(), only, known)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from ..ir import Buffer, DType, Function
+from ..passes.reads_writes import reads_and_writes
 from .check import poison
-from .run import read_names, written_names
 
 Kind = Literal["uniform", "normal", "wide", "zeros", "ones"]
 KINDS: tuple[Kind, ...] = ("uniform", "normal", "wide", "zeros", "ones")
@@ -88,8 +88,7 @@ def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> di
 
     Each array depends on the seed and its own name alone, and has the strides of its parameter.
     """
-    read = read_names(function)
-    written = written_names(function)
+    read, written = reads_and_writes(function)
     out: dict[str, NDArray[Any]] = {}
     for each in function.params:
         if each.name in written and each.name not in read:

@@ -9,36 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..ir import Function, Load, Store, walk
-from ..language.tile_meaning import MEANINGS
+from ..ir import Function
+from ..passes.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .state import State
 from .statements import Statements
 
 Arrays = Mapping[str, NDArray[Any]]
-
-
-def written_names(function: Function) -> tuple[str, ...]:
-    """The parameters that the function writes, in their order."""
-    found: set[str] = set()
-    for each in walk(function):
-        if isinstance(each, Store):
-            found.add(each.buffer.name)
-        elif type(each) in MEANINGS:
-            found.add(MEANINGS[type(each)].writes(each).buffer.name)
-    return tuple(each.name for each in function.params if each.name in found)
-
-
-def read_names(function: Function) -> tuple[str, ...]:
-    """The parameters whose values the function may read, in their order."""
-    found: set[str] = set()
-    for each in walk(function):
-        if isinstance(each, Load):
-            found.add(each.buffer.name)
-        elif type(each) in MEANINGS:
-            meaning = MEANINGS[type(each)]
-            found.update(r.buffer.name for r in meaning.reads(each, *[False] * len(meaning.values(each))))
-    return tuple(each.name for each in function.params if each.name in found)
 
 
 def check_arguments(function: Function, arrays: Arrays) -> None:
@@ -71,7 +48,7 @@ def execute(
     """
     check_arguments(function, arrays)
     run = Statements(numbers).body(function.body)
-    written = written_names(function)
+    written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}
     for each in function.params:
         array = arrays[each.name]
@@ -98,4 +75,4 @@ def run_reference(
     that has no meaning here.
     """
     made = execute(function, arrays, Watched() if uninitialised == "raise" else Plain())
-    return {name: getattr(made[name], "value", made[name]) for name in written_names(function)}
+    return {name: getattr(made[name], "value", made[name]) for name in reads_and_writes(function)[1]}

@@ -36,16 +36,21 @@ from .lanes_access import LaneMemory, Mask, Value
 from .lanes_expr import apply, computed, convert, operate
 from .lanes_memory import refuse
 
-WARP = 32
 # Lanes run at once: enough to hide Python's cost, few enough to stay in the cache.
 MOST_LANES = 16384
 where: Any = np.where
 
 
 def run_threaded(
-    function: Function, arrays: Mapping[str, Any], blocks: Iterable[tuple[int, ...]] | None = None
+    function: Function,
+    arrays: Mapping[str, Any],
+    blocks: Iterable[tuple[int, ...]] | None = None,
+    *,
+    warp: int,
 ) -> None:
     """Run the function on `arrays` (by parameter name, changed in place); `blocks` picks some, (x, y, z).
+
+    `warp` is the machine's: a shuffle reaches the lanes of one warp.
 
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a
     missing array or one of another shape or dtype.
@@ -63,7 +68,7 @@ def run_threaded(
     ]  # fmt: skip
     at_once = max(1, MOST_LANES // launch.threads)
     for start in range(0, len(chosen), at_once):
-        _Lanes(launch, arrays, chosen[start : start + at_once]).run()
+        _Lanes(launch, arrays, chosen[start : start + at_once], warp).run()
 
 
 class _Lanes(LaneMemory):
@@ -267,15 +272,15 @@ class _Lanes(LaneMemory):
 
     def shuffle(self, expr: Call, args: list[Any], mask: Mask) -> Value:
         value = self.wide(args[0], computed(expr.type))
-        lane = np.arange(self.lanes) % WARP
+        lane = np.arange(self.lanes) % self.warp
         base = np.arange(self.lanes) - lane
         distance = self.wide(args[1], np.int64)
         source = lane ^ distance if expr.word == "shfl_xor" else lane + distance
-        source = np.where(source < WARP, source, lane) + base
+        source = np.where(source < self.warp, source, lane) + base
         if (
             mask is not None
-            and not mask.reshape(-1, min(WARP, self.threads))
-            .all(axis=1)[np.unique(np.flatnonzero(mask) // WARP)]
+            and not mask.reshape(-1, min(self.warp, self.threads))
+            .all(axis=1)[np.unique(np.flatnonzero(mask) // self.warp)]
             .all()
         ):
             refuse("not all lanes of a warp take part in a shuffle", expr)

@@ -26,9 +26,9 @@ class LaneMemory:
     """Some blocks of one launch. A mask is an array of bools a lane, or None: all lanes are active."""
 
     def __init__(
-        self, launch: KernelLaunch, arrays: Mapping[str, Any], blocks: list[tuple[int, ...]]
+        self, launch: KernelLaunch, arrays: Mapping[str, Any], blocks: list[tuple[int, ...]], warp: int
     ) -> None:
-        self.launch, self.arrays = launch, arrays
+        self.launch, self.arrays, self.warp = launch, arrays, warp
         self.threads, self.blocks = launch.threads, len(blocks)
         self.lanes = self.threads * self.blocks
         self.tid = np.tile(np.arange(self.threads, dtype=np.int64), self.blocks)

@@ -64,7 +64,9 @@ class Manifest:
     """A target. `describe` turns `cuda:sm_90a` into a machine, `None` into this host's own.
 
     `available` says whether code can run here, and why not. `versions` names what code depends on
-    besides our own version, for the cache key. `rehearse` says that wrong code can end the process.
+    besides our own version, for the cache key. `device` is the kind of memory its kernels work on, as
+    torch and DLPack name it: `cpu` is the host's. `rehearse` says that wrong code
+    can end the process.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
     """
 
@@ -76,6 +78,7 @@ class Manifest:
     available: Callable[[], tuple[bool, str]]
     versions: Callable[[], dict[str, str]] = field(default=dict[str, str])
     examples: tuple[str, ...] = ()
+    device: str = "cpu"
     rehearse: bool = False
     ceilings: str = ""
 

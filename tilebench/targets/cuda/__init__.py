@@ -62,6 +62,7 @@ def manifest() -> Manifest:
         available=_available,
         versions=_versions,
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
+        device="cuda",
         rehearse=True,
         ceilings="tilebench.targets.cuda.ceilings:measure_device_ceilings",
     )

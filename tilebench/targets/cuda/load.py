@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError
-from ...ir import Store, walk
-from ...language.threads import VectorStore
-from ...passes.count_work import reads_and_writes
+from ...passes.reads_writes import reads_and_writes
 from ..manifest import Build
 from .arrays import current_stream
 from .clock import DeviceSession
@@ -35,7 +33,7 @@ class CudaExecutable:
     def __init__(self, build: Build) -> None:
         self.build = build
         self.params = build.function.params
-        self.written = reads_and_writes(build.function)[1] | _stored(build)
+        self.written = reads_and_writes(build.function)[1]
         self._launches: dict[int, Launch] = {}
         self._lock = threading.Lock()
 
@@ -111,17 +109,6 @@ def _host_view(array: Any) -> np.ndarray[Any, Any]:
         return np.empty(0, np.uint8)
     raw = (ctypes.c_uint8 * size).from_address(array.pointer)
     return np.frombuffer(raw, np.uint8)
-
-
-def _stored(build: Build) -> set[str]:
-    """Names of global buffers that the threads store to, element by element or in vectors."""
-    out: set[str] = set()
-    for node in walk(build.function):
-        if isinstance(node, Store) and node.buffer.scope == "global":
-            out.add(node.buffer.name)
-        if isinstance(node, VectorStore) and node.dst.buffer.scope == "global":
-            out.add(node.dst.buffer.name)
-    return out
 
 
 def load(build: Build) -> CudaExecutable:

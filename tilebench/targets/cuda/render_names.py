@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import TargetError
 from ...ir import Buffer, DType, Function
-from ...passes.threads_env import names_of
+from ...passes.names import names_of
 
 KEYWORDS = frozenset(
     """
