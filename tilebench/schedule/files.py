@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import operator
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +84,8 @@ def load_schedule(path: str | Path) -> ScheduleFile:
 
 def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
     """The rules that `text` holds."""
+    import tomllib  # 5 ms, and only files need it
+
     remember_source(name, text)
     try:
         held = tomllib.loads(text)
