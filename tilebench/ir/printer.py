@@ -51,7 +51,9 @@ def show_value(value: Any) -> str:
     """An attribute value: number, text, dtype, tuple, expression or value class."""
     if value.__class__ in _SHOWN:
         return _expr(value)[0]
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, (bool, int)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f'T.float("{value}")'
@@ -65,6 +67,12 @@ def show_value(value: Any) -> str:
     if dataclasses.is_dataclass(value):
         return _show_dataclass(value)
     raise TypeError(f"an attribute cannot hold {type(value).__name__}")
+
+
+def _quoted(text: str) -> str:
+    """A string literal in double quotes, as kernels are written, unless it holds one."""
+    shown = repr(text)
+    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in text else shown
 
 
 @cache
