@@ -52,7 +52,7 @@ def run_linter(folder: Path) -> subprocess.CompletedProcess[str]:
     [
         ("ir", "from tilebench.machine import x", True),
         ("machine", "from tilebench.ir import x", False),
-        ("errors", "def later():\n    from tilebench.jit import x", False),
+        ("errors", "def later():\n    from tilebench.kernel import x", False),
         ("ir", "import plotly", False),
         ("workbench", "import plotly", True),
         ("attic", "", False),
