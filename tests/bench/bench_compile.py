@@ -102,7 +102,7 @@ def fresh(code: str, times: int = 5) -> float:
     """Median milliseconds of a new process that runs `code`, the interpreter's own start left out.
 
     With bytecode written before, as an installed package has it: compiling the sources in each
-    process (`PYTHONDONTWRITEBYTECODE`) costs another 0.3 s.
+    process (`PYTHONDONTWRITEBYTECODE`) costs another 0.4 s.
     """
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
