@@ -63,7 +63,8 @@ def _ring(loop: Pipelined, rings: dict[str, int], free: Names, context: Context)
         each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0
     ]
     if stages < 2 or not copies:
-        return Serial(loop.stop, loop.vars, loop.body, start=loop.start, place=loop.place)
+        body = tuple(_at_version(each, set(), ZERO) for each in loop.body)
+        return Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
     names = {each.dst.buffer.name for each in copies}
     for name in names:
         # Loops in turn may share a buffer: it has the versions of the deepest.
@@ -110,9 +111,11 @@ def _prologue(
 
 
 def _at_version(node: Any, names: set[str], version: Expr) -> Any:
-    """The node with every use of a ringed buffer pointed at one version."""
+    """The node with every use of a ringed buffer pointed at one version, and its stage of the plan used up."""
 
     def change(at: Any) -> Any:
+        if getattr(at, "at_stage", None) is not None:
+            return at.but(at_stage=None)
         if isinstance(at, (Region, Load, Store)) and at.buffer.name in names:
             return at.but(version=version)
         return at
