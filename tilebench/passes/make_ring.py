@@ -111,7 +111,7 @@ def _prologue(
 
 
 def _at_version(node: Any, names: set[str], version: Expr) -> Any:
-    """The node with every use of a ringed buffer pointed at one version, and its stage of the plan used up."""
+    """The node with every ringed buffer pointed at one version, and its stage of the plan used up."""
 
     def change(at: Any) -> Any:
         if getattr(at, "at_stage", None) is not None:
