@@ -111,7 +111,7 @@ def reduce(A: T.Tensor((4, 24), T.float32), D: T.Tensor((4,), T.float32)):
 """
     function, _ = lower(text)
     shown = print_function(function).text
-    assert [f"T.shfl_xor(y_part[r0], {k})" in shown for k in (1, 2, 4, 8, 16)] == [
+    assert [f"T.shfl_xor(y_part[0], {k})" in shown for k in (1, 2, 4, 8, 16)] == [
         False,
         False,
         True,

@@ -8,7 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..ir import Arith, Call, Cast, Const, Expr, If, Load, LoopStmt, Stmt, Var, WithStmt, refold
+from ..ir import (
+    ZERO,
+    Arith,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    LoopStmt,
+    Stmt,
+    Var,
+    WithStmt,
+    refold,
+    substitute,
+)
+from ..language.structure import Serial, Unroll
 
 
 def mentions(expr: Expr, name: str) -> bool:
@@ -73,3 +89,10 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from statements(each.orelse)
         elif isinstance(each, (LoopStmt, WithStmt)):
             yield from statements(each.body)
+
+
+def looped(word: type[Serial] | type[Unroll], var: Var, count: int, body: list[Stmt]) -> list[Stmt]:
+    """A loop over `count` steps; the body itself, at step 0, when there is one step only."""
+    if count == 1:
+        return [substitute(each, {var.name: ZERO}) for each in body]
+    return [word(Const(count), (var,), tuple(body))]

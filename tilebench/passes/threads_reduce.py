@@ -13,6 +13,7 @@ from ..language.reduce import Reduce
 from ..language.structure import Unroll
 from ..language.threads import SyncThreads
 from ..layout import Digit, Fragment
+from .fast_exprs import looped
 from .threads_access import coalesced, value_strides
 from .threads_env import Env, written_out
 
@@ -150,10 +151,10 @@ def _partial(
     body: list[Stmt] = [Store(part, (kept_number,), combine(stmt.kind, Load(part, (kept_number,)), value))]
     word = written_out(held.size)
     for var, count, _ in sorted(loops, key=lambda each: not each[2]):
-        body = [word(Const(count), (var,), tuple(body))]
+        body = looped(word, var, count, body)
     first = env.loop_var("r0", part.size)
     return [
-        Unroll(Const(part.size), (first,), (Store(part, (first,), neutral(stmt.kind, part.dtype)),)),
+        *looped(Unroll, first, part.size, [Store(part, (first,), neutral(stmt.kind, part.dtype))]),
         *body,
     ]
 
@@ -166,7 +167,7 @@ def _shuffle(env: Env, stmt: Reduce, part: Buffer, distances: tuple[int, ...]) -
         # 8-bit and 16-bit values travel in a register of 32 bits; the target sees to it.
         other = Call("shfl_xor", (mine, Const(distance)), type=part.dtype)
         body.append(Store(part, (var,), combine(stmt.kind, mine, other)))
-    return [Unroll(Const(part.size), (var,), tuple(body))]
+    return looped(Unroll, var, part.size, body)
 
 
 def _across(
@@ -212,7 +213,7 @@ def _across(
 
 def _nest(loops: list[tuple[Var, int]], body: list[Stmt]) -> list[Stmt]:
     for var, count in loops:
-        body = [Unroll(Const(count), (var,), tuple(body))]
+        body = looped(Unroll, var, count, body)
     return body
 
 
