@@ -202,7 +202,7 @@ def test_gemm_takes_head_addresses_and_conditions() -> None:
         "c = T.alloc_fragment((64, 128), T.float32)\n"
         "for k in T.Pipelined(8, start=2, num_stages=2):\n"
         "    T.gemm(a, A[bx * 128 : bx * 128 + 128, k * 32 : k * 32 + 32], c, transpose_B=True, "
-        "policy='full_col', clear_accum=k == 2)\n"
+        'policy="full_col", clear_accum=k == 2)\n'
     )
 
 
