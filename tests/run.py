@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # name, words after the interpreter's own `bin` folder (or `python` for a script of ours)
 CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ruff", ("ruff", "check", "--quiet", ".")),
-    ("pyright", ("pyright",)),
+    # Without it pyright looks at whatever python comes first on the PATH.
+    ("pyright", ("pyright", "--pythonpath", sys.executable)),
     ("room order", ("lint-imports", "--no-cache")),
     ("budgets", ("python", "tests/project/budgets.py")),
 )
