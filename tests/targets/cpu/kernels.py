@@ -294,3 +294,48 @@ def divide_rows(M, N):
             T.copy(X, C[bx, 0])
 
     return main
+
+
+@tilebench.jit
+def normalized(M, N, block_M, dtype="float32"):
+    """Each row less its mean, over its deviation; the deviations too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), C: T.Tensor((M, N), dtype), D: T.Tensor((M,), "float32")):
+        with T.Kernel(T.ceildiv(M, block_M)) as bx:
+            X = T.alloc_fragment((block_M, N), "float32")
+            S = T.alloc_fragment((block_M, N), "float32")
+            mean = T.alloc_fragment((block_M,), "float32")
+            square = T.alloc_fragment((block_M,), "float32")
+            T.copy(A[bx * block_M, 0], X)
+            T.reduce_sum(X, mean, dim=1)
+            for i, j in T.Parallel(block_M, N):
+                X[i, j] = X[i, j] - mean[i] / N
+            for i, j in T.Parallel(block_M, N):
+                S[i, j] = X[i, j] * X[i, j]
+            T.reduce_sum(S, square, dim=1)
+            for i in T.Parallel(block_M):
+                square[i] = T.sqrt(square[i] / N + 1e-5)
+            for i, j in T.Parallel(block_M, N):
+                X[i, j] = X[i, j] / square[i]
+            T.copy(X, C[bx * block_M, 0])
+            T.copy(square, D[bx * block_M])
+
+    return main
+
+
+@tilebench.jit
+def column_sums(M, N, block_M):
+    """A tile that keeps its values from one turn to the next."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), C: T.Tensor((block_M, N), "float32")):
+        with T.Kernel(1):
+            total = T.alloc_fragment((block_M, N), "float32")
+            T.clear(total)
+            for k in T.serial(T.ceildiv(M, block_M)):
+                for i, j in T.Parallel(block_M, N):
+                    total[i, j] = total[i, j] + A[k * block_M + i, j]
+            T.copy(total, C)
+
+    return main

@@ -41,6 +41,7 @@ def _load(build: Build) -> Any:
 def manifest() -> Manifest:
     """The CPU manifest. `cpu` is this processor; `cpu:x86-64-v3` and the like compile for others."""
     from ...passes.context import StageRow
+    from .contract_rows import contract_rows
     from .forms import LOOPS_FORMS
     from .fuse_rows import fuse_rows
     from .to_loops import to_loops
@@ -51,6 +52,8 @@ def manifest() -> Manifest:
             ("to_loops", to_loops),
             # After it: rows of one statement are then loops that can be compared with another's.
             ("fuse_rows", fuse_rows),
+            # After it: only then does a row live in one loop.
+            ("contract_rows", contract_rows),
         ),
         LOOPS_FORMS,
     )

@@ -271,7 +271,8 @@ class Instructions:
         """Store; `streaming` asks for a non-temporal store, whose pointer must be aligned to `align` >= 16.
 
         Give the whole vector's alignment: one of 64 bytes known to be aligned to 16 alone becomes four
-        stores and three shuffles. Needs an `sfence` (`fence_streams`) before another thread may read what was written.
+        stores and three shuffles. Needs an `sfence` (`fence_streams`) before another thread may read what
+        was written.
         """
         align = align or (16 if streaming else bytes_of(element_of(a.type)))
         hint = ", !nontemporal !{i32 1}" if streaming else ""

@@ -1,0 +1,89 @@
+"""Loops over rows: tiles of one row, rows side by side, against NumPy; which loops are left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.targets.cpu import kernels
+
+
+def _softmax(a: Any) -> Any:
+    wide = a.astype(np.float64)
+    power = np.exp(wide - wide.max(axis=1, keepdims=True))
+    return power / power.sum(axis=1, keepdims=True)
+
+
+SHAPES = [
+    (2048, 2048, 16, "float32"),  # side by side, whole vectors
+    (4096, 2048, 16, "float16"),
+    (4200, 1000, 8, "float32"),  # side by side, a masked tail
+    (4099, 1031, 16, "float32"),  # rows past the end: tests in the way
+    (64, 40, 16, "float32"),  # small: through the caches
+]
+
+
+@pytest.mark.parametrize(("m", "n", "block", "dtype"), SHAPES)
+def test_softmax(m: int, n: int, block: int, dtype: str) -> None:
+    a = (np.random.default_rng(1).standard_normal((m, n)) * 4).astype(dtype)
+    c = np.full_like(a, np.nan)
+    kernels.softmax.using(target="cpu")(m, n, block, dtype)(a, c)
+    bound = 2e-6 if dtype == "float32" else 1e-3
+    np.testing.assert_allclose(c, _softmax(a), rtol=bound, atol=1e-7)
+
+
+def test_nan_and_infinity_stay_in_their_rows() -> None:
+    a = np.zeros((2048, 2048), np.float32)
+    a[5, 77], a[6, 78], a[7, 79] = np.nan, -np.inf, np.inf
+    c = np.empty_like(a)
+    kernels.softmax.using(target="cpu")(2048, 2048, 16)(a, c)
+    assert np.isnan(c[5]).all()
+    assert c[6, 78] == 0
+    assert np.allclose(np.delete(c[6], 78), 1 / 2047)
+    assert np.isnan(c[7, 79])
+    assert (np.delete(c, [5, 6, 7], axis=0) == np.float32(1 / 2048)).all()
+
+
+@pytest.mark.parametrize(("m", "n", "block", "dtype"), SHAPES)
+def test_normalized(m: int, n: int, block: int, dtype: str) -> None:
+    a = (np.random.default_rng(3).random((m, n)) * 3).astype(dtype)
+    c, d = np.full_like(a, np.nan), np.full(m, np.nan, np.float32)
+    kernels.normalized.using(target="cpu")(m, n, block, dtype)(a, c, d)
+    wide = a.astype(np.float64)
+    deviation = np.sqrt(wide.var(axis=1) + 1e-5)
+    np.testing.assert_allclose(d, deviation, rtol=1e-5)
+    bound = 3e-5 if dtype == "float32" else 4e-3
+    np.testing.assert_allclose(c, (wide - wide.mean(axis=1, keepdims=True)) / deviation[:, None], atol=bound)
+
+
+def test_a_tile_that_lives_on_keeps_its_rows() -> None:
+    a = np.random.default_rng(4).random((96, 200), np.float32)
+    c = np.empty((16, 200), np.float32)
+    kernel = kernels.column_sums.using(target="cpu")(96, 200, 16)
+    kernel(a, c)
+    np.testing.assert_allclose(c, a.reshape(6, 16, 200).sum(axis=0), rtol=1e-6)
+    assert "total = T.alloc_scratch((16, 200)" in kernel.stage("loops")
+
+
+def test_rows_side_by_side_in_the_text() -> None:
+    """The loop of a large softmax reads row i + 2, has row i + 1 in work and writes row i."""
+    text = kernels.softmax.using(target="cpu:x86-64-v4")(16384, 2048, 16).stage("loops")
+    (start,) = [k for k, line in enumerate(text.splitlines()) if "T.serial(14)" in line]
+    body = [line.strip() for line in text.splitlines()[start + 2 : start + 7]]
+    assert body == [
+        "T.accumulate_max(mx[i__3 + 2], A[bx * 16 + i__3 + 2, j__3])",
+        "T.prefetch(A[bx * 16 + i__3 + 2, j__3 + 1024])",
+        "X[(i__3 + 1) % 2, j__3] = T.exp(A[bx * 16 + i__3 + 1, j__3] - mx[i__3 + 1])",
+        "T.accumulate_sum(sm[i__3 + 1], X[(i__3 + 1) % 2, j__3])",
+        "C[bx * 16 + i__3, j__3] = X[i__3 % 2, j__3] / sm[i__3]",
+    ]
+    assert "X = T.alloc_scratch((2, 2048)" in text
+
+
+def test_a_small_softmax_keeps_one_row() -> None:
+    text = kernels.softmax.using(target="cpu:x86-64-v4")(64, 2048, 16).stage("loops")
+    assert "X = T.alloc_scratch((1, 2048)" in text
+    assert "C[bx * 16 + i__3, j__2] = X[0, j__2] / sm[i__3]" in text
+    assert "T.accumulate_max(mx[i__3], A[bx * 16 + i__3, j__3])" in text
