@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from tilebench.errors import OptionError, Place, ShapeError, remember_source
+from tilebench.ir.dtypes import dtype_of
 from tilebench.profile.ceilings import Ceilings as MachineCeilings
 from tilebench.record import Diagnostic, RunRecord
+from tilebench.reference.bounds import Bounded
+from tilebench.reference.check import CheckReport, compare_output
 from tilebench.workbench.bundle import MIME, from_json, mime_bundle, pack, record_json, unpack
 from tilebench.workbench.chart import (
     Ceilings,
@@ -22,7 +25,7 @@ from tilebench.workbench.chart import (
     median_interval,
     method_lines,
 )
-from tilebench.workbench.check_view import check_html, check_report, check_text, heat_svg, step_of
+from tilebench.workbench.check_view import check_html, check_text, heat_svg, step_of
 from tilebench.workbench.errors_view import error_html, error_text
 from tilebench.workbench.figure import MIME as PLOTLY
 from tilebench.workbench.figure import UIREVISION, run_figure
@@ -211,42 +214,49 @@ def test_history():
     assert history_text(History()) == "no moves yet"
 
 
-def test_check_report_finds_the_wrong_elements():
+def checked(name, got, reference, bound, how="from |A||B|"):
+    limit = np.broadcast_to(np.asarray(bound, np.float64), got.shape)
+    found = compare_output(got, Bounded(reference.astype(np.float64), limit), dtype_of(got.dtype), name)
+    return CheckReport((found,), how)
+
+
+def test_check_view_shows_the_wrong_elements():
     rng = np.random.default_rng(0)
     reference = rng.standard_normal((100, 110)).astype(np.float32)
     got = reference + np.float32(1e-4)
     got[64:72, 96:] += 0.5
     got[3, 4] = np.nan
-    report = check_report("C", got, reference, 2e-3, how="from |A||B|")
-    assert report.outside == 8 * 14 + 1
-    assert report.not_finite == 1
-    assert not report.passed
-    assert report.worst[0].index == (3, 4)
-    assert len(report.worst) == 8
-    assert report.patch == (4, 4)
-    assert len(report.heat) == 25
-    assert len(report.heat[0]) == 28
-    outside = {(i, j) for i, row in enumerate(report.heat) for j, v in enumerate(row) if step_of(v) == 5}
+    report = checked("C", got, reference, 2e-3)
+    output = report.outputs[0]
+    assert output.outside == 8 * 14 + 1
+    assert output.not_finite == 1
+    assert not report.ok
+    assert output.worst[0].index == (3, 4)
+    assert len(output.worst) == 8
+    assert output.patch == (4, 4)
+    assert len(output.heat) == 25
+    assert len(output.heat[0]) == 28
+    outside = {(i, j) for i, row in enumerate(output.heat) for j, v in enumerate(row) if step_of(v) == 5}
     assert outside == {(0, 1)} | {(i, j) for i in (16, 17) for j in (24, 25, 26, 27)}
     stands_alone(check_html(report))
-    assert check_text(report).startswith("WRONG: C: 11000 elements, 113 outside their bounds (1.03 %)")
+    assert "Where the errors are" in check_html(report)
+    assert check_text(report).startswith(
+        "WRONG: C: 11000 elements, 113 outside their bounds (1.03 %), 1 of them not finite"
+    )
 
 
-def test_check_report_of_right_results():
+def test_check_view_of_right_results():
     values = np.array([1.0, np.inf, np.nan, 0.0], np.float32)
-    report = check_report("x", values, values.copy(), 0.0)
-    assert report.passed
-    assert report.not_finite == 0
+    report = checked("x", values, values.copy(), 0.0)
+    assert report.ok
+    assert report.outputs[0].not_finite == 0
     assert "all exact" in check_text(report)
-    assert check_report("x", np.array([np.inf]), np.array([-np.inf]), 1.0).outside == 1
-    assert check_report("x", np.array([2], np.int32), np.array([1], np.int32), 0).worst[0].error == 1
-    empty = check_report("x", np.zeros((0, 3)), np.zeros((0, 3)), 0.0)
-    assert empty.passed
-    assert heat_svg(empty) == ""
+    empty = checked("x", np.zeros((0, 3)), np.zeros((0, 3)), 0.0)
+    assert empty.ok
+    assert heat_svg(empty.outputs[0]) == ""
     assert "no elements" in check_html(empty)
-    assert check_report("x", np.float32(1.0) * np.ones(()), np.ones(()), 0.0).worst[0].index == ()
-    with pytest.raises(ShapeError, match="cannot be compared"):
-        check_report("x", np.zeros(3), np.zeros(4), 0.0)
+    single = checked("x", np.float64(1.0) * np.ones(()), np.ones(()), 0.0)
+    assert single.outputs[0].worst[0].index == ()
 
 
 def error():
@@ -289,7 +299,7 @@ def test_bundle_is_small_and_whole():
 
 def test_report():
     record = gemm_record()
-    check = check_report("C", np.ones((4, 4)), np.ones((4, 4)), 0.0)
+    check = checked("C", np.ones((4, 4)), np.ones((4, 4)), 0.0)
     html = report_html(
         "tilebench demo",
         [

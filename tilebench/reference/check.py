@@ -13,6 +13,7 @@ from ..errors import ArgumentError, TileError
 from ..ir import DType, Function, dtype_of
 from .bounds import Bounded, run_bounded
 from .boxes import position
+from .heat import HeatMap, heat_map
 from .numbers import poison_value
 
 WORST = 8
@@ -44,7 +45,8 @@ class OutputReport:
     `outside` counts elements whose error exceeds their bound, `unwritten` those that still hold
     poison, `unbounded` those of which any value passes (bound infinity). `error` is the largest error
     with `bound` at that element, `ratio` the largest error as a part of its bound. `worst` are the
-    elements with the largest ratios, worst first.
+    elements with the largest ratios, worst first. `not_finite` counts wrong elements that are NaN or
+    infinite. `heat` is the largest ratio in each of a grid of patches of `patch` elements a side.
     """
 
     name: str
@@ -59,6 +61,9 @@ class OutputReport:
     bound: float
     ratio: float
     worst: tuple[WorstElement, ...] = ()
+    not_finite: int = 0
+    heat: HeatMap = ()
+    patch: tuple[int, int] = (1, 1)
 
     @property
     def ok(self) -> bool:
@@ -189,6 +194,7 @@ def compare_output(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str)
         int(np.count_nonzero(unwritten)), int(np.count_nonzero(np.isposinf(limit))),
         float(error.flat[top]) if a.size else 0.0, float(limit.flat[top]) if a.size else 0.0,
         float(ratio.max(initial=0.0)), _worst(a, b, error, limit, ratio),
+        int(np.count_nonzero(~np.isfinite(a) & outside)), *heat_map(ratio),
     )  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from .chart import chart_of
 from .magic import cell_text, choose_kernel
 from .options import TileOptions, parse_line
 from .report import Part, Runs, Section, report_html
-from .reports import views_of
 from .style import number, rate_text, seconds_text
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def parts_of(value: Any) -> list[Part]:
     if isinstance(value, RunRecord):
         return [Runs([value])]
     if isinstance(value, CheckReport):
-        return list(views_of(value))
+        return [value]
     return [repr(value)]
 
 
@@ -177,7 +176,7 @@ def bench_parts(bench: Workbench) -> list[Part]:
     ]
     out += picture.notes
     if picture.report is not None:
-        out += views_of(picture.report)
+        out.append(picture.report)
     if picture.runs:
         out.append(
             Runs(

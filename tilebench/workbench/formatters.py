@@ -15,7 +15,6 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
     ("tilebench.kernel.kernel", "Kernel", "_kernel"),
     ("tilebench.record", "CompileRecord", "_record"),
     ("tilebench.record", "RunRecord", "_run"),
-    ("tilebench.workbench.check_view", "CheckReport", "_report"),
     ("tilebench.reference.check", "CheckReport", "_report"),
     ("tilebench.errors.tile_error", "TileError", "_error"),
 )
@@ -49,9 +48,9 @@ def _run(run: Any, **_: Any) -> Bundle:
 
 
 def _report(report: Any, **_: Any) -> Bundle:
-    from .reports import report_bundle
+    from .check_view import check_bundle
 
-    return report_bundle(report)
+    return check_bundle(report)
 
 
 def _error(error: Any, **_: Any) -> Bundle:

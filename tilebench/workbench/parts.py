@@ -11,7 +11,6 @@ from .bundle import MIME, record_json
 from .chart import chart_of, chart_rows, config_text, method_lines
 from .errors_view import error_body
 from .history import history_body, history_text
-from .reports import report_body, report_text
 from .session import Picture
 from .style import bytes_text, css, escape, number, page, rate_text, seconds_text
 from .svg import chart_svg
@@ -139,7 +138,8 @@ def check_part(picture: Picture) -> str:
     """The report of the last check."""
     if picture.report is None:
         return ""
-    return f'<section class="sec"><h3>Check against the reference</h3>{report_body(picture.report)}</section>'
+    body = check_view.check_body(picture.report)
+    return f'<section class="sec"><h3>Check against the reference</h3>{body}</section>'
 
 
 def history_part(picture: Picture) -> str:
@@ -174,7 +174,7 @@ def static_text(picture: Picture) -> str:
         short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
         out.append(stages.stages_text(picture.record, limits=short, changed_only=True))
     if picture.report is not None:
-        out.append(report_text(picture.report))
+        out.append(check_view.check_text(picture.report))
     if picture.runs:
         out.append(chart_text(picture.runs, picture.ceilings))
     if picture.record is not None:

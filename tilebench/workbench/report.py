@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import TileError
 from ..record import CompileRecord, RunRecord
 from . import check_view, errors_view
 from .chart import Ceilings, chart_of
-from .check_view import CheckReport, check_body
+from .check_view import check_body
 from .errors_view import error_body
 from .history import History, history_body
 from .style import css, escape
 from .table import Value, table_html
 from .views import resources, stages
 from .views.runs import chart_body, chart_head
+
+if TYPE_CHECKING:
+    from ..reference.check import CheckReport
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Runs:
     kinds: Sequence[str] = ("history",)
 
 
-Part = CompileRecord | Runs | CheckReport | History | TileError | Table | str
+Part: TypeAlias = "CompileRecord | Runs | CheckReport | History | TileError | Table | str"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ def _part(part: Part, number: int, limits: int) -> tuple[str, str]:
     """HTML of a part and the rules that are its own."""
     if isinstance(part, str):
         return f'<p class="para">{escape(part)}</p>', ""
+    from ..reference.check import CheckReport  # brings NumPy, which a page of records does without
+
     rules = ""
     if isinstance(part, CompileRecord):
         panes, rules = stages.stages_body(part, None, limits, prefix=f"r{number}-")
