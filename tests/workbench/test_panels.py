@@ -251,6 +251,7 @@ def test_check_view_of_right_results():
     assert report.ok
     assert report.outputs[0].not_finite == 0
     assert "all exact" in check_text(report)
+    assert "<svg" not in check_html(report)
     empty = checked("x", np.zeros((0, 3)), np.zeros((0, 3)), 0.0)
     assert empty.ok
     assert heat_svg(empty.outputs[0]) == ""

@@ -124,7 +124,8 @@ def output_body(report: OutputReport, how: str = "") -> str:
     table = table_html(
         _HEADS, _rows(report.worst), caption="Worst elements", numeric=(1, 2, 3, 4, 5), mono=(0,)
     )
-    heat = heat_svg(report)
+    # Where a result is right, the map is one even patch and says nothing.
+    heat = "" if report.ok else heat_svg(report)
     side = f'<div><div class="q">Where the errors are</div>{heat}</div>' if heat else ""
     return f'<p>{tag} {escape(summary(report))}.</p><div class="cols"><div>{table}{note}</div>{side}</div>'
 
