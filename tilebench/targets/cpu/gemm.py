@@ -208,6 +208,18 @@ class _Gemm:
                 where = f.at(region.pointer, f.add(f.mul(row, region.stride), inside), "i8")
                 f.prefetch(where)
 
+    def bring_result(self, i: Value, j: Value) -> None:
+        """The block of C, which lies in the second-level cache, to the first while the products are summed.
+
+        Its 24 loads at the end would wait one after the other: 3 to 5 % of a 1024^3 product.
+        """
+        if self.accumulate is False or self.c.column != 1:
+            return
+        f, start = self.f, self.c.at(self.f, i, j)
+        for row in range(self.block.rows):
+            for each in range(0, self.width * bytes_of(self.c.storage), 64):
+                f.prefetch(f.at(f.at(start, f.mul(row, self.c.row), self.c.storage), each, "i8"), 1)
+
     def run(self, k0: Value, k: Value, accumulate: bool | Value) -> None:
         f = self.f
         self.k0, self.k, self.accumulate = k0, k, accumulate
@@ -265,6 +277,7 @@ class _Gemm:
         f = self.f
         if rows == self.block.rows and vectors == self.block.vectors:
             self.bring_near(i, j)
+            self.bring_result(i, j)
         zero = const(0, vector(self.compute, self.lanes))
         sums: list[Value] = [zero] * (rows * vectors)
         a_at, b_at = self.a.at(f, i, self.k0), self.b.at(f, self.k0, j)
