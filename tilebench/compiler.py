@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from . import settings
-from .errors import InternalError, OptionError, TileError, nearest
+from .errors import InternalError, LanguageError, OptionError, Place, TileError, nearest
 from .frontend import Traced
-from .ir import Function, Printed, print_function, verify
+from .ir import Function, Node, Printed, Stmt, children, print_function, verify
 from .machine import Machine
 from .passes.context import Context
 from .passes.pipeline import COMMON, TILE_FORMS
@@ -154,6 +154,12 @@ class Compilation:
         except Exception as error:
             if settings.raise_raw():
                 raise
+            if isinstance(error, RecursionError):
+                raise LanguageError(
+                    "an expression of {kernel} is nested too deeply for the step {step}",
+                    at=_deepest(self.traced.function), kernel=self.traced.function.name, step=name,
+                    hint="give its parts names of their own: part = ...",
+                ) from error  # fmt: skip
             raise InternalError(
                 "the step {step} failed on kernel {kernel}: {kind}: {why}",
                 at=self.traced.function.place, step=name, kernel=self.traced.function.name,
@@ -216,3 +222,16 @@ class Compilation:
 def check_tile(function: Function) -> None:
     """Verify a function as the `tile` stage."""
     verify(function, TILE_FORMS)
+
+
+def _deepest(function: Function) -> Place | None:
+    """The place of the statement whose expressions are nested deepest."""
+    best, place = 0, function.place
+    stack: list[tuple[Node, int, Place | None]] = [(function, 0, function.place)]
+    while stack:
+        at, depth, where = stack.pop()
+        depth, where = (0, at.place or where) if isinstance(at, Stmt) else (depth + 1, where)
+        if depth > best:
+            best, place = depth, where
+        stack += [(each, depth, where) for each in children(at)]
+    return place

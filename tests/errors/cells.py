@@ -128,6 +128,10 @@ CELLS: dict[str, str] = {
     "assign_region": in_kernel("C[0:64, :] = 0"),
     "assign_outer": in_kernel("row = bx * 64", "for k in T.serial(4):", "    row = row + 1"),
     "buffer_arithmetic": in_kernel("for i, j in T.Parallel(64, 64):", "    C[i, j] = A + B[i, j]"),
+    "huge_integer": in_kernel("C[0, 0] = 10**400"),
+    "huge_extent": in_kernel('a = T.alloc_shared((2**31, 2), "float16")'),
+    "shift_out": in_kernel("C[bx << 40, 0] = 0"),
+    "integer_power": in_kernel("C[bx**by, 0] = 0"),
     "integer_division": in_kernel("C[bx / 2, 0] = 0"),
     "traced_list_index": in_kernel("sizes = [1, 2, 3]", "C[sizes[bx], 0] = 0"),
     # where things may stand

@@ -44,6 +44,20 @@ def test_message(name: str, request: pytest.FixtureRequest) -> None:
     assert error.title != "internal error"
 
 
+def test_a_helper_that_calls_itself_is_told_in_few_lines() -> None:
+    cells.CELLS["again"] = "def again(x):\n    return again(x)\n\n" + cells.in_kernel(
+        "C[0, 0] = again(A[0, 0])"
+    )
+    try:
+        text = error_of("again").explain()
+    finally:
+        del cells.CELLS["again"]
+    assert text.startswith("language error: this calls itself without end")
+    assert "C[0, 0] = again(A[0, 0])" in text
+    assert "calls more ..." in text
+    assert len(text.splitlines()) < 20
+
+
 def test_syntax_error(request: pytest.FixtureRequest) -> None:
     with pytest.raises(LanguageError) as caught:
         check_syntax("import tilebench.language as T\n\ndef kernel(M:\n    pass\n", "cell")

@@ -98,6 +98,7 @@ CASES: dict[str, Callable[[dict[str, Any]], object]] = {
     "array_own_stride": lambda cell: cell["shifted"].using(target="cpu")()(RESULT, RESULT.copy()),
     "array_count": called(ONE, RESULT),
     "array_kind": called([[1.0]], ONE, RESULT),
+    "array_masked": called(np.ma.masked_array(ONE, ONE > 0), ONE, RESULT),
     # what a card has
     "threads_many": compiled(threads=2048),
     "threads_warps": compiled(threads=100),
@@ -106,6 +107,8 @@ CASES: dict[str, Callable[[dict[str, Any]], object]] = {
     "shared_stages_64": compiled(K=4096, block_M=128, block_N=128, block_K=128, num_stages=3),
     "shared_plain": compiled(block_M=256, block_N=256, block_K=256, num_stages=1),
     # targets
+    "grid_blocks": compiled(M=2**23, N=64),
+    "target_kind": lambda cell: cell["matmul"].using(target=80)(),
     "target_unknown": lambda cell: cell["matmul"].using(target="cud")(),
     "target_card": lambda cell: cell["matmul"].using(target="cuda:sm_99")(),
     "target_null_variant": lambda cell: cell["matmul"].using(target="null:x")(),
@@ -146,7 +149,7 @@ def message(cell: dict[str, Any], name: str) -> TileError:
 
 
 NO_PLACE = {
-    "target_unknown", "target_card", "target_null_variant", "stage_unknown", "schedule_option",
+    "target_kind", "target_unknown", "target_card", "target_null_variant", "stage_unknown", "schedule_option",
     "schedule_value", "jit_option", "stage_start", "stage_no_launch",
 }  # fmt: skip
 

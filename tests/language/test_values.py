@@ -86,7 +86,7 @@ def test_integer_arithmetic_folds() -> None:
     assert show((2 * i * 3).expr) == "i * 6"
     assert show((10 - i).expr) == "10 - i"
     assert show((i + 2**40).expr) == "T.cast(i, T.int64) + T.int64(1099511627776)"
-    assert show((i**2 << 1).expr) == "T.pow(i, 2) << 1"
+    assert show((i**2 << 1).expr) == "i * i << 1"
 
 
 def test_a_value_answers_no_question_of_pythons() -> None:

@@ -6,6 +6,9 @@ import unicodedata
 
 from .place import Place
 
+# Call sites drawn of a longer chain, from each end: a helper that calls itself has a thousand.
+FIRST_CALLS, LAST_CALLS = 3, 1
+
 _RED, _DIM, _END = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
@@ -22,7 +25,13 @@ def _width(text: str) -> int:
 def draw_place(place: Place, *, color: bool = False) -> str:
     """`file:line` and the quoted line with carets, for the place and each call site above it."""
     out: list[str] = []
-    for step, at in enumerate(place.chain):
+    chain = place.chain
+    left_out = len(chain) - FIRST_CALLS - LAST_CALLS
+    for step, at in enumerate(chain):
+        if left_out > 1 and FIRST_CALLS <= step < FIRST_CALLS + left_out:
+            if step == FIRST_CALLS:
+                out.append(f"  ... {left_out} calls more ...")
+            continue
         lead = "  at" if step == 0 else "  called from"
         inside = f", in {at.function}" if at.function else ""
         out.append(f"{lead} {at.file}:{at.line}{inside}")

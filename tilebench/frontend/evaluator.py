@@ -81,6 +81,13 @@ class Evaluator:
     def foreign(self, node: Any, error: Exception) -> TileError:
         """An exception of Python's own as an error at the user's line; of ours, as an internal one."""
         place = chained(users_steps(error.__traceback__), self.place(node))
+        if isinstance(error, RecursionError):
+            return LanguageError(
+                "this calls itself without end, or is nested too deeply",
+                at=place,
+                hint="a helper that calls itself ends on a value known to Python; parts of a deep expression"
+                " get names of their own",
+            )
         raised_in = innermost(error.__traceback__)
         text = str(error) or "no message"
         if (

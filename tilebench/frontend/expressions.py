@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import language
-from ..errors import LanguageError, nearest
+from ..errors import LanguageError, TileError, nearest
 from ..ir import Const
 from ..language.arithmetic import logical, logical_not, truth
 from ..language.known import explain_missing
@@ -67,9 +67,21 @@ class Expressions(Evaluator):
 
     # -- operators
     def binary(self, node: ast.BinOp) -> Any:
-        left, right = self.expr(node.left), self.expr(node.right)
-        self.at = node
-        return self.apply(node.op, left, right)
+        # A chain `a + b + c + ...` leans to the left: walked in a loop, it may be of any length.
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        held = self.expr(chain[-1].left)
+        for each in reversed(chain):
+            try:
+                right = self.expr(each.right)
+                self.at = each
+                held = self.apply(each.op, held, right)
+            except TileError as error:
+                raise self.placed(each, error) from error.__cause__
+            except Exception as error:
+                raise self.foreign(each, error) from error
+        return held
 
     def apply(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A binary operator; whole tiles have none."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 
 from ..errors import Place, source_lines
 from .source import shown_name
@@ -60,10 +60,16 @@ def users_steps(trace: TracebackType | None) -> list[Step]:
     out: list[Step] = []
     while trace is not None:
         code = trace.tb_frame.f_code
-        if is_users(code.co_filename):
+        if is_users(code.co_filename) and not _is_generated(trace.tb_frame):
             out.append((code, trace.tb_lasti))
         trace = trace.tb_next
     return out
+
+
+def _is_generated(frame: FrameType) -> bool:
+    """Whether Python made the code for a class of ours: a dataclass's `__init__` has no file."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return frame.f_code.co_filename == "<string>" and module.startswith("tilebench.")
 
 
 def running_steps(until: CodeType) -> list[Step]:

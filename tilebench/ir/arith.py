@@ -90,12 +90,24 @@ _APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
-    """The least and greatest value, inclusive, given the inclusive ranges of variables by name."""
+    """The least and greatest value, inclusive, given the inclusive ranges of variables by name.
+
+    What may leave its dtype may be anything, since it wraps; so may what is no integer.
+    """
     value = const_of(expr)
     if value is not None:
         return value, value
     if isinstance(expr, Var):
         return ranges.get(expr.name, INFINITE)
+    dtype = expr.dtype
+    if not dtype.is_integer:
+        return INFINITE
+    low, high = _bounds(expr, ranges)
+    return (low, high) if dtype.least <= low and high <= dtype.most else INFINITE
+
+
+def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
+    """As `bounds`, as if integers had no end."""
     if isinstance(expr, Arith) and expr.op in ("+", "-", "*"):
         form = linear(expr)
         if len(form.terms) > 1 or (form.terms and form.terms[0][0] != expr):
@@ -105,6 +117,9 @@ def bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
     if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
         (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
         return (min(a, c), min(b, d)) if expr.word == "min" else (max(a, c), max(b, d))
+    if isinstance(expr, Call) and expr.word == "if_then_else":
+        (a, b), (c, d) = bounds(expr.args[1], ranges), bounds(expr.args[2], ranges)
+        return min(a, c), max(b, d)
     if isinstance(expr, Cast) and expr.value.dtype.is_integer:
         return bounds(expr.value, ranges)
     return INFINITE

@@ -213,6 +213,12 @@ def const_of(expr: Expr) -> int | None:
     return expr.value if isinstance(expr, Const) and isinstance(expr.value, int) else None
 
 
+def wrapped(value: int, dtype: DType) -> int:
+    """An integer modulo 2**bits, as a value of the dtype: what the operation gives when the kernel runs."""
+    inside = value & ((1 << dtype.bits) - 1)
+    return inside - (1 << dtype.bits) if dtype.kind == "int" and inside >> (dtype.bits - 1) else inside
+
+
 def _terms(expr: Expr, op: str) -> tuple[Expr, ...]:
     return expr.args if isinstance(expr, Arith) and expr.op == op and len(expr.args) > 1 else (expr,)
 
@@ -229,6 +235,7 @@ def add(a: Expr, b: Expr) -> Expr:
             out.append(each)
         else:
             total += value
+    total = wrapped(total, a.dtype)
     if total or not out:
         out.append(Const(total, type=a.dtype))
     return out[0] if len(out) == 1 else Arith("+", tuple(out))
@@ -238,7 +245,9 @@ def sub(a: Expr, b: Expr) -> Expr:
     """`a - b`; integer constants fold into a sum."""
     value = const_of(b)
     if a.dtype.is_integer and value is not None:
-        return add(a, Const(-value, type=a.dtype)) if value else a
+        if const_of(a) is not None or wrapped(-value, a.dtype) == -value:
+            return add(a, Const(-value, type=a.dtype)) if value else a
+        return Arith("-", (a, b)) if value else a  # -value is no value of an unsigned dtype
     return Arith("-", (a, b))
 
 
@@ -248,7 +257,7 @@ def mul(a: Expr, b: Expr) -> Expr:
         return Arith("*", (*_terms(a, "*"), b))
     x, y = const_of(a), const_of(b)
     if x is not None and y is not None:
-        return Const(x * y, type=a.dtype)
+        return Const(wrapped(x * y, a.dtype), type=a.dtype)
     if x is not None:
         a, b, x, y = b, a, y, x
     if y == 0:
@@ -258,8 +267,8 @@ def mul(a: Expr, b: Expr) -> Expr:
     if y is not None and isinstance(a, Arith) and a.op == "*":
         last = const_of(a.args[-1])
         if last is not None:
-            rest = a.args[:-1]
-            return mul(rest[0] if len(rest) == 1 else Arith("*", rest), Const(last * y, type=a.dtype))
+            rest, folded = a.args[:-1], wrapped(last * y, a.dtype)
+            return mul(rest[0] if len(rest) == 1 else Arith("*", rest), Const(folded, type=a.dtype))
     return Arith("*", (*_terms(a, "*"), b))
 
 

@@ -42,12 +42,33 @@ def arithmetic(op: str, a: object, b: object) -> Expr:
             hint="use // for integers, or convert first: T.cast(x, T.float32) / y",
         )
     if op == "**":
-        return Call("pow", (left, right), type=dtype, place=here())
+        return integer_power(left, right)
+    if op in ("<<", ">>") and isinstance(right, Const) and not 0 <= right.value < dtype.bits:
+        raise DTypeError(
+            "{op} {count} moves every bit of {dtype} out", op=op, count=right.value, dtype=dtype,
+            expected="a count from 0 to {most}", most=dtype.bits - 1,
+        )  # fmt: skip
     if op in ("//", "%") and isinstance(right, Const) and right.value == 0:
         raise LanguageError("division by zero: {op} 0", op=op)
     folder = _fold_integers(op)
     made = Arith(op, (left, right), place=here()) if folder is None else folder(left, right)
     return stamped(made)
+
+
+def integer_power(base: Expr, exponent: Expr) -> Expr:
+    """An integer to a power known at compile time, as products by squaring. Raises `DTypeError`."""
+    if not isinstance(exponent, Const) or not 0 <= exponent.value <= 64:
+        raise DTypeError(
+            "an integer is raised to powers from 0 to 64 known at compile time",
+            hint="convert first: T.pow(T.cast(x, T.float32), y)",
+        )
+    left, factor, made = int(exponent.value), base, None
+    while left:
+        if left & 1:
+            made = factor if made is None else stamped(fold.mul(made, factor))
+        left >>= 1
+        factor = stamped(fold.mul(factor, factor)) if left else factor
+    return Const(1, type=base.dtype) if made is None else made
 
 
 def _float_arithmetic(op: str, left: Expr, right: Expr) -> Expr:

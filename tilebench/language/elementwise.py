@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const
-from .arithmetic import truth
+from .arithmetic import integer_power, truth
 from .builder import here
 from .dtype_words import plain
 from .promote import cast_value, expr_of, number_of, pair
@@ -152,6 +152,8 @@ def pow(x: object, y: object) -> Any:
     if a is not None and b is not None:
         return a**b
     left, right = pair(x, y)
+    if left.dtype.is_integer:
+        return Value(integer_power(left, right))
     return Value(Call("pow", (left, right), type=left.dtype, place=here()))
 
 

@@ -136,9 +136,20 @@ def positive(given: object, word: str, what: str) -> int:
     return number
 
 
+def _indexable(extent: int, word: str, axis: int) -> int:
+    if extent >= 2**31:
+        raise ShapeError(
+            "extent {axis} of {word} is {extent}, and an index has 32 bits",
+            axis=axis, word=word, extent=extent, expected="at most 2147483647 in one dimension",
+            hint="split it into two dimensions: the array itself may have more elements",
+        )  # fmt: skip
+    return extent
+
+
 def shape_of(given: object, word: str) -> tuple[int, ...]:
-    """A shape: one integer or a tuple or list of them, each at least 1."""
+    """A shape: one integer or a tuple or list of them, each at least 1 and below 2^31."""
     parts: list[object] = list(given) if isinstance(given, (tuple, list)) else [given]  # pyright: ignore[reportUnknownArgumentType]
     if not parts:
         raise ShapeError("{word} needs a shape of at least one dimension", word=word)
-    return tuple(positive(each, word, f"extent {axis}") for axis, each in enumerate(parts))
+    extents = [positive(each, word, f"extent {axis}") for axis, each in enumerate(parts)]
+    return tuple(_indexable(each, word, axis) for axis, each in enumerate(extents))

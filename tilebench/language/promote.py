@@ -41,6 +41,9 @@ def number_of(value: object) -> int | float | bool | None:
 def literal(value: int | float | bool, dtype: DType) -> Const:
     """A number as a constant of a dtype. Raises `DTypeError` when an integer dtype has no such value."""
     if dtype.is_float:
+        if isinstance(value, int) and abs(value) >= 2**1024:
+            digits = f"an integer of {value.bit_length()} bits"
+            raise DTypeError("{value} is outside the range of {dtype}", value=digits, dtype=dtype)
         return Const(float(value), type=dtype)
     if dtype == boolean:
         return TRUE if value else FALSE

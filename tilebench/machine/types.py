@@ -53,7 +53,8 @@ class InstructionEntry:
 
 @dataclass(frozen=True)
 class Machine:
-    """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU)."""
+    """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU),
+    `max_grid` the most blocks in each dimension of a launch."""
 
     name: str
     warp: int
@@ -64,6 +65,7 @@ class Machine:
     memory: dict[str, MemoryLevel]
     instructions: tuple[InstructionEntry, ...] = ()
     features: frozenset[str] = field(default_factory=frozenset[str])
+    max_grid: tuple[int, int, int] = (2**31 - 1, 2**31 - 1, 2**31 - 1)
 
     @property
     def shared(self) -> MemoryLevel:

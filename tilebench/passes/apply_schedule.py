@@ -67,7 +67,7 @@ def apply_schedule(function: Function, context: Context) -> Function:
             chosen[id(node), field] = each
     _note_choices(function, chosen, context)
     out = _change(function, changes)
-    _check_threads(out, context)
+    _check_launch(out, context)
     return out
 
 
@@ -150,7 +150,7 @@ def _text(value: Any) -> str:
     )
 
 
-def _check_threads(function: Function, context: Context) -> None:
+def _check_launch(function: Function, context: Context) -> None:
     launch = launch_of(function)
     limit = context.machine.max_threads
     if launch.threads > limit:
@@ -170,3 +170,11 @@ def _check_threads(function: Function, context: Context) -> None:
             warp=context.machine.warp,
             hint="use a multiple of the warp width",
         )
+    for axis, (blocks, most) in enumerate(zip(launch.grid, context.machine.max_grid, strict=False)):
+        if blocks > most:
+            raise ResourceError(
+                "dimension {axis} of the grid has {blocks} blocks, {machine} allows {most} there",
+                at=launch.place, axis=axis, blocks=blocks, machine=context.machine.name, most=most,
+                hint="put the longest dimension first, with its name: T.Kernel(long, short) as (long, short);"
+                " or use larger blocks",
+            )  # fmt: skip

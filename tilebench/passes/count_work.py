@@ -36,6 +36,8 @@ from .reads_writes import reads_and_writes
 
 # More index points than this are not enumerated; edges then count as whole tiles.
 MOST_POINTS = 2_000_000
+# Variables and their values, as ranges: a loop of 2^31 turns must cost no memory here.
+Loops = tuple[tuple[str, range], ...]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class _At:
     """A statement and the loops around it: variables with their values; whether a branch holds it."""
 
     node: Stmt
-    loops: tuple[tuple[str, tuple[int, ...]], ...]
+    loops: Loops
     branch: bool = False
 
 
@@ -87,17 +89,17 @@ def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
     return out
 
 
-def _places(node: Any, loops: tuple[tuple[str, tuple[int, ...]], ...], branch: bool = False) -> Iterator[_At]:
+def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
     match node:
         case KernelLaunch():
-            loops = (*loops, *((v.name, tuple(range(n))) for v, n in zip(node.vars, node.grid, strict=True)))
+            loops = (*loops, *((v.name, range(n)) for v, n in zip(node.vars, node.grid, strict=True)))
         case Parallel() | Copy() | Gemm() | Reduce():
             yield _At(node, loops, branch)
             return
         case Serial() | Unroll() | Pipelined():
             loops = (*loops, (node.vars[0].name, _trips(node)))
         case Vectorized():
-            loops = (*loops, (node.vars[0].name, tuple(range(node.extent))))
+            loops = (*loops, (node.vars[0].name, range(node.extent)))
         case If():
             branch = True
         case _:
@@ -107,13 +109,13 @@ def _places(node: Any, loops: tuple[tuple[str, tuple[int, ...]], ...], branch: b
             yield from _places(each, loops, branch)
 
 
-def _trips(node: Serial | Unroll | Pipelined) -> tuple[int, ...]:
+def _trips(node: Serial | Unroll | Pipelined) -> range:
     step = 1 if isinstance(node, Pipelined) else const_of(node.step)
     start, stop = const_of(node.start), const_of(node.stop)
-    return (0,) if start is None or stop is None or not step else tuple(range(start, stop, step)) or ()
+    return range(1) if start is None or stop is None or not step else range(start, stop, step)
 
 
-def _points(loops: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, Any]:
+def _points(loops: Loops) -> dict[str, Any]:
     """Each variable as an array along an axis of its own, so that expressions broadcast."""
     rank = len(loops)
     return {

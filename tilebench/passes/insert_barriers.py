@@ -38,6 +38,7 @@ from ..layout import SharedLayout
 from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context
 from .fast_exprs import replaced, statements
+from .inline_indices import is_small
 
 HAZARDS = {
     (True, False): "read after write",
@@ -63,6 +64,7 @@ class _Search:
         self.before: dict[int, str] = {}
         self.bytes: dict[str, _Bytes] = {}
         self.versions = 1
+        self.long: list[str] = []
         self.divergent = _divergent_names(function)
         shared: list[AllocShared] = []
         stored: set[str] = set()
@@ -100,11 +102,10 @@ class _Search:
     def of(self, stmt: Stmt, lets: Mapping[str, Expr]) -> list[Access]:
         """What a statement touches; global buffers that nothing writes never clash."""
         made = substitute(stmt, lets) if lets else stmt
-        return [
-            each
-            for each in accesses_of(made)
-            if each.buffer.scope == "shared" or each.buffer.name in self.stored
-        ]
+        found = accesses_of(made)
+        for name in self.long:
+            found = [each.without(name) for each in found]
+        return [each for each in found if each.buffer.scope == "shared" or each.buffer.name in self.stored]
 
     # -- the walk
     def body(self, body: tuple[Stmt, ...], pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
@@ -116,7 +117,11 @@ class _Search:
         if isinstance(stmt, SyncThreads):
             return []
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
-            lets[stmt.var.name] = replaced(stmt.value, lets)
+            value = replaced(stmt.value, lets)
+            if is_small(value):
+                lets[stmt.var.name] = value
+            else:
+                self.long.append(stmt.var.name)
         if isinstance(stmt, WithStmt):
             return self.body(stmt.body, pending, lets)
         if isinstance(stmt, LoopStmt) and not isinstance(stmt, Parallel):

@@ -20,6 +20,7 @@ from ..language.structure import KernelLaunch, Serial, Unroll
 from ..layout import Fragment, SharedLayout
 from ..machine import Machine
 from .fast_exprs import replaced
+from .inline_indices import is_small
 from .names import fresh_name
 
 MOST_REGISTERS = 1024
@@ -132,9 +133,12 @@ class Env:
         return replaced(expr, self.lets) if self.lets else expr
 
     def bind(self, var: Var, value: Expr) -> Let:
-        """A `Let` that proofs see through."""
-        self.lets[var.name] = self.resolved(value)
-        self.ranges[var.name] = bounds(self.lets[var.name], self.ranges)
+        """A `Let` that proofs see through when it is short."""
+        seen = self.resolved(value)
+        if not var.type.is_float:
+            self.ranges[var.name] = bounds(seen, self.ranges)
+        if is_small(seen):
+            self.lets[var.name] = seen
         return Let(var, value)
 
     def thread_part(self, fragment: Fragment) -> list[Expr]:

@@ -26,6 +26,7 @@ from ..ir import (
 from ..language.memory import AllocLocal
 from ..language.threads import VectorStore
 from .fast_exprs import replaced
+from .inline_indices import is_small
 from .threads_access import lower_expr, lower_target
 from .threads_env import Env, Site
 from .threads_vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
@@ -90,7 +91,9 @@ def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
             best = max([best, *inner])
         elif isinstance(each, (Store, Let)):
             if isinstance(each, Let):
-                vector.lets[each.var.name] = replaced(each.value, vector.lets)
+                seen = vector.lets[each.var.name] = replaced(each.value, vector.lets)
+                if not is_small(seen):
+                    return 0  # what stands in it is not looked at, so nothing is known of neighbours
             for load, _ in guarded_loads(each.value):
                 best = max(best, vector.access_width(load))
             if isinstance(each, Store) and each.buffer.scope in MEMORY:

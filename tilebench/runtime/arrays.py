@@ -73,6 +73,9 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
     Nothing is copied. `ArgumentError` when it is no array, or holds elements that no dtype here names.
     """
     if isinstance(array, np.ndarray):
+        if isinstance(array, np.ma.MaskedArray):
+            what, hint = "{name} is a masked array, and a kernel sees no masks", "pass {name}.filled(value)"
+            raise ArgumentError(what, at=place, name=name, hint=hint)
         return _describe_numpy(cast(Any, array), name, place)
     if hasattr(array, "data_ptr") and callable(getattr(array, "stride", None)):
         return _describe_torch(array, name, place)
@@ -82,10 +85,9 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
     if hasattr(array, "__dlpack__"):
         try:
             got = read_dlpack(array)
-        except (BufferError, TypeError, ValueError) as error:
-            raise ArgumentError(
-                "{name} cannot be read through DLPack: {why}", at=place, name=name, why=error
-            ) from error
+        except Exception as error:  # whatever the producer's own code raises
+            what = "{name} cannot be read through DLPack: {why}"
+            raise ArgumentError(what, at=place, name=name, why=error) from error
         return ArrayInfo(*got[:3], _named(got.dtype, name, place), *got[4:])
     raise ArgumentError(
         "{name} is no array", at=place, name=name, found="{kind}", kind=type(array).__name__,
@@ -97,10 +99,8 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
 def _named(dtype: object, name: str, place: Place | None) -> DType:
     text = str(dtype).removeprefix("torch.")
     if text not in ALL:
-        raise ArgumentError(
-            "{name} has elements of type {dtype}, which kernels do not have", at=place, name=name,
-            dtype=text, hint="known: " + ", ".join(ALL),
-        )  # fmt: skip
+        what = "{name} has elements of type {dtype}, which kernels do not have"
+        raise ArgumentError(what, at=place, name=name, dtype=text, hint="known: " + ", ".join(ALL))
     return dtype_of(text)
 
 

@@ -220,11 +220,12 @@ class _Lanes(LaneMemory):
         dtype = args[0].dtype
         first = self.value(args[0], mask)
         if len(args) == 1:
-            return operate("-", np.asarray(0).astype(computed(dtype)), first, dtype, dtype, expr) if (
+            zero = np.asarray(0).astype(computed(dtype))
+            return operate("-", zero, first, dtype, dtype, expr, self.data) if (
                 op == "-" and not dtype.is_float
             ) else (-first if op == "-" else ~first)  # fmt: skip
         for each in args[1:]:
-            first = operate(op, first, self.value(each, mask), dtype, expr.dtype, expr)
+            first = operate(op, first, self.value(each, mask), dtype, expr.dtype, expr, self.data)
         return first
 
     def logic(self, expr: Arith, mask: Mask) -> Value:
@@ -255,7 +256,7 @@ class _Lanes(LaneMemory):
             return self.shuffle(expr, args, mask)
         if all(isinstance(each, int) for each in args) and expr.word in ("min", "max"):
             return min(args) if expr.word == "min" else max(args)
-        return apply(expr.word, args, expr.type, expr)
+        return apply(expr.word, args, expr.type, expr, self.data)
 
     def select(self, expr: Call, mask: Mask) -> Value:
         condition: Any = self.value(expr.args[0], mask)

@@ -11,6 +11,7 @@ from ..ir import AllocStmt, Buffer, Expr, Load, Region, Store, walk
 from ..ir.dtypes import boolean
 from ..language.memory import AllocLocal, AllocShared, AllocVar
 from ..language.structure import KernelLaunch
+from .lanes_expr import data_names
 from .lanes_memory import SharedMemory, check_index, refuse
 
 Mask = Any
@@ -34,6 +35,7 @@ class LaneMemory:
         self.tid = np.tile(np.arange(self.threads, dtype=np.int64), self.blocks)
         self.block = np.repeat(np.arange(self.blocks, dtype=np.int64), self.threads)
         self.values: dict[str, Value] = {}
+        self.data = data_names(launch.body)
         for k, var in enumerate(launch.vars):
             place = np.array([(*each, 0, 0)[k] for each in blocks], np.int64)
             self.values[var.name] = int(place[0]) if self.blocks == 1 else np.repeat(place, self.threads)

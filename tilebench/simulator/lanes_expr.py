@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import DType, Expr
+from ..ir import DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
+from ..passes.fast_exprs import statements
 from .lanes_memory import refuse
 
 Array = Any
@@ -28,8 +29,24 @@ def computed(dtype: DType) -> Any:
     return np.dtype(np.bool_) if dtype == boolean else np.dtype(np.int64)
 
 
-def settle(value: Any, dtype: DType, at: Expr) -> Any:
-    """An integer result in its own width: int32 must not overflow, the others wrap."""
+def data_names(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The names of values that something read from memory went into."""
+    found: set[str] = set()
+    for each in statements(body):
+        if isinstance(each, Let) and of_data(each.value, found):
+            found.add(each.var.name)
+    return frozenset(found)
+
+
+def of_data(expr: Expr, names: Set[str]) -> bool:
+    return any(isinstance(e, Load) or (isinstance(e, Var) and e.name in names) for e in walk(expr))
+
+
+def settle(value: Any, dtype: DType, at: Expr, data: Set[str]) -> Any:
+    """An integer result in its own width: it wraps, but for an int32 that no memory went into.
+
+    Such a one is an index or leads to one; one that leaves its range is a fault of a pass.
+    """
     if not dtype.is_integer or dtype.bits == 64:
         return value
     if dtype == int32:
@@ -37,9 +54,10 @@ def settle(value: Any, dtype: DType, at: Expr) -> Any:
             inside = -(2**31) <= value < 2**31
         else:
             inside = bool((value >= -(2**31)).all() and (value < 2**31).all())
-        if not inside:
+        if inside:
+            return value
+        if not of_data(at, data):
             refuse("an int32 overflows", at)
-        return value
     return np.asarray(value).astype(dtype.numpy).astype(np.int64)
 
 
@@ -49,15 +67,16 @@ def convert(value: Any, source: DType, target: DType) -> Any:
         return value
     if target == boolean:
         return np.asarray(value) != 0
-    array = np.asarray(value)
+    with np.errstate(all="ignore"):
+        return _converted(np.asarray(value), source, target)
+
+
+def _converted(array: Any, source: DType, target: DType) -> Any:
     if source.is_float and target.is_integer:
-        with np.errstate(invalid="ignore"):
-            info = np.iinfo(target.numpy)
-            whole = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
-            wide = np.clip(whole, float(info.min), float(info.max))
-            return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(
-                computed(target)
-            )
+        info = np.iinfo(target.numpy)
+        whole = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
+        wide = np.clip(whole, float(info.min), float(info.max))
+        return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(computed(target))
     if narrow(target):
         return array.astype(float32.numpy if source.name != "float64" else source.numpy).astype(target.numpy)
     if target.is_integer:
@@ -107,7 +126,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def apply(word: str, args: list[Any], dtype: DType, at: Expr) -> Any:
+def apply(word: str, args: list[Any], dtype: DType, at: Expr, data: Set[str]) -> Any:
     """A scalar function, computed in float32 and rounded for narrow floats."""
     function = FUNCTIONS.get(word)
     if function is None:
@@ -117,10 +136,10 @@ def apply(word: str, args: list[Any], dtype: DType, at: Expr) -> Any:
     with np.errstate(all="ignore"):
         if narrow(dtype):
             return function(*(np.asarray(each).astype(np.float32) for each in args)).astype(dtype.numpy)
-        return settle(function(*args), dtype, at)
+        return settle(function(*args), dtype, at, data)
 
 
-def operate(op: str, a: Any, b: Any, dtype: DType, result: DType, at: Expr) -> Any:
+def operate(op: str, a: Any, b: Any, dtype: DType, result: DType, at: Expr, data: Set[str]) -> Any:
     """One binary operator on two values of `dtype`."""
     with np.errstate(all="ignore"):
         if narrow(dtype):
@@ -129,4 +148,4 @@ def operate(op: str, a: Any, b: Any, dtype: DType, result: DType, at: Expr) -> A
         if op in ("//",) and dtype.is_float:
             return np.floor(a / b)
         made = BINARY[op](a, b)
-    return made if result == boolean else settle(made, dtype, at)
+    return made if result == boolean else settle(made, dtype, at, data)

@@ -83,6 +83,11 @@ def resolve(text: str | None = None) -> tuple[Manifest, Machine]:
     Raises `TargetError` with the names that exist.
     """
     wanted = text or settings.target()
+    if not isinstance(wanted, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own value
+        raise TargetError(
+            "a target is a text", found="{wanted!r}", wanted=wanted,
+            hint='such as "cpu", "cuda" or "cuda:sm_90a"',
+        )  # fmt: skip
     if wanted == "auto":
         cuda = manifest("cuda")
         wanted = "cuda" if cuda.available()[0] else "cpu"

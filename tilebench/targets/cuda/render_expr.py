@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of
-from ...ir.arith import Range, bounds
+from ...ir.arith import INFINITE, Range, bounds
 from ...ir.dtypes import int32
 from .render_names import c_type
 
@@ -123,6 +123,8 @@ class ExprRenderer:
             return self._unary(expr, dtype)
         if expr.op in ("//", "%"):
             return self._division(expr, dtype)
+        if self._may_wrap(expr, dtype):
+            return self._wrapping(expr, dtype)
         if expr.op == "+" and dtype.is_integer:
             return self._wrap(self._sum(expr), dtype)
         level = LEVEL[expr.op]
@@ -135,6 +137,27 @@ class ExprRenderer:
         parts += [self._operand(each, tight) for each in expr.args[1:]]
         made = f" {spelled} ".join(parts), level
         return self._wrap(made, dtype) if expr.dtype == dtype and expr.op in ("*", "-", "<<", "~") else made
+
+    def _may_wrap(self, expr: Arith, dtype: DType) -> bool:
+        """Whether C would compute this in a signed type that it may overflow, which C leaves undefined.
+
+        8- and 16-bit values are computed in int, where only products and shifts can leave its range.
+        """
+        if not dtype.is_integer or expr.op not in ("+", "-", "*", "<<") or expr.dtype != dtype:
+            return False
+        if narrow_int(dtype):
+            return expr.op in ("*", "<<") and len(expr.args) > 1
+        return dtype.kind == "int" and bounds(expr, self.ranges) == INFINITE
+
+    def _wrapping(self, expr: Arith, dtype: DType) -> tuple[str, int]:
+        """The operator in the unsigned type of the same width, where it wraps."""
+        wide = "unsigned long long" if dtype.bits == 64 else "unsigned int"
+        if len(expr.args) == 1:
+            return f"({c_type(dtype)})(0u - ({wide}){self.at_least(expr.args[0], UNARY)})", UNARY
+        level = LEVEL[expr.op]
+        first = f"({wide}){self.at_least(expr.args[0], UNARY)}"
+        rest = [self.at_least(each, level + 1) for each in expr.args[1:]]
+        return f"({c_type(dtype)})({f' {expr.op} '.join([first, *rest])})", UNARY
 
     def _operand(self, expr: Expr, level: int) -> str:
         return self.at_least(expr, level)
@@ -154,6 +177,8 @@ class ExprRenderer:
         return (f"({c_type(dtype)})({made[0]})", UNARY) if narrow_int(dtype) else made
 
     def _unary(self, expr: Arith, dtype: DType) -> tuple[str, int]:
+        if self._may_wrap(expr, dtype):
+            return self._wrapping(expr, dtype)
         inner = self.at_least(expr.args[0], UNARY)
         if expr.op == "not":
             return f"!{inner}", UNARY
