@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import linecache
+import os
+import subprocess
 import sys
 import textwrap
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -182,3 +185,21 @@ def test_comments_and_docstrings_are_skipped() -> None:
         "    with T.Kernel(1) as bx:",
         "        pass",
     ]
+
+
+PRINTED = "print(tilebench.frontend.trace(kernel).file)\n"
+
+
+def test_source_in_an_archive_and_on_the_command_line(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "kept.zip", "w") as archive:
+        archive.writestr("kept.py", CELL)
+        archive.writestr("__main__.py", "import tilebench.frontend\nfrom kept import kernel\n" + PRINTED)
+    runs = ([str(tmp_path / "kept.zip")], ["-c", "import tilebench.frontend\n" + CELL + PRINTED])
+    for arguments, file in zip(runs, (str(tmp_path / "kept.zip" / "kept.py"), "<string>"), strict=True):
+        run = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+        assert run.stdout.strip() == file, run.stderr

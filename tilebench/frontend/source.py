@@ -124,7 +124,7 @@ def source_of(
         remember_source(name, text)
         lines = tuple(text.splitlines())
     else:
-        lines = tuple(source_lines(name)) or tuple(source_lines(code.co_filename))
+        lines = tuple(source_lines(name)) or tuple(source_lines(code.co_filename)) or _loaded(function)
     node = _find(lines, code)
     if node is None and text is None:
         linecache.checkcache(code.co_filename)
@@ -146,6 +146,18 @@ def source_of(
         at=Place(name, code.co_firstlineno),
         hint="run the cell or import the module again",
     )
+
+
+def _loaded(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The lines of a module that no file holds: in an archive, or the text of `python -c`."""
+    name, space = function.__code__.co_filename, function.__globals__
+    text = "".join(linecache.getlines(name, space))
+    given = sys.orig_argv
+    if not text and name == "<string>" and space.get("__name__") == "__main__" and "-c" in given[:-1]:
+        text = given[given.index("-c") + 1]
+    if text:
+        remember_source(name, text)
+    return tuple(text.splitlines())
 
 
 def _find(lines: tuple[str, ...], code: CodeType) -> ast.FunctionDef | None:
