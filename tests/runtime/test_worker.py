@@ -252,6 +252,15 @@ def test_an_idle_child_goes_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
         assert worker.call(job("pid")) != old
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_child_killed_while_it_waits_costs_no_job() -> None:
+    with Worker() as worker:
+        for _ in range(5):
+            old = worker.call(job("pid"))
+            os.kill(old, signal.SIGKILL)
+            assert worker.call(job("pid")) != old
+
+
 def test_calls_at_the_moment_a_child_goes_idle_all_succeed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEBENCH_WORKER_IDLE", "0.02")
     with Worker() as worker:

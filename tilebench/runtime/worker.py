@@ -111,9 +111,9 @@ class Worker:
                 child = self._living()
                 try:
                     return self._converse(child, job, limit, cancel, on_progress)
-                except _Gone:
+                except _Gone as gone:
                     if attempt == 2:
-                        raise LaunchError("the measuring child ended again before it took the job") from None
+                        raise gone.how from None
                 except BaseException:
                     # An interrupt, or an error in `on_progress`: nobody will read the answer.
                     if self._unanswered:
@@ -255,13 +255,11 @@ class Worker:
         code = child.process.returncode
         if stopping:
             return Cancelled("{name} was cancelled", name=job.title)
-        if not begun and code == 0 and self._child is child:
-            return _Gone()  # it went because it was idle, just when the job came
         how = f"exit status {code}"
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
                 how = f"signal {-code} ({signal.Signals(-code).name})"
-        return LaunchError(
+        error = LaunchError(
             "the measuring child ended with {how} while it ran {name}",
             how=how,
             name=job.title,
@@ -269,10 +267,16 @@ class Worker:
             tail=last_lines(child.log),
             hint="this process and its arrays are untouched; the next measurement starts a new child",
         )
+        # Idle too long, or killed from outside while it waited: the job has not had its turn.
+        return error if begun or self._child is not child else _Gone(error)
 
 
 class _Gone(Exception):
-    """The child closed itself for being idle before it saw the job."""
+    """The child ended before it took the job; `how` says what to tell when the next one does too."""
+
+    def __init__(self, how: LaunchError) -> None:
+        super().__init__(str(how))
+        self.how = how
 
 
 def _next(child: ChildProcess, end: float | None, look: float | None) -> Any:
