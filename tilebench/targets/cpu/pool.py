@@ -52,6 +52,12 @@ def thread_count() -> int:
     return settings.cpu_threads() or cores()
 
 
+def _fresh_memory(size: int) -> mmap.mmap:
+    """Zeros of this process alone. Python's default is memory shared with forks, never in large pages."""
+    flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+    return mmap.mmap(-1, size, flags=flags) if flags else mmap.mmap(-1, size)
+
+
 class Scratch:
     """Memory of one worker: page-aligned, zero at first, kept and reused, grown when asked."""
 
@@ -67,7 +73,7 @@ class Scratch:
             # an address that is a multiple of their size.
             page = _LARGE_PAGE if size >= 1 << 20 else 4096
             self._size = -(-size // page) * page
-            self._map = mmap.mmap(-1, self._size + (page if page == _LARGE_PAGE else 0))
+            self._map = _fresh_memory(self._size + (page if page == _LARGE_PAGE else 0))
             if page == _LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
                 with contextlib.suppress(OSError):  # a kernel without large pages: small ones do
                     self._map.madvise(mmap.MADV_HUGEPAGE)
