@@ -17,6 +17,7 @@ from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
 from .kernel import Kernel
+from .outside import outside
 
 # Kernels kept by their parameters; a slider's walk through a sweep stays well inside.
 MOST_KERNELS = 256
@@ -93,7 +94,7 @@ class JitFunction:
         """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""
         manifest, machine = resolve(self.target)
         values, schedule = self.parameters(args, kwargs, machine.name)
-        key = (_freeze(values), machine.name, schedule.key if schedule else ())
+        key = (_freeze(values), machine.name, schedule.key if schedule else (), outside(self.function))
         with self._lock:
             held = self._kernels.get(key)
             if held is not None:
