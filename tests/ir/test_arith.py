@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilebench.ir import Arith, Const, Expr, Var, const_of
-from tilebench.ir.arith import bounds, divisor, linear, simplify_floordiv, simplify_mod
+from tilebench.ir import Arith, Call, Const, Expr, Var, const_of
+from tilebench.ir.arith import INFINITE, bounds, divisor, linear, simplify_floordiv, simplify_mod
+from tilebench.ir.dtypes import float32, int8, int32, uint8
 from tilebench.ir.rewrite import substitute
 
 RANGES = {"x": (0, 7), "y": (-3, 4), "z": (0, 127)}
@@ -58,3 +59,35 @@ def test_a_vector_index_needs_no_division() -> None:
 def test_minus_keeps_its_sign() -> None:
     x = Var("x")
     assert linear(Arith("-", (x,))).coefficient(x) == -1
+
+
+def test_bounds_end_with_the_dtype() -> None:
+    x = Var("x")
+    ranges = {"x": (0, 1000)}
+    assert bounds(x * 2_000_000, ranges) == (0, 2_000_000_000)
+    assert bounds(x * 3_000_000, ranges) == INFINITE  # it wraps: it may be negative
+    assert bounds(x * 3_000_000 - x * 2_999_999, ranges) == (0, 1000)
+    y = Var("y", type=uint8)
+    assert bounds(y - 1, {"y": (0, 5)}) == INFINITE
+    z = Var("z", type=float32)
+    assert bounds(Arith("*", (z, z)), {}) == INFINITE
+
+
+def test_bounds_of_divisions_by_a_range_and_of_choices() -> None:
+    ranges = {"x": (0, 53), "n": (1, 3), "s": (-7, 9)}
+    x, n, s = Var("x"), Var("n"), Var("s")
+    assert bounds(Arith("//", (x, n)), ranges) == (0, 53)
+    assert bounds(Arith("%", (x, n)), ranges) == (0, 2)
+    assert bounds(Arith("//", (s, n)), ranges) == (-7, 9)
+    assert bounds(Arith("%", (s, n)), ranges) == (0, 2)
+    chosen = Call("if_then_else", ((x % 2).compare("==", 0), x, s), type=int32)
+    assert bounds(chosen, ranges) == (-7, 53)
+
+
+def test_constants_wrap_as_the_operation_does() -> None:
+    y = Var("y", type=uint8)
+    assert (y + 200 + 100) == y + 44
+    assert isinstance(y - 1, Arith)
+    assert (y - 1).op == "-"  # type: ignore[attr-defined]
+    assert (y - 0) is y
+    assert Const(100, type=int8) * Const(3, type=int8) == Const(44, type=int8)

@@ -109,6 +109,15 @@ def test_integers_of_data_wrap_on_a_card_too(value: str, wrapping: str, want: An
     assert wrapping in text if wrapping else "unsigned int" not in text.partition("main(")[2]
 
 
+def test_index_arithmetic_of_panels_is_proved_to_stay_inside() -> None:
+    body = "T.use_swizzle(3)\nfor i in T.Parallel(64):\n    C[b[1], bx * 64 + i] = 1.0\n"
+    kernel = kernel_of(body, 'C: T.Tensor((16, 1100), "float32")', "18, 16")
+    assert (
+        "unsigned"
+        not in tilebench.jit(kernel).using(target="cuda:sm_80")().stage("cuda").partition("main")[2]
+    )
+
+
 def test_products_of_narrow_integers_are_no_overflow_of_int() -> None:
     a = np.array([65535, 60000, 0, 3], np.uint16)
     kernel = kernel_of(

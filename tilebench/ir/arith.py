@@ -140,13 +140,15 @@ def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
         products = (a * c, a * d, b * c, b * d)
         return min(products), max(products)
     if c == d and c > 0:
-        if expr.op == "//":
-            return a // c, b // c
         if expr.op == "%":
             return (a % c, b % c) if a // c == b // c and b - a < c else (0, c - 1)
         if expr.op == "^" and a >= 0:
             top = max(b, d)
             return 0, (1 << top.bit_length()) - 1
+    if c > 0 and expr.op == "//":
+        return min(a // c, a // d), max(b // c, b // d)
+    if c > 0 and expr.op == "%":
+        return 0, min(b, d - 1) if a >= 0 else d - 1
     if expr.op == "^" and a >= 0 and c >= 0:
         return 0, (1 << max(b, d).bit_length()) - 1
     if expr.op == "&" and c >= 0:

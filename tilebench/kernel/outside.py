@@ -50,10 +50,11 @@ def _walk(function: FunctionType, seen: set[int]) -> Iterator[Any]:
             if not value.__module__.startswith("tilebench."):
                 yield name, value.__code__
                 yield from _walk(value, seen)
-        elif value is None or isinstance(value, (*_PLAIN, tuple, list, dict)):
-            frozen = _frozen(value)
+        elif isinstance(value, (*_PLAIN, tuple, list, dict)):
+            plain = cast(Any, value)
+            frozen = _frozen(plain)
             if frozen is not None:
-                yield name, type(value).__name__, frozen
+                yield name, type(plain).__name__, frozen
 
 
 def _frozen(value: Any) -> Any:
