@@ -61,6 +61,33 @@ def test_a_schedule_file_acts(file: str, tmp_path: Path, capsys: pytest.CaptureF
     assert "T.alloc_shared((32, 32)" in out
 
 
+RETURNS = (
+    IMPORTS
+    + """
+
+@tilebench.jit(out_idx=[1])
+def twice(N, block=32):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block)) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i] + C[bx * block + i]
+
+    return main
+"""
+)
+
+
+def test_run_takes_what_a_kernel_returns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "returns.py"
+    path.write_text(RETURNS, encoding="utf-8")
+    status, out, _ = called(capsys, "run", str(path), "-D", "N=100", "--target", "cpu", "--check")
+    assert status == 0
+    assert "B: 100 float32, written, from " in out
+    assert "from nan" not in out
+    assert "all within bounds" in out
+
+
 def test_run_checks(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = called(capsys, "run", f"{file}:double", "-D", "N=1000", "--target", "cpu", "--check")
     assert status == 0

@@ -72,6 +72,8 @@ def test_resources():
     assert occupancy_sentence(record.resources) == (
         "2 blocks a multiprocessor, 12.5 % of its warps; registers allow no more (then shared memory, at 3)"
     )
+    tight = dataclasses.replace(record.resources, limits={"registers": 2, "shared": 2, "warps": 16})
+    assert occupancy_sentence(tight).endswith("registers and shared memory allow no more (then warps, at 16)")
     spilled = dataclasses.replace(record.resources, spill_store_bytes=64, spill_load_bytes=96)
     assert "64 B stored, 96 B loaded" in resources_html(dataclasses.replace(record, resources=spilled))
     assert "no resources" in resources_html(dataclasses.replace(record, resources=None))
@@ -120,6 +122,11 @@ def test_chart_flags_what_cannot_be():
     assert chart.points[3].failure
     assert chart.points[3].seconds is None
     assert any("Run 7 is flagged" in line for line in method_lines(chart))
+    # The intervals drawn are the chart's own, so only those are told.
+    told = dataclasses.replace(gemm_run(2e-3), method="median; intervals: 95 % bootstrap, seed 1; checked")
+    lines = method_lines(chart_of([told]))
+    assert lines[0] == "Method: median; checked."
+    assert lines[1].startswith("Interval of each time: 95 % of the median")
     wrong = dataclasses.replace(gemm_run(2e-3), error=0.5, bound=0.1)
     assert "outside its bound" in chart_of([wrong]).points[0].flagged
     assert "outside its bound" in chart_of([dataclasses.replace(wrong, error=math.nan)]).points[0].flagged

@@ -132,6 +132,15 @@ def test_long_panes_show_the_loop_and_say_what_is_left_out(record):
     assert whole.above == whole.below == 0
 
 
+def test_a_long_cuda_text_starts_at_its_kernel(record):
+    texts = [f"helper {at}" for at in range(50)] + ["__global__ void main_()"] + ["body"] * 30
+    stage = dataclasses.replace(record.stage("cuda"), text="\n".join(texts), lines=())
+    stages = [stage if each.name == "cuda" else each for each in record.stages]
+    (pane,) = panes_of(dataclasses.replace(record, stages=tuple(stages)), ["cuda"], 70)
+    assert pane.lines[0].startswith("__global__")
+    assert (pane.above, len(pane.lines), pane.below) == (50, 31, 0)
+
+
 def test_hot_loop_prefers_the_dense_one():
     lines = [
         ".L_a:",

@@ -51,6 +51,11 @@ def doctor(parser: Parser, words: list[str]) -> int:
     return 1 if report.bad else 0
 
 
+def _install(extra: str) -> str:
+    """The command that installs an extra: from the sources, as the index has another project of the name."""
+    return f'pip install ".[{extra}]" in the folder of tilebench' if extra else "pip install . in its folder"
+
+
 def _python(report: Report) -> None:
     from .. import __version__
 
@@ -114,7 +119,7 @@ def _packages(report: Report) -> None:
         if not missing:
             report.add(GOOD, f"extra {extra}" if extra else "required", text)
             continue
-        command = f'pip install "tilebench[{extra}]"' if extra else "pip install tilebench"
+        command = _install(extra)
         mark = WARN if extra else BAD
         why = f"for {_FOR[extra]}: " if extra else ""
         report.add(
@@ -152,12 +157,12 @@ def _compiler(report: Report) -> None:
         major, minor = nvrtc_version()
         report.add(GOOD, "NVRTC", f"{major}.{minor}, {', '.join(supported_archs())}")
     except TileError as error:
-        report.add(WARN, "NVRTC", f'{error.message}; PTX and registers: pip install "tilebench[cuda]"')
+        report.add(WARN, "NVRTC", f"{error.message}; PTX and registers: {_install('cuda')}")
     found = find_nvdisasm()
     if found:
         report.add(GOOD, "nvdisasm", found)
     else:
-        report.add(WARN, "nvdisasm", 'not found; SASS: pip install "tilebench[cuda]"')
+        report.add(WARN, "nvdisasm", f"not found; SASS: {_install('cuda')}")
 
 
 def _card(report: Report) -> None:
@@ -171,7 +176,7 @@ def _card(report: Report) -> None:
         return
     old = too_old(held.version, compiler_major())
     text = f"good for CUDA {held.version[0]}.{held.version[1]}"
-    report.add(BAD if old else GOOD, "driver", f'{old}; or pip install "tilebench[gpu12]"' if old else text)
+    report.add(BAD if old else GOOD, "driver", f"{old}; or {_install('gpu12')}" if old else text)
     for ordinal in range(device_count()):
         device = Device(ordinal)
         memory = device.total_bytes / 2**30

@@ -105,7 +105,7 @@ def run(parser: Parser, words: list[str]) -> int:
     options = parser.parse_all(words)
     kernel = _kernel(options)
     arrays = list(kernel.inputs(options.seed).values())
-    kernel(*arrays)
+    _launch(kernel, arrays)
     print(f"{kernel.name} ran on {kernel.target}")
     for each, array in zip(kernel.arguments, arrays, strict=True):
         shape = " x ".join(map(str, each.shape))
@@ -123,6 +123,16 @@ def run(parser: Parser, words: list[str]) -> int:
 
         print(chart_text([kernel.bench(seed=options.seed)], _ceilings(kernel)))
     return 1 if wrong else 0
+
+
+def _launch(kernel: Kernel, arrays: list[Any]) -> None:
+    """Run on `arrays`, one for each parameter; those that `out_idx` names are replaced by what came back."""
+    given = [each for at, each in enumerate(arrays) if at not in kernel.outputs]
+    made = kernel(*given)
+    if kernel.outputs:
+        returned = made if len(kernel.outputs) > 1 else (made,)
+        for at, each in zip(kernel.outputs, returned, strict=True):
+            arrays[at] = each
 
 
 def _span(argument: Any, array: Any) -> str:

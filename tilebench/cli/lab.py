@@ -41,7 +41,7 @@ def need_lab() -> None:
     if missing:
         raise OptionError(
             "{names} missing", names=" and ".join(missing) + (" is" if len(missing) == 1 else " are"),
-            hint='pip install "tilebench[lab]"',
+            hint='pip install ".[lab]" in the folder of tilebench',
         )  # fmt: skip
 
 

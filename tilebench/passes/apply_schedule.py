@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "policy": "square",
 }
 WHY_DEFAULT = {
-    "threads": "four warps, as a kernel has that says nothing",
+    "threads": "four warps, what holds where nothing else is said",
     "order": "blocks run in the order of their numbers",
     "num_stages": "a plain loop until stages are asked for",
     "swizzle": "the layout with the fewest bank conflicts is taken",

@@ -95,7 +95,7 @@ class CheckReport:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        head = ("output", "checked", "outside", "unwritten", "largest error", "bound there", "error/bound")
+        head = ("output", "checked", "outside", "unwritten", "largest error", "bound there", "worst ratio")
         rows: list[tuple[str, ...]] = [head]
         for each in self.outputs:
             shape = " x ".join(map(str, each.shape))

@@ -163,6 +163,8 @@ def chart_of(runs: Sequence[RunRecord], ceilings: Ceilings | None = None, rate: 
     points = tuple(_point(at, run, varied, unit, ceiling) for at, run in enumerate(runs, 1))
     # The cost of a clock read is measured for each run; it does not make another method.
     told = [run.method for run in runs if run.method]
+    # Nor do the intervals of the measurement, which are of its ratios: a chart has its own.
+    told = [re.sub(r"; intervals: [^;]*", "", each) for each in told]
     methods = list({re.sub(r"\d+ ns for nothing", "", each): each for each in reversed(told)}.values())
     last = runs[-1] if runs else None
     return Chart(
@@ -176,7 +178,7 @@ def method_lines(chart: Chart) -> list[str]:
     """What is printed under a chart: method, interval, ceiling, machine, flags."""
     out = [f"Method: {chart.method}." if chart.method else "Method: not recorded."]
     if any(p.seconds for p in chart.points):
-        out.append("Bars: 95 % interval of the median (order statistics).")
+        out.append("Interval of each time: 95 % of the median, by order statistics of its samples.")
     where = f" on {chart.ceilings.machine}" if chart.ceilings.machine else ""
     how = f" ({chart.ceilings.how})" if chart.ceilings.how else ""
     if chart.ceiling:

@@ -76,7 +76,7 @@ border-bottom:1px solid var(--line);background:none;white-space:normal;max-width
 .tilebench tbody th{font-weight:600}
 .tilebench tbody tr:last-child>*{border-bottom:0}
 .tilebench .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.tilebench .nw{white-space:nowrap}.tilebench td.note{min-width:30ch}
+.tilebench .nw{white-space:nowrap}.tilebench td.note{min-width:26ch}
 .tilebench .wide{overflow-x:auto}
 .tilebench mark{background:var(--mark);color:inherit;border-radius:2px;padding:0}
 .tilebench .tag{display:inline-block;border:1px solid currentColor;border-radius:9px;padding:0 7px;

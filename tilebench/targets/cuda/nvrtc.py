@@ -23,7 +23,7 @@ from .machines import arch_of
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-HINT = 'install the CUDA compiler packages, no GPU needed: pip install "tilebench[cuda]"'
+HINT = 'install the CUDA compiler packages, no GPU needed: pip install ".[cuda]" in the folder of tilebench'
 
 # -lineinfo maps SASS to lines. --modify-stack-limit would change the stack limit of the whole
 # process. -default-device lets helper functions go without __device__. 177 is "declared but never
@@ -269,7 +269,7 @@ def _refuse(held: _Library, arch: str, code: int, log: str, ptx: str) -> None:
             arch=arch,
             expected="one of {known}",
             known=", ".join(supported_archs()),
-            hint='a newer compiler may: pip install --upgrade "tilebench[cuda]"',
+            hint='a newer compiler may: pip install --upgrade ".[cuda]" in the folder of tilebench',
         )
     issues = parse_issues(log, ptx)
     if not any(each.severity == "error" for each in issues):

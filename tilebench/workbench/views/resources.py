@@ -69,13 +69,21 @@ def occupancy_sentence(held: Resources) -> str:
     )
     if not held.limited_by:
         return text
-    limiter = _NAMES.get(held.limited_by, held.limited_by)
-    others = [(n, _NAMES.get(k, k)) for k, n in held.limits.items() if k != held.limited_by and n > blocks]
-    text += f"; {limiter} allow{'s' * (not limiter.endswith('s'))} no more"
+    limiting = _limiting(held)
+    limiters = [_NAMES.get(k, k) for k in limiting]
+    others = [(n, _NAMES.get(k, k)) for k, n in held.limits.items() if k not in limiting and n > blocks]
+    one = len(limiters) == 1 and not limiters[0].endswith("s")
+    text += f"; {' and '.join(limiters)} allow{'s' * one} no more"
     if others:
         count, name = min(others)
         text += f" (then {name}, at {count})"
     return text
+
+
+def _limiting(held: Resources) -> list[str]:
+    """The resources that allow no more blocks than there are: `limited_by`, and what is as tight."""
+    tight = [k for k, n in held.limits.items() if k != held.limited_by and n == held.blocks_per_sm]
+    return [held.limited_by, *tight] if held.limited_by else []
 
 
 def _bars(held: Resources, shared_limit: int) -> str:
@@ -89,7 +97,7 @@ def _bars(held: Resources, shared_limit: int) -> str:
                      f"{bytes_text(held.shared_bytes)} / {bytes_text(shared_limit)}", over))  # fmt: skip
     most = max(held.limits.values(), default=0)
     for name, blocks in sorted(held.limits.items(), key=lambda item: item[1]):
-        mark = " ◂ limits" if name == held.limited_by else ""
+        mark = " ◂ limits" if name in _limiting(held) else ""
         rows.append(
             (f"blocks by {_NAMES.get(name, name)}", blocks / most if most else 0, f"{blocks}{mark}", False)
         )
@@ -188,7 +196,7 @@ def _remark_rows(remarks: Sequence[Remark], word: str) -> list[list[Value]]:
         [
             Cell(*_KINDS.get(each.kind, (each.kind, ""))),
             each.pass_name,
-            each.message,
+            Cell(each.message, "note"),
             _values_text(each.values),
             Cell(place_text(each.place, word), "nw"),
         ]

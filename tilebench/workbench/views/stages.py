@@ -141,9 +141,10 @@ def _pane(record: CompileRecord, stage: StageRecord, change: TextDiff | None, li
     # Hiding three lines behind a note that takes one helps nobody.
     if len(rows) > limit + 3:
         wanted = _START.get(stage.language, lambda _: 0)([whole[at] for at in rows])
-        start = min(wanted, len(rows) - limit)
+        # A hot loop is shown with what is around it; a CUDA text from the kernel on, not its helpers.
+        start = wanted if stage.language == "cuda" else min(wanted, len(rows) - limit)
         start = start if start > 3 else 0
-        end = start + limit
+        end = min(start + limit, len(rows))
     kept = tuple(rows[start:end])
     lines = tuple(
         _SASS_LEAD.sub(r"\1  ", whole[at]) if stage.language == "nvsass" else whole[at] for at in kept
