@@ -10,7 +10,7 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests import kernels
-from tilebench.errors import ArgumentError
+from tilebench.errors import ArgumentError, ResourceError
 
 
 @tilebench.jit(target="cpu")
@@ -102,3 +102,17 @@ def test_outputs_are_made_and_returned() -> None:
     assert caught.value.place is not None
     with pytest.raises(ArgumentError, match="out_idx 5 is no parameter"):
         kernels.add_kernel.using(target="cpu", out_idx=5)(8, 8)
+
+
+def test_a_check_that_takes_too_much_memory_says_so() -> None:
+    @tilebench.jit(target="cpu")
+    def sticking_out(N=8, block=10**6):
+        @T.prim_func
+        def main(A: T.Tensor((N, N), "float32"), C: T.Tensor((N, N), "float32")):
+            with T.Kernel(1) as bx:
+                T.copy(A[bx * block, 0], C[0:block, 0:block])
+
+        return main
+
+    with pytest.raises(ResourceError, match="takes more memory than there is"):
+        sticking_out().check()

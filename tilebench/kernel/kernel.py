@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler import Compilation
-from ..errors import ArgumentError, OptionError, Place, TargetError
+from ..errors import ArgumentError, OptionError, Place, ResourceError, TargetError
 from ..frontend import Traced
 from ..ir import Function
 from ..ir.dtypes import dtype_of
@@ -245,7 +245,13 @@ class Kernel:
         executable = self._executable or self.executable()
         ordered = tuple(after[p.name] for p in self.arguments)
         executable(ArgumentChecker(self.arguments, "cpu", self.places())(ordered))
-        return check_function(meaning, before, after)
+        try:
+            return check_function(meaning, before, after)
+        except MemoryError as error:
+            raise ResourceError(
+                "checking {name} takes more memory than there is: {why}", name=self.name, why=error,
+                at=meaning.place, hint="check it with smaller tiles or arrays",
+            ) from error  # fmt: skip
 
     def bench(self, *arrays: Any, rounds: int = 5, seconds: float = 0.5, seed: int = 0) -> RunRecord:
         """Time it in the measuring child, on copies of the arrays or on random ones from `seed`.
