@@ -86,7 +86,7 @@ def test_reductions_over_any_length_and_alignment(dtype: str, reduction: Any, al
             assert found[0] == exact(x, **({"dtype": dtype} if op == "sum" else {})), (length, skip)
 
 
-def test_nan_wins_a_maximum_on_either_side() -> None:
+def test_nan_loses_a_maximum_on_either_side() -> None:
     f = function("void", ("a", "ptr"), ("out", "ptr"))
     a, out = f.arguments
     x = f.load(a, "<4 x float>")
@@ -98,7 +98,7 @@ def test_nan_wins_a_maximum_on_either_side() -> None:
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(made.address("run"))(
         given.ctypes.data, found.ctypes.data
     )
-    assert np.array_equal(found, [1, 2, np.nan, 1] * 2, equal_nan=True)
+    assert np.array_equal(found, [1, 2, 1, 1] * 2)
 
 
 def test_a_missing_symbol_is_an_error_and_not_a_crash() -> None:

@@ -91,21 +91,21 @@ def keep(f: Function, mask: Value | None, new: Value, old: Value) -> Value:
 
 
 def maximum(f: Function, a: Value, b: Value) -> Value:
-    """The greater; a NaN on either side wins, as in NumPy's `maximum`. Signed for integers."""
+    """The greater; a NaN loses against a number, as in C's `fmax`. Signed for integers."""
     return _extreme(f, a, b, "gt")
 
 
 def minimum(f: Function, a: Value, b: Value) -> Value:
-    """The lesser; a NaN on either side wins, as in NumPy's `minimum`. Signed for integers."""
+    """The lesser; a NaN loses against a number, as in C's `fmin`. Signed for integers."""
     return _extreme(f, a, b, "lt")
 
 
 def _extreme(f: Function, a: Value, b: Value, how: str, unsigned: bool = False) -> Value:
     if element_of(a.type)[0] == "i":
         return f.select(f.compare(("u" if unsigned else "s") + how, a, b), a, b)
-    # x86's max gives its second operand when either is NaN: only a NaN in `a` needs the second select.
+    # x86's max gives its second operand when either is NaN: only a NaN in `b` needs the second select.
     bare = f.select(f.compare("o" + how, a, b), a, b)
-    return f.select(f.compare("uno", a, a), a, bare)
+    return f.select(f.compare("uno", b, b), a, bare)
 
 
 def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False) -> Value:
