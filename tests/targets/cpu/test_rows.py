@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -87,3 +88,23 @@ def test_a_small_softmax_keeps_one_row() -> None:
     assert "X = T.alloc_scratch((1, 2048)" in text
     assert "C[bx * 16 + i__3, j__2] = X[0, j__2] / sm[i__3]" in text
     assert "T.accumulate_max(mx[i__3], A[bx * 16 + i__3, j__3])" in text
+
+
+@pytest.mark.parametrize(
+    ("dtype", "store"), [("float32", "vmovntps\t%zmm"), ("float16", "vmovntdq\t%zmm"), ("bfloat16", "vmovnt")]
+)
+def test_streams_go_past_the_caches_by_whole_vectors(dtype: str, store: str) -> None:
+    """LLVM makes ordinary or small stores of what it cannot stream, and says nothing."""
+    kernel = kernels.add.using(target="cpu:x86-64-v4")(8192, 8192, 16, 8192, dtype)
+    text = kernel.stage("asm")
+    assert text.count(store) == text.count("vmovnt") == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_large_sums(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    held = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    a, b = (rng.integers(0, 100, (2100, 4100)).astype(held) for _ in range(2))
+    c = np.zeros_like(a)
+    kernels.add.using(target="cpu")(2100, 4100, 16, 1024, dtype)(a, b, c)
+    assert np.array_equal(c, a + b)

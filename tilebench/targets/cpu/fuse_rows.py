@@ -268,6 +268,8 @@ def _accesses(body: tuple[Stmt, ...]) -> Iterator[Access]:
                 yield at.dst.buffer.name, at.dst.start, True
                 stack.extend((*at.dst.start, at.value))
                 continue
+            case Prefetch():
+                continue  # changes nothing, and may be of any element
             case Region():
                 yield at.buffer.name, None, True
             case _:

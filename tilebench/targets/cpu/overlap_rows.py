@@ -99,7 +99,8 @@ class _Skewed:
     def __init__(self, loop: Serial, steps: list[Vectors], names: list[str], turns: int, rows: int) -> None:
         self.row, self.place, self.turns = loop.vars[0], loop.place, turns
         self.names, self.rows = names, rows
-        hints = [n for each in steps for n in each.body if isinstance(n, Prefetch)]
+        # Those of the last loop are for its own row, a little ahead: they stay.
+        hints = [n for each in steps[:-1] for n in each.body if isinstance(n, Prefetch)]
         self.hint = hints[0] if hints else None
         self.column = next((each.vars[0] for each in steps if self.hint in each.body), steps[0].vars[0])
         self.steps = [each.but(body=tuple(n for n in each.body if n not in hints)) for each in steps]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...ir import (
@@ -19,6 +19,7 @@ from ...ir import (
     Let,
     Load,
     LoopStmt,
+    Region,
     Stmt,
     Store,
     Var,
@@ -28,7 +29,7 @@ from ...ir import (
 from ...ir.arith import Range, bounds, linear
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
-from ...language.loops import AllocScratch, ColumnPanels, PaddedRows, Vectors
+from ...language.loops import AllocScratch, ColumnPanels, PaddedRows, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.reduce import Reduce
 from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
@@ -40,6 +41,9 @@ from .plan_buffers import BufferPlan, reads_var, swap_buffers, value_bytes
 NAME = "to_loops"
 # Bytes of an output from which its stores go past the caches: there they had 1.5 times the bandwidth.
 STREAMED = 16 << 20
+# How far ahead a stream's operands are asked for: adding float16 arrays went from 0.70 to 0.87 of a
+# copy's bandwidth on one core, from 1.18 to 1.46 on two; float32 from 0.93 to 0.98 and 1.60 to 1.74.
+AHEAD_BYTES = 4096
 
 
 def to_loops(function: Function, context: Context) -> Function:
@@ -185,6 +189,8 @@ class Lowering:
             unroll = panel // lanes
         overrun = self.may_overrun(var, stop, body)
         more = {"unroll": unroll, "overrun": overrun, "streaming": streaming, **more}
+        if streaming:
+            body = (*asked_ahead(var, body), *body)
         return Vectors(stop, (var,), body, lanes=lanes, place=body[0].place, **more)
 
     def may_stream(self, var: Var, body: tuple[Stmt, ...]) -> bool:
@@ -219,6 +225,20 @@ class Lowering:
                 ):
                     return False
         return True
+
+
+def asked_ahead(var: Var, body: tuple[Stmt, ...]) -> Iterator[Prefetch]:
+    """Requests for the lines that a stream will read from arrays a page later, one for each array."""
+    seen: set[str] = set()
+    for load in (each for top in body for each in walk(top) if isinstance(each, Load)):
+        buffer = load.buffer
+        if buffer.scope != "global" or buffer.name in seen or not buffer.rank:
+            continue
+        moves = linear(load.index[-1]).coefficient(var) == 1 and buffer.element_strides[-1] == 1
+        if moves and not any(isinstance(n, Load) for i in load.index for n in walk(i)):
+            seen.add(buffer.name)
+            index = (*load.index[:-1], load.index[-1] + AHEAD_BYTES // buffer.dtype.bytes)
+            yield Prefetch(Region(buffer, index, place=load.place), place=load.place)
 
 
 def reads_scratch(expr: Expr) -> bool:
