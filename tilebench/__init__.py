@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from .record import RunRecord as RunRecord
     from .schedule import Schedule as Schedule
     from .schedule import load_schedule as load_schedule
+    from .schedule import save_schedule as save_schedule
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "jit": ".kernel", "JitFunction": ".kernel", "Kernel": ".kernel", "compile_from": ".kernel",
     "Knob": ".language.knobs", "Schedule": ".schedule", "load_schedule": ".schedule",
+    "save_schedule": ".schedule",
     "TileError": ".errors", "CompileRecord": ".record", "RunRecord": ".record",
 }  # fmt: skip
 
@@ -45,6 +47,7 @@ __all__ = [
     "compile_from",
     "jit",
     "load_schedule",
+    "save_schedule",
     "workbench",
 ]
 

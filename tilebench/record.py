@@ -158,6 +158,7 @@ class RunRecord:
 
     `error` and `bound` are the largest error against the reference and the bound at that element
     (None when not checked). `failure` is the message when there is no time to show.
+    `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
     """
 
     kernel: str
@@ -172,6 +173,7 @@ class RunRecord:
     bound: float | None = None
     failure: str = ""
     when: str = ""
+    operation: str = "FLOP"
 
     @property
     def seconds(self) -> float | None:

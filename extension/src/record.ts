@@ -128,6 +128,7 @@ export interface CompileRecord {
  *
  * `error` and `bound` are the largest error against the reference and the bound at that element
  * (None when not checked). `failure` is the message when there is no time to show.
+ * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  */
 export interface RunRecord {
   readonly kernel: string;
@@ -142,6 +143,7 @@ export interface RunRecord {
   readonly bound: number | null;
   readonly failure: string;
   readonly when: string;
+  readonly operation: string;
 }
 
 /** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
@@ -239,6 +241,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     error: 'number?',
     bound: 'number?',
     failure: 'string',
-    when: 'string'
+    when: 'string',
+    operation: 'string'
   }
 };

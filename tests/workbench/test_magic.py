@@ -121,6 +121,14 @@ def test_a_syntax_error_stands_at_its_line(shell: Any) -> None:
     assert ":16\n    return main)\n" in text
 
 
+def test_an_indent_that_fits_nothing_stands_at_its_line(shell: Any) -> None:
+    # The shell's own transformation of a cell reads indents and raises before any code of ours.
+    text = drawn(shell, f"%%tile {SHAPES}\n{GEMM.replace('    return main', '  return main')}")
+    assert "this is not Python: unindent does not match any outer indentation level" in text
+    assert ":16\n" in text
+    assert "magic.py" not in text
+
+
 def test_an_ordinary_error_keeps_its_traceback(shell: Any) -> None:
     text = drawn(shell, f"%%tile {SHAPES}\n\nx = 1\ndef f():\n    return x / 0\nf()\n")
     assert "ZeroDivisionError: division by zero" in text

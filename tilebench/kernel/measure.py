@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..ir import Function, parse_function
+from ..ir import Function, dtype_of, parse_function
 from ..language.words import registry
 from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
@@ -132,6 +132,8 @@ def run_package(
             each.name, kernel=each.name, target=package.target, config=config, environment=where,
             flops=package.flops, bytes=package.bytes,
         )  # fmt: skip
+        if not any(dtype_of(p.dtype).is_float for p in package.arguments):
+            made = replace(made, operation="OP")
         if each.name == package.kernel:
             made = replace(made, error=error, bound=bound, failure=made.failure or failure)
             made = made if not made.failure else replace(made, samples=())

@@ -1,11 +1,11 @@
 """Schedules: the value, the addresses it speaks in, and its files."""
 
 from .addresses import Candidate, candidates, resolve, user_name
-from .files import Rule, ScheduleFile, load_schedule, parse_schedule
+from .files import Rule, ScheduleFile, load_schedule, parse_schedule, save_schedule, schedule_text
 from .options import OPTIONS
 from .value import Directive, Origin, Schedule
 
 __all__ = [
     "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates",
-    "load_schedule", "parse_schedule", "resolve", "user_name",
+    "load_schedule", "parse_schedule", "resolve", "save_schedule", "schedule_text", "user_name",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ num_stages = 3
 from __future__ import annotations
 
 import ast
+import json
 import operator
 import re
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import Place, ScheduleError, remember_source
+from ..language.decisions import Panels
 from .value import Origin, Schedule, from_tables
 
 TABLES = ("loop", "buffer", "gemm", "copy")
@@ -179,3 +181,52 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
         raise ScheduleError(
             "the condition {text!r} cannot be decided: {why}", at=place, text=text, why=error
         ) from None
+
+
+def schedule_text(schedule: Schedule, when: str = "") -> str:
+    """A schedule as one rule of a schedule file, which reads back to the same choices.
+
+    `when` is the rule's condition; empty: it always holds. Raises `ScheduleError` for a parameter
+    that a file cannot hold.
+    """
+    head = ["[[schedule]]"] + ([f"when = {json.dumps(when)}"] if when else [])
+    tables: dict[tuple[str, str], list[str]] = {}
+    for each in schedule.directives:
+        line = f"{each.name} = {_toml(each.value)}"
+        if each.kind == "kernel":
+            head = [old for old in head if not old.startswith(f"{each.name} = ")] + [line]
+        else:
+            tables.setdefault((each.kind, each.address), []).append(line)
+    if schedule.params:
+        inner = ", ".join(f"{_key(name)} = {_toml(value)}" for name, value in schedule.params.items())
+        head.append(f"params = {{ {inner} }}")
+    for (kind, address), lines in tables.items():
+        # The last choice about a thing wins, as it does when a schedule acts.
+        kept = {line.partition(" = ")[0]: line for line in lines}
+        head += [f"[schedule.{kind}.{_key(address)}]", *kept.values()]
+    return "\n".join(head) + "\n"
+
+
+def save_schedule(schedule: Schedule, path: str | Path, when: str = "") -> Path:
+    """Write a schedule as a file of one rule; gives the path. `load_schedule` reads it back."""
+    path = Path(path)
+    path.write_text(schedule_text(schedule, when), encoding="utf-8")
+    return path
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return "false"
+    if isinstance(value, Panels):
+        return f'{{ panels = {value.size}, axis = "{value.axis}" }}'
+    if isinstance(value, (bool, int, float, str)):
+        return json.dumps(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"  # pyright: ignore[reportUnknownVariableType]
+    raise ScheduleError(
+        "a schedule file cannot hold {value}", value=repr(value), expected="numbers, text, lists"
+    )  # pyright: ignore[reportUnknownArgumentType]

@@ -69,7 +69,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Chart:
-    """Everything a chart shows, before it is drawn. `unit` is `FLOP/s` or `B/s`."""
+    """Everything a chart shows, before it is drawn. `unit` is `FLOP/s`, `OP/s` or `B/s`."""
 
     points: tuple[Point, ...]
     unit: str
@@ -139,7 +139,7 @@ def is_compute_bound(flops: float, moved: float, ceilings: Ceilings) -> bool:
 def _point(at: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: float | None) -> Point:
     seconds, interval = run.seconds, median_interval(run.samples)
     low, high = interval if interval else (None, None)
-    work = run.flops if unit == "FLOP/s" else run.bytes
+    work = run.bytes if unit == "B/s" else run.flops
     rate = work / seconds if seconds and work else None
     flagged = ""
     if rate and ceiling and rate > ceiling * ABOVE:
@@ -157,8 +157,10 @@ def chart_of(runs: Sequence[RunRecord], ceilings: Ceilings | None = None, rate: 
     with_work = next((run for run in reversed(runs) if run.flops or run.bytes), None)
     flops, moved = (with_work.flops, with_work.bytes) if with_work else (0.0, 0.0)
     by_flops = rate == "flops" or (rate == "auto" and is_compute_bound(flops, moved, limits))
-    unit = "FLOP/s" if by_flops else "B/s"
-    ceiling = limits.flops if by_flops else limits.bytes
+    operation = with_work.operation if with_work else "FLOP"
+    unit = f"{operation}/s" if by_flops else "B/s"
+    # The ceiling of arithmetic is one of floating point: it says nothing of integers.
+    ceiling = (limits.flops if operation == "FLOP" else None) if by_flops else limits.bytes
     varied = varied_names(runs)
     points = tuple(_point(at, run, varied, unit, ceiling) for at, run in enumerate(runs, 1))
     # The cost of a clock read is measured for each run; it does not make another method.

@@ -177,7 +177,7 @@ def _time_cells(move: Move, last_time: float | None, is_best: bool, unit: str) -
     seconds = move.run.seconds if move.run else None
     if move.run is None or not seconds:
         return ["", "", ""]
-    work = move.run.flops if unit == "FLOP/s" else move.run.bytes
+    work = move.run.bytes if unit == "B/s" else move.run.flops
     change = _against(seconds, last_time)
     kind = {"+": "bad", "\N{MINUS SIGN}": "good"}.get(change[:1], "")
     time = Cell(seconds_text(seconds) + " best" * is_best, "good" if is_best else "")

@@ -125,6 +125,23 @@ class Workbench:
 
         return run_figure(self.runs, self.session.picture.ceilings, kind=kind)
 
+    def save_schedule(self, path: str | Path, when: str = "") -> Path:
+        """Write the position of the controls as a schedule file of one rule; gives the path.
+
+        Block sizes and other controls that are parameters go into its `params`. `when` is the
+        rule's condition, such as `"M <= 128"`. `tilebench.load_schedule` reads the file.
+        """
+        from ..schedule import Schedule, ScheduleFile, save_schedule
+
+        subject, wish = self.session.subject, self.session.wish
+        held: Any = subject.schedule_of(wish)
+        chosen = held if isinstance(held, Schedule) else Schedule()
+        if isinstance(held, ScheduleFile):
+            target = self.record.target if self.record is not None else ""
+            chosen = held.choose({**wish.values, "target": target}) or Schedule()
+        params = {each.name: wish.values[each.name] for each in subject.knobs if not each.choice}
+        return save_schedule(Schedule(params=params).over(chosen), path, when)
+
     def freeze(self) -> Workbench:
         """Leave a static picture in the controls' place, and close them."""
         self.close()

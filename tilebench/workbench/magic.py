@@ -55,7 +55,11 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
     `LanguageError` at its line.
     """
     raw = f"%%{MAGIC} {line}".rstrip() + "\n" + cell
-    text = cell_text(line, shell.transform_cell(cell) if cell.strip() else cell)
+    try:
+        body = shell.transform_cell(cell) if cell.strip() else cell
+    except SyntaxError:
+        body = cell  # the shell reads indents too; what is wrong is told at its line below
+    text = cell_text(line, body)
     if len(text.splitlines()) < len(raw.splitlines()):  # the shell drops blank lines in front
         lost = len(raw.splitlines()) - len(text.splitlines())
         head, _, rest = text.partition("\n")

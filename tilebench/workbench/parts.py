@@ -84,7 +84,8 @@ def _facts(picture: Picture) -> list[str]:
     if last is not None and last.run is not None and last.run.seconds:
         chart = chart_of(picture.runs, picture.ceilings)
         point = chart.points[-1]
-        out.append(seconds_text(point.seconds or 0.0))
+        here = "" if last.run.target == record.target else f" on {last.run.target.partition(':')[0]}"
+        out.append(seconds_text(point.seconds or 0.0) + here)
         out += [rate_text(point.rate, chart.unit)] if point.rate else []
     return out
 

@@ -131,7 +131,7 @@ class Subject:
         from ..kernel import Kernel
         from ..targets import resolve
 
-        schedule = self._schedule(wish)
+        schedule = self.schedule_of(wish)
         key = (wish.target, schedule.key if isinstance(schedule, Schedule) else id(schedule))
         if isinstance(self.kernel, Kernel):
             if key not in self._kernels:
@@ -148,7 +148,8 @@ class Subject:
             del self._made[next(iter(self._made))]
         return function.kernel((), dict(wish.values))
 
-    def _schedule(self, wish: Wish) -> Any:
+    def schedule_of(self, wish: Wish) -> Any:
+        """The schedule that a wish comes to: its choices over the one the workbench was opened with."""
         if not wish.choices:
             return self.schedule
         over = choices_schedule(wish.choices)

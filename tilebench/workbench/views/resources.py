@@ -45,6 +45,8 @@ def _facts(held: Resources, shared_limit: int) -> list[tuple[str, str, str]]:
     if shared_limit:
         shared += f" of {bytes_text(shared_limit)}"
         kind = "bad" if held.shared_bytes > shared_limit else ""
+    if held.threads == 1 and not shared_limit:  # a worker of a host: no threads of a block share anything
+        return [("scratch memory a worker", shared, "")]
     out = [("threads a block", str(held.threads), ""), ("shared memory a block", shared, kind)]
     if held.registers is not None:
         out.insert(1, ("registers a thread", str(held.registers), ""))
