@@ -2,7 +2,8 @@
 
 GEMM against `numpy.matmul` (OpenBLAS); add and softmax against the bandwidth of a copy of the same
 array by NumPy, split over as many threads. Rounds are interleaved, what comes first alternates, and
-before each turn 60 ms pass because OpenBLAS's workers spin for some 30 ms after a call. Printed are
+before each turn 200 ms pass because OpenBLAS's workers spin on after a call: 60 ms after it a
+2-thread kernel of ours still had to share a core (115 against 187 GFLOP/s at 1024^3). Printed are
 the ratio of the medians, the ratio of the best times, and what compiling took.
 
     python tests/bench/bench_cpu.py [gemm add softmax launch compile] [--threads 1 2] [--rounds 9]
@@ -37,7 +38,7 @@ def duel(theirs: Callable[[], Any], ours: Callable[[], Any], rounds: int) -> tup
     for turn in range(-2, rounds):
         order = ((0, theirs), (1, ours)) if turn % 2 else ((1, ours), (0, theirs))
         for k, call in order:
-            time.sleep(0.06)
+            time.sleep(0.2)
             start = time.perf_counter()
             call()
             if turn >= 0:
