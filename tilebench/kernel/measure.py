@@ -26,38 +26,12 @@ if TYPE_CHECKING:
     from .kernel import Kernel
 
 
-def measure_kernel(
-    kernel: Kernel,
-    arrays: Sequence[Any] = (),
-    *,
-    rounds: int = 5,
-    seconds: float = 0.5,
-    seed: int = 0,
-    check: bool = True,
-    against: Mapping[str, Callable[..., Any]] | None = None,
-    worker: Worker | None = None,
-    timeout: float | None = None,
-    cancel: threading.Event | None = None,
-    on_progress: Callable[[Any], None] | None = None,
-) -> RunRecord:
-    """One kernel timed in the child; a failure stands in the record, it is not raised.
+def measure_kernel(kernel: Kernel, arrays: Sequence[Any] = (), **options: Any) -> RunRecord:
+    """One kernel timed in the child, with the options of `measure_against`; its record alone.
 
-    `seconds` is the time for all rounds of one contender. `check` compares every element with the
-    reference first. The records of `against` come from `measure_against`.
+    A failure of the kernel stands in the record, it is not raised.
     """
-    return measure_against(
-        kernel,
-        arrays,
-        rounds=rounds,
-        seconds=seconds,
-        seed=seed,
-        check=check,
-        against=against,
-        worker=worker,
-        timeout=timeout,
-        cancel=cancel,
-        on_progress=on_progress,
-    )[0]
+    return measure_against(kernel, arrays, **options)[0]
 
 
 def measure_against(
@@ -76,6 +50,8 @@ def measure_against(
 ) -> list[RunRecord]:
     """The kernel's record and then one for each callable of `against`, interleaved in one run.
 
+    `seconds` is the time for all rounds of one contender. `check` compares every element with the
+    reference first.
     A callable gets the NumPy arrays in parameter order and computes the same result. Raises
     `ArgumentError` for arrays that do not fit, `LaunchError` when the child dies or is too slow.
     """
