@@ -20,6 +20,7 @@ from ..runtime.arrays import ArgumentChecker
 from ..runtime.cache import default_cache, key_of
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
+from .host_arrays import empty_like, host_copy, on_host
 from .rehearse import rehearse
 
 
@@ -125,7 +126,7 @@ class Kernel:
 
     def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
         device = self.compilation.manifest.device
-        if not arrays or any(type(each) is np.ndarray for each in arrays) or _on_host(arrays[0]):
+        if not arrays or any(type(each) is np.ndarray for each in arrays) or on_host(arrays[0]):
             device = "cpu"
         found = self._checkers.get(device)
         if found is None:
@@ -159,7 +160,7 @@ class Kernel:
                 at=self.places().get(strided[0]), hint="pass an array for it",
             )  # fmt: skip
         like = inputs[0] if inputs else None
-        made = [_empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
+        made = [empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
         for k, each in zip(self.outputs, made, strict=True):
             inputs.insert(k, each)
         return tuple(inputs), made
@@ -232,7 +233,7 @@ class Kernel:
             )
         if arrays:
             self.check_arrays(arrays)
-            before = {p.name: _host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
+            before = {p.name: host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
         else:
             before = self.inputs(seed)
         for each in self.arguments:
@@ -261,45 +262,3 @@ class Kernel:
         from .measure import measure_kernel
 
         return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed)
-
-
-def _empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """An uninitialised array of the same library and device as `like` (NumPy when there is none)."""
-    root = type(like).__module__.partition(".")[0]
-    if root == "torch":
-        import importlib
-
-        torch: Any = importlib.import_module("torch")
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
-    if root == "cupy":
-        import importlib
-
-        cupy: Any = importlib.import_module("cupy")
-        return cupy.empty(shape, dtype=dtype)
-    return np.empty(shape, dtype_of(dtype).numpy)
-
-
-def _on_host(array: Any) -> bool:
-    """Whether a torch tensor (or anything with a `device`) lies in host memory."""
-    return str(getattr(array, "device", "cuda")) == "cpu"
-
-
-def _host_copy(array: Any) -> np.ndarray[Any, Any]:
-    """A NumPy copy of a NumPy array, torch tensor or CuPy array; bfloat16 stays bfloat16."""
-    if isinstance(array, np.ndarray):
-        return array.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    root = type(array).__module__.partition(".")[0]
-    if root == "torch":
-        host = array.detach().cpu().contiguous()
-        name = str(host.dtype).removeprefix("torch.")
-        dtype = dtype_of(name).numpy
-        return host.view(_bits(host, dtype.itemsize)).numpy().view(dtype).copy()
-    return np.array(array.get() if hasattr(array, "get") else array)
-
-
-def _bits(tensor: Any, size: int) -> Any:
-    """torch's integer type of the same size: NumPy has no bfloat16 of torch's."""
-    import importlib
-
-    torch: Any = importlib.import_module("torch")
-    return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]

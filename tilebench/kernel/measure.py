@@ -20,6 +20,7 @@ from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
 from ..runtime.job import Job
 from ..runtime.worker import Worker, default_worker
+from .host_arrays import host_copy
 from .package import Package, load_package, pack
 
 if TYPE_CHECKING:
@@ -57,12 +58,13 @@ def measure_against(
     """
     if arrays:
         kernel.check_arrays(arrays)
-    held = [np.asarray(each) for each in arrays] if arrays else None
+    # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
+    held: list[Any] = [each if isinstance(each, np.ndarray) else host_copy(each) for each in arrays]
     package = pack(kernel.compilation)
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
     job = Job(
         "tilebench.kernel.measure:run_package",
-        (package, held, seed, rounds, seconds, config, check, dict(against or {})),
+        (package, held or None, seed, rounds, seconds, config, check, dict(against or {})),
         name=f"timing {kernel.name}",
     )
     found: list[RunRecord] = (worker or default_worker()).call(
