@@ -229,3 +229,21 @@ def test_a_fresh_process_loads_nothing_of_jupyter(file: str) -> None:
     )
     assert "__global__" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(("root", "said"), [(True, True), (False, False)])
+def test_lab_starts_for_root_on_this_machine_alone(
+    root: bool, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tilebench.cli import lab
+
+    calls: list[list[str]] = []
+    monkeypatch.setattr(lab, "is_root", lambda: root)
+    monkeypatch.setattr(lab.subprocess, "call", lambda command: calls.append(command) or 0)
+    code, out, _ = called(capsys, "lab", "--dir", str(tmp_path), "--no-browser")
+    assert code == 0
+    assert (tmp_path / "quickstart.ipynb").exists()
+    assert ("--allow-root" in calls[0]) == said
+    assert ("--ip=127.0.0.1" in calls[0]) == said
+    assert "--no-browser" in calls[0]
+    assert ("running as root" in out) == said

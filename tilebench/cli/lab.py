@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -20,15 +21,23 @@ def lab(parser: Parser, words: list[str]) -> int:
         "--no-browser", action="store_true", help="do not open a browser; the address is printed"
     )
     parser.add_argument("--port", type=int, help="port of the server")
-    parser.add_argument("--allow-root", action="store_true", help="let the root user run the server")
     options = parser.parse_all(words)
     need_lab()
     folder = Path(options.dir)
     target = copy_quickstart(folder)
     command = [sys.executable, "-m", "jupyterlab", str(target)]
-    command += ["--no-browser"] * options.no_browser + ["--allow-root"] * options.allow_root
+    command += ["--no-browser"] * options.no_browser
     command += [f"--port={options.port}"] if options.port else []
+    if is_root():
+        # Most containers have no other user, and the first command has to work there as it stands.
+        print("running as root: JupyterLab is told to allow it; it listens on this machine alone")
+        command += ["--allow-root", "--ip=127.0.0.1"]
     return subprocess.call(command)
+
+
+def is_root() -> bool:
+    """Whether this user is the one that JupyterLab refuses to start for."""
+    return getattr(os, "geteuid", lambda: 1)() == 0
 
 
 def need_lab() -> None:
