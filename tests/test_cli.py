@@ -233,7 +233,11 @@ def test_a_fresh_process_loads_nothing_of_jupyter(file: str) -> None:
 
 @pytest.mark.parametrize(("root", "said"), [(True, True), (False, False)])
 def test_lab_starts_for_root_on_this_machine_alone(
-    root: bool, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: bool,
+    said: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from tilebench.cli import lab
 
