@@ -151,3 +151,13 @@ def test_an_unknown_stage_names_those_there_are() -> None:
 def test_plain_data_without_infinities_is_ordinary_json() -> None:
     run = RunRecord("k", "cpu", {"M": 1}, (0.5,))
     assert run_from_plain(json.loads(dump_json(to_plain(run)))) == run
+
+
+def test_a_run_prints_as_a_line() -> None:
+    samples = (2e-3, 1e-3, 3e-3)
+    run = RunRecord("gemm", "cpu", {}, samples, flops=4e9, bytes=2e6, error=0.01, bound=0.02)
+    assert str(run) == (
+        "gemm on cpu: 2000 us (median of 3), 1 GB/s, 2000 GFLOP/s, error 0.01 of 0.02 allowed"
+    )
+    assert str(RunRecord("gemm", "cpu", {}, failure="it crashed")) == "gemm on cpu: it crashed"
+    assert "1 GOP/s" in str(RunRecord("add", "cpu", {}, samples=(1.0,), flops=1e9, operation="OP"))

@@ -175,6 +175,20 @@ class RunRecord:
     when: str = ""
     operation: str = "FLOP"
 
+    def __str__(self) -> str:
+        """One line: time, rate, error; or why there is none. Units of the rates are decimal."""
+        what = f"{self.kernel} on {self.target}"
+        if self.failure or self.seconds is None:
+            return f"{what}: {self.failure or 'not measured'}"
+        out = f"{what}: {self.seconds * 1e6:.4g} us (median of {len(self.samples)})"
+        if self.bytes:
+            out += f", {self.bytes / self.seconds / 1e9:.4g} GB/s"
+        if self.flops:
+            out += f", {self.flops / self.seconds / 1e9:.4g} G{self.operation}/s"
+        if self.error is not None and self.bound is not None:
+            out += f", error {self.error:.3g} of {self.bound:.3g} allowed"
+        return out
+
     @property
     def seconds(self) -> float | None:
         """Median of the samples, in seconds."""

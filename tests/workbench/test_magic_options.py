@@ -78,3 +78,9 @@ def test_what_is_told(line: str, words: list[str]) -> None:
 
 def test_usage_names_every_option() -> None:
     assert all(name in usage() for name in WORDS)
+
+
+@pytest.mark.parametrize("text", ["1+", "-", "(1,", "'a", "3x"])
+def test_half_a_value_is_told(text: str) -> None:
+    with pytest.raises(OptionError, match="neither a value nor a word"):
+        parse_value(text)

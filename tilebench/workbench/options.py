@@ -128,11 +128,19 @@ def _enough(name: str, count: int, taken: Sequence[str], following: str) -> None
 
 
 def parse_value(text: str) -> Any:
-    """A value as it is typed: a number, True, False, None, quoted text, a tuple; any other word is text."""
+    """A value as it is typed: a number, True, False, None, quoted text, a tuple; any other word is text.
+
+    Raises `OptionError` for what begins like a number or a quotation and is none.
+    """
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         lowered = {"true": True, "false": False, "none": None}
+        if text[0].isdigit() or text[0] in "+-.([{'\"":
+            raise OptionError(
+                "{text} is neither a value nor a word", text=text,
+                expected="a number, True, False, None, quoted text, a tuple, or a word such as float16",
+            ) from None  # fmt: skip
         return lowered.get(text, text)
 
 
