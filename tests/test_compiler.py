@@ -123,3 +123,22 @@ def test_several_threads_may_ask_at_once() -> None:
     assert list(made.functions) == ["tile", "scheduled", "bounded", "laid_out", "pipelined", "threaded"]
     assert made.build is not None
     assert list(made.build.texts) == ["cuda"]
+
+
+def test_the_disassembly_begins_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilebench.targets.cuda import emit
+
+    begun: list[bytes] = []
+    real = emit.disassemble_later
+    monkeypatch.setattr(emit, "disassemble_later", lambda code: begun.append(code) or real(code))
+    kernel = kernels.add_kernel.using(target="cuda:sm_80")(24, 40)
+    compilation = kernel.compilation
+    compilation.begin("sass")
+    assert begun == []  # there is no code yet
+    compilation.store = None
+    compilation.reach("ptx")
+    compilation.begin("sass")
+    assert begun == [compilation.build.code]
+    compilation.begin("ptx")
+    assert len(begun) == 1  # only later steps begin early
+    assert "LDG" in kernel.stage("sass")

@@ -181,6 +181,18 @@ class Compilation:
                 self._keep(step, key)
         self.seconds[step.name] = time.perf_counter() - began
 
+    def begin(self, name: str) -> None:
+        """Start a step of tier `later` in the background, once the code it needs has been made."""
+        with self._lock:
+            step = next((each for each in self.manifest.steps if each.name == name), None)
+            build = self.build
+            if step is None or step.begin is None or build is None or not build.code or name in build.texts:
+                return
+            key = self._key(step)
+            if key is None or self.store is None or self.store.get(key) is None:
+                begin = step.begin
+                self._guarded(name, lambda: begin(build))
+
     def _key(self, step: EmitStep) -> str | None:
         if self.store is None or self.key_of is None or self.build is None or not self.build.texts:
             return None

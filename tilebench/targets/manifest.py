@@ -43,7 +43,8 @@ class EmitStep:
 
     `tier` is `text` for what takes milliseconds, `code` for what a compiler of another maker does,
     `later` for what is made in the background and shown as pending. `lines_of` names the earlier
-    text that its lines refer to, where that is not the one just before it.
+    text that its lines refer to, where that is not the one just before it. `begin` starts the work of
+    a `later` step in the background; `run` then waits for what is left of it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class EmitStep:
     run: Callable[[Build], None]
     tier: str = "text"
     lines_of: str = ""
+    begin: Callable[[Build], None] | None = None
 
 
 class Executable(Protocol):

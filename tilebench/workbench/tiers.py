@@ -107,6 +107,9 @@ def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """Tier 1: what the target's compiler makes: PTX, code, registers."""
     for name in _tier_names(kernel, "code"):
         kernel.compilation.reach(name)
+    for name in _tier_names(kernel, "later"):
+        if name in shown:
+            kernel.compilation.begin(name)
     return record_of(kernel, shown)
 
 

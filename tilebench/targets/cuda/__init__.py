@@ -27,12 +27,12 @@ def _versions() -> dict[str, str]:
     return {"nvrtc": ".".join(map(str, nvrtc_version()))}
 
 
-def _step(name: str) -> Any:
+def _step(name: str, verb: str = "emit") -> Any:
     # The renderer and the compiler's bindings are imported when a kernel first reaches them.
     def run(build: Build) -> None:
         from . import emit
 
-        getattr(emit, f"emit_{name}")(build)
+        getattr(emit, f"{verb}_{name}")(build)
 
     return run
 
@@ -56,7 +56,9 @@ def manifest() -> Manifest:
             EmitStep("cuda", "cuda", _step("cuda")),
             EmitStep("ptx", "ptx", _step("ptx"), tier="code"),
             # Machine code keeps the lines of the text that NVRTC got, not those of the PTX between.
-            EmitStep("sass", "nvsass", _step("sass"), tier="later", lines_of="cuda"),
+            EmitStep(
+                "sass", "nvsass", _step("sass"), tier="later", lines_of="cuda", begin=_step("sass", "begin")
+            ),
         ),
         load=_load,
         available=_available,
