@@ -217,6 +217,11 @@ def jit(
         ...             for i in T.Parallel(block):
         ...                 B[bx * block + i] = A[bx * block + i] * 2.0
         ...     return main
+        >>> import numpy as np
+        >>> a, b = np.ones(1000, np.float32), np.empty(1000, np.float32)
+        >>> double(1000, 128)(a, b)
+        >>> float(b.sum())
+        2000.0
 
     `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. Raises `ArgumentError` for
     an option that there is not.
