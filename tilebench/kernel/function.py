@@ -191,8 +191,12 @@ TAKEN = {"pass_configs", "execution_backend", "verbose", "target_host", "debug_r
 def _check_options(options: Mapping[str, Any]) -> None:
     unknown = sorted(set(options) - TAKEN)
     if unknown:
-        names = ", ".join(unknown)
-        raise ArgumentError("jit has no option {name}", name=names, expected="target, schedule, out_idx")
+        known = ["target", "schedule", "out_idx"]
+        close = nearest(unknown[0], known)
+        raise ArgumentError(
+            "jit has no option {name}", name=", ".join(unknown), expected=", ".join(known),
+            hint=f"did you mean {close[0]}?" if close else "",
+        )  # fmt: skip
 
 
 @overload
