@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import importlib
 from pathlib import Path
@@ -26,6 +27,8 @@ def test_there_are_examples() -> None:
 def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(name)
     monkeypatch.setenv("TILEBENCH_TARGET", "cpu")
+    # Showing a value leaves it in `builtins._`; IPython would take that for gettext's and not set its own.
+    monkeypatch.setattr(builtins, "_", None, raising=False)
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     tests = [each for each in finder.find(module, name) if each.examples]
