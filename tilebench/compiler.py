@@ -21,7 +21,7 @@ from .frontend import Traced
 from .ir import Function, Node, Printed, Stmt, children, print_function, verify
 from .machine import Machine
 from .passes.context import Context
-from .passes.pipeline import COMMON, TILE_FORMS
+from .passes.pipeline import COMMON
 from .record import Resources, to_plain
 from .targets.manifest import Build, EmitStep, Manifest
 
@@ -229,11 +229,6 @@ class Compilation:
         if name not in self.printed:
             self.printed[name] = print_function(self.functions[name])
         return self.printed[name]
-
-
-def check_tile(function: Function) -> None:
-    """Verify a function as the `tile` stage."""
-    verify(function, TILE_FORMS)
 
 
 def _deepest(function: Function) -> Place | None:

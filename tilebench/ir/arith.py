@@ -201,8 +201,3 @@ def simplify_mod(expr: Expr, n: int, ranges: Mapping[str, Range]) -> Expr:
             rest = add(rest, mul(term, Const(factor)))
     low, high = bounds(rest, ranges)
     return rest if low >= 0 and high < n else mod(rest, Const(n))
-
-
-def prove_less(a: Expr, b: int, ranges: Mapping[str, Range]) -> bool:
-    """Whether `a < b` holds for all values in range."""
-    return bounds(a, ranges)[1] < b

@@ -7,7 +7,7 @@ from typing import Any
 
 from .expr import Arith, Buffer, Expr, Load, Region, Var, add, compare, floordiv, mod, mul, sub
 from .node import Node, map_children
-from .stmt import Function, Store
+from .stmt import Store
 
 _FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {
     "+": add, "-": sub, "*": mul, "//": floordiv, "%": mod,
@@ -66,8 +66,3 @@ def rename_buffers(node: Any, buffers: Mapping[str, Buffer]) -> Any:
         return at
 
     return rewrite(node, change) if buffers else node
-
-
-def with_body(function: Function, change: Callable[[Any], Any]) -> Function:
-    """The function with `change` applied to each of its statements by `rewrite`."""
-    return rewrite(function, change)

@@ -132,10 +132,6 @@ def test_several_threads_at_once_and_the_gil_is_free() -> None:
     assert ticks > 20
 
 
-def test_warm_up_gives_the_time_it_took() -> None:
-    assert 0 < nvrtc.warm_up(machine_of("sm_90a")).result(timeout=10) < 10
-
-
 def test_version_and_architectures() -> None:
     assert nvrtc.nvrtc_version() >= (13, 0)
     assert {"sm_75", "sm_90", "sm_120"} <= set(nvrtc.supported_archs())

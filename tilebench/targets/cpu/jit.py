@@ -107,18 +107,6 @@ def parse(text: str) -> Any:
         raise InternalError("the generated LLVM text is refused: {why}", why=str(error).strip()) from error
 
 
-def run_passes(module: Any, isa: Isa, names: tuple[str, ...], level: int = 2) -> None:
-    """Run an LLVM pass pipeline of the given names (`sroa`, `mem2reg`, `gvn`, ...) over the module."""
-    binding = _binding()
-    builder = binding.create_pass_builder(
-        target_machine(isa, level), binding.create_pipeline_tuning_options(speed_level=level)
-    )
-    manager = binding.create_new_module_pass_manager()
-    for each in names:
-        getattr(manager, "add_" + each.replace("-", "_") + "_pass")()
-    manager.run(module, builder)
-
-
 @lru_cache(maxsize=64)
 def assembly(text: str, isa: Isa, level: int = 2) -> str:
     """Assembly text of a module for any instruction set (it need not be this machine's)."""

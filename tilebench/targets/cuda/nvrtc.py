@@ -21,7 +21,7 @@ from .log import Advisory, CompileIssue, FunctionResources, parse_advisories, pa
 from .machines import arch_of
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    pass
 
 HINT = 'install the CUDA compiler packages, no GPU needed: pip install ".[cuda]" in the folder of tilebench'
 
@@ -276,25 +276,3 @@ def _refuse(held: _Library, arch: str, code: int, log: str, ptx: str) -> None:
         text = held.lib.nvrtcGetErrorString(code).decode()
         issues = (CompileIssue(0, "error", f"{text}: {log.strip()}" if log.strip() else text), *issues)
     raise CudaCompileError(issues, log, arch)
-
-
-def warm_up(machine: Machine) -> Future[float]:
-    """Open NVRTC and compile an empty kernel in the background; the future gives the seconds.
-
-    The first compile of a process costs 10 to 50 ms more than later ones (builtins, tables), which
-    this hides behind the front end's work. It never raises into the caller.
-    """
-    from concurrent.futures import Future
-
-    done: Future[float] = Future()
-
-    def work() -> None:
-        start = time.perf_counter()
-        try:
-            compile_cuda('extern "C" __global__ void warm() {}\n', machine)
-            done.set_result(time.perf_counter() - start)
-        except Exception as error:
-            done.set_exception(error)
-
-    threading.Thread(target=work, name="tilebench-nvrtc-warm-up", daemon=True).start()
-    return done
