@@ -8,6 +8,7 @@ from tests import kernels
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
 from tilebench.passes.reads_writes import reads_and_writes
+from tilebench.targets import manifest
 
 STAGES = ["tile", "bounded", "laid_out", "pipelined", "threaded"]
 
@@ -25,7 +26,7 @@ def test_what_a_kernel_reads_and_writes_shows_in_every_stage(stage: str) -> None
 
 def test_on_the_way_of_the_cpu_too() -> None:
     text = kernels.gemm_kernel.using(target="cpu:x86-64-v3")(100, 75, 90).stage("loops")
-    assert reads_and_writes(parse_function(text, registry())) == (("A", "B"), ("C",))
+    assert reads_and_writes(parse_function(text, manifest("cpu").registry)) == (("A", "B"), ("C",))
 
 
 def test_a_parameter_that_is_added_to_is_read_and_written() -> None:

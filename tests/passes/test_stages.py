@@ -112,12 +112,12 @@ REFUSED = {
     "no_extents": (
         BOUNDED_FORMS,
         "x = T.alloc_shared((4, 4), T.float32)\n        T.copy(A[0, 0], x)",
-        "a region of a copy has no extents",
+        "the region src of A has no extents",
     ),
     "no_fill_extents": (
         BOUNDED_FORMS,
         "T.fill(A[0, 0], T.float32(0))",
-        "a region of a fill has no extents",
+        "the region dst of A has no extents",
     ),
     "no_plan": (
         BOUNDED_FORMS,

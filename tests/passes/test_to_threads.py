@@ -17,7 +17,7 @@ from tilebench.ir import Let, Store, parse_function, print_function, walk
 from tilebench.language.words import registry
 from tilebench.layout import Fragment, spread
 from tilebench.passes.context import Context
-from tilebench.passes.to_threads import to_threads
+from tilebench.passes.threads.to_threads import to_threads
 from tilebench.simulator.lanes import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tilebench.errors import LanguageError
 from tilebench.ir import dtype_of, parse_function
 from tilebench.ir.stmt import Function
-from tilebench.language.conversion import round_to
-from tilebench.language.meaning import SCALARS
+from tilebench.language.meanings.conversion import round_to
+from tilebench.language.meanings.elements import SCALARS
 from tilebench.language.words import registry
 from tilebench.reference import Bounded, compare, make_inputs, random_array, run_bounded, run_reference
 

@@ -11,7 +11,7 @@ import pytest
 from tilebench.errors import ArgumentError, LanguageError
 from tilebench.ir import dtype_of, parse_function
 from tilebench.ir.stmt import Function
-from tilebench.language.conversion import round_to
+from tilebench.language.meanings.conversion import round_to
 from tilebench.language.words import registry
 from tilebench.reference import random_array, run_reference
 

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
 from ..language.memory import assign_var, store_element
-from ..language.promote import cast_value
-from ..language.values import BufferView, ElementRef, RegionRef, Value, VarRef
+from ..language.tracing.promote import cast_value
+from ..language.tracing.values import BufferView, ElementRef, RegionRef, Value, VarRef
 from .expressions import Expressions
 from .scope import Binding
 

@@ -10,9 +10,9 @@ from typing import Any
 from .. import language
 from ..errors import LanguageError, TileError, nearest
 from ..ir import Const
-from ..language.arithmetic import logical, logical_not, truth
 from ..language.known import explain_missing
-from ..language.values import BufferView, RegionRef, Value
+from ..language.tracing.arithmetic import logical, logical_not, truth
+from ..language.tracing.values import BufferView, RegionRef, Value
 from .evaluator import Evaluator
 from .scope import Binding
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..errors import LanguageError, Place, nearest
-from ..language.builder import Frame
-from ..language.values import BufferView
+from ..language.tracing.builder import Frame
+from ..language.tracing.values import BufferView
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 from .. import language
 from ..errors import LanguageError, TileError
 from ..ir import If, Stmt, Var
-from ..language.builder import Frame
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch
-from ..language.values import BufferView, RegionRef, Value
+from ..language.tracing.builder import Frame
+from ..language.tracing.values import BufferView, RegionRef, Value
 from .assignments import Assignments
 from .scope import Binding
 

@@ -11,9 +11,9 @@ from typing import Any
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Buffer, Function, verify
 from ..language.annotations import PrimFunc, TensorSpec
-from ..language.builder import Builder, Tracing
 from ..language.knobs import Knob
-from ..language.values import BufferView
+from ..language.tracing.builder import Builder, Tracing
+from ..language.tracing.values import BufferView
 from .forms import form_of_node
 from .frames import chained, users_steps
 from .scope import Binding, Scope

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .dtypes import DType, boolean, int32
-from .node import Node, attribute, node, operand
+from .node import READS, Node, attribute, node, operand
 
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "not")
@@ -125,7 +125,7 @@ class Var(Expr):
 class Load(Expr):
     """An element of a buffer. `version` picks a stage of a multi-buffered one."""
 
-    buffer: Buffer = attribute()
+    buffer: Buffer = attribute(effect=READS)
     index: tuple[Expr, ...] = operand()
     version: Expr | None = operand(default=None)
 

@@ -3,20 +3,23 @@
 A field is an operand (expressions, regions), an attribute (plain values: a decision, a hint), a
 binder (the variables it brings into scope), a result (the buffer it brings into scope) or a body
 (statements). Printing, parsing, walking, rewriting and equality come from these marks; a class
-with an unmarked field is refused as it is made.
+with an unmarked field is refused as it is made. A field that names memory also says what is done to
+it (`reads`, `writes`, `accumulates`, `works`, `addresses`); one that does not is refused too.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from ..errors import Place
 
 OPERAND, ATTRIBUTE, BINDER, RESULT, BODY = "operand", "attribute", "binder", "result", "body"
+READS, WRITES, ACCUMULATES, WORKS = "reads", "writes", "accumulates", "works"
+ADDRESSES = "addresses"
 
 
 class _Missing:
@@ -28,17 +31,27 @@ _MISSING: Any = _Missing()
 
 @dataclass(frozen=True)
 class FieldMark:
-    """What a field of a node is. `star` prints a tuple as separate arguments."""
+    """What a field of a node is. `star` prints a tuple as separate arguments.
+
+    `effect` is what the node does to the memory that the field names; `unless` is the field of the
+    node that, when true, makes an accumulation start afresh.
+    """
 
     name: str
     mark: str
     star: bool
     default: Any
     region: bool = False
+    effect: str = ""
+    unless: str = ""
 
     @property
     def required(self) -> bool:
         return self.default is _MISSING
+
+    @property
+    def is_operand(self) -> bool:
+        return self.mark == OPERAND
 
 
 def operand(default: Any = _MISSING, *, star: bool = False) -> Any:
@@ -46,9 +59,37 @@ def operand(default: Any = _MISSING, *, star: bool = False) -> Any:
     return FieldMark("", OPERAND, star, default)
 
 
-def attribute(default: Any = _MISSING, *, star: bool = False) -> Any:
-    """A plain value: number, text, dtype, tuple, or a value class of the registry."""
-    return FieldMark("", ATTRIBUTE, star, default)
+def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "") -> Any:
+    """A plain value: number, text, dtype, tuple, or a value class of the registry.
+
+    `effect` is for the buffer of an element access.
+    """
+    return FieldMark("", ATTRIBUTE, star, default, effect=effect)
+
+
+def reads(default: Any = _MISSING) -> Any:
+    """A region whose values go into the operation."""
+    return FieldMark("", OPERAND, False, default, effect=READS)
+
+
+def writes(default: Any = _MISSING) -> Any:
+    """A region that takes the result; its old values do not matter."""
+    return FieldMark("", OPERAND, False, default, effect=WRITES)
+
+
+def accumulates(default: Any = _MISSING, *, unless: str = "") -> Any:
+    """A region whose old values go into its new ones, unless the field named `unless` is true."""
+    return FieldMark("", OPERAND, False, default, effect=ACCUMULATES, unless=unless)
+
+
+def works(*, default: Any = _MISSING) -> Any:
+    """A region that the operation uses for itself: written, met at its own barriers, read, forgotten."""
+    return FieldMark("", OPERAND, False, default, effect=WORKS)
+
+
+def addresses(default: Any = _MISSING) -> Any:
+    """A region of which only the place matters: nothing is read or written."""
+    return FieldMark("", OPERAND, False, default, effect=ADDRESSES)
 
 
 def binder() -> Any:
@@ -87,6 +128,8 @@ class Node:
     marks: ClassVar[tuple[FieldMark, ...]] = ()
     # The fields that hold nodes, and whether each is a body.
     below: ClassVar[tuple[tuple[str, bool], ...]] = ()
+    # The fields that name memory; `effects.effects_of` reads them.
+    effect_marks: ClassVar[tuple[FieldMark, ...]] = ()
     values_of: ClassVar[Any] = staticmethod(no_values)
     place: Place | None = None
 
@@ -126,12 +169,18 @@ class Node:
 N = TypeVar("N", bound=type[Node])
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(operand, attribute, binder, result, body))
+@dataclass_transform(
+    frozen_default=True,
+    field_specifiers=(
+        operand, attribute, reads, writes, accumulates, works, addresses, binder, result, body,
+    ),
+)  # fmt: skip
 def node(cls: N) -> N:
     """Make a node class: immutable, its fields marked, those with a default by keyword only.
 
     Not a `dataclass`: making one takes 1 ms at import, and its frozen fields are slow to set;
-    this takes a tenth of both. Raises `TypeError` when a field has no mark.
+    this takes a tenth of both. Raises `TypeError` when a field has no mark, or names memory without
+    saying what is done to it.
     """
     marks: list[FieldMark] = []
     for name, note in inspect.get_annotations(cls).items():
@@ -141,10 +190,14 @@ def node(cls: N) -> N:
         if not isinstance(held, FieldMark):
             raise TypeError(f"field {name!r} of node class {cls.__name__} has no mark")
         # `A[i, j]` is a head address where a region belongs and a load where an expression does.
-        marks.append(FieldMark(name, held.mark, held.star, held.default, "Region" in note))
+        region = "Region" in note
+        if region and not held.effect:
+            raise TypeError(f"field {name!r} of node class {cls.__name__} names memory without an effect")
+        marks.append(replace(held, name=name, region=region))
         delattr(cls, name)
     made: Any = cls
     made.marks = tuple(marks)
+    made.effect_marks = tuple(each for each in marks if each.effect)
     made.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
     names = [each.name for each in marks]
     made.values_of = staticmethod(attrgetter(*names) if names else no_values)

@@ -40,6 +40,19 @@ class Registry:
     functions: Mapping[str, ScalarFunction]
     values: Mapping[str, type]
 
+    def extended(
+        self,
+        words: Iterable[tuple[str, Word]],
+        functions: Iterable[ScalarFunction] = (),
+        values: Iterable[type] = (),
+    ) -> Registry:
+        """The registry with further words, refused like any where a name is claimed twice."""
+        return Registry.of(
+            (*self.statements.items(), *words),
+            (*self.functions.values(), *functions),
+            (*self.values.values(), *values),
+        )
+
     @staticmethod
     def of(
         words: Iterable[tuple[str, Word]], functions: Iterable[ScalarFunction], values: Iterable[type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import Node, attribute, body, node, operand, result
+from .node import WRITES, Node, attribute, body, node, operand, result
 
 
 class Stmt(Node):
@@ -67,7 +67,7 @@ class Let(Stmt):
 class Store(Stmt):
     """`buffer[index] = value`; for a `var`, `name = value`."""
 
-    buffer: Buffer = attribute()
+    buffer: Buffer = attribute(effect=WRITES)
     index: tuple[Expr, ...] = operand()
     value: Expr = operand()
     version: Expr | None = operand(default=None)

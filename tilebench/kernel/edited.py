@@ -9,7 +9,6 @@ from typing import Any
 from ..errors import OptionError, Place
 from ..frontend import Traced
 from ..ir import Function, Node, parse_function, rewrite, verify
-from ..language.words import registry
 from ..passes.pipeline import COMMON, TILE_FORMS
 from ..targets import resolve
 from .kernel import Kernel
@@ -42,7 +41,7 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     if stage in emitted:
         return _from_emitted(stage, text, like)
     file = f"<{stage} stage>"
-    function = parse_function(text, registry(), file)
+    function = parse_function(text, manifest.registry, file)
     if like is not None:
         like.compilation.reach(stage)
         function = _old_places(function, text, like, stage)

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import Function, dtype_of, parse_function
-from ..language.words import registry
 from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
 from ..runtime.job import Job
@@ -129,7 +128,11 @@ def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
 
 def tile_of(package: Package) -> Function:
     """The kernel in the stage that the reference runs, or else in its last one."""
-    return parse_function(package.tile_text or package.stage_text, registry(), "<tile>")
+    from ..targets import resolve_machine
+
+    return parse_function(
+        package.tile_text or package.stage_text, resolve_machine(package.target)[0].registry, "<tile>"
+    )
 
 
 class HostSession:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ..compiler import Compilation
 from ..ir import parse_function, print_function
-from ..language.words import registry
 from ..passes.context import Context
 from ..record import ParamRecord
 from ..recorder import arguments_of
@@ -70,7 +69,7 @@ def pack(compilation: Compilation) -> Package:
 def load_package(package: Package) -> Executable:
     """The executable that a package describes, loaded in this process."""
     manifest, machine = resolve_machine(package.target)
-    function = parse_function(package.stage_text, registry(), "<package>")
+    function = parse_function(package.stage_text, manifest.registry, "<package>")
     build = Build(function, machine, Context(machine))
     build.texts.update(package.texts)
     build.code = package.code

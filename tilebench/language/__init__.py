@@ -13,8 +13,6 @@ from typing import Any
 
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .copy import clear, copy, fill
-from .dtype_words import SHORT as _short
-from .dtype_words import WORDS as _dtypes
 from .elementwise import (
     abs,
     align_up,
@@ -51,6 +49,8 @@ from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import reduce_max, reduce_min, reduce_sum
+from .tracing.dtype_words import SHORT as _short
+from .tracing.dtype_words import WORDS as _dtypes
 from .words import registry
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import LanguageError, ShapeError
 from ..ir import DType
-from .dtype_words import plain
-from .operands import positive, shape_of
+from .tracing.dtype_words import plain
+from .tracing.operands import positive, shape_of
 
 
 @dataclass(frozen=True)

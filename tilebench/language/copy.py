@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..errors import LanguageError, ShapeError
-from ..ir import Expr, OpStmt, Region, Word, attribute, node, operand
+from ..ir import Expr, OpStmt, Region, Word, attribute, node, operand, reads, writes
 from ..layout import Fragment
-from .builder import for_tiles, inside_kernel
-from .decisions import Instr, Stage
+from .lowered.decisions import Instr, Stage
 from .memory import assign_var, store_element, stored
-from .operands import Part, on_chip_reach, part_of, positive
-from .values import ElementRef, Value, VarRef
+from .tracing.builder import for_tiles, inside_kernel
+from .tracing.operands import Part, on_chip_reach, part_of, positive
+from .tracing.values import ElementRef, Value, VarRef
 
 # One entry a dimension of a region: the extent that indices must stay under, None where every
 # access is proved inside. A whole tuple of None is stored as None.
@@ -27,8 +27,8 @@ class Copy(OpStmt):
     """
 
     word = "copy"
-    src: Region = operand()
-    dst: Region = operand()
+    src: Region = reads()
+    dst: Region = writes()
     coalesced_width: int | None = attribute(default=None)
     src_within: Within = attribute(default=None)
     dst_within: Within = attribute(default=None)
@@ -42,7 +42,7 @@ class Fill(OpStmt):
     """`T.fill(dst, value)`: every element of the box; `T.clear(x)` is `T.fill(x, 0)`."""
 
     word = "fill"
-    dst: Region = operand()
+    dst: Region = writes()
     value: Expr = operand()
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)

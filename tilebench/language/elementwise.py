@@ -14,11 +14,11 @@ from typing import Any
 
 from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const
-from .arithmetic import integer_power, truth
-from .builder import here
-from .dtype_words import plain
-from .promote import cast_value, expr_of, number_of, pair
-from .values import Value
+from .tracing.arithmetic import integer_power, truth
+from .tracing.builder import here
+from .tracing.dtype_words import plain
+from .tracing.promote import cast_value, expr_of, number_of, pair
+from .tracing.values import Value
 
 _PYTHON: dict[str, Callable[[float], float]] = {
     "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log,

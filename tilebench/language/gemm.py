@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import Enum
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import FALSE, Expr, OpStmt, Region, Word, attribute, node, operand
-from .arithmetic import truth
-from .builder import for_tiles
-from .decisions import Instr, Stage
-from .operands import Part, on_chip_reach, part_of
-from .promote import expr_of
-from .values import Value
+from ..ir import FALSE, Expr, OpStmt, Region, Word, accumulates, attribute, node, operand, reads
+from .lowered.decisions import Instr, Stage
+from .tracing.arithmetic import truth
+from .tracing.builder import for_tiles
+from .tracing.operands import Part, on_chip_reach, part_of
+from .tracing.promote import expr_of
+from .tracing.values import Value
 
 
 @node
@@ -24,9 +24,9 @@ class Gemm(OpStmt):
     """
 
     word = "gemm"
-    a: Region = operand()
-    b: Region = operand()
-    c: Region = operand()
+    a: Region = reads()
+    b: Region = reads()
+    c: Region = accumulates(unless="clear_accum")
     transpose_A: bool = attribute(default=False)
     transpose_B: bool = attribute(default=False)
     policy: str = attribute(default="square")

@@ -8,13 +8,13 @@ from typing import NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
-from .builder import for_tiles, here, in_trace, inside_kernel
-from .decisions import Panels
-from .operands import positive, whole_number
-from .promote import convert, expr_of
+from .lowered.decisions import Panels
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
+from .tracing.builder import for_tiles, here, in_trace, inside_kernel
+from .tracing.operands import positive, whole_number
+from .tracing.promote import convert, expr_of
 
 
 @dataclass(frozen=True)

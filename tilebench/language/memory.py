@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..errors import LanguageError
 from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, node, operand, result
 from ..layout import Fragment, SharedLayout
-from .builder import for_tiles, in_trace, inside_kernel, shown
-from .dtype_words import plain
-from .operands import shape_of
-from .promote import cast_value, convert, expr_of, literal, number_of
-from .values import BufferView, ElementRef, VarRef
+from .tracing.builder import for_tiles, in_trace, inside_kernel, shown
+from .tracing.dtype_words import plain
+from .tracing.operands import shape_of
+from .tracing.promote import cast_value, convert, expr_of, literal, number_of
+from .tracing.values import BufferView, ElementRef, VarRef
 
 
 @node

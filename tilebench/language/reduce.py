@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import OpStmt, Region, Word, attribute, node, operand
-from .builder import for_tiles
-from .decisions import Instr, Stage
-from .operands import Part, whole_number, whole_part
+from ..ir import OpStmt, Region, Word, accumulates, attribute, node, reads, works
+from .lowered.decisions import Instr, Stage
+from .tracing.builder import for_tiles
+from .tracing.operands import Part, whole_number, whole_part
 
 KINDS = ("sum", "max", "min")
 
@@ -22,13 +22,13 @@ class Reduce(OpStmt):
 
     word = "reduce"
     kind: str = attribute()
-    src: Region = operand()
-    dst: Region = operand()
+    src: Region = reads()
+    dst: Region = accumulates(unless="clear")
     dim: int = attribute(default=-1)
     clear: bool = attribute(default=True)
     at_stage: Stage | None = attribute(default=None)
     by: Instr | None = attribute(default=None)
-    scratch: Region | None = operand(default=None)
+    scratch: Region | None = works(default=None)
 
     def spelling(self) -> str:
         return f"reduce_{self.kind}"

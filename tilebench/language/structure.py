@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import ONE, ZERO, Expr, LoopStmt, Stmt, Var, WithStmt, Word, attribute, binder, body, node, operand
 from ..layout import Fragment
-from .decisions import Panels, Plan
+from .lowered.decisions import Panels, Plan
 
 
 @node

@@ -7,21 +7,19 @@ from functools import cache
 from ..ir import Registry
 from ..layout import Fragment, Layout, SharedLayout, Swizzle
 from .copy import WORDS as COPY
-from .decisions import Instr, Panels, Plan, Stage
 from .gemm import WORDS as GEMM
-from .loops import VALUES as LOOP_VALUES
-from .loops import WORDS as LOOPS
+from .lowered.decisions import Instr, Panels, Plan, Stage
+from .lowered.threads import FUNCTIONS as EXCHANGES
+from .lowered.threads import WORDS as THREADS
 from .memory import WORDS as MEMORY
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
 from .structure import WORDS as STRUCTURE
-from .threads import FUNCTIONS as EXCHANGES
-from .threads import WORDS as THREADS
 
-VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment, *LOOP_VALUES)
+VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS, LOOPS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS)
 
 
 @cache

@@ -14,16 +14,15 @@ from ..ir import (
     Load,
     LoopStmt,
     Node,
+    OpStmt,
     Region,
     Stmt,
     Store,
     children,
     const_of,
+    effects_of,
 )
 from ..ir.arith import Range, bounds, linear
-from ..language.copy import Copy, Fill
-from ..language.gemm import Gemm
-from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from .fast_exprs import mentions, parts_of, replaced
 
@@ -128,13 +127,14 @@ def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Ac
     """The reads, then the writes, of a statement that is one step between barriers."""
     ranges: dict[str, Range] = dict(inner or {})
     out: list[Access] = []
-    if isinstance(stmt, (Copy, Fill, Gemm, Reduce)):
-        for mark in stmt.marks:
-            held = getattr(stmt, mark.name)
-            if isinstance(held, Region) and held.buffer.scope in MEMORY:
-                out.append(_of_region(held, mark.name in ("dst", "scratch")))
-            elif isinstance(held, Node):
-                out += loads_of(held, ranges)
+    if isinstance(stmt, OpStmt):
+        for effect in effects_of(stmt):
+            # What is accumulated is written where it is read: one box says both.
+            touched = effect.reads or effect.writes
+            if touched and effect.region is not None and effect.buffer.scope in MEMORY:
+                out.append(_of_region(effect.region, effect.writes))
+        for each in children(stmt):
+            out += loads_of(each, ranges)
         return sorted(out, key=lambda each: each.write)
     if isinstance(stmt, Parallel):
         for var, extent in zip(stmt.vars, stmt.extents, strict=True):

@@ -10,8 +10,8 @@ from typing import Any
 from ..errors import ResourceError, ScheduleError
 from ..ir import Function, Node, map_children, walk
 from ..language.copy import Copy
-from ..language.decisions import Instr
 from ..language.gemm import Gemm
+from ..language.lowered.decisions import Instr
 from ..language.memory import AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from ..record import Choice

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..ir import Buffer, Load, Node, Region, Stmt, Store, rename_buffers, rewrite, whole
 from ..language.copy import Copy
-from ..language.decisions import Instr
+from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import LegalForms, Node
+from ..ir import LegalForms, Node, effects_of
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocLocal, AllocShared
@@ -36,10 +36,9 @@ def _staged(node: Node) -> str | None:
 
 
 def _extents_known(node: Node) -> str | None:
-    if isinstance(node, Copy) and (node.src.extent is None or node.dst.extent is None):
-        return "a region of a copy has no extents"
-    if isinstance(node, Fill) and node.dst.extent is None:
-        return "a region of a fill has no extents"
+    for effect in effects_of(node):
+        if effect.region is not None and effect.region.extent is None:
+            return f"the region {effect.field} of {effect.buffer.name} has no extents"
     return None
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from ..errors import LayoutError
 from ..ir import Buffer, Function, Stmt, map_children, walk
 from ..language.copy import Copy, Fill
-from ..language.decisions import Instr
 from ..language.gemm import Gemm
+from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment
 from ..language.reduce import Reduce
 from ..language.structure import Parallel

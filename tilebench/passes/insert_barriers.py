@@ -30,10 +30,10 @@ from ..ir import (
     substitute,
     walk,
 )
+from ..language.lowered.threads import SyncThreads
 from ..language.memory import AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel, Serial, Unroll
-from ..language.threads import SyncThreads
 from ..layout import SharedLayout
 from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context

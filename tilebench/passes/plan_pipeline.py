@@ -11,11 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..ir import Function, Let, Load, Node, Region, Stmt, Store, Var, children, const_of, map_children, walk
-from ..language.copy import Copy, Fill
-from ..language.decisions import Plan, Stage
-from ..language.gemm import Gemm
-from ..language.reduce import Reduce
+from ..ir import (
+    WRITES,
+    Function,
+    Let,
+    Load,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    children,
+    const_of,
+    effects_of,
+    map_children,
+    names_read_and_written,
+    walk,
+)
+from ..language.copy import Copy
+from ..language.lowered.decisions import Plan, Stage
 from ..language.structure import Parallel, Pipelined
 from .context import Context
 
@@ -61,7 +74,7 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     )  # fmt: skip
     body: list[Stmt] = []
     for each in loop.body:
-        if isinstance(each, (Copy, Fill, Gemm, Reduce)):
+        if hasattr(each, "at_stage"):
             first = any(each is other for other in ahead)
             same = isinstance(each, Copy) and each.src.buffer.dtype == each.dst.buffer.dtype
             body.append(each.but(at_stage=Stage(0, can_be_async=same) if first else Stage(stages - 1)))
@@ -90,12 +103,12 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
         return "it fills a part of the tile only"
     position = next(k for k, each in enumerate(loop.body) if each is copy)
     for k, each in enumerate(loop.body):
-        reads, writes = accesses(each)
+        reads, writes = names_read_and_written([each])
         if k != position and name in writes:
             return f"{name} is written by another statement of the loop"
         if k < position and name in reads:
             return f"{name} is read before it is filled"
-    written = {n for each in loop.body for n in accesses(each)[1]}
+    _, written = names_read_and_written(loop.body)
     if copy.src.buffer.name in written:
         return f"{copy.src.buffer.name} is written in the loop"
     bound = {v.name for each in loop.body for v in _bound(each)}
@@ -115,15 +128,16 @@ def _fresh_elsewhere(at: Node, loop: Pipelined, name: str) -> bool:
     """
     if at is loop or not any(name in _touched(each) for each in walk(at)):
         return True
-    if isinstance(at, (Pipelined, Parallel, Copy, Fill, Gemm, Reduce, Store)) or not isinstance(at, Stmt):
+    if isinstance(at, (Pipelined, Parallel)) or not isinstance(at, Stmt) or effects_of(at):
         return isinstance(at, Pipelined) and _fills_first(at, name)
     return all(_fresh_elsewhere(each, loop, name) for each in children(at))
 
 
 def _fills_first(loop: Pipelined, name: str) -> bool:
     for each in loop.body:
-        if isinstance(each, (Copy, Fill)) and each.dst.buffer.name == name:
-            return each.dst.is_whole and not (isinstance(each, Copy) and each.src.buffer.name == name)
+        own = [effect for effect in effects_of(each) if effect.buffer.name == name]
+        if own and not isinstance(each, Store):
+            return all(e.kind == WRITES and e.region is not None and e.region.is_whole for e in own)
         if any(name in _touched(node) for node in walk(each)):
             return False
     return False
@@ -134,30 +148,4 @@ def _bound(stmt: Stmt) -> Iterable[Var]:
 
 
 def _touched(node: Node) -> set[str]:
-    return {node.buffer.name} if isinstance(node, (Load, Region, Store)) else set()
-
-
-def accesses(stmt: Stmt) -> tuple[set[str], set[str]]:
-    """The names of buffers that a statement, with all below it, reads and writes."""
-    reads: set[str] = set()
-    writes: set[str] = set()
-    for node in walk(stmt):
-        match node:
-            case Copy():
-                reads.add(node.src.buffer.name)
-                writes.add(node.dst.buffer.name)
-            case Fill():
-                writes.add(node.dst.buffer.name)
-            case Gemm():
-                reads |= {node.a.buffer.name, node.b.buffer.name, node.c.buffer.name}
-                writes.add(node.c.buffer.name)
-            case Reduce():
-                reads |= {node.src.buffer.name} | (set() if node.clear else {node.dst.buffer.name})
-                writes.add(node.dst.buffer.name)
-            case Store():
-                writes.add(node.buffer.name)
-            case Load():
-                reads.add(node.buffer.name)
-            case _:
-                pass
-    return reads, writes
+    return {each.buffer.name for each in effects_of(node)}

@@ -11,7 +11,7 @@ from ..language.reduce import Reduce
 from ..layout import Fragment
 from .context import Context
 from .names import Names
-from .threads_reduce import accumulate_dtype, scratch_elements
+from .threads.reduce import accumulate_dtype, scratch_elements
 
 
 def reduce_scratch(function: Function, context: Context) -> Function:

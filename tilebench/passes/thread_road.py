@@ -7,7 +7,7 @@ from .forms import THREADED_FORMS
 from .insert_barriers import insert_barriers
 from .map_shared import map_shared
 from .reduce_scratch import reduce_scratch
-from .to_threads import to_threads
+from .threads.to_threads import to_threads
 
 THREAD_ROW = StageRow(
     "threaded",

@@ -55,7 +55,7 @@ def run_bounded(
     each operation once (in the declared dtype or a wider one), sums in any order and meets the
     accuracy of `language.meaning.SCALARS` is within `error` of it. Inputs count as exact. With
     `blocks` only that many blocks are run (see `sample`), for results too large to redo whole. The
-    formulas are in `language.inexact`, `language.operators` and `language.tile_meaning`, after
+    formulas are in `language.meanings` and `language.tracing.operators`, after
     Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
     """
     only = sample(function, blocks, seed)

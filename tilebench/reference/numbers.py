@@ -14,11 +14,11 @@ import numpy as np
 from ..errors import LanguageError, Place
 from ..ir import Buffer
 from ..ir.dtypes import DType
-from ..language.conversion import cast_bound, cast_meaning, round_to
-from ..language.inexact import Inexact, exact, inexact
-from ..language.meaning import scalar_bound, scalar_meaning
-from ..language.operators import operator_bound, operator_meaning, select_bound
-from ..language.tile_meaning import TileMeaning
+from ..language.meanings.conversion import cast_bound, cast_meaning, round_to
+from ..language.meanings.elements import scalar_bound, scalar_meaning
+from ..language.meanings.inexact import Inexact, exact, inexact
+from ..language.meanings.tiles import TileMeaning
+from ..language.tracing.operators import operator_bound, operator_meaning, select_bound
 
 # What lanes do where a condition depends on rounding: (may do either, what the reference does).
 Doubt = tuple[Any, Any] | None

@@ -8,23 +8,32 @@ from typing import Any
 import numpy as np
 
 from ..errors import IRError, LanguageError
-from ..ir import AllocStmt, Const, If, Let, Load, Region, Stmt, Store, WordStmt, walk
+from ..ir import (
+    AllocStmt,
+    Const,
+    If,
+    Let,
+    Load,
+    Region,
+    Stmt,
+    Store,
+    WordStmt,
+    region_written,
+    regions_read,
+    scalar_operands,
+    walk,
+)
 from ..language.copy import Copy
+from ..language.meanings.tiles import MEANINGS
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
-from ..language.tile_meaning import MEANINGS
-from .boxes import clipped, read_box, scatter, within, write_box
-from .expressions import LOCAL, Expressions, box_shape, check_active, local_key, too_late
-from .numbers import Numbers
+from .boxes import read_box, scatter, within, write_box
+from .expressions import Expressions, box_shape, too_late
+from .own_memory import collapsed, copied, outer_locals, store_local, store_var
 from .owners import claim
 from .races import check, note, suspects
 from .scope import Scope
 from .state import Run, State, fail_outside
-
-
-def copied(value: Any) -> Any:
-    """A value that later stores into its buffer do not change."""
-    return value.copy() if hasattr(value, "copy") else value
 
 
 class Statements(Expressions):
@@ -288,21 +297,21 @@ class Statements(Expressions):
             word = at.spelling()
             text = "T.{word} works on whole tiles, not inside T.Parallel"
             raise LanguageError(text, word=word, at=at.place)
-        scalars = [self.prepare(each) for each in meaning.values(at)]
-        nothing = [False] * len(scalars)
-        target = meaning.writes(at)
-        readers = {id(each): self.region(at, each) for each in (*meaning.reads(at, *nothing), target)}
+        scalars = {name: self.prepare(each) for name, each in scalar_operands(at).items()}
+        target = region_written(at)
+        readers = {id(each): self.region(at, each) for each in (*regions_read(at), target)}
         apply, place, buffer = self.numbers.tile(meaning), at.place, target.buffer
         start, extent = readers[id(target)]
 
         def run(state: State) -> None:
-            given = [each(state) for each in scalars]
+            given = {name: each(state) for name, each in scalars.items()}
+            known = {name: getattr(each, "value", each) for name, each in given.items()}
             boxes: list[Any] = []
-            for each in meaning.reads(at, *[getattr(g, "value", g) for g in given]):
+            for each in regions_read(at, known):
                 first, size = readers[id(each)]
                 corner = [int(k) for k in first(state)]
                 boxes.append(read_box(state, each.buffer, corner, size, each.place or place))
-            made = apply(at, *given, *boxes)
+            made = apply(at, *given.values(), *boxes)
             if np.ndim(getattr(made, "value", made)):
                 made = made.reshape(extent)
             write_box(state, buffer, [int(k) for k in start(state)], extent, made, None, None, place)
@@ -334,29 +343,6 @@ def aligned(extent: tuple[int, ...], head: Region, at: Copy) -> tuple[int, ...]:
     return (1,) * (rank - len(extent) + extra) + extent[extra:]
 
 
-def outer_locals(at: Parallel) -> list[Any]:
-    """Buffers of each thread that a parallel loop stores to and that were made before it."""
-    inner = {each.buffer.name for each in walk(at) if isinstance(each, AllocStmt)}
-    found = {
-        each.buffer.name: each.buffer
-        for each in walk(at)
-        if isinstance(each, Store) and each.buffer.scope in LOCAL and each.buffer.name not in inner
-    }
-    return list(found.values())
-
-
-def collapsed(numbers: Numbers, held: Any, box: tuple[int, ...], buffer: Any) -> Any:
-    """What a thread's buffer holds after a parallel loop: unknown unless all elements left the same."""
-    plain = getattr(held, "value", held)
-    if np.ndim(plain) <= buffer.rank:
-        return held
-    flat = numbers.spread(held, (*box, *buffer.shape), buffer.dtype).reshape((-1, *buffer.shape))
-    values = getattr(flat, "value", flat)
-    if bool(np.all(values == values[:1])):
-        return flat[0]
-    return numbers.new(buffer.shape, buffer.dtype)[()]
-
-
 def uneven(state: State, name: str, body: Run, first: Any, last: Any, by: Any) -> None:
     """A loop inside T.Parallel whose bounds differ between elements: each leaves when its own ends."""
     count = np.maximum(0, -((np.asarray(first) - last) // by))
@@ -365,28 +351,3 @@ def uneven(state: State, name: str, body: Run, first: Any, last: Any, by: Any) -
         with state.narrowed(count > trip) as some:
             if some:
                 body(state)
-
-
-def store_var(state: State, name: str, value: Any, dtype: Any) -> None:
-    """Assign a scalar of each thread; inactive elements keep theirs."""
-    if state.mask is None:
-        state.names[name] = value
-        return
-    numbers = state.numbers
-    held = copied(numbers.spread(state.names[name], state.box, dtype))
-    numbers.put(held, ..., numbers.spread(value, state.box, dtype), state.mask, state.doubt, dtype)
-    state.names[name] = numbers.kept(held, dtype)
-
-
-def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
-    """Store into an array of each thread's own."""
-    buffer = at.buffer
-    held = state.names[buffer.name]
-    ok = np.asarray(within(buffer, index))
-    mask = state.mask
-    if not ok.all():
-        check_active(state, buffer, index, ok, at.place)
-        index = clipped(buffer, index)
-    key = local_key(state, held, buffer.rank, index)
-    state.numbers.put(held, key, value, mask, state.doubt, buffer.dtype)
-

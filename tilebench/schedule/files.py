@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import Place, ScheduleError, remember_source
-from ..language.decisions import Panels
+from ..language.lowered.decisions import Panels
 from .value import Origin, Schedule, from_tables
 
 TABLES = ("loop", "buffer", "gemm", "copy")

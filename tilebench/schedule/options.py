@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ScheduleError
-from ..language.decisions import Panels
+from ..language.lowered.decisions import Panels
 
 
 @dataclass(frozen=True)

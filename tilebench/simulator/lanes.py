@@ -30,8 +30,8 @@ from ..ir import (
 )
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
+from ..language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ..language.structure import KernelLaunch, Serial, Unroll
-from ..language.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from .lanes_access import LaneMemory, Mask, Value
 from .lanes_expr import apply, computed, convert, operate
 from .lanes_memory import refuse

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from ..errors import TargetError
-from ..ir import Function
+from ..ir import Function, Registry, ScalarFunction, Word
+from ..language.words import registry
 from ..machine import Machine
 from ..passes.context import Context, StageRow
 from ..record import Resources
@@ -69,6 +71,7 @@ class Manifest:
     besides our own version, for the cache key. `device` is the kind of memory its kernels work on, as
     torch and DLPack name it: `cpu` is the host's. `rehearse` says that wrong code
     can end the process.
+    `words`, `functions` and `values` are what its own stages are written in besides the language.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
     """
 
@@ -83,6 +86,14 @@ class Manifest:
     device: str = "cpu"
     rehearse: bool = False
     ceilings: str = ""
+    words: tuple[tuple[str, Word], ...] = ()
+    functions: tuple[ScalarFunction, ...] = ()
+    values: tuple[type, ...] = ()
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The words of the language and those that the stages of this target add."""
+        return registry().extended(self.words, self.functions, self.values)
 
     def __post_init__(self) -> None:
         names = [row.name for row in self.road] + [step.name for step in self.steps]

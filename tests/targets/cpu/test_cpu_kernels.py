@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.targets.cpu import kernels
 from tilebench.ir import parse_function
-from tilebench.language.words import registry
+from tilebench.targets import manifest
 from tilebench.targets.cpu.machine import Isa, host_isa, named_isa
 
 DTYPES = [
@@ -36,7 +36,7 @@ def checked(kernel: Any, *values: Any, seed: int = 1, isa: str = "", **named: An
     made = kernel.using(target=f"cpu:{isa}" if isa else "cpu")(*values, **named)
     made.check(seed=seed).raise_if_wrong()
     for name, function in made.compilation.functions.items():
-        assert parse_function(made.compilation.print(name).text, registry()) == function, name
+        assert parse_function(made.compilation.print(name).text, manifest("cpu").registry) == function, name
     return made
 
 

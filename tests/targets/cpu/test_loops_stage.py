@@ -14,7 +14,6 @@ import pytest
 
 from tests.targets.cpu import kernels
 from tilebench.ir import parse_function, print_function, verify
-from tilebench.language.words import registry
 from tilebench.passes.context import Context
 from tilebench.targets.cpu import manifest
 from tilebench.targets.cpu.machine import cpu_machine, named_isa
@@ -55,7 +54,7 @@ def test_forms_after_every_pass(name: str, isa: str) -> None:
     for _, step in row.passes:
         function = step(function, context)
         verify(function, row.forms)
-        assert parse_function(print_function(function).text, registry()) == function
+        assert parse_function(print_function(function).text, manifest().registry) == function
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "x86-64-v3", "aarch64"])

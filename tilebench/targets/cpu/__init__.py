@@ -45,6 +45,7 @@ def manifest() -> Manifest:
     from .forms import LOOPS_FORMS
     from .fuse_rows import fuse_rows
     from .to_loops import to_loops
+    from .words import VALUES, WORDS
 
     loops = StageRow(
         "loops",
@@ -65,5 +66,7 @@ def manifest() -> Manifest:
         load=_load,
         available=lambda: (True, ""),
         versions=_versions,
+        words=WORDS,
+        values=VALUES,
         examples=("cpu", "cpu:x86-64-v3", "cpu:aarch64"),
     )

@@ -32,10 +32,10 @@ from ...ir import (
     substitute,
     walk,
 )
-from ...language.loops import Accumulate, AllocScratch, PaddedRows, Prefetch, Vectors
 from ...language.structure import KernelLaunch, Serial
 from ...passes.context import Context
 from .overlap_rows import overlap_rows, ring_layout
+from .words import Accumulate, AllocScratch, PaddedRows, Prefetch, Vectors
 
 NAME = "contract_rows"
 _LINE = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir import LegalForms, Node
-from ...language.loops import AllocScratch, Fold, MicroGemm, Vectors
+from .words import AllocScratch, Fold, MicroGemm, Vectors
 
 
 def _decided(node: Node) -> str | None:

@@ -33,9 +33,9 @@ from ...ir import (
     walk,
 )
 from ...ir.arith import linear
-from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 from ...language.structure import Serial
 from ...passes.context import Context
+from .words import Accumulate, AllocScratch, Fold, MicroGemm, Prefetch, Vectors
 
 NAME = "fuse_rows"
 # Buffer, index (None: all over the buffer), whether it is written.

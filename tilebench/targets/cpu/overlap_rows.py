@@ -14,8 +14,8 @@ from typing import Any
 
 from ...ir import Const, Load, Region, Stmt, Store, Var, const_of, rewrite, substitute, walk
 from ...ir.expr import Expr
-from ...language.loops import Accumulate, PaddedRows, Prefetch, Vectors
 from ...language.structure import Serial
+from .words import Accumulate, PaddedRows, Prefetch, Vectors
 
 # How far ahead of the reading of a row lines are asked for: 512 B to 8 KB were the same here.
 _AHEAD_BYTES = 4096

@@ -23,19 +23,19 @@ from ...ir import (
     Store,
     Var,
     children,
+    effects_of,
     map_children,
     walk,
 )
 from ...ir.dtypes import float32
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
-from ...language.loops import ColumnPanels, PaddedRows
-from ...language.reduce import Reduce
 from ...language.structure import Parallel
 from .convert import COMPUTE, STORAGE
 from .gemm import compute_element, padded_rows, panel_width, row_stride
 from .llvm import bytes_of
 from .machine import Isa
+from .words import ColumnPanels, PaddedRows
 
 LINE = 64
 
@@ -89,16 +89,14 @@ def uses_of(function: Function) -> dict[str, Uses]:
                 of(at.a.buffer).gemm_a.append(at)
                 of(at.b.buffer).gemm_b.append(at)
                 of(at.c.buffer).gemm_c.append(at)
-            case Reduce():
-                of(at.src.buffer).other += 1
-                of(at.dst.buffer).other += 1
             case Store() | Load():
                 if loop is None:
                     of(at.buffer).other += 1
                 elif loop not in of(at.buffer).loops:
                     of(at.buffer).loops.append(loop)
             case _:
-                pass
+                for effect in effects_of(at):
+                    of(effect.buffer).other += 1
         for each in children(at):
             visit(each, at if isinstance(at, Parallel) else loop)
 

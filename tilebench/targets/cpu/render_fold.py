@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...ir import Expr, Load, Var
-from ...language.loops import Accumulate, Fold
 from .convert import COMPUTE, convert, is_unsigned, narrow, widen
 from .llvm import Value, i64, vector
 from .render_state import Lanes
 from .vector import combine, keep, neutral, reduce_lanes, whole_steps
+from .words import Accumulate, Fold
 
 if TYPE_CHECKING:
     from .render_llvm import Renderer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir import FALSE, Region
-from ...language.loops import ColumnPanels, MicroGemm, PaddedRows
 from .gemm import Block, TileOperand, emit_gemm, padded_rows
 from .llvm import Value, const
+from .words import ColumnPanels, MicroGemm, PaddedRows
 
 if TYPE_CHECKING:
     from .render_llvm import Renderer

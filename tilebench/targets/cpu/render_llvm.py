@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ...errors import TargetError
 from ...ir import AllocStmt, Expr, Function, If, Let, Load, Stmt, Store, Var, const_of, walk
 from ...ir.arith import bounds
-from ...language.loops import Accumulate, AllocScratch, Fold, MicroGemm, PackTransposed, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.structure import KernelLaunch, Serial, Unroll
 from .convert import COMPUTE, STORAGE, convert, is_unsigned, narrow
@@ -25,6 +24,7 @@ from .render_pack import render_pack
 from .render_state import State
 from .render_vectors import render_vectors
 from .vector import combine, keep
+from .words import Accumulate, AllocScratch, Fold, MicroGemm, PackTransposed, Prefetch, Vectors
 
 ENTRY = "kernel"
 # Back edges of loops with at most so many turns do not poll the cancel word.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.dtypes import DType
-from ...language.loops import ColumnPanels, PackTransposed
 from .convert import STORAGE, load_value, store_value
 from .llvm import Function, Index, Value, const, vector
+from .words import ColumnPanels, PackTransposed
 
 if TYPE_CHECKING:
     from .render_llvm import Renderer

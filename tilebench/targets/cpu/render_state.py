@@ -7,9 +7,9 @@ from typing import Any
 
 from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
 from ...ir.arith import Range, bounds, linear
-from ...language.loops import ColumnPanels, PaddedRows
 from .convert import STORAGE
 from .llvm import Function, Value, const_lanes, i64, lanes_of, vector
+from .words import ColumnPanels, PaddedRows
 
 
 @dataclass(frozen=True)

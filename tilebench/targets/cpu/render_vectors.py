@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ...ir import Let, LoopStmt, Store, walk
 from ...ir.arith import bounds
-from ...language.loops import Accumulate, Fold, Vectors
 from .convert import COMPUTE, is_unsigned
 from .llvm import Value, vector
 from .plan_buffers import reads_var, sure_loads
 from .render_fold import finish, pairs, sum_dtype
 from .render_state import Lanes
 from .vector import neutral, reduce_lanes, whole_steps
+from .words import Accumulate, Fold, Vectors
 
 if TYPE_CHECKING:
     from .render_llvm import Renderer

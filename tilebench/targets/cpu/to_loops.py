@@ -29,7 +29,6 @@ from ...ir import (
 from ...ir.arith import Range, bounds, linear
 from ...language.copy import Copy, Fill
 from ...language.gemm import Gemm
-from ...language.loops import AllocScratch, ColumnPanels, PaddedRows, Prefetch, Vectors
 from ...language.memory import AllocVar
 from ...language.reduce import Reduce
 from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
@@ -37,6 +36,7 @@ from ...passes.context import Context
 from .clear_first import clear_first
 from .machine import isa_of
 from .plan_buffers import BufferPlan, reads_var, swap_buffers, value_bytes
+from .words import AllocScratch, ColumnPanels, PaddedRows, Prefetch, Vectors
 
 NAME = "to_loops"
 # Bytes of an output from which its stores go past the caches: there they had 1.5 times the bandwidth.

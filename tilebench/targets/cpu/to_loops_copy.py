@@ -22,11 +22,11 @@ from ...ir import (
 from ...ir.arith import bounds, linear
 from ...ir.expr import Call
 from ...language.copy import Copy, Fill, Within
-from ...language.loops import ColumnPanels, PackTransposed, Prefetch
 from ...passes.bound_accesses import zero_of
 from .plan_buffers import reads_var
 from .render_pack import can_pack
 from .to_loops import Lowering, is_transposed, nest
+from .words import ColumnPanels, PackTransposed, Prefetch
 
 # A store waits for the line it goes into. Asked for some rows earlier, a 1024^3 product in tiles of
 # 384 x 512 gained 2 % and one of 1000 x 1100 x 1200 1 %. The same for what packing loads lost 2 %.

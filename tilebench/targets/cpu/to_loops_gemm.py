@@ -5,10 +5,10 @@ from __future__ import annotations
 from ...ir import Call, Const, Expr, Region, Stmt
 from ...language.copy import Copy
 from ...language.gemm import Gemm
-from ...language.loops import MicroGemm, RegisterBlock
 from .gemm import compute_element, register_block
 from .llvm import bytes_of
 from .to_loops import Lowering
+from .words import MicroGemm, RegisterBlock
 
 
 def skips(work: Lowering, at: Gemm) -> bool:

@@ -23,7 +23,6 @@ from ...ir import (
     walk,
 )
 from ...ir.arith import linear
-from ...language.loops import Fold
 from ...language.reduce import Reduce
 from ...language.structure import Parallel, Vectorized
 from ...passes.bound_accesses import conjuncts
@@ -31,6 +30,7 @@ from .convert import COMPUTE
 from .llvm import bytes_of
 from .plan_buffers import reads_var
 from .to_loops import Lowering, nest
+from .words import Fold
 
 _CHAINS = 4
 
@@ -180,7 +180,7 @@ def lower_reduce(work: Lowering, at: Reduce) -> list[Stmt]:
     )
     if along:
         return list(nest([moving[d] for d in kept], [Const(shape[d]) for d in kept], (fold,)))
-    from ...language.loops import Vectors
+    from .words import Vectors
 
     inner = Vectors(Const(shape[last]), (moving[last],), (fold,), lanes=lanes, place=at.place)
     outer = [d for d in kept if d != last]

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from ...errors import TargetError
 from ...ir import AllocStmt, Buffer, Function, If, Let, LoopStmt, Region, Stmt, Store, WithStmt, const_of
 from ...ir.arith import bounds
+from ...language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...language.memory import AllocLocal, AllocShared, AllocVar
 from ...language.structure import Serial, Unroll
-from ...language.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...machine import Machine
 from ...passes.fast_exprs import statements
-from ...passes.threads_env import launch_of
+from ...passes.threads.env import launch_of
 from .prelude import with_prelude
 from .render_expr import ExprRenderer
 from .render_names import c_names, c_type

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..errors import DTypeError, LanguageError, Place, ShapeError
-from ..ir import Arith, Buffer, Call, Expr, Load, Region, boolean, show
+from ...errors import DTypeError, LanguageError, Place, ShapeError
+from ...ir import Arith, Buffer, Call, Expr, Load, Region, boolean, show
 from .arithmetic import arithmetic, comparison, logical_not, negative
 from .builder import Frame, here, in_trace
 from .dtype_words import DTypeWord, word_for
@@ -319,7 +319,7 @@ class BufferView:
         return ElementRef(self, tuple(index_expr(self, axis, each) for axis, each in enumerate(parts)))
 
     def __setitem__(self, key: object, value: object) -> None:
-        from .memory import store_element
+        from ..memory import store_element
 
         target = self[key]
         if not isinstance(target, ElementRef):

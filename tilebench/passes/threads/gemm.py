@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 
-from ..errors import LayoutError, TargetError
-from ..ir import (
+from ...errors import LayoutError, TargetError
+from ...ir import (
     FALSE,
     TRUE,
     Arith,
@@ -23,16 +23,16 @@ from ..ir import (
     Store,
     Var,
 )
-from ..ir.arith import divisor
-from ..ir.dtypes import DType, float32, int32
-from ..language.gemm import Gemm
-from ..language.memory import AllocLocal
-from ..language.structure import Serial, Unroll
-from ..language.threads import VectorLoad
-from ..layout import Fragment, FragmentMode
-from .fast_exprs import replaced
-from .threads_access import coalesced, lower_expr, shared_offset, value_strides
-from .threads_env import NOWHERE, Env
+from ...ir.arith import divisor
+from ...ir.dtypes import DType, float32, int32
+from ...language.gemm import Gemm
+from ...language.lowered.threads import VectorLoad
+from ...language.memory import AllocLocal
+from ...language.structure import Serial, Unroll
+from ...layout import Fragment, FragmentMode
+from ..fast_exprs import replaced
+from .access import coalesced, lower_expr, shared_offset, value_strides
+from .env import NOWHERE, Env
 
 # Steps of k that are written out: by 4 a 128x128x32 tile compiles in 0.2 s, by 32 in 1.8 s, at the
 # same speed of the code.

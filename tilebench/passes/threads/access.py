@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..errors import LayoutError
-from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Node, Stmt, Store, Var, const_of, refold
-from ..ir.arith import simplify_floordiv, simplify_mod
-from ..layout import Fragment, FragmentMode
-from .threads_env import Env, Site
+from ...errors import LayoutError
+from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Node, Stmt, Store, Var, const_of, refold
+from ...ir.arith import simplify_floordiv, simplify_mod
+from ...layout import Fragment, FragmentMode
+from .env import Env, Site
 
 
 def coalesced(modes: tuple[FragmentMode, ...]) -> tuple[FragmentMode, ...]:

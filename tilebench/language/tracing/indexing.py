@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import Const, Expr, int32
-from ..ir.arith import linear
+from ...errors import DTypeError, LanguageError, ShapeError
+from ...ir import Const, Expr, int32
+from ...ir.arith import linear
 from .promote import convert, expr_of, number_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _end(view: BufferView, axis: int, given: object) -> Expr:
 
 
 def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
-    from ..ir import show
+    from ...ir import show
 
     raise ShapeError(
         "the extent of dimension {axis} of this region of {name} is not a number known at compile time",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
-from ..ir import (
+from ...ir import (
     Arith,
     Buffer,
     Call,
@@ -21,13 +21,13 @@ from ..ir import (
     all_of,
     zero_of,
 )  # fmt: skip
-from ..ir.arith import Linear, bounds, divisor, linear
-from ..ir.expr import COMPARE
-from ..language.structure import Unroll
-from ..language.threads import VectorLoad
-from .fast_exprs import mentions, replaced
-from .threads_access import lower_expr, shared_offset
-from .threads_env import NOWHERE, Env, Site
+from ...ir.arith import Linear, bounds, divisor, linear
+from ...ir.expr import COMPARE
+from ...language.lowered.threads import VectorLoad
+from ...language.structure import Unroll
+from ..fast_exprs import mentions, replaced
+from .access import lower_expr, shared_offset
+from .env import NOWHERE, Env, Site
 
 MEMORY = ("global", "shared")
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"

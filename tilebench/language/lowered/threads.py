@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, operand, same_as_first
-from ..ir.dtypes import DType
+from ...ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, reads, same_as_first, writes
+from ...ir.dtypes import DType
 
 
 @node
@@ -14,8 +14,8 @@ class VectorLoad(OpStmt):
     """
 
     word = "vector_load"
-    dst: Region = operand()
-    src: Region = operand()
+    dst: Region = writes()
+    src: Region = reads()
 
 
 @node
@@ -23,8 +23,8 @@ class VectorStore(OpStmt):
     """`T.vector_store(memory[j : j + v], registers[i : i + v])`: one access of v elements."""
 
     word = "vector_store"
-    dst: Region = operand()
-    src: Region = operand()
+    dst: Region = writes()
+    src: Region = reads()
 
 
 @node

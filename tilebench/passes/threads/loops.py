@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import gcd, prod
 
-from ..errors import IRError, LayoutError
-from ..ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, children, substitute
-from ..ir.arith import bounds
-from ..ir.rewrite import rewrite
-from ..language.memory import AllocLocal, AllocVar
-from ..language.structure import Serial, Unroll, Vectorized
-from ..layout import Fragment
-from .fast_exprs import parts_of
-from .threads_access import flat_local, lower_expr, lower_target, with_vector
-from .threads_env import MOST_REGISTERS, Env, Site
-from .threads_groups import vector_body, widest
-from .threads_vector import MEMORY, Vector, fold_condition
+from ...errors import IRError, LayoutError
+from ...ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, children, substitute
+from ...ir.arith import bounds
+from ...ir.rewrite import rewrite
+from ...language.memory import AllocLocal, AllocVar
+from ...language.structure import Serial, Unroll, Vectorized
+from ...layout import Fragment
+from ..fast_exprs import parts_of
+from .access import flat_local, lower_expr, lower_target, with_vector
+from .env import MOST_REGISTERS, Env, Site
+from .groups import vector_body, widest
+from .vector import MEMORY, Vector, fold_condition
 
 # Repeats that are written out where no register is indexed by them: enough for the loads of a
 # thread to be in flight together, and the text stays short beyond.

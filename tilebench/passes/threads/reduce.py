@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ..errors import InternalError, LayoutError
-from ..ir import Arith, Buffer, Call, Cast, Const, DType, Expr, If, Load, Stmt, Store, Var, all_of
-from ..ir.dtypes import float32
-from ..language.memory import AllocLocal
-from ..language.reduce import Reduce
-from ..language.structure import Unroll
-from ..language.threads import SyncThreads
-from ..layout import Digit, Fragment
-from .fast_exprs import looped
-from .threads_access import coalesced, value_strides
-from .threads_env import Env, written_out
+from ...errors import InternalError, LayoutError
+from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, If, Load, Stmt, Store, Var, all_of
+from ...ir.dtypes import float32
+from ...language.lowered.threads import SyncThreads
+from ...language.memory import AllocLocal
+from ...language.reduce import Reduce
+from ...language.structure import Unroll
+from ...layout import Digit, Fragment
+from ..fast_exprs import looped
+from .access import coalesced, value_strides
+from .env import Env, written_out
 
 
 def accumulate_dtype(kind: str, dtype: DType) -> DType:

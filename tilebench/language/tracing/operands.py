@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 
-from ..errors import LanguageError, Place, ShapeError
-from ..ir import Const, Region, whole
+from ...errors import LanguageError, Place, ShapeError
+from ...ir import Const, Region, whole
 from .builder import here, shown
 from .values import BufferView, ElementRef, RegionRef, VarRef
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DTypeError, LanguageError
-from ..ir import FALSE, TRUE, Cast, Const, DType, Expr, boolean, int32
-from ..ir.dtypes import ALL, float32
+from ...errors import DTypeError, LanguageError
+from ...ir import FALSE, TRUE, Cast, Const, DType, Expr, boolean, int32
+from ...ir.dtypes import ALL, float32
 from .builder import here, shown
 from .dtype_words import plain
 

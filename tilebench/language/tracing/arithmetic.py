@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import DTypeError, LanguageError
-from ..ir import Arith, Call, Const, DType, Expr, boolean, int32
-from ..ir import expr as fold
+from ...errors import DTypeError, LanguageError
+from ...ir import Arith, Call, Const, DType, Expr, boolean, int32
+from ...ir import expr as fold
 from .builder import here
 from .promote import convert, pair
 

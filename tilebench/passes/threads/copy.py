@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..errors import ShapeError
-from ..ir import Call, Cast, Const, Expr, If, Load, Node, Region, Stmt, Store, Var, all_of, zero_of
-from ..ir.arith import bounds
-from ..language.copy import Copy, Fill, Within
-from ..layout import Fragment
-from .threads_access import lower_expr
-from .threads_env import NOWHERE, Env, missing_map, written_out
-from .threads_loops import element_loops
+from ...errors import ShapeError
+from ...ir import Call, Cast, Const, Expr, If, Load, Node, Region, Stmt, Store, Var, all_of, zero_of
+from ...ir.arith import bounds
+from ...language.copy import Copy, Fill, Within
+from ...layout import Fragment
+from .access import lower_expr
+from .env import NOWHERE, Env, missing_map, written_out
+from .loops import element_loops
 
 
 def box_of(region: Region) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..errors import InternalError, LayoutError
-from ..ir import (
+from ...errors import InternalError, LayoutError
+from ...ir import (
     Buffer,
     Const,
     Expr,
@@ -15,13 +15,13 @@ from ..ir import (
     Stmt,
     Var,
 )
-from ..ir.arith import Range, bounds
-from ..language.structure import KernelLaunch, Serial, Unroll
-from ..layout import Fragment, SharedLayout
-from ..machine import Machine
-from .fast_exprs import replaced
-from .inline_indices import is_small
-from .names import fresh_name
+from ...ir.arith import Range, bounds
+from ...language.structure import KernelLaunch, Serial, Unroll
+from ...layout import Fragment, SharedLayout
+from ...machine import Machine
+from ..fast_exprs import replaced
+from ..inline_indices import is_small
+from ..names import fresh_name
 
 MOST_REGISTERS = 1024
 

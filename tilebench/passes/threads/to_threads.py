@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from ..errors import IRError, LayoutError, ResourceError
-from ..ir import AllocStmt, Arith, Buffer, Call, Const, Expr, Function, If, Let, Stmt, Store, Var
-from ..ir.dtypes import int32
-from ..language.copy import Copy, Fill
-from ..language.gemm import Gemm
-from ..language.memory import AllocFragment, AllocLocal, AllocShared
-from ..language.reduce import Reduce
-from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll
-from ..language.threads import SyncThreads, SyncWarp
-from ..layout import SharedLayout
-from .context import Context
-from .names import names_of
-from .threads_access import lower_expr
-from .threads_copy import copy_loops, fill_loops
-from .threads_env import NOWHERE, Env, FragmentTile, SharedTile, launch_of, missing_map, placed
-from .threads_gemm import gemm_loops
-from .threads_loops import element_loops, lower_one, serial_loop
-from .threads_reduce import reduce_loops
-from .threads_vector import fold_condition
+from ...errors import IRError, LayoutError, ResourceError
+from ...ir import AllocStmt, Arith, Buffer, Call, Const, Expr, Function, If, Let, Stmt, Store, Var
+from ...ir.dtypes import int32
+from ...language.copy import Copy, Fill
+from ...language.gemm import Gemm
+from ...language.lowered.threads import SyncThreads, SyncWarp
+from ...language.memory import AllocFragment, AllocLocal, AllocShared
+from ...language.reduce import Reduce
+from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll
+from ...layout import SharedLayout
+from ..context import Context
+from ..names import names_of
+from .access import lower_expr
+from .copy import copy_loops, fill_loops
+from .env import NOWHERE, Env, FragmentTile, SharedTile, launch_of, missing_map, placed
+from .gemm import gemm_loops
+from .loops import element_loops, lower_one, serial_loop
+from .reduce import reduce_loops
+from .vector import fold_condition
 
 
 def to_threads(function: Function, context: Context) -> Function:

@@ -12,27 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Expr, Region
-from ..ir.dtypes import DType
+from ...ir.dtypes import DType
+from ..copy import Copy, Fill
+from ..gemm import Gemm
+from ..reduce import Reduce
 from .conversion import cast_bound, cast_meaning
-from .copy import Copy, Fill
-from .gemm import Gemm
 from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, rounded, settled
-from .reduce import Reduce
 
 
 @dataclass(frozen=True)
 class TileMeaning:
-    """How the reference runs one class of statements.
+    """What one class of statements gives: `plain` the values, `bound` the same with bounds of their errors.
 
-    `reads` and `values` give the regions and scalars it takes, in the order in which `plain` and
-    `bound` get them after the statement; scalars come first and decide (`reads` sees them) whether
-    the old result is read. `writes` is the region that takes the result.
+    Both take the statement, then its scalar operands, then the boxes that it reads, each in the order
+    of the node's fields; the marks of the fields say which those are and which region takes the result.
     """
 
-    values: Callable[[Any], tuple[Expr, ...]]
-    reads: Callable[..., tuple[Region, ...]]
-    writes: Callable[[Any], Region]
     plain: Callable[..., Any]
     bound: Callable[..., Any]
 
@@ -225,37 +220,9 @@ def _fill_bound(op: Fill, value: Any) -> Any:
     return value if isinstance(value, Inexact) else exact(value)
 
 
-def _none(op: Any, *scalars: Any) -> tuple[Any, ...]:
-    return ()
-
-
-def _source(op: Any) -> tuple[Region, ...]:
-    return (op.src,)
-
-
-def _gemm_reads(op: Gemm, clear: Any) -> tuple[Region, ...]:
-    return (op.a, op.b) if clear else (op.a, op.b, op.c)
-
-
-def _reduce_reads(op: Reduce) -> tuple[Region, ...]:
-    return (op.src,) if op.clear else (op.src, op.dst)
-
-
-def _target(op: Any) -> Region:
-    return op.c if isinstance(op, Gemm) else op.dst
-
-
-def _fill_value(op: Fill) -> tuple[Expr, ...]:
-    return (op.value,)
-
-
-def _gemm_clear(op: Gemm) -> tuple[Expr, ...]:
-    return (op.clear_accum,)
-
-
 MEANINGS: Mapping[type, TileMeaning] = {
-    Copy: TileMeaning(_none, _source, _target, copy_meaning, copy_bound),
-    Fill: TileMeaning(_fill_value, _none, _target, fill_meaning, _fill_bound),
-    Gemm: TileMeaning(_gemm_clear, _gemm_reads, _target, gemm_meaning, gemm_bound),
-    Reduce: TileMeaning(_none, _reduce_reads, _target, reduce_meaning, reduce_bound),
+    Copy: TileMeaning(copy_meaning, copy_bound),
+    Fill: TileMeaning(fill_meaning, _fill_bound),
+    Gemm: TileMeaning(gemm_meaning, gemm_bound),
+    Reduce: TileMeaning(reduce_meaning, reduce_bound),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir import (
+from ...ir import (
     Arith,
     Buffer,
     Call,
@@ -23,13 +23,13 @@ from ..ir import (
     refold,
     zero_of,
 )  # fmt: skip
-from ..language.memory import AllocLocal
-from ..language.threads import VectorStore
-from .fast_exprs import replaced
-from .inline_indices import is_small
-from .threads_access import lower_expr, lower_target
-from .threads_env import Env, Site
-from .threads_vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
+from ...language.lowered.threads import VectorStore
+from ...language.memory import AllocLocal
+from ..fast_exprs import replaced
+from ..inline_indices import is_small
+from .access import lower_expr, lower_target
+from .env import Env, Site
+from .vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
 
 
 @dataclass
@@ -135,7 +135,7 @@ def _branch(vector: Vector, stmt: If) -> list[Stmt]:
 
 def element_body(env: Env, body: tuple[Stmt, ...], site: Site) -> list[Stmt]:
     """Statements of one element, every access on its own."""
-    from .threads_loops import lower_body
+    from .loops import lower_body
 
     return lower_body(env, body, site)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.dtypes import DType
-from .conversion import plain_if_sure, wrap
-from .inexact import Inexact, inexact, rounded
+from ...ir.dtypes import DType
+from ..meanings.conversion import plain_if_sure, wrap
+from ..meanings.inexact import Inexact, inexact, rounded
 
 Binary = Callable[[Any, Any], Any]
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir.dtypes import DType
+from ...ir.dtypes import DType
 
 F64 = NDArray[np.float64]
 DOUBLE_ROUNDOFF = 2.0**-53

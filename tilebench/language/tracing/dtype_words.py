@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DTypeError
-from ..ir.dtypes import ALIASES, ALL, DType, dtype_of
+from ...errors import DTypeError
+from ...ir.dtypes import ALIASES, ALL, DType, dtype_of
 from .builder import shown
 
 if TYPE_CHECKING:

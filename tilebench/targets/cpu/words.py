@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ir import (
+from ...ir import (
     FALSE,
     ZERO,
     AllocStmt,
@@ -20,14 +20,18 @@ from ..ir import (
     Stmt,
     Var,
     Word,
+    accumulates,
+    addresses,
     attribute,
     binder,
     body,
     node,
     operand,
+    reads,
     result,
+    writes,
 )
-from .reduce import KINDS
+from ...language.reduce import KINDS
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,9 @@ class MicroGemm(OpStmt):
     """
 
     word = "micro_gemm"
-    a: Region = operand()
-    b: Region = operand()
-    c: Region = operand()
+    a: Region = reads()
+    b: Region = reads()
+    c: Region = accumulates(unless="clear_accum")
     m: Expr = operand()
     n: Expr = operand()
     k: Expr = operand()
@@ -128,8 +132,8 @@ class PackTransposed(OpStmt):
     """
 
     word = "pack_transposed"
-    dst: Region = operand()
-    src: Region = operand()
+    dst: Region = writes()
+    src: Region = reads()
     rows: Expr = operand()
     columns: Expr = operand()
     lanes: int = attribute(default=1)
@@ -140,7 +144,7 @@ class Prefetch(OpStmt):
     """`T.prefetch(A[i + 1, j])`: bring the element's line near; the address need not be inside the array."""
 
     word = "prefetch"
-    src: Region = operand()
+    src: Region = addresses()
 
 
 @node
@@ -153,8 +157,8 @@ class Fold(OpStmt):
 
     word = "fold"
     kind: str = attribute()
-    dst: Region = operand()
-    src: Region = operand()
+    dst: Region = accumulates(unless="clear")
+    src: Region = reads()
     lanes: int = attribute(default=1)
     chains: int = attribute(default=1)
     clear: bool = attribute(default=True)
@@ -175,7 +179,7 @@ class Accumulate(OpStmt):
 
     word = "accumulate"
     kind: str = attribute()
-    dst: Region = operand()
+    dst: Region = accumulates(unless="clear")
     value: Expr = operand()
     clear: bool = attribute(default=True)
 

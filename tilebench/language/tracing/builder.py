@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
-from ..errors import LanguageError, Place
-from ..ir import Stmt
-from .decisions import Panels
+from ...errors import LanguageError, Place
+from ...ir import Stmt
+from ..lowered.decisions import Panels
 
 
 @dataclass(eq=False)

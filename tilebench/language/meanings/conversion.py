@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.dtypes import DType
+from ...ir.dtypes import DType
 from .inexact import Inexact, inexact, narrows, rounded
 
 

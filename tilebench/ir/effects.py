@@ -1,0 +1,122 @@
+"""What a node does to memory, read off the marks of its fields; there is no other list of it.
+
+A field of a node class that names memory (a `Region`, or the `Buffer` of an element access) is marked
+with its effect. Passes that look for hazards, the planner, the reference and the checks all ask here,
+so that an operation that is new takes part in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .expr import Buffer, Const, Expr, Region
+from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, walk
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One touch of a buffer by one field of a node.
+
+    `kind` is `reads`, `writes`, `accumulates` (the old value goes into the new one), `works` (written
+    and read again inside the operation, nothing of it outlives it) or `addresses` (nothing is touched).
+    `region` is None for the access of one element, whose index stands in `node`.
+    """
+
+    kind: str
+    field: str
+    buffer: Buffer
+    region: Region | None
+    node: Node
+
+    @property
+    def reads(self) -> bool:
+        """Whether a value from before the node is read."""
+        return self.kind in (READS, ACCUMULATES)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the buffer holds something else afterwards."""
+        return self.kind in (WRITES, ACCUMULATES, WORKS)
+
+
+def _kind(mark: FieldMark, node: Any) -> str:
+    """The effect of a field in this node: one that accumulates may be told to start afresh."""
+    if mark.effect != ACCUMULATES or not mark.unless:
+        return mark.effect
+    afresh = getattr(node, mark.unless)
+    value = afresh.value if isinstance(afresh, Const) else afresh
+    return WRITES if value is True else ACCUMULATES
+
+
+def effects_of(node: Node) -> tuple[Effect, ...]:
+    """The effects of the node itself, in the order of its fields; those of nodes below are their own."""
+    marks = node.effect_marks
+    if not marks:
+        return ()
+    found: list[Effect] = []
+    for mark in marks:
+        target = node.__dict__[mark.name]
+        if target is None:
+            continue
+        region = target if isinstance(target, Region) else None
+        buffer = target.buffer if isinstance(target, Region) else target
+        found.append(Effect(_kind(mark, node), mark.name, buffer, region, node))
+    return tuple(found)
+
+
+def effects_in(root: Node) -> list[Effect]:
+    """The effects of a node and of everything below it, in printed order."""
+    return [effect for node in walk(root) if node.effect_marks for effect in effects_of(node)]
+
+
+def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
+    """The names of the buffers that trees may read, and of those that they write."""
+    reads: set[str] = set()
+    writes: set[str] = set()
+    for root in roots:
+        for effect in effects_in(root):
+            if effect.reads or effect.kind == WORKS:
+                reads.add(effect.buffer.name)
+            if effect.writes:
+                writes.add(effect.buffer.name)
+    return reads, writes
+
+
+def scalar_operands(node: Node) -> dict[str, Expr]:
+    """The values that an operation takes besides its regions, by field, in field order."""
+    return {
+        mark.name: value
+        for mark in node.marks
+        if mark.is_operand and not mark.effect and isinstance(value := getattr(node, mark.name), Expr)
+    }
+
+
+def regions_read(node: Node, known: Mapping[str, object] | None = None) -> tuple[Region, ...]:
+    """The regions whose old values go into an operation, in field order.
+
+    `known` holds the values of scalar operands while the kernel runs: they decide whether a result is
+    started afresh.
+    """
+    found: list[Region] = []
+    for effect in effects_of(node):
+        mark = next(each for each in node.effect_marks if each.name == effect.field)
+        afresh = bool(known and mark.unless and known.get(mark.unless, False))
+        if effect.reads and effect.region is not None and not afresh:
+            found.append(effect.region)
+    return tuple(found)
+
+
+def region_written(node: Node) -> Region:
+    """The one region that takes an operation's result. Raises `ValueError` for another number of them."""
+    found = [e.region for e in effects_of(node) if e.kind in (WRITES, ACCUMULATES) and e.region is not None]
+    if len(found) != 1:
+        raise ValueError(f"{type(node).__name__} writes {len(found)} regions, not one")
+    return found[0]
+
+
+__all__ = [
+    "ADDRESSES", "Effect", "effects_in", "effects_of", "names_read_and_written", "region_written",
+    "regions_read", "scalar_operands",
+]  # fmt: skip

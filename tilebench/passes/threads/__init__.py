@@ -1,0 +1,1 @@
+"""From tile statements to the code of one thread."""
