@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
-from tilebench.targets.cpu.gemm import (
+from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
+from tilebench.targets.cpu.machine import host_isa
+from tilebench.targets.cpu.microkernel.gemm import (
     Block,
     Prefetch,
     TileOperand,
@@ -30,10 +32,8 @@ from tilebench.targets.cpu.gemm import (
     register_block,
     row_stride,
 )
-from tilebench.targets.cpu.jit import compile_text
-from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
-from tilebench.targets.cpu.machine import host_isa
-from tilebench.targets.cpu.pool import Launcher
+from tilebench.targets.cpu.run.jit import compile_text
+from tilebench.targets.cpu.run.pool import Launcher
 
 # A fill(0) right before the loop can become "the first step writes instead of adding".
 FIRST_WRITES = True

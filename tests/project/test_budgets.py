@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.project import budgets
 
-PYTHON = '''
+PYTHON = """
 def short():
     return 1
 
@@ -20,7 +20,7 @@ class Holder:
             return a
 
         return inner
-'''
+"""
 
 SCRIPT = """
 // a comment with { an open brace

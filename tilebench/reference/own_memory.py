@@ -64,4 +64,3 @@ def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
         index = clipped(buffer, index)
     key = local_key(state, held, buffer.rank, index)
     state.numbers.put(held, key, value, mask, state.doubt, buffer.dtype)
-

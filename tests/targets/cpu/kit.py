@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tilebench.ir.dtypes import ALL
-from tilebench.targets.cpu.convert import load_value, store_value
-from tilebench.targets.cpu.jit import compile_text
 from tilebench.targets.cpu.llvm import Function, Module, Value
+from tilebench.targets.cpu.llvm.lanes import vector_loop
 from tilebench.targets.cpu.machine import Isa, host_isa, named_isa
-from tilebench.targets.cpu.vector import vector_loop
+from tilebench.targets.cpu.numbers.convert import load_value, store_value
+from tilebench.targets.cpu.run.jit import compile_text
 
 LEVELS = ("x86-64", "x86-64-v3", "x86-64-v4", "aarch64")
 
@@ -47,7 +47,7 @@ def map_module(
 
 
 def _storage(dtype: str) -> str:
-    from tilebench.targets.cpu.convert import STORAGE
+    from tilebench.targets.cpu.numbers.convert import STORAGE
 
     return STORAGE[dtype]
 

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kit import LEVELS, map_module, named_isa, run_map, runnable
 
 from tilebench.ir.dtypes import ALL
-from tilebench.targets.cpu.convert import convert
-from tilebench.targets.cpu.jit import object_code, undefined_symbols
+from tilebench.targets.cpu.numbers.convert import convert
+from tilebench.targets.cpu.run.jit import object_code, undefined_symbols
 
 SMALL = ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
 HERE = ["host", "x86-64", "x86-64-v3"]

@@ -21,7 +21,6 @@ DTYPES = [
 ]  # fmt: skip
 
 
-
 def runnable(isa: Isa) -> bool:
     """Whether code for the instruction set runs here."""
     return isa.triple == host_isa().triple and isa.has <= host_isa().has

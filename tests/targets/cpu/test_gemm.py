@@ -16,8 +16,9 @@ from kit import LEVELS, named_isa, runnable
 
 from tilebench.errors import TargetError
 from tilebench.ir.dtypes import ALL
-from tilebench.targets.cpu.convert import COMPUTE
-from tilebench.targets.cpu.gemm import (
+from tilebench.targets.cpu.llvm import Function, Module, Value
+from tilebench.targets.cpu.machine import Isa, host_isa
+from tilebench.targets.cpu.microkernel.gemm import (
     TileOperand,
     compute_element,
     emit_gemm,
@@ -26,9 +27,8 @@ from tilebench.targets.cpu.gemm import (
     panel_width,
     row_stride,
 )
-from tilebench.targets.cpu.jit import compile_text, object_code, undefined_symbols
-from tilebench.targets.cpu.llvm import Function, Module, Value
-from tilebench.targets.cpu.machine import Isa, host_isa
+from tilebench.targets.cpu.numbers.convert import COMPUTE
+from tilebench.targets.cpu.run.jit import compile_text, object_code, undefined_symbols
 
 F32 = "float32"
 

@@ -15,12 +15,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kit import LEVELS, map_module, named_isa
 
 from tilebench.errors import InternalError, OptionError
-from tilebench.targets.cpu import math as functions
-from tilebench.targets.cpu.convert import STORAGE, load_value
-from tilebench.targets.cpu.jit import assembly, compile_text, load_object, object_code, undefined_symbols
 from tilebench.targets.cpu.llvm import Function, Module, Value, const, i64
+from tilebench.targets.cpu.llvm.lanes import combine, keep, neutral, reduce_lanes, vector_loop
 from tilebench.targets.cpu.machine import cores, cpu_machine, host_isa
-from tilebench.targets.cpu.vector import combine, keep, neutral, reduce_lanes, vector_loop
+from tilebench.targets.cpu.numbers import functions as functions
+from tilebench.targets.cpu.numbers.convert import STORAGE, load_value
+from tilebench.targets.cpu.run.jit import assembly, compile_text, load_object, object_code, undefined_symbols
 
 
 def function(result: str = "void", *arguments: tuple[str, str]) -> Function:

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kit import named_isa, run_map, runnable, ulp_error
 
 from tilebench.errors import TargetError
-from tilebench.targets.cpu import math as functions
+from tilebench.targets.cpu.numbers import functions as functions
 
 Array = Any
 SPECIAL = [

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilebench.targets.cpu.jit import Compiled, compile_text
 from tilebench.targets.cpu.llvm import Function, Module
 from tilebench.targets.cpu.machine import host_isa
-from tilebench.targets.cpu.pool import Launcher, Scratch, thread_count
+from tilebench.targets.cpu.run.jit import Compiled, compile_text
+from tilebench.targets.cpu.run.pool import Launcher, Scratch, thread_count
 
 ARGUMENTS = [("args", "ptr"), ("cancel", "ptr"), ("begin", "i64"), ("end", "i64"), ("scratch", "ptr")]
 

@@ -16,7 +16,7 @@ def _describe(detail: str | None) -> Machine:
 
 
 def _versions() -> dict[str, str]:
-    from .jit import versions
+    from .run.jit import versions
 
     return versions()
 
@@ -32,7 +32,7 @@ def _step(name: str) -> Any:
 
 
 def _load(build: Build) -> Any:
-    from .load import load
+    from .run.load import load
 
     return load(build)
 
@@ -41,11 +41,11 @@ def _load(build: Build) -> Any:
 def manifest() -> Manifest:
     """The CPU manifest. `cpu` is this processor; `cpu:x86-64-v3` and the like compile for others."""
     from ...passes.context import StageRow
-    from .contract_rows import contract_rows
-    from .forms import LOOPS_FORMS
-    from .fuse_rows import fuse_rows
-    from .to_loops import to_loops
-    from .words import VALUES, WORDS
+    from .loops.forms import LOOPS_FORMS
+    from .loops.to_loops import to_loops
+    from .loops.words import VALUES, WORDS
+    from .rows.contract_rows import contract_rows
+    from .rows.fuse_rows import fuse_rows
 
     loops = StageRow(
         "loops",

@@ -12,9 +12,9 @@ import re
 from ...ir import print_function
 from ...record import Resources
 from ..manifest import Build
-from .jit import assemble, assembly_of, can_assemble, object_code
 from .machine import isa_of
-from .render_llvm import render_llvm
+from .render.kernel import render_llvm
+from .run.jit import assemble, assembly_of, can_assemble, object_code
 
 _LABEL = re.compile(
     r"^\.?[\w.$]+:.*# %(\w+)|^# %bb\.\d+:\s*# %(\w+)|^// %bb\.\d+:\s*// %(\w+)|^\.?[\w.$]+:.*// %(\w+)"

@@ -1,0 +1,1 @@
+"""From `bounded` to `loops`: tiles in scratch memory, statements as loops over vectors."""

@@ -1,0 +1,1 @@
+"""How each tile statement becomes loops: a module a family."""

@@ -1,0 +1,1 @@
+"""The matrix product in registers: packing, and the register-blocked kernel."""

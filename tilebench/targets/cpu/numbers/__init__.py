@@ -1,0 +1,1 @@
+"""Numbers: what memory holds and registers compute with, and the elementary functions."""

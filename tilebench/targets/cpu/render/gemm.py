@@ -1,0 +1,71 @@
+"""`T.micro_gemm` by the emitter of `gemm.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....ir import FALSE, Region
+from ..llvm import Value, const
+from ..loops.words import ColumnPanels, MicroGemm, PaddedRows
+from ..microkernel.gemm import Block, TileOperand, emit_gemm, padded_rows
+
+if TYPE_CHECKING:
+    from .kernel import Renderer
+
+
+def render_gemm(work: Renderer, at: MicroGemm) -> None:
+    """The micro-kernel; where k may be 0 a test goes around it."""
+    f = work.f
+    m, n, k = (work.index(each) for each in (at.m, at.n, at.k))
+    block = Block(at.block.rows, at.block.vectors) if at.block else None
+    accumulate: bool | Value = True
+    if at.clear_accum != FALSE:
+        flag = work.expr.condition(at.clear_accum)
+        accumulate = not flag.integer if flag.integer is not None else work.expr.negate(flag)
+    a, b, c = _left(work, at), _right(work, at), _result(work, at.c)
+    sure = work.state.low(at.k) >= 1
+    with f.when(Value("1", "i1") if sure else f.compare("sgt", k, 0)):
+        emit_gemm(f, a, b, c, m, n, k, accumulate=accumulate, block=block)
+    if not sure and accumulate is not True:
+        _clear(work, at, c, k, accumulate)
+
+
+def _clear(work: Renderer, at: MicroGemm, c: TileOperand, k: Value, accumulate: bool | Value) -> None:
+    """No product at all: the result is zero where it was to be cleared."""
+    f = work.f
+    cleared = Value("1", "i1") if accumulate is False else work.expr.negate(accumulate)  # type: ignore[arg-type]
+    rows, columns = at.c.buffer.shape[-2:]
+    with (
+        f.when(f.binary("and", f.compare("slt", k, 1), cleared)),
+        f.loop(0, rows) as i,
+        f.loop(0, columns) as j,
+    ):
+        f.store(const(0, c.storage), c.at(f, i.index, j.index))
+
+
+def _left(work: Renderer, at: MicroGemm) -> TileOperand:
+    layout = work.state.layouts[at.a.buffer.name]
+    assert isinstance(layout, PaddedRows)  # the plan packs right operands alone
+    dtype, pointer = at.a.buffer.dtype.name, work.state.pointers[at.a.buffer.name]
+    rows = at.a.buffer.shape[-1 if at.transpose_A else -2]
+    if at.transpose_A:
+        return TileOperand(
+            pointer, dtype, 1, layout.stride, padded=layout.rows > at.a.buffer.size // at.a.buffer.shape[-1]
+        )
+    return TileOperand(pointer, dtype, layout.stride, padded=layout.rows >= padded_rows(rows))
+
+
+def _right(work: Renderer, at: MicroGemm) -> TileOperand:
+    layout = work.state.layouts[at.b.buffer.name]
+    dtype, pointer = at.b.buffer.dtype.name, work.state.pointers[at.b.buffer.name]
+    if isinstance(layout, ColumnPanels):
+        stride = layout.width * layout.rows
+        return TileOperand(pointer, dtype, layout.width, panel=layout.width, panel_stride=stride, padded=True)
+    made = TileOperand(pointer, dtype, layout.stride, padded=True)
+    return made.transposed() if at.transpose_B else made
+
+
+def _result(work: Renderer, c: Region) -> TileOperand:
+    layout = work.state.layouts[c.buffer.name]
+    assert isinstance(layout, PaddedRows)
+    return TileOperand(work.state.pointers[c.buffer.name], c.buffer.dtype.name, layout.stride, padded=True)

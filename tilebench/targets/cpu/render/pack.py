@@ -1,0 +1,90 @@
+"""`T.pack_transposed`: rows of an array into panels of the transpose, square blocks turned in registers.
+
+Gathering one column at a time instead reads 16 rows whose distance is often a power of two, so that
+all fall into one cache set: a 1024^3 product with B transposed then ran at 40 GFLOP/s a core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....ir.dtypes import DType
+from ..llvm import Function, Index, Value, const, vector
+from ..loops.words import ColumnPanels, PackTransposed
+from ..numbers.convert import STORAGE, load_value, store_value
+
+if TYPE_CHECKING:
+    from .kernel import Renderer
+
+
+def can_pack(source: DType, target: DType) -> bool:
+    """Whether a block of one dtype can be packed as the other: the same, or a small float widened."""
+    return source == target or (source.is_float and source.bits <= 16 and target.name == "float32")
+
+
+def render_pack(work: Renderer, at: PackTransposed) -> None:
+    """Blocks of lanes x lanes; those at the edges are read and written under masks."""
+    f, state, lanes = work.f, work.state, at.lanes
+    layout = state.layouts[at.dst.buffer.name]
+    assert isinstance(layout, ColumnPanels)  # the plan lays the target out so
+    where = state.address(at.src.buffer, at.src.start, work.index, work.expr.value)
+    source = f.at(where.pointer, where.offset, STORAGE[at.src.buffer.dtype.name])
+    block = _Block(f, at, layout, source, state.pointers[at.dst.buffer.name])
+    rows, columns = work.index(at.rows), work.index(at.columns)
+    with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:
+        inner = f.compare("sle", f.add(i.index, lanes), rows)
+        full = f.binary("and", inner, f.compare("sle", f.add(j.index, lanes), columns))
+        with f.when(full):
+            block.move(i.index, j.index, None)
+        with f.otherwise(full):
+            block.move(i.index, j.index, (f.sub(rows, i.index), f.sub(columns, j.index)))
+
+
+class _Block:
+    """Moves one square block from (i, j) of the source to (j, i) of the panels."""
+
+    def __init__(
+        self, f: Function, at: PackTransposed, layout: ColumnPanels, source: Value, target: Value
+    ) -> None:
+        self.f, self.lanes, self.layout = f, at.lanes, layout
+        self.source, self.target = source, target
+        self.types = (at.src.buffer.dtype.name, at.dst.buffer.dtype.name)
+        self.stride = at.src.buffer.element_strides[-2]
+
+    def move(self, i: Value, j: Value, left: tuple[Value, Value] | None) -> None:
+        """`left` are the rows and columns still inside, for a block at the edge."""
+        f, lanes, (source, target) = self.f, self.lanes, self.types
+        rows: list[Value] = []
+        inside = None if left is None else f.lane_mask(left[1], lanes)
+        for r in range(lanes):
+            pointer = f.at(self.source, f.add(f.mul(f.add(i, r), self.stride), j), STORAGE[source])
+            mask = None if left is None or inside is None else self.only_if(r, left[0], inside)
+            rows.append(load_value(f, pointer, source, lanes, mask))
+        width = self.layout.width
+        which = f.binary("udiv", i, width)
+        start = f.add(f.mul(which, width * self.layout.rows), f.sub(i, f.mul(which, width)))
+        for c, column in enumerate(turned(f, rows)):
+            pointer = f.at(self.target, f.add(start, f.mul(f.add(j, c), width)), STORAGE[target])
+            every = const(1, vector("i1", lanes))
+            store_value(f, column, pointer, target, None if left is None else self.only_if(c, left[1], every))
+
+    def only_if(self, at: Index, count: Value, mask: Value) -> Value:
+        """The mask where `at` is below the count, else no lane."""
+        f = self.f
+        return f.select(f.compare("slt", f.value(at), count), mask, const(0, mask.type))
+
+
+def turned(f: Function, rows: list[Value]) -> list[Value]:
+    """The transpose of as many vectors as they have lanes (a power of two), by exchanges of halves."""
+    out, lanes = list(rows), len(rows)
+    distance = 1
+    while distance < lanes:
+        for r in range(lanes):
+            if r & distance:
+                continue
+            a, b = out[r], out[r + distance]
+            low = [k if not k & distance else lanes + k - distance for k in range(lanes)]
+            high = [k + distance if not k & distance else lanes + k for k in range(lanes)]
+            out[r], out[r + distance] = f.shuffle(a, b, low), f.shuffle(a, b, high)
+        distance *= 2
+    return out

@@ -1,0 +1,198 @@
+"""What is known while a function of the `loops` stage becomes LLVM: names, vectors, masks, addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
+from ....ir.arith import Range, bounds, linear
+from ..llvm import Function, Value, const_lanes, i64, lanes_of, vector
+from ..loops.words import ColumnPanels, PaddedRows
+from ..numbers.convert import STORAGE
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The open loop over vectors: lane l has index `base + ahead + l`, `base` a multiple of `multiple`."""
+
+    name: str
+    base: Value
+    count: int
+    ahead: int = 0
+    multiple: int = 1
+
+
+@dataclass(frozen=True)
+class Address:
+    """Elements from a pointer: `offset`, plus `step` a lane, plus a vector of further offsets."""
+
+    pointer: Value
+    offset: Value
+    step: int = 0
+    further: Value | None = None
+
+    @property
+    def varies(self) -> bool:
+        return self.step != 0 or self.further is not None
+
+
+@dataclass
+class State:
+    """One function on its way into LLVM. `lazy` says that no lane of the mask need be set."""
+
+    f: Function
+    pointers: dict[str, Value] = field(default_factory=dict[str, Value])
+    layouts: dict[str, PaddedRows | ColumnPanels] = field(default_factory=dict[str, Any])
+    # Variables: an i64 for those that count, else the value in its compute type (perhaps a vector).
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    ranges: dict[str, Range] = field(default_factory=dict[str, Range])
+    counters: set[str] = field(default_factory=set[str])
+    varying: set[str] = field(default_factory=set[str])
+    lanes: Lanes | None = None
+    mask: Value | None = None
+    lazy: bool = False
+    # What is in the lanes already: loaded in front of the open loop, or stored in this turn (with its mask).
+    fixed: dict[tuple[Any, ...], Value] = field(default_factory=dict[Any, Any])
+    stored: dict[tuple[Any, ...], tuple[Value, Value | None]] = field(default_factory=dict[Any, Any])
+
+    @property
+    def count(self) -> int:
+        return self.lanes.count if self.lanes else 1
+
+    def varies(self, expr: Node) -> bool:
+        """Whether the value differs from lane to lane."""
+        if self.lanes is None or self.lanes.count == 1:
+            return False
+        held = self.lanes.name
+        for each in walk(expr):
+            if isinstance(each, Var) and (each.name == held or each.name in self.varying):
+                return True
+        return False
+
+    def lane_value(self) -> Value:
+        """The variable of the open vector loop, as an i64 (its first lane)."""
+        assert self.lanes is not None
+        return self.f.add(self.lanes.base, self.lanes.ahead)
+
+    def wide(self, a: Value) -> Value:
+        """A scalar as a vector of the open loop; a vector as it is."""
+        return self.f.splat(a, self.count) if lanes_of(a.type) != self.count else a
+
+    def alike(self, *values: Value) -> list[Value]:
+        """All as vectors when one of them is."""
+        if all(lanes_of(each.type) == 1 for each in values):
+            return list(values)
+        return [self.wide(each) for each in values]
+
+    def iota(self, type_: str) -> Value:
+        return const_lanes(range(self.count), type_)
+
+    # -- addresses
+    def address(self, buffer: Buffer, index: tuple[Expr, ...], to_index: Any, to_value: Any) -> Address:
+        """Where an element lies. `to_index` makes an i64, `to_value` a vector of 32-bit integers."""
+        pointer = self.pointers[buffer.name]
+        layout = self.layouts.get(buffer.name)
+        if isinstance(layout, ColumnPanels):
+            return self.in_panels(pointer, layout, index, to_index)
+        f, offset, step, further = self.f, i64(0), 0, None
+        for each, stride in zip(index, self.strides(buffer), strict=True):
+            if not self.varies(each):
+                offset = f.add(offset, f.mul(to_index(each), stride))
+                continue
+            assert self.lanes is not None
+            form = linear(each)
+            var = Var(self.lanes.name)
+            factor, rest = form.coefficient(var), form.without(var)
+            if any(self.varies(term) for term, _ in rest.terms):
+                lanes = f.cast("sext", self.wide(to_value(each)), vector("i64", self.count))
+                lanes = f.mul(lanes, self.wide(i64(stride)))
+                further = lanes if further is None else f.add(further, lanes)
+                continue
+            start = f.add(to_index(rest.expr()), f.mul(self.lane_value(), factor))
+            offset = f.add(offset, f.mul(start, stride))
+            step += factor * stride
+        return Address(pointer, offset, step, further)
+
+    def strides(self, buffer: Buffer) -> tuple[int, ...]:
+        layout = self.layouts.get(buffer.name)
+        if not isinstance(layout, PaddedRows):
+            return buffer.element_strides
+        out: list[int] = [1]
+        step = layout.stride
+        for extent in reversed(buffer.shape[1:-1]):
+            out.append(step)
+            step *= extent
+        if buffer.rank > 1:
+            out.append(step)
+        return tuple(reversed(out[: buffer.rank]))
+
+    def in_panels(
+        self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], to_index: Any
+    ) -> Address:
+        """An element of a matrix in panels; a vector stays inside one panel."""
+        f = self.f
+        row, column = index[::-1] if layout.transposed else index
+        width = layout.width
+        if (
+            self.lanes is not None
+            and column == Var(self.lanes.name)
+            and width % max(1, self.lanes.multiple) == 0
+        ):
+            base, ahead, step = self.lanes.base, self.lanes.ahead, 1
+            if self.lanes.multiple % self.lanes.count:
+                base, ahead = self.lane_value(), 0
+        else:
+            base, ahead, step = to_index(column), 0, 0
+        if self.varies(row):
+            step = width * linear(row).coefficient(Var(self.lanes.name if self.lanes else ""))
+        which = f.binary("udiv", base, width) if base.integer is None else i64(base.integer // width)
+        inside = f.add(f.sub(base, f.mul(which, width)), ahead)
+        offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(to_index(row), width), inside))
+        return Address(pointer, offset, step)
+
+    def pointer(self, at: Address, dtype: str) -> Value:
+        """The first lane's address, or the vector of addresses where lanes are not side by side."""
+        f, element = self.f, STORAGE[dtype]
+        start = f.at(at.pointer, at.offset, element)
+        if at.further is None and at.step in (0, 1):
+            return start
+        offsets = f.mul(self.iota("i64"), self.wide(i64(at.step)))
+        if at.further is not None:
+            offsets = f.add(offsets, at.further)
+        type_ = vector("ptr", self.count)
+        return f.pure(f"getelementptr {element}, ptr {start.name}, {offsets.type} {offsets.name}", type_)
+
+    def counting(self, expr: Expr) -> bool:
+        """Whether an integer expression is made of loop variables and constants alone."""
+        if not counts(expr):
+            return False
+        held = self.lanes.name if self.lanes else ""
+        names = (each.name for each in walk(expr) if isinstance(each, Var))
+        return all(each == held or each in self.counters for each in names)
+
+    def low(self, expr: Expr) -> int:
+        """The least value of an integer expression, as far as is known."""
+        return bounds(expr, self.ranges)[0]
+
+
+def counts(expr: Expr) -> bool:
+    """Whether an integer expression is made of counting variables and constants alone."""
+    for each in walk(expr):
+        if isinstance(each, (Const, Var)):
+            if not each.dtype.is_integer:
+                return False
+        elif isinstance(each, Arith):
+            if each.op not in ("+", "-", "*", "//", "%") or (each.op in ("//", "%") and not _divisor(each)):
+                return False
+        elif isinstance(each, Call):
+            if each.word not in ("min", "max"):
+                return False
+        elif not (isinstance(each, Cast) and each.type.bits >= 32):
+            return False
+    return True
+
+
+def _divisor(at: Arith) -> bool:
+    by = at.args[1]
+    return isinstance(by, Const) and by.value > 0

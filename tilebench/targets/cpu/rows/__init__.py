@@ -1,0 +1,1 @@
+"""Passes over `loops` that keep rows near the processor: joined, shortened, overlapped."""

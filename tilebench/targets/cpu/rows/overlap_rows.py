@@ -1,0 +1,178 @@
+"""Rows that go through several loops: each turn works on the last loop's row, and those after it.
+
+`for i in ...: max of row i; exp of row i; store of row i` -> `for i in ...: max of row i + 2, exp of
+row i + 1, store of row i`, in one loop over vectors. One after the other, the loops leave the way to
+memory idle while they compute, and the processor while they read or store; side by side both go on.
+Softmax over 16384 x 2048 went from 14.0 to 15.8 GB/s on one core, and from 8.9 to 11.2 on two that
+shared their memory with others, where a copy had 7.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....ir import Const, Load, Region, Stmt, Store, Var, const_of, rewrite, substitute, walk
+from ....ir.expr import Expr
+from ....language.structure import Serial
+from ..loops.words import Accumulate, PaddedRows, Prefetch, Vectors
+
+# How far ahead of the reading of a row lines are asked for: 512 B to 8 KB were the same here.
+_AHEAD_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Overlapped:
+    """The statements in place of the loop, and how many rows a tile of one row now needs."""
+
+    body: tuple[Stmt, ...]
+    rows: int
+
+
+def overlap_rows(loop: Serial, names: list[str]) -> Overlapped | None:
+    """The loop over rows with its loops side by side; None where that is not possible or gains nothing.
+
+    `names` are tiles of which each turn fills and reads one row, at index 0.
+    """
+    steps = [each for each in loop.body if isinstance(each, Vectors)]
+    turns = const_of(loop.stop)
+    if turns is None or const_of(loop.start) != 0 or const_of(loop.step) != 1 or len(steps) != len(loop.body):
+        return None
+    if not 2 <= len(steps) <= 4 or turns < 2 * len(steps) or not _alike(steps):
+        return None
+    if not all(_own(each, loop.vars[0], names) for each in steps) or not _one_stream(steps):
+        return None
+    rows = _rows(steps, names)
+    return Overlapped(_Skewed(loop, steps, names, turns, rows).body(), rows)
+
+
+def _rows(steps: list[Vectors], names: list[str]) -> int:
+    """Rows of a tile in use at a time: from the loop that fills one to the last that reads it.
+
+    A power of two, so that the row's place is a mask and not a division.
+    """
+    most = 1
+    for name in names:
+        using = [
+            s
+            for s, each in enumerate(steps)
+            if any(getattr(getattr(n, "buffer", None), "name", "") == name for n in walk(each))
+        ]
+        most = max(most, max(using, default=0) - min(using, default=0) + 1)
+    return 1 << (most - 1).bit_length()
+
+
+def _alike(steps: list[Vectors]) -> bool:
+    """Whether the loops go over the same elements, a vector at a time, without more loops or tests."""
+    first = steps[0]
+    plain = all(isinstance(n, (Store, Accumulate, Prefetch)) for each in steps for n in each.body)
+    same = all((each.stop, each.lanes) == (first.stop, first.lanes) for each in steps)
+    return plain and same and first.lanes > 1 and all(const_of(each.start) == 0 for each in steps)
+
+
+def _one_stream(steps: list[Vectors]) -> bool:
+    """Whether the last loop alone stores to arrays, past the caches, and none of these is read."""
+    stored = [n.buffer.name for each in steps for n in each.body if isinstance(n, Store) and _is_output(n)]
+    read = {n.buffer.name for each in steps for n in walk(each) if isinstance(n, (Load, Region))}
+    last = [n for n in steps[-1].body if _is_output(n)]
+    return steps[-1].streaming and len(stored) == len(last) == 1 and stored[0] not in read
+
+
+def _is_output(at: Stmt) -> bool:
+    return isinstance(at, Store) and at.buffer.scope == "global"
+
+
+def _own(step: Vectors, row: Var, names: list[str]) -> bool:
+    """Whether what the loops share is the turn's own: a row of its own or an element at its own index."""
+    for each in walk(step):
+        if not isinstance(each, (Load, Store, Region)) or each.buffer.name in names:
+            continue
+        index = each.start if isinstance(each, Region) else each.index
+        if each.buffer.scope != "global" and (not index or index[0] != row):
+            return False
+    return True
+
+
+class _Skewed:
+    """Writes the turns: loop s works on row t + (count - 1 - s) in turn t."""
+
+    def __init__(self, loop: Serial, steps: list[Vectors], names: list[str], turns: int, rows: int) -> None:
+        self.row, self.place, self.turns = loop.vars[0], loop.place, turns
+        self.names, self.rows = names, rows
+        # Those of the last loop are for its own row, a little ahead: they stay.
+        hints = [n for each in steps[:-1] for n in each.body if isinstance(n, Prefetch)]
+        self.hint = hints[0] if hints else None
+        self.column = next((each.vars[0] for each in steps if self.hint in each.body), steps[0].vars[0])
+        self.steps = [each.but(body=tuple(n for n in each.body if n not in hints)) for each in steps]
+        self.loop = loop
+
+    def body(self) -> tuple[Stmt, ...]:
+        """Turns that fill the line, the loop, turns that empty it and bring the next block's rows near."""
+        late = len(self.steps) - 1
+        head = [self.turn(numbered(t), range(t + late + 1)) for t in range(-late, 0)]
+        main = self.turn(self.row, range(late + 1))
+        middle = self.loop.but(stop=self.loop.stop - late, body=(main,))
+        tail = [
+            self.turn(numbered(self.turns - late + t), range(t + 1, late + 1), ahead=self.turns + t)
+            for t in range(late)
+        ]
+        return (*head, middle, *tail)
+
+    def turn(self, row: Expr, which: range, ahead: int | None = None) -> Vectors:
+        """One turn of the loops in `which`; `row` is the last loop's."""
+        count, var = len(self.steps), self.steps[which[0]].vars[0]
+        body: list[Stmt] = []
+        for s in which:
+            here = row + (count - 1 - s)
+            made = [substitute(n, self.renamed(s, var, here)) for n in self.steps[s].body]
+            body += [self.in_ring(n, here) for n in made]
+            if s == 0:
+                body += self.hinted(here, var, self.distance())
+        if ahead is not None:
+            body = [*self.hinted(numbered(ahead), var, 0), *body]
+        last = self.steps[which[-1]]
+        return Vectors(
+            last.stop,
+            (var,),
+            tuple(body),
+            lanes=last.lanes,
+            unroll=min(self.steps[s].unroll for s in which),
+            streaming=last.streaming,
+            place=last.place,
+        )
+
+    def renamed(self, s: int, var: Var, row: Expr) -> dict[str, Expr]:
+        return {self.row.name: row, self.steps[s].vars[0].name: var}
+
+    def hinted(self, row: Expr, var: Var, distance: int) -> list[Stmt]:
+        """The request for a line of a row, made for the row after the one it stood in."""
+        if self.hint is None:
+            return []
+        return [substitute(self.hint, {self.row.name: row - 1, self.column.name: var + distance})]
+
+    def distance(self) -> int:
+        return _AHEAD_BYTES // self.hint.src.buffer.dtype.bytes if self.hint is not None else 0
+
+    def in_ring(self, at: Any, row: Expr) -> Any:
+        """The statement with tiles of one row as rings of as many rows as there are loops."""
+        fixed, count = const_of(row), self.rows
+        where = numbered(fixed % count) if fixed is not None else row % count
+
+        def change(node: Any) -> Any:
+            if isinstance(node, (Load, Store)) and node.buffer.name in self.names:
+                ring = replace(node.buffer, shape=(count, *node.buffer.shape[1:]))
+                return node.but(buffer=ring, index=(where, *node.index[1:]))
+            return node
+
+        return rewrite(at, change)
+
+
+def numbered(row: int) -> Expr:
+    """A row's number as an expression."""
+    return Const(row)
+
+
+def ring_layout(layout: PaddedRows, columns: int, rows: int, size: int) -> PaddedRows:
+    """Rows half a page apart, modulo a page: a load waits for a store that is a page away from it."""
+    used = -(-columns * size // 64) * 64
+    return PaddedRows((used + (2048 - used) % 4096) // size, rows) if rows > 1 else replace(layout, rows=1)
