@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -54,7 +55,8 @@ class InstructionEntry:
 @dataclass(frozen=True)
 class Machine:
     """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU),
-    `max_grid` the most blocks in each dimension of a launch."""
+    `max_grid` the most blocks in each dimension of a launch. `unused` names the options of a schedule
+    that change nothing here, each with the reason in a few words."""
 
     name: str
     warp: int
@@ -66,6 +68,17 @@ class Machine:
     instructions: tuple[InstructionEntry, ...] = ()
     features: frozenset[str] = field(default_factory=frozenset[str])
     max_grid: tuple[int, int, int] = (2**31 - 1, 2**31 - 1, 2**31 - 1)
+    unused: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def target(self) -> str:
+        """The plain name of the target: `cuda` for `cuda:sm_90a`."""
+        return self.name.partition(":")[0]
+
+    def why_unused(self, option: str) -> str:
+        """`not used by cpu: ...` for an option that changes nothing on this machine, else an empty text."""
+        reason = self.unused.get(option)
+        return f"not used by {self.target}: {reason}" if reason else ""
 
     @property
     def shared(self) -> MemoryLevel:

@@ -1,6 +1,6 @@
 """Hints overridden by the schedule: `num_stages=3` and a directive of 2 -> `num_stages=2`.
 
-Every effective choice goes into the context with its origin.
+Every choice goes into the context with its origin; one that the machine has no use for says so.
 """
 
 from __future__ import annotations
@@ -130,9 +130,10 @@ def _note_choices(function: Function, chosen: dict[tuple[int, str], Directive], 
             origin, why, value = "kernel", "the kernel's hint", hint
         else:
             origin, why, value = "default", WHY_DEFAULT[field], hint
-        text = "decided by bank conflicts" if field == "swizzle" and value is None else _text(value)
+        option = OPTION.get(field, field)
+        unused = context.machine.why_unused(option)
         context.choices.append(
-            Choice(f"{kind} {address}".strip(), OPTION.get(field, field), text, origin, why)
+            Choice(f"{kind} {address}".strip(), option, _text(field, value, unused), origin, unused or why)
         )
 
     launch = launch_of(function)
@@ -144,10 +145,14 @@ def _note_choices(function: Function, chosen: dict[tuple[int, str], Directive], 
                 note(kind, each.address, each.node, field, always)
 
 
-def _text(value: Any) -> str:
-    return (
-        "row by row" if value is None else (repr(value) if not isinstance(value, (int, str)) else str(value))
-    )
+# What is told where nothing was asked for.
+_UNASKED = {"swizzle": "decided by bank conflicts", "order": "row by row"}
+
+
+def _text(field: str, value: Any, unused: str) -> str:
+    if value is None:
+        return "none" if unused else _UNASKED[field]
+    return str(value) if isinstance(value, (int, str)) else repr(value)
 
 
 def _check_launch(function: Function, context: Context) -> None:

@@ -3,7 +3,7 @@
 `for k in T.Pipelined(n, num_stages=3)` -> `T.Pipelined(n, num_stages=3, plan=T.Plan(3))` with
 `at_stage=` on its copies, gemms, fills and reductions. A copy into shared memory runs ahead
 (stage 0) when nothing it needs is computed in the loop and its tile is this loop's alone; when
-none can, the loop stays serial and a remark says why.
+none can, or the machine has no use for stages, the loop stays serial and a remark says why.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ def plan_pipeline(function: Function, context: Context) -> Function:
 
 def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     if loop.num_stages < 1:
+        return loop.but(plan=Plan(1))
+    unused = context.machine.why_unused("num_stages")
+    if unused:
+        context.remark(NAME, "note", f"num_stages={loop.num_stages} is {unused}", loop)
         return loop.but(plan=Plan(1))
     ahead: list[Copy] = []
     missed: list[str] = []

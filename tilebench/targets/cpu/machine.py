@@ -176,7 +176,19 @@ def cpu_machine(isa: Isa | None = None) -> Machine:
         memory=memory,
         instructions=_instructions(),
         features=isa.has,
+        unused=_UNUSED,
     )
+
+
+# Options of a schedule that change nothing here. A user who moves one must be told, not left to wonder.
+_UNUSED = {
+    "threads": "a block runs on one core",
+    "order": "blocks run in the order of their numbers",
+    "num_stages": "a block runs on one core, so copies do not run ahead",
+    "swizzle": "scratch memory has no banks",
+    "policy": "a block has no warps to split a tile over",
+    "vector": "copies use the widest vectors of the processor",
+}
 
 
 def _instructions() -> tuple[InstructionEntry, ...]:
