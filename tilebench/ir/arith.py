@@ -13,6 +13,7 @@ from .expr import Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, 
 
 Range = tuple[int, int]
 INFINITE: Range = (-(2**62), 2**62)
+_NO_DIVISORS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,25 @@ class Linear:
 
     def coefficient(self, term: Expr) -> int:
         """The factor of a term, 0 when it is absent."""
-        for each, factor in self.terms:
-            if each == term:
+        for other, factor in self.terms:
+            if other == term:
                 return factor
         return 0
 
     def without(self, term: Expr) -> Linear:
         return Linear(tuple((t, c) for t, c in self.terms if t != term), self.constant)
+
+    def times(self, factor: int) -> Linear:
+        """The form multiplied by a number other than 0."""
+        return Linear(tuple((t, c * factor) for t, c in self.terms), self.constant * factor)
+
+    def plus(self, other: Linear, factor: int = 1, constant: int = 0) -> Linear:
+        """`self + factor * other + constant`."""
+        terms = dict(self.terms)
+        for term, by in other.terms:
+            terms[term] = terms.get(term, 0) + factor * by
+        kept = tuple((term, by) for term, by in terms.items() if by)
+        return Linear(kept, self.constant + factor * other.constant + constant)
 
     def expr(self) -> Expr:
         """The expression again, terms in order, constant last."""
@@ -110,8 +123,8 @@ def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
     """As `bounds`, as if integers had no end."""
     if isinstance(expr, Arith) and expr.op in ("+", "-", "*"):
         form = linear(expr)
-        if len(form.terms) > 1 or (form.terms and form.terms[0][0] != expr):
-            return _linear_bounds(form, ranges)
+        if len(form.terms) != 1 or form.terms[0][0] != expr:
+            return linear_bounds(form, ranges)
     if isinstance(expr, Arith) and len(expr.args) == 2:
         return _binary_bounds(expr, ranges)
     if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
@@ -125,7 +138,8 @@ def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
     return INFINITE
 
 
-def _linear_bounds(form: Linear, ranges: Mapping[str, Range]) -> Range:
+def linear_bounds(form: Linear, ranges: Mapping[str, Range]) -> Range:
+    """The least and greatest value of a linear form, as if integers had no end."""
     low = high = form.constant
     for term, factor in form.terms:
         a, b = bounds(term, ranges)
@@ -156,24 +170,32 @@ def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
     return INFINITE
 
 
-def divisor(expr: Expr) -> int:
-    """The greatest number known to divide the expression whatever its variables are (0 for 0)."""
+def divisor(expr: Expr, divisors: Mapping[str, int] = _NO_DIVISORS) -> int:
+    """The greatest number known to divide the expression whatever its variables are (0 for 0).
+
+    `divisors` are of variables, by name. Wrapping is left out: it keeps powers of two only.
+    """
     value = const_of(expr)
     if value is not None:
         return abs(value)
+    if isinstance(expr, Var):
+        return divisors.get(expr.name, 1)
     if isinstance(expr, Arith):
         if expr.op in ("+", "-"):
-            return math.gcd(*(divisor(each) for each in expr.args))
+            return math.gcd(*(divisor(part, divisors) for part in expr.args))
         if expr.op == "*":
-            return math.prod(divisor(each) for each in expr.args)
-        if expr.op == "%" and (m := const_of(expr.args[1])):
-            return math.gcd(divisor(expr.args[0]), m)
+            return math.prod(divisor(part, divisors) for part in expr.args)
+        if expr.op == "%" and (by := const_of(expr.args[1])):
+            return math.gcd(divisor(expr.args[0], divisors), by)
+        if expr.op == "//" and (by := const_of(expr.args[1])):
+            found = divisor(expr.args[0], divisors)
+            return found // abs(by) if found % by == 0 else 1
+    if isinstance(expr, Call) and expr.word in ("min", "max", "if_then_else"):
+        parts = expr.args[1:] if expr.word == "if_then_else" else expr.args
+        return math.gcd(*(divisor(part, divisors) for part in parts))
+    if isinstance(expr, Cast) and expr.value.dtype.is_integer and expr.type.bits >= expr.value.dtype.bits:
+        return divisor(expr.value, divisors)
     return 1
-
-
-def divides(n: int, expr: Expr) -> bool:
-    """Whether `n` is known to divide the expression."""
-    return divisor(expr) % n == 0
 
 
 def simplify_floordiv(expr: Expr, n: int, ranges: Mapping[str, Range]) -> Expr:
