@@ -17,7 +17,7 @@ from tilebench.passes.pipeline import COMMON
 from tilebench.simulator.lanes import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.nvrtc import compile_cuda
-from tilebench.targets.cuda.render import render
+from tilebench.targets.cuda.text.render import render
 
 
 def down(text: str, arch: str = "sm_80") -> Function:

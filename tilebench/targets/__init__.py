@@ -14,7 +14,7 @@ from typing import Any
 from .. import settings
 from ..errors import TargetError, nearest
 from ..machine import Machine
-from .manifest import Build, EmitStep, Executable, Manifest
+from .manifest import Build, EmitStep, Executable, Intrinsic, Manifest
 
 BUILT_IN = {
     "cpu": "tilebench.targets.cpu:manifest",
@@ -108,4 +108,7 @@ def resolve_machine(name: str) -> tuple[Manifest, Machine]:
     return (found, own) if own.name == name else resolve(name)
 
 
-__all__ = ["Build", "EmitStep", "Executable", "Manifest", "manifest", "names", "resolve", "resolve_machine"]
+__all__ = [
+    "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "manifest", "names", "resolve",
+    "resolve_machine",
+]  # fmt: skip

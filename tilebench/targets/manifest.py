@@ -7,16 +7,17 @@ where the code can run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 from ..errors import TargetError
-from ..ir import Function, Registry, ScalarFunction, Word
+from ..ir import Function, Registry, ScalarFunction, Stmt, Word, WordStmt
 from ..language.words import registry
 from ..machine import Machine
 from ..passes.context import Context, StageRow
+from ..passes.pipeline import COMMON
 from ..record import Resources
 
 
@@ -64,6 +65,20 @@ class Executable(Protocol):
 
 
 @dataclass(frozen=True)
+class Intrinsic:
+    """A word of the stage `threaded` that a target has code for: the node's class and its rows.
+
+    `simulate(lanes, statement, mask)` is what it does in the simulator, a plain function or a generator
+    that yields what it waits for; None is for a word whose meaning the simulator has already.
+    `text(renderer, statement)` writes its lines in a language like C.
+    """
+
+    cls: type[Stmt]
+    simulate: Callable[..., Any] | None
+    text: Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """A target. `describe` turns `cuda:sm_90a` into a machine, `None` into this host's own.
 
@@ -72,6 +87,7 @@ class Manifest:
     torch and DLPack name it: `cpu` is the host's. `rehearse` says that wrong code
     can end the process.
     `words`, `functions` and `values` are what its own stages are written in besides the language.
+    `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
     """
 
@@ -90,18 +106,63 @@ class Manifest:
     functions: tuple[ScalarFunction, ...] = ()
     values: tuple[type, ...] = ()
 
+    intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
+
     @cached_property
     def registry(self) -> Registry:
         """The words of the language and those that the stages of this target add."""
-        return registry().extended(self.words, self.functions, self.values)
+        try:
+            return registry().extended(self.words, self.functions, self.values)
+        except ValueError as error:
+            raise TargetError(
+                "target {name} brings a word that there is already", name=self.name, found=str(error)
+            ) from None
+
+    @cached_property
+    def intrinsic_rows(self) -> Mapping[type[Stmt], Intrinsic]:
+        """The words of `threaded` by class. Raises `TargetError` for a class twice or without a word."""
+        words = {word.cls for word in self.registry.statements.values()}
+        rows: dict[type[Stmt], Intrinsic] = {}
+        for intrinsic in self.intrinsics():
+            cls = intrinsic.cls
+            if cls in rows:
+                raise TargetError("target {name} has two rows for {cls}", name=self.name, cls=cls.__name__)
+            if cls not in words:
+                raise TargetError(
+                    "target {name} has a row for {cls}, which is no word of its registry",
+                    name=self.name,
+                    cls=cls.__name__,
+                    hint='name it in the manifest: words=(("its_word", Word({cls})), ...)',
+                )
+            rows[cls] = intrinsic
+        return rows
 
     def __post_init__(self) -> None:
-        names = [row.name for row in self.road] + [step.name for step in self.steps]
         if not self.name.isidentifier():
             raise TargetError("a target's name is an identifier, found {name!r}", name=self.name)
-        if len(set(names)) != len(names) or not self.steps:
-            raise TargetError(
-                "target {name} must name each stage once and have a step",
-                name=self.name,
-                found=", ".join(names),
-            )
+        if not self.steps:
+            raise TargetError("target {name} has no step that makes text or code", name=self.name)
+        stages = ["source", "tile", *(row.name for row in COMMON)]
+        for stage in [row.name for row in self.road] + [step.name for step in self.steps]:
+            if stage in stages:
+                raise TargetError(
+                    "target {name} has two stages called {stage}",
+                    name=self.name,
+                    stage=stage,
+                    stages=", ".join(stages),
+                    found="{stage} behind {stages}",
+                )
+            stages.append(stage)
+        self._check_words()
+
+    def _check_words(self) -> None:
+        """Each word is a statement's, spelled so that a kernel's text can name it, and claimed once."""
+        for spelling, word in self.words:
+            if not spelling.isidentifier() or not issubclass(word.cls, WordStmt):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TargetError(
+                    "T.{word} of target {name} is no word for a statement",
+                    name=self.name,
+                    word=spelling,
+                    expected="an identifier and a class of a word: WordStmt or one of its kinds",
+                )
+        _ = self.registry

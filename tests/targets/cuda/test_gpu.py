@@ -16,7 +16,7 @@ from tilebench.targets.cuda.launch import Function, Launch, Module
 from tilebench.targets.cuda.memory import DeviceMemory, Event, Stream, copy_in, copy_out, fill_bytes
 from tilebench.targets.cuda.nvrtc import compile_cuda
 from tilebench.targets.cuda.occupancy import occupancy
-from tilebench.targets.cuda.prelude import with_prelude
+from tilebench.targets.cuda.text.prelude import PRELUDE
 
 pytestmark = [
     pytest.mark.gpu,
@@ -51,7 +51,7 @@ extern "C" __global__ void arithmetic(const tb_half* a, const tb_half* b, tb_hal
 
 
 def _load(text: str, name: str) -> tuple[Function, int]:
-    held = compile_cuda(with_prelude(text)[0], driver.describe())
+    held = compile_cuda(PRELUDE.before(text)[0], driver.describe())
     return Module(held.cubin, driver.context(0)).function(name), held.resources[name].registers
 
 

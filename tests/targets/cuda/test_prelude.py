@@ -9,8 +9,10 @@ import pytest
 from tilebench.errors import InternalError
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.nvrtc import compile_cuda
-from tilebench.targets.cuda.prelude import PARTS, parts_of, prelude_for, with_prelude
 from tilebench.targets.cuda.sass import disassemble
+from tilebench.targets.cuda.text.prelude import PRELUDE
+
+PARTS = [part.name for part in PRELUDE.parts]
 
 BODY = """\
 extern __shared__ __align__(1024) unsigned char tb_shared[];
@@ -61,32 +63,32 @@ extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int*
 
 
 def test_only_the_parts_that_are_used() -> None:
-    assert parts_of("float x = a[i] * 2.0f;") == frozenset()
-    assert prelude_for(()) == ""
-    assert parts_of("tb_half x; x = tb_max(x, y);") == {"float16", "minmax"}
-    assert parts_of("tb_inf_f16()") == {"float16", "infinity"}
-    assert parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
-    assert parts_of(BODY) == set(PARTS)
-    assert "tb_bf16" not in prelude_for(("float16", "math"))
-    text = prelude_for(("math",), "y = tb_exp2(x);")
+    assert PRELUDE.parts_of("float x = a[i] * 2.0f;") == frozenset()
+    assert PRELUDE.text_for(()) == ""
+    assert PRELUDE.parts_of("tb_half x; x = tb_max(x, y);") == {"float16", "minmax"}
+    assert PRELUDE.parts_of("tb_inf_f16()") == {"float16", "infinity"}
+    assert PRELUDE.parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
+    assert PRELUDE.parts_of(BODY) == set(PARTS)
+    assert "tb_bf16" not in PRELUDE.text_for(("float16", "math"))
+    text = PRELUDE.text_for(("math",), "y = tb_exp2(x);")
     assert "tb_exp2" in text
     assert "tb_tanh" not in text
 
 
 def test_an_unknown_part() -> None:
     with pytest.raises(InternalError, match="float4"):
-        prelude_for(("float4",))
+        PRELUDE.text_for(("float4",))
 
 
 def test_line_count_in_front_of_the_body() -> None:
-    text, before = with_prelude(BODY)
+    text, before = PRELUDE.before(BODY)
     assert text.splitlines()[before] == BODY.splitlines()[0]
-    assert with_prelude("int x;\n") == ("int x;\n", 0)
+    assert PRELUDE.before("int x;\n") == ("int x;\n", 0)
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a", "sm_120a"])
 def test_every_function_compiles_for_every_type(arch: str) -> None:
-    held = compile_cuda(prelude_for(PARTS) + EVERYTHING, machine_of(arch))
+    held = compile_cuda(PRELUDE.text_for(PARTS) + EVERYTHING, machine_of(arch))
     assert held.warnings == ()
     assert held.resources["all"].registers > 0
     assert held.resources["all"].stack_bytes == 0
@@ -95,7 +97,7 @@ def test_every_function_compiles_for_every_type(arch: str) -> None:
 
 
 def test_vectors_keep_their_width_and_lines_lead_to_the_kernel() -> None:
-    text, before = with_prelude(BODY)
+    text, before = PRELUDE.before(BODY)
     held = compile_cuda(text, machine_of("sm_90a"))
     assert held.resources["k"].stack_bytes == 0
     sass = disassemble(held.cubin)
@@ -110,7 +112,7 @@ def test_vectors_keep_their_width_and_lines_lead_to_the_kernel() -> None:
 
 def test_half_arithmetic_rounds_once_to_half() -> None:
     text = 'extern "C" __global__ void k(tb_half* a) { a[0] = a[1] * a[2] + a[3]; }\n'
-    ptx = compile_cuda(with_prelude(text)[0], machine_of("sm_80")).ptx
+    ptx = compile_cuda(PRELUDE.before(text)[0], machine_of("sm_80")).ptx
     body = [line.split()[0] for line in ptx.splitlines() if re.match(r"\s*(mul|add|fma|cvt)\.", line)]
     # The product is rounded to half before it is added: no fused multiply-add across the rounding.
     assert body.count("cvt.rn.f16.f32") == 2
@@ -125,7 +127,7 @@ def test_the_whole_prelude_costs_little() -> None:
     for _ in range(4):
         pairs.append(
             compile_cuda(
-                prelude_for(("float16", "memory", "shuffle", "minmax", "infinity")) + body, machine
+                PRELUDE.text_for(("float16", "memory", "shuffle", "minmax", "infinity")) + body, machine
             ).seconds
             - compile_cuda(body, machine).seconds
         )

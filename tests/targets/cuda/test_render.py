@@ -25,10 +25,12 @@ from tilebench.ir.dtypes import (
     uint64,
 )
 from tilebench.language.words import registry
+from tilebench.targets.clike.literals import literal
+from tilebench.targets.clike.render import line_numbers
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.nvrtc import Compiled, compile_cuda
-from tilebench.targets.cuda.render import Rendered, line_numbers, render
-from tilebench.targets.cuda.render_expr import literal
+from tilebench.targets.cuda.text.dialect import CUDA
+from tilebench.targets.cuda.text.render import Rendered, render
 
 ADD_CUDA = """\
 extern "C" __global__ void __launch_bounds__(32, 1) add(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
@@ -175,7 +177,7 @@ def test_literals_are_exact(value: float, dtype: object, text: str) -> None:
     from tilebench.ir import DType
 
     assert isinstance(dtype, DType)
-    assert literal(value, dtype) == text
+    assert literal(value, dtype, CUDA) == text
 
 
 def test_all_scalar_functions_and_dtypes_compile() -> None:
@@ -244,3 +246,33 @@ def test_casts_to_narrow_integers_stop_at_their_ends() -> None:
     ).text
     assert "B[t] = (signed char)min(max((int)(A[t] + 1.0f), -128), 127);" in text
     compile_cuda(text, machine_of("sm_80"))
+
+
+def refused(body: str, params: str = "A: T.Tensor((64,), T.float16)") -> str:
+    with pytest.raises(TargetError) as caught:
+        threaded(body, params)
+    return str(caught.value)
+
+
+def test_a_statement_without_a_row_is_refused_at_its_line() -> None:
+    text = refused("t: T.int32 = T.thread_id()\nfor v in T.vectorized(4):\n    A[t] = T.float16(0)")
+    assert text.startswith("target error: T.vectorized has no code for cuda:sm_80\n")
+    assert "for v in T.vectorized(4):" in text
+    assert (
+        "help: it has alloc_local, alloc_shared, alloc_var, serial, sync_threads, sync_warp, unroll, "
+        "vector_load, vector_store" in text
+    )
+
+
+def test_a_function_without_a_row_is_refused_at_its_line() -> None:
+    text = refused("t: T.int32 = T.thread_id()\nA[t] = T.shfl_down(A[t], 4)")
+    assert text.startswith("target error: T.shfl_down has no code for cuda:sm_80 that gives float16\n")
+    assert "A[t] = T.shfl_down(A[t], 4)" in text
+    assert "expected: one of float32, float64, int32, int64, uint32, uint64" in text
+
+
+def test_an_access_that_no_instruction_makes_is_refused_at_its_line() -> None:
+    text = refused("r = T.alloc_local((3,), T.float16)\nT.vector_load(r[0 : 3], A[0 : 3])")
+    assert "T.vector_load of 6 bytes in global memory has no code for cuda:sm_80" in text
+    assert "T.vector_load(r[0 : 3], A[0 : 3])" in text
+    assert "expected: one of 1, 2, 4, 8, 16 bytes in global or shared memory" in text

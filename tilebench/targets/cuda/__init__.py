@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ...machine import Machine
-from ..manifest import Build, EmitStep, Manifest
+from ..manifest import Build, EmitStep, Intrinsic, Manifest
 
 
 def _describe(detail: str | None) -> Machine:
@@ -43,6 +43,12 @@ def _load(build: Build) -> Any:
     return load(build)
 
 
+def _intrinsics() -> tuple[Intrinsic, ...]:
+    from .text.intrinsics import intrinsics
+
+    return intrinsics()
+
+
 @cache
 def manifest() -> Manifest:
     """The CUDA manifest."""
@@ -66,5 +72,6 @@ def manifest() -> Manifest:
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
         device="cuda",
         rehearse=True,
+        intrinsics=_intrinsics,
         ceilings="tilebench.targets.cuda.ceilings:measure_device_ceilings",
     )

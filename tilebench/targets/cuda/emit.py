@@ -14,8 +14,8 @@ from .elf import read_cubin
 from .log import FunctionResources, ptx_lines
 from .nvrtc import CudaCompileError, compile_cuda
 from .occupancy import kernel_resources
-from .render import render
 from .sass import disassemble, disassemble_later
+from .text.render import render
 
 
 def emit_cuda(build: Build) -> None:

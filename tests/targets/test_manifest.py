@@ -1,0 +1,66 @@
+"""A manifest is checked when it is made, and its rows of intrinsics when a kernel reaches them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tilebench.errors import TargetError
+from tilebench.ir import OpStmt, Word, node
+from tilebench.language.lowered.threads import SyncWarp
+from tilebench.passes.gpu_road import GPU
+from tilebench.targets import EmitStep, Intrinsic, manifest
+from tilebench.targets.null import manifest as null
+
+
+@node
+class Nap(OpStmt):
+    """A word that a target brings."""
+
+    word = "nap"
+
+
+def _nothing(*_: Any) -> None: ...
+
+
+NAP = Intrinsic(Nap, _nothing, _nothing)
+
+
+def refused(**changes: Any) -> str:
+    with pytest.raises(TargetError) as caught:
+        replace(null, **changes)
+    return str(caught.value)
+
+
+def test_each_stage_has_a_name_of_its_own() -> None:
+    listing = null.steps[0]
+    assert refused(steps=(listing, listing)) == (
+        "target error: target null has two stages called listing\n"
+        "  found: listing behind source, tile, scheduled, bounded, listing"
+    )
+    assert "two stages called bounded" in refused(steps=(EmitStep("bounded", "c", _nothing),))
+    assert "two stages called threaded" in refused(road=GPU, steps=(EmitStep("threaded", "c", _nothing),))
+    assert "has no step" in refused(steps=())
+
+
+def test_a_word_of_a_target_is_a_statement_that_nobody_else_claims() -> None:
+    assert "T.copy is claimed by" in refused(words=(("copy", Word(Nap)),))
+    assert "T.na-p of target null is no word for a statement" in refused(words=(("na-p", Word(Nap)),))
+    assert replace(null, words=(("nap", Word(Nap)),)).registry.statements["nap"].cls is Nap
+
+
+def test_rows_of_intrinsics_are_words_and_stand_once() -> None:
+    good = replace(null, words=(("nap", Word(Nap)),), intrinsics=lambda: (NAP,))
+    assert good.intrinsic_rows == {Nap: NAP}
+    with pytest.raises(TargetError, match="two rows for Nap"):
+        _ = replace(good, intrinsics=lambda: (NAP, NAP)).intrinsic_rows
+    with pytest.raises(TargetError, match="which is no word of its registry"):
+        _ = replace(good, words=()).intrinsic_rows
+
+
+def test_the_words_of_cuda_come_through_the_same_door() -> None:
+    rows = manifest("cuda").intrinsic_rows
+    assert {cls.__name__ for cls in rows} == {"VectorLoad", "VectorStore", "SyncThreads", "SyncWarp"}
+    assert rows[SyncWarp].cls is SyncWarp

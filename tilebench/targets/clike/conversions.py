@@ -1,0 +1,35 @@
+"""Casts: towards zero from float to integer, to nearest even between floats."""
+
+from __future__ import annotations
+
+from ...ir import Cast, DType
+from .dialect import ATOM, UNARY, ExpressionWriter, Spelled
+from .functions import narrow_float
+
+
+def narrow_int(dtype: DType) -> bool:
+    """C computes 8- and 16-bit integers in int; a result must be cut back to its type."""
+    return dtype.is_integer and dtype.bits < 32
+
+
+def cast(writer: ExpressionWriter, expr: Cast) -> Spelled:
+    """A cast between two different dtypes."""
+    source, target = expr.value.dtype, expr.type
+    type = writer.type_of(target)
+    dialect = writer.dialect
+    if narrow_float(target):
+        # C++ has no way of its own from one 16-bit float to another.
+        value = (
+            f"(float){writer.at_least(expr.value, UNARY)}"
+            if narrow_float(source)
+            else writer.text(expr.value)
+        )
+        return dialect.narrow_float.format(type=type, value=value), ATOM
+    value = writer.at_least(expr.value, UNARY)
+    if source.is_float and narrow_int(target):
+        return dialect.narrow_integer.format(
+            type=type, value=value, least=target.least, most=target.most
+        ), UNARY
+    if source.is_float and target.is_integer:
+        return dialect.to_integer.format(type=type, value=value), UNARY
+    return f"({type}){value}", UNARY

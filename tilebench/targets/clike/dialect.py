@@ -1,0 +1,104 @@
+"""What is different from one language like C to the next: a `Dialect`, a value that a target fills.
+
+Spellings are templates of `str.format`. Those of functions and conversions give an atom (a call, or
+something in parentheses), unless `Spelled` says how strongly the text binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...errors import TargetError
+from ...ir import Call, DType, Expr
+from .prelude import Prelude
+
+# A text, and how strongly its outermost operator binds.
+Spelled = tuple[str, int]
+# Binding strength in C. Python binds & ^ | tighter than comparisons, C looser; hence its own table.
+LEVEL = {
+    "or": 1, "and": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
+    "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
+}  # fmt: skip
+TERNARY, UNARY, ATOM = 0, 11, 20
+
+
+class ExpressionWriter(Protocol):
+    """What the row of a scalar function may ask for: texts of its arguments, names of types."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def text(self, expr: Expr) -> str: ...
+
+    def at_least(self, expr: Expr, level: int) -> str:
+        """The text, in parentheses unless it binds at least as strongly as `level`."""
+        ...
+
+    def type_of(self, dtype: DType) -> str: ...
+
+
+@dataclass(frozen=True)
+class ScalarText:
+    """How a scalar function is spelled, and for results of which dtypes (by name; None: of any)."""
+
+    text: Callable[[ExpressionWriter, Call], Spelled]
+    dtypes: frozenset[str] | None = None
+
+    def takes(self, dtype: DType) -> bool:
+        return self.dtypes is None or dtype.name in self.dtypes
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A language like C. Fields with a default are those in which C and C++ agree.
+
+    `types` has the type of an element by the dtype's name. `kernel` is the line that opens the
+    kernel's body, from `threads`, `entry` and `params`; `parameter` one of its parameters, from `const`
+    (empty where the kernel writes it), `type` and `name`. `thread` and `blocks` give the numbers of
+    the thread and of the block in x, y and z, as `int`. `shared_block` declares the block's shared
+    memory in front of the kernel, `shared` a buffer in it (`type`, `name`, `offset` in bytes) and
+    `registers` an array of the thread's own (`type`, `name`, `size` in elements).
+    `functions` has a row for each scalar function. `floor_division` spells `//` and `%` of integers
+    that may be negative (`word` is floordiv or floormod), `narrow_float` a value made one of fewer
+    than 32 bits, `to_integer` a float cut to an integer, `narrow_integer` one that must stop at the
+    ends of its type (`least`, `most`), `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
+    f32). `unrolled` and `rolled` are the lines in front of a loop that is written out, or must not be.
+    """
+
+    language: str
+    types: Mapping[str, str]
+    kernel: str
+    parameter: str
+    thread: str
+    blocks: tuple[str, ...]
+    shared_block: str
+    shared: str
+    registers: str
+    functions: Mapping[str, ScalarText]
+    prelude: Prelude
+    floor_division: str
+    special: str
+    narrow_float: str = "({type})({value})"
+    to_integer: str = "({type}){value}"
+    narrow_integer: str = "({type}){value}"
+    reserved: frozenset[str] = field(default_factory=frozenset[str])
+    unrolled: str = ""
+    rolled: str = ""
+    suffixes: Mapping[str, str] = field(
+        default_factory=lambda: {"int64": "ll", "uint64": "ull", "uint32": "u", "float32": "f"}
+    )
+
+    def type_of(self, dtype: DType) -> str:
+        """The type of an element. Raises `TargetError` for a dtype without one."""
+        found = self.types.get(dtype.name)
+        if found is None:
+            raise TargetError(
+                "there is no {language} code for {dtype} yet",
+                language=self.language,
+                dtype=dtype,
+                known=", ".join(self.types),
+                expected="one of {known}",
+            )
+        return found

@@ -1,0 +1,213 @@
+"""Expressions of one thread in C, with C's precedence and types never promoted by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...errors import InternalError, TargetError
+from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of
+from ...ir.arith import INFINITE, Range, bounds
+from ...ir.dtypes import int32
+from .conversions import cast, narrow_int
+from .dialect import ATOM, LEVEL, UNARY, Dialect, Spelled
+from .literals import literal
+from .rough_bounds import rough_bounds
+
+OPERATORS = {"or": "||", "and": "&&"}
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+# From this many elements on an offset does not fit 32 bits.
+LARGE = 2**31
+
+
+@dataclass
+class Expressions:
+    """Turns expressions into C. `names` are C names, `ranges` what proofs of signs may use.
+
+    `target` is the machine's name, for what is refused.
+    """
+
+    dialect: Dialect
+    names: Mapping[str, str]
+    target: str
+    ranges: dict[str, Range] = field(default_factory=dict[str, "Range"])
+
+    def text(self, expr: Expr) -> str:
+        """The expression's text. Raises `TargetError` for what the language has no code for."""
+        return self.spelled(expr)[0]
+
+    def at_least(self, expr: Expr, level: int) -> str:
+        """The text, in parentheses unless it binds at least as strongly as `level`."""
+        text, strength = self.spelled(expr)
+        return text if strength >= level else f"({text})"
+
+    def type_of(self, dtype: DType) -> str:
+        return self.dialect.type_of(dtype)
+
+    def spelled(self, expr: Expr) -> Spelled:
+        match expr:
+            case Var():
+                return self.names[expr.name], ATOM
+            case Const():
+                text = literal(expr.value, expr.type, self.dialect)
+                return text, UNARY if text.startswith("-") else ATOM
+            case Load():
+                return self.element(expr.buffer, expr.index), ATOM
+            case Arith():
+                return self._operator(expr)
+            case Cast():
+                same = expr.value.dtype == expr.type
+                return self.spelled(expr.value) if same else cast(self, expr)
+            case Call():
+                return self._call(expr)
+            case _:
+                raise InternalError(
+                    "an expression {kind} has no code", at=expr.place, kind=type(expr).__name__
+                )
+
+    # -- memory
+    def element(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:
+        """An element as C reads and assigns it; a scalar of the thread's own by its name."""
+        name = self.names[buffer.name]
+        return f"{name}[{self.offset(buffer, index)}]" if index else name
+
+    def address(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:
+        """A pointer to an element."""
+        name, offset = self.names[buffer.name], self.offset(buffer, index)
+        if offset == "0":
+            return name
+        grouped = " ? " in offset or " ^ " in offset or " & " in offset
+        return f"{name} + ({offset})" if grouped else f"{name} + {offset}"
+
+    def offset(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:
+        """The flat offset in elements: 32-bit arithmetic, 64-bit for buffers of 2^31 elements or more."""
+        strides = buffer.element_strides
+        span = 1 + sum((extent - 1) * stride for extent, stride in zip(buffer.shape, strides, strict=True))
+        if span >= LARGE:
+            return self._wide_offset(index, strides)
+        total: Expr = Const(0)
+        for coordinate, stride in zip(index, strides, strict=True):
+            number = coordinate if coordinate.dtype == int32 else Cast(coordinate, type=int32)
+            total = total + number * stride
+        return self.text(total)
+
+    def _wide_offset(self, index: tuple[Expr, ...], strides: tuple[int, ...]) -> str:
+        wide = self.dialect.types["int64"]
+        terms = [
+            f"({wide}){self.at_least(coordinate, UNARY)} * {stride}"
+            if stride != 1
+            else self.at_least(coordinate, LEVEL["+"])
+            for coordinate, stride in zip(index, strides, strict=True)
+            if const_of(coordinate) != 0
+        ]
+        return " + ".join(terms) or "0"
+
+    # -- operators
+    def _operator(self, expr: Arith) -> Spelled:
+        op, args = expr.op, expr.args
+        dtype = args[0].dtype
+        if len(args) == 1:
+            return self._unary(expr, dtype)
+        if op in ("//", "%"):
+            return self._division(expr, dtype)
+        if self._may_overflow(expr, dtype):
+            return self._wrapping(expr, dtype)
+        if op == "+" and dtype.is_integer:
+            return self._cut(self._sum(expr), dtype)
+        level = LEVEL[op]
+        # Comparisons do not chain in C; other operators group from the left as Python's do.
+        parts = [self.at_least(args[0], level + 1 if op in COMPARISONS else level)]
+        parts += [self.at_least(arg, level + 1) for arg in args[1:]]
+        spelled = f" {OPERATORS.get(op, op)} ".join(parts), level
+        return self._cut(spelled, dtype) if op in ("*", "-", "<<") else spelled
+
+    def _may_overflow(self, expr: Arith, dtype: DType) -> bool:
+        """Whether C would compute this in a signed type that it may overflow, which C leaves undefined.
+
+        8- and 16-bit values are computed in int, where only products and shifts can leave its range.
+        """
+        if not dtype.is_integer or expr.op not in ("+", "-", "*", "<<"):
+            return False
+        if narrow_int(dtype):
+            return expr.op in ("*", "<<") and len(expr.args) > 1
+        if dtype.kind != "int":
+            return False
+        low, high = rough_bounds(expr, self.ranges)
+        # The exact bounds gather terms, 40 us a sum; rough ones settle nearly all addresses in 2.
+        return not (dtype.least <= low and high <= dtype.most) and bounds(expr, self.ranges) == INFINITE
+
+    def _wrapping(self, expr: Arith, dtype: DType) -> Spelled:
+        """The operator in the unsigned type of the same width, where it wraps."""
+        wide = self.dialect.types["uint64"] if dtype.bits == 64 else "unsigned int"
+        first = f"({wide}){self.at_least(expr.args[0], UNARY)}"
+        if len(expr.args) == 1:
+            return f"({self.type_of(dtype)})(0u - {first})", UNARY
+        level = LEVEL[expr.op]
+        rest = [self.at_least(arg, level + 1) for arg in expr.args[1:]]
+        return f"({self.type_of(dtype)})({f' {expr.op} '.join([first, *rest])})", UNARY
+
+    def _sum(self, expr: Arith) -> Spelled:
+        """A sum of integers, with negative constants spelled as differences."""
+        level = LEVEL["+"]
+        out = self.at_least(expr.args[0], level)
+        for term in expr.args[1:]:
+            value = const_of(term)
+            if value is not None and value < 0:
+                out += f" - {literal(-value, term.dtype, self.dialect)}"
+            else:
+                out += f" + {self.at_least(term, level + 1)}"
+        return out, level
+
+    def _cut(self, spelled: Spelled, dtype: DType) -> Spelled:
+        """What C computed in int, cut back to a narrower type."""
+        return (f"({self.type_of(dtype)})({spelled[0]})", UNARY) if narrow_int(dtype) else spelled
+
+    def _unary(self, expr: Arith, dtype: DType) -> Spelled:
+        if self._may_overflow(expr, dtype):
+            return self._wrapping(expr, dtype)
+        inner = self.at_least(expr.args[0], UNARY)
+        if expr.op == "not":
+            return f"!{inner}", UNARY
+        space = " " if inner.startswith("-") else ""
+        return self._cut((f"{expr.op}{space}{inner}", UNARY), dtype)
+
+    def _division(self, expr: Arith, dtype: DType) -> Spelled:
+        """Floor division and its remainder; C's own where both sides are proved not to be negative."""
+        a, b = expr.args
+        if dtype.is_float:
+            return self._float_division(expr, dtype)
+        if dtype.kind == "uint" or (bounds(a, self.ranges)[0] >= 0 and bounds(b, self.ranges)[0] > 0):
+            op = "/" if expr.op == "//" else "%"
+            return self._cut(
+                (f"{self.at_least(a, LEVEL[op])} {op} {self.at_least(b, UNARY)}", LEVEL[op]), dtype
+            )
+        word = "floordiv" if expr.op == "//" else "floormod"
+        quotient = self.dialect.floor_division.format(
+            word=word, type=self.type_of(dtype), dtype=dtype, a=self.text(a), b=self.text(b)
+        )
+        return self._cut((quotient, ATOM), dtype)
+
+    def _float_division(self, expr: Arith, dtype: DType) -> Spelled:
+        if expr.op == "%":
+            raise TargetError(
+                "% of {dtype} has no code for {target}", at=expr.place, dtype=dtype, target=self.target
+            )
+        quotient = Arith("/", expr.args, place=expr.place)
+        return self._call(Call("floor", (quotient,), type=dtype, place=expr.place))
+
+    # -- functions
+    def _call(self, expr: Call) -> Spelled:
+        rows = self.dialect.functions
+        row = rows.get(expr.word)
+        if row is None:
+            raise TargetError(
+                "T.{word} has no code for {target}", at=expr.place, word=expr.word, target=self.target,
+                known=", ".join(sorted(rows)), hint="it has {known}",
+            )  # fmt: skip
+        if not row.takes(expr.type):
+            raise TargetError(
+                "T.{word} has no code for {target} that gives {dtype}", at=expr.place, word=expr.word,
+                target=self.target, dtype=expr.type, known=", ".join(sorted(row.dtypes or ())),
+                expected="one of {known}",
+            )  # fmt: skip
+        return row.text(self, expr)

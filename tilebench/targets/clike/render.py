@@ -1,0 +1,109 @@
+"""The stage `threaded` in a language like C: one statement a line, the user's names, lines led back.
+
+The text is self-contained: a prelude with what it uses, no includes. Pointers of parameters must be
+aligned to 16 bytes, and no two parameters may overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...ir import Buffer, Function, If, LoopStmt, Stmt, WithStmt, effects_of
+from ...passes.fast_exprs import statements
+from ..manifest import Intrinsic
+from .dialect import Dialect
+from .renderer import Renderer
+from .statements import STATEMENTS
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The text, for each of its lines the lines (from 1) of the `threaded` text behind it, and the
+    kernel's name in it."""
+
+    text: str
+    lines: tuple[tuple[int, ...], ...]
+    entry: str
+
+
+def render(
+    function: Function, target: str, dialect: Dialect, intrinsics: Iterable[Intrinsic] = ()
+) -> Rendered:
+    """The text of a function in stage `threaded` for the machine of name `target`.
+
+    Raises `TargetError` at the user's line for a statement, function or dtype that has no code.
+    """
+    rows = {**STATEMENTS, **{intrinsic.cls: intrinsic.text for intrinsic in intrinsics}}
+    renderer = Renderer(function, target, dialect, rows)
+    _kernel(renderer, function)
+    numbers = line_numbers(function)
+    text, before = dialect.prelude.before("\n".join(renderer.lines) + "\n")
+    lines: list[tuple[int, ...]] = [()] * before
+    for source in renderer.sources:
+        number = None if source is None else numbers.get(id(source))
+        lines.append(() if number is None else (number,))
+    return Rendered(text, tuple(lines), renderer.names[function.name])
+
+
+def _kernel(renderer: Renderer, function: Function) -> None:
+    launch, dialect = renderer.launch, renderer.dialect
+    ranges = renderer.expressions.ranges
+    written = _written(function)
+    params = ", ".join([_parameter(renderer, param, param.name in written) for param in function.params])
+    entry = renderer.names[function.name]
+    if launch.shared_bytes:
+        renderer.line(dialect.shared_block, None)
+    renderer.line(dialect.kernel.format(threads=launch.threads, entry=entry, params=params), function)
+    renderer.depth = 1
+    for var, extent, number in zip(launch.vars, launch.grid, dialect.blocks, strict=False):
+        ranges[var.name] = (0, extent - 1)
+        renderer.line(f"const int {renderer.names[var.name]} = {number};", launch)
+    renderer.body(launch.body)
+    renderer.depth = 0
+    renderer.line("}", None)
+
+
+def _written(function: Function) -> set[str]:
+    """The names of the buffers that the statements of a function write."""
+    return {
+        effect.buffer.name
+        for statement in statements(function.body)
+        for effect in effects_of(statement)
+        if effect.writes
+    }
+
+
+def _parameter(renderer: Renderer, buffer: Buffer, written: bool) -> str:
+    return renderer.dialect.parameter.format(
+        const="" if written else "const ",
+        type=renderer.type_of(buffer.dtype),
+        name=renderer.names[buffer.name],
+    )
+
+
+def line_numbers(function: Function) -> dict[int, int]:
+    """The line, from 1, on which each statement (by identity) starts in the function's printed text.
+
+    The printer's own account (`print_function(...).nodes`) without making the text.
+    """
+    numbers: dict[int, int] = {id(function): 2}
+    number = 2
+
+    def body(statements: tuple[Stmt, ...]) -> None:
+        nonlocal number
+        if not statements:
+            number += 1  # `pass`
+        for statement in statements:
+            number += 1
+            numbers.setdefault(id(statement), number)
+            if isinstance(statement, If):
+                body(statement.then)
+                if statement.orelse:
+                    number += 1
+                    body(statement.orelse)
+            elif isinstance(statement, (LoopStmt, WithStmt)):
+                body(statement.body)
+
+    body(function.body)
+    return numbers

@@ -1,0 +1,87 @@
+"""Statements of one thread in C: one a line, each with the statement that it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import TargetError
+from ...ir import DType, Expr, Function, Region, Stmt
+from ...passes.threads.env import launch_of
+from .dialect import Dialect
+from .expressions import Expressions
+from .names import names_in_c
+
+INDENT = "  "
+# A row: writes the lines of one statement with the renderer's `line` and `block`.
+StatementText = Callable[[Any, Any], None]
+
+
+class Renderer:
+    """Writes one function. `rows` has the text of each statement by its class, and there is no default."""
+
+    def __init__(
+        self, function: Function, target: str, dialect: Dialect, rows: Mapping[type, StatementText]
+    ) -> None:
+        self.dialect = dialect
+        self.target = target
+        self.rows = rows
+        self.launch = launch_of(function)
+        self.names = names_in_c(function, dialect.reserved)
+        self.expressions = Expressions(dialect, self.names, target)
+        self.lines: list[str] = []
+        self.sources: list[Stmt | Function | None] = []
+        self.depth = 0
+
+    # -- lines
+    def line(self, text: str, source: Stmt | Function | None) -> None:
+        """A line that came from `source` (None: from nothing in the stage before)."""
+        self.lines.append(INDENT * self.depth + text)
+        self.sources.append(source)
+
+    def block(self, head: str, source: Stmt, body: tuple[Stmt, ...], tail: str = "}") -> None:
+        """A head, the statements of a body one step in, and a tail."""
+        self.line(head, source)
+        self.depth += 1
+        self.body(body)
+        self.depth -= 1
+        self.line(tail, None)
+
+    # -- statements
+    def body(self, body: tuple[Stmt, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Stmt) -> None:
+        """The lines of a statement. Raises `TargetError` at its line where the target has no code."""
+        write = self.rows.get(type(statement))
+        if write is None:
+            raise self._refusal(statement)
+        try:
+            write(self, statement)
+        except TargetError as error:
+            error.place = error.place or statement.place
+            raise
+
+    def _refusal(self, statement: Stmt) -> TargetError:
+        spelled = [word for cls in self.rows if (word := getattr(cls, "word", ""))]
+        return TargetError(
+            "T.{word} has no code for {target}",
+            at=statement.place,
+            word=getattr(statement, "word", type(statement).__name__),
+            target=self.target,
+            known=", ".join(sorted(spelled)),
+            hint="it has {known}",
+        )
+
+    # -- what rows ask for
+    def text(self, expr: Expr) -> str:
+        """The text of an expression."""
+        return self.expressions.text(expr)
+
+    def address(self, region: Region) -> str:
+        """A pointer to the first element of a region."""
+        return self.expressions.address(region.buffer, region.start)
+
+    def type_of(self, dtype: DType) -> str:
+        return self.dialect.type_of(dtype)

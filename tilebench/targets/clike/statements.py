@@ -1,0 +1,100 @@
+"""The rows that every language like C shares: values, stores, branches, loops and allocations."""
+
+from __future__ import annotations
+
+from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, const_of
+from ...ir.arith import Range, bounds
+from ...language.lowered.threads import SyncThreads
+from ...language.memory import AllocLocal, AllocShared, AllocVar
+from ...language.structure import Serial, Unroll
+from ...passes.fast_exprs import statements
+from .dialect import LEVEL
+from .renderer import Renderer, StatementText
+
+
+def let(renderer: Renderer, statement: Let) -> None:
+    var, expressions = statement.var, renderer.expressions
+    value = expressions.text(statement.value)
+    if var.dtype.is_integer:
+        expressions.ranges[var.name] = _range(renderer, statement)
+    renderer.line(f"const {renderer.type_of(var.type)} {renderer.names[var.name]} = {value};", statement)
+
+
+def _range(renderer: Renderer, statement: Let) -> Range:
+    if isinstance(statement.value, Call) and statement.value.word == "thread_id":
+        return 0, renderer.launch.threads - 1
+    return bounds(statement.value, renderer.expressions.ranges)
+
+
+def store(renderer: Renderer, statement: Store) -> None:
+    element = renderer.expressions.element(statement.buffer, statement.index)
+    renderer.line(f"{element} = {renderer.text(statement.value)};", statement)
+
+
+def branch(renderer: Renderer, statement: If) -> None:
+    head = f"if ({renderer.text(statement.condition)}) {{"
+    renderer.block(head, statement, statement.then, "} else {" if statement.orelse else "}")
+    if statement.orelse:
+        renderer.depth += 1
+        renderer.body(statement.orelse)
+        renderer.depth -= 1
+        renderer.line("}", None)
+
+
+def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
+    expressions, var = renderer.expressions, statement.vars[0]
+    rises = (const_of(statement.step) or 1) > 0
+    expressions.ranges[var.name] = _turns(statement, rises, expressions.ranges)
+    name, step = renderer.names[var.name], expressions.text(statement.step)
+    advance = f"++{name}" if step == "1" else f"{name} += {step}"
+    pragma = _pragma(renderer, statement)
+    if pragma:
+        renderer.line(pragma, statement)
+    start, stop = expressions.text(statement.start), expressions.at_least(statement.stop, LEVEL["<"] + 1)
+    head = f"for (int {name} = {start}; {name} {'<' if rises else '>'} {stop}; {advance}) {{"
+    renderer.block(head, statement, statement.body)
+
+
+def _turns(statement: Serial | Unroll, rises: bool, ranges: dict[str, Range]) -> Range:
+    """The values that a loop's variable takes."""
+    start, stop = bounds(statement.start, ranges), bounds(statement.stop, ranges)
+    return (start[0], max(start[0], stop[1] - 1)) if rises else (stop[0] + 1, start[1])
+
+
+def _pragma(renderer: Renderer, statement: Serial | Unroll) -> str:
+    if isinstance(statement, Unroll):
+        return renderer.dialect.unrolled
+    return renderer.dialect.rolled if _is_outer(statement) else ""
+
+
+def _is_outer(loop: Serial) -> bool:
+    """Whether a rolled loop stays rolled: one with a barrier or loops in it, whose copies would only
+    make the text longer (measured: rolling halves the compile time of a pipelined loop, same code).
+    """
+    return any(isinstance(inner, (LoopStmt, SyncThreads)) for inner in statements(loop.body))
+
+
+def shared(renderer: Renderer, statement: AllocShared) -> None:
+    template, offset = renderer.dialect.shared, statement.offset or 0
+    renderer.line(template.format(**_declared(renderer, statement), offset=offset), statement)
+
+
+def local(renderer: Renderer, statement: AllocLocal) -> None:
+    template, size = renderer.dialect.registers, statement.buffer.size
+    renderer.line(template.format(**_declared(renderer, statement), size=size), statement)
+
+
+def var(renderer: Renderer, statement: AllocVar) -> None:
+    first = "" if statement.init is None else f" = {renderer.text(statement.init)}"
+    renderer.line("{type} {name}{first};".format(**_declared(renderer, statement), first=first), statement)
+
+
+def _declared(renderer: Renderer, statement: AllocStmt) -> dict[str, str]:
+    buffer = statement.buffer
+    return {"type": renderer.type_of(buffer.dtype), "name": renderer.names[buffer.name]}
+
+
+STATEMENTS: dict[type, StatementText] = {
+    Let: let, Store: store, If: branch, Serial: loop, Unroll: loop,
+    AllocShared: shared, AllocLocal: local, AllocVar: var,
+}  # fmt: skip

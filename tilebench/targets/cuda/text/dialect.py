@@ -1,0 +1,83 @@
+"""CUDA C as a language like C: spellings of types, of numbers of threads, and of functions."""
+
+from __future__ import annotations
+
+from ....ir import Call
+from ...clike.dialect import ATOM, UNARY, Dialect, ExpressionWriter, ScalarText, Spelled
+from ...clike.functions import FLOATS, STRUCTURAL, called, in_single, sigmoid
+from .prelude import PRELUDE
+
+# What shared memory is aligned to: the largest alignment that a copy unit asks for.
+SHARED_ALIGN = 1024
+
+TYPES = {
+    "float64": "double", "float32": "float", "float16": "tb_half", "bfloat16": "tb_bf16",
+    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
+    "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
+    "uint64": "unsigned long long", "bool": "bool",
+}  # fmt: skip
+
+RESERVED = frozenset(
+    """
+    threadIdx blockIdx blockDim gridDim warpSize half TB TB_MEMBER uint4 uint2 int4 int2 float4 float2
+    dim3
+    """.split()  # noqa: SIM905  -- a table of words reads better as text
+)
+
+
+def _least_or_most(writer: ExpressionWriter, expr: Call) -> Spelled:
+    args = ", ".join([writer.text(arg) for arg in expr.args])
+    if expr.type.name == "int32":
+        return f"{expr.word}({args})", ATOM
+    # Both sides of an integer's are made the same type; the floats have overloads.
+    kind = f"<{writer.type_of(expr.type)}>" if expr.type.is_integer else ""
+    return f"tb_{expr.word}{kind}({args})", ATOM
+
+
+def _absolute(writer: ExpressionWriter, expr: Call) -> Spelled:
+    value = f"tb_abs({writer.text(expr.args[0])})"
+    return (f"({writer.type_of(expr.type)}){value}", UNARY) if expr.type.is_integer else (value, ATOM)
+
+
+MATH = (
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "floor", "ceil", "erf", "sin", "cos",
+)  # fmt: skip
+FUNCTIONS = {
+    **STRUCTURAL,
+    **{word: called(f"tb_{word}({{args}})", FLOATS) for word in MATH},
+    "pow": in_single(called("tb_pow({args})", FLOATS), "tb_pow({args})"),
+    "sigmoid": sigmoid("tb_exp"),
+    "abs": ScalarText(_absolute, frozenset(TYPES) - {"bool"}),
+    "min": ScalarText(_least_or_most),
+    "max": ScalarText(_least_or_most),
+    "shfl_xor": called("tb_shfl_xor({args})"),
+    # The built-in takes 32 and 64 bits; a narrower float would be a struct to it.
+    "shfl_down": called(
+        "__shfl_down_sync(0xffffffffu, {args})",
+        ("float64", "float32", "int32", "int64", "uint32", "uint64"),
+    ),
+}
+
+CUDA = Dialect(
+    language="CUDA",
+    types=TYPES,
+    # One block an SM is enough: without the second number ptxas spills to get down to 128 registers.
+    kernel='extern "C" __global__ void __launch_bounds__({threads}, 1) {entry}({params}) {{',
+    parameter="{const}{type}* __restrict__ {name}",
+    thread="(int)threadIdx.x",
+    blocks=("(int)blockIdx.x", "(int)blockIdx.y", "(int)blockIdx.z"),
+    shared_block=f"extern __shared__ __align__({SHARED_ALIGN}) unsigned char tb_shared[];",
+    shared="{type}* const {name} = ({type}*)(tb_shared + {offset});",
+    registers="__align__(16) {type} {name}[{size}];",
+    functions=FUNCTIONS,
+    prelude=PRELUDE,
+    floor_division="tb_{word}<{type}>({a}, {b})",
+    special="tb_{word}_{suffix}()",
+    # The 16-bit floats are structs of the prelude.
+    narrow_float="{type}({value})",
+    # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
+    narrow_integer="({type})min(max((int){value}, {least}), {most})",
+    reserved=RESERVED,
+    unrolled="#pragma unroll",
+    rolled="#pragma unroll 1",
+)

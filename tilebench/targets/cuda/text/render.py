@@ -1,0 +1,18 @@
+"""`threaded` as CUDA C, by the renderer that languages like C share.
+
+`max` and `min` of floats give the number when one side is NaN, as the hardware's instructions do.
+"""
+
+from __future__ import annotations
+
+from ....ir import Function
+from ....machine import Machine
+from ...clike import render as clike
+from ...clike.render import Rendered
+from .dialect import CUDA
+from .intrinsics import intrinsics
+
+
+def render(function: Function, machine: Machine) -> Rendered:
+    """CUDA C of a function in stage `threaded`. Raises `TargetError` for what has no CUDA code."""
+    return clike.render(function, machine.name, CUDA, intrinsics())
