@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tilebench.targets import BUILT_IN
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINT_IMPORTS = str(Path(sysconfig.get_path("scripts")) / "lint-imports")
 
@@ -55,6 +57,8 @@ def run_linter(folder: Path) -> subprocess.CompletedProcess[str]:
         ("errors", "def later():\n    from tilebench.kernel import x", False),
         ("ir", "import plotly", False),
         ("workbench", "import plotly", True),
+        ("workbench", "def later():\n    from tilebench.targets.cuda import x", False),
+        ("kernel", "from tilebench.targets import x", True),
         ("attic", "", False),
     ],
 )
@@ -64,11 +68,28 @@ def test_the_contracts_catch_a_wrong_import(tmp_path: Path, room: str, line: str
     for name in {*layers(), room}:
         (package / name).mkdir(parents=True)
         (package / name / "__init__.py").write_text("x = 1\n")
+    for name in BUILT_IN:
+        (package / "targets" / name).mkdir()
+        (package / "targets" / name / "__init__.py").write_text("x = 1\n")
     (package / "__init__.py").write_text("")
     (package / room / "added.py").write_text(line + "\n")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     done = run_linter(tmp_path)
     assert (done.returncode == 0) is good, done.stdout + done.stderr
+
+
+def test_every_room_is_held_apart_from_the_targets() -> None:
+    contract = next(each for each in linter_settings()["contracts"] if "manifest" in each["name"])
+    rooms = {name for name in layers() if any((ROOT / "tilebench").glob(f"{name}*"))}
+    assert {name.removeprefix("tilebench.") for name in contract["source_modules"]} == rooms - {"targets"}
+    forbidden = {name.removeprefix("tilebench.targets.") for name in contract["forbidden_modules"]}
+    assert forbidden == set(BUILT_IN)
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    """A folder without `__init__.py` is none to the linter, and nothing in it would be checked."""
+    folders = {path.parent for path in (ROOT / "tilebench").rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
 
 
 def test_every_room_has_tests() -> None:

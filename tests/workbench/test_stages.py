@@ -13,7 +13,7 @@ from tilebench.record import StageRecord
 from tilebench.workbench.diff import changed_spans, text_diff
 from tilebench.workbench.highlight import coloured_lines, line_html
 from tilebench.workbench.style import GROUNDS, PALETTE, TEXTS, contrast
-from tilebench.workbench.views.stages import hot_loop, panes_of, stages_html, stages_text
+from tilebench.workbench.views.stages import panes_of, stages_html, stages_text
 
 from .samples import gemm_record, text_of
 
@@ -139,20 +139,6 @@ def test_a_long_cuda_text_starts_at_its_kernel(record):
     (pane,) = panes_of(dataclasses.replace(record, stages=tuple(stages)), ["cuda"], 70)
     assert pane.lines[0].startswith("__global__")
     assert (pane.above, len(pane.lines), pane.below) == (50, 31, 0)
-
-
-def test_hot_loop_prefers_the_dense_one():
-    lines = [
-        ".L_a:",
-        "MOV R1, R2 ;",
-        "BRA `(.L_a) ;",
-        ".L_b:",
-        "HMMA.16816.F32 R0 ;",
-        "LDSM.16 R1 ;",
-        "@P0 BRA `(.L_b) ;",
-    ]
-    assert hot_loop(lines) == 3
-    assert hot_loop(["MOV R1, R2 ;"]) == 0
 
 
 def test_lines_link_to_the_cell(record):

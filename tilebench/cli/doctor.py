@@ -7,19 +7,20 @@ import importlib.util
 import platform
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import Parser
 
+if TYPE_CHECKING:
+    from ..targets.presentation import Finding
+
 GOOD, WARN, BAD = "ok", "--", "!!"
-# Extras whose lack is no fault of the installation: each opens one more part.
-_FOR = {
-    "lab": "notebooks", "cuda": "PTX, SASS and registers, without a GPU", "gpu": "running on a card",
-    "test": "the tests",
-}  # fmt: skip
+# Our own extras; each target tells of those that it needs. Their lack is no fault of the installation.
+_EXTRAS = {"lab": "notebooks", "test": "the tests"}
+_MARKS = {"good": GOOD, "missing": WARN, "broken": BAD}
 
 
 class Report:
@@ -41,7 +42,7 @@ def doctor(parser: Parser, words: list[str]) -> int:
     """Print the report. 1 when something that is installed does not work."""
     parser.parse_all(words)
     report = Report()
-    for title, part in _PARTS:
+    for title, part in (*_PARTS, *_target_parts(), ("Files", _files)):
         report.title(title)
         try:
             part(report)
@@ -103,30 +104,40 @@ def _applies(line: str) -> bool:
 
 
 def _packages(report: Report) -> None:
-    held = requirements()
-    for extra in ("", "lab", "cuda", "gpu", "test"):
-        names = [
-            re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in held.get(extra, ()) if _applies(line)
-        ]
-        names = [each for each in dict.fromkeys(names) if each != "tilebench"]
-        if extra and not names:
-            if held.get(extra):
-                report.add(WARN, f"extra {extra}", "has no packages for this system")
-            continue
-        have = {name: _version(name) for name in names}
-        missing = [name for name, version in have.items() if not version]
-        text = ", ".join(f"{name} {version}" for name, version in have.items() if version)
-        if not missing:
-            report.add(GOOD, f"extra {extra}" if extra else "required", text)
-            continue
-        command = _install(extra)
-        mark = WARN if extra else BAD
-        why = f"for {_FOR[extra]}: " if extra else ""
-        report.add(
-            mark, f"extra {extra}" if extra else "required", f"missing {', '.join(missing)}; {why}{command}"
-        )
-        if text:
-            report.lines.append(f"{'':26}present: {text}")
+    lines = requirements()
+    _extra(report, "", "", lines.get("", []))
+    for extra, purpose in extras().items():
+        _extra(report, extra, purpose, lines.get(extra, []))
+
+
+def extras() -> dict[str, str]:
+    """The extras of the package with what each is for: ours, and those of the targets."""
+    from ..targets import manifest, names
+
+    found = dict(_EXTRAS)
+    for name in names():
+        found.update(manifest(name).presentation.extras)
+    return found
+
+
+def _extra(report: Report, extra: str, purpose: str, lines: list[str]) -> None:
+    """One line for an extra (`""`: what is always required): what is there, and what is missing."""
+    title = f"extra {extra}" if extra else "required"
+    names = [re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in lines if _applies(line)]
+    versions = {name: _version(name) for name in dict.fromkeys(names) if name != "tilebench"}
+    if extra and not versions:
+        if lines:
+            report.add(WARN, title, "has no packages for this system")
+        return
+    missing = [name for name, version in versions.items() if not version]
+    present = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    if not missing:
+        report.add(GOOD, title, present)
+        return
+    why = f"for {purpose}: " if purpose else ""
+    report.add(WARN if extra else BAD, title, f"missing {', '.join(missing)}; {why}{_install(extra)}")
+    if present:
+        report.lines.append(f"{'':26}present: {present}")
 
 
 def _version(name: str) -> str:
@@ -137,57 +148,27 @@ def _version(name: str) -> str:
 
 
 def _processor(report: Report) -> None:
-    from ..profile.environment import allowed_cores, cpu_model
-    from ..targets import manifest
+    from ..profile.environment import allowed_cores, processor_name
 
-    can, why = manifest("cpu").available()
-    machine = manifest("cpu").describe(None)
-    report.add(GOOD if can else BAD, "cpu", cpu_model() + (f"; {why}" if why else ""))
-    features = ", ".join(sorted(machine.features)) or "none of note"
-    report.add(GOOD, "code for", f"{machine.name}: {features}")
+    report.add(GOOD, "processor", processor_name())
     report.add(GOOD, "cores", str(allowed_cores()))
 
 
-def _compiler(report: Report) -> None:
-    from ..errors import TileError
-    from ..targets.cuda.nvrtc import nvrtc_version, supported_archs
-    from ..targets.cuda.sass import find_nvdisasm
+def _target_parts() -> list[tuple[str, Callable[[Report], None]]]:
+    """A part for each thing that a target looks at."""
+    from ..targets import manifest, names
 
-    try:
-        major, minor = nvrtc_version()
-        report.add(GOOD, "NVRTC", f"{major}.{minor}, {', '.join(supported_archs())}")
-    except TileError as error:
-        report.add(WARN, "NVRTC", f"{error.message}; PTX and registers: {_install('cuda')}")
-    found = find_nvdisasm()
-    if found:
-        report.add(GOOD, "nvdisasm", found)
-    else:
-        report.add(WARN, "nvdisasm", f"not found; SASS: {_install('cuda')}")
+    return [
+        (title, lambda report, look=look: _findings(report, look()))
+        for name in names()
+        for title, look in manifest(name).presentation.checks
+    ]
 
 
-def _card(report: Report) -> None:
-    from ..errors import TileError
-    from ..targets.cuda.driver import Device, available, compiler_major, device_count, driver, too_old
-
-    try:
-        held = driver()
-    except TileError as error:
-        report.add(WARN, "driver", f"{error.message}; kernels run on the processor")
-        return
-    old = too_old(held.version, compiler_major())
-    text = f"good for CUDA {held.version[0]}.{held.version[1]}"
-    report.add(BAD if old else GOOD, "driver", f"{old}; or {_install('gpu12')}" if old else text)
-    for ordinal in range(device_count()):
-        device = Device(ordinal)
-        memory = device.total_bytes / 2**30
-        report.add(
-            GOOD,
-            f"GPU {ordinal}",
-            f"{device.name}, sm_{device.capability[0]}{device.capability[1]}, {memory:.0f} GiB",
-        )
-    can, why = available()
-    if not can and not old:
-        report.add(WARN, "running on a GPU", why)
+def _findings(report: Report, findings: Iterable[Finding]) -> None:
+    for found in findings:
+        command = f": {_install(found.extra)}" if found.extra else ""
+        report.add(_MARKS[found.state], found.name, found.text + command)
 
 
 def _files(report: Report) -> None:
@@ -223,6 +204,5 @@ def extension_folder() -> Path | None:
 
 
 _PARTS: tuple[tuple[str, Callable[[Report], None]], ...] = (
-    ("Python", _python), ("Packages", _packages), ("Processor", _processor), ("CUDA compiler", _compiler),
-    ("GPU", _card), ("Files", _files),
+    ("Python", _python), ("Packages", _packages), ("Processor", _processor),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.dtypes import dtype_of
+from ..targets.devices import CARD, HOST
 
 
 def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
@@ -24,7 +25,7 @@ def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
 
 def on_host(array: Any) -> bool:
     """Whether a torch tensor (or anything with a `device`) lies in host memory."""
-    return str(getattr(array, "device", "cuda")) == "cpu"
+    return str(getattr(array, "device", CARD)) == HOST
 
 
 def host_copy(array: Any) -> np.ndarray[Any, Any]:

@@ -20,6 +20,7 @@ from ..runtime.arrays import ArgumentChecker
 from ..runtime.cache import default_cache, key_of
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
+from ..targets.devices import HOST
 from .host_arrays import empty_like, host_copy, on_host
 from .rehearse import rehearse
 
@@ -127,7 +128,7 @@ class Kernel:
     def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
         device = self.compilation.manifest.device
         if not arrays or any(type(each) is np.ndarray for each in arrays) or on_host(arrays[0]):
-            device = "cpu"
+            device = HOST
         found = self._checkers.get(device)
         if found is None:
             found = ArgumentChecker(self.arguments, device, self.places())
@@ -245,7 +246,7 @@ class Kernel:
             after[each.name][...] = before[each.name]
         executable = self._executable or self.executable()
         ordered = tuple(after[p.name] for p in self.arguments)
-        executable(ArgumentChecker(self.arguments, "cpu", self.places())(ordered))
+        executable(ArgumentChecker(self.arguments, HOST, self.places())(ordered))
         try:
             return check_function(meaning, before, after)
         except MemoryError as error:

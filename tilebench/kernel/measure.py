@@ -19,6 +19,8 @@ from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
 from ..runtime.job import Job
 from ..runtime.worker import Worker, default_worker
+from ..targets import resolve_machine
+from ..targets.devices import HOST
 from .host_arrays import host_copy
 from .package import Package, load_package, pack
 
@@ -87,7 +89,7 @@ def run_package(
     from ..profile.timing import Contender, measure
     from ..runtime.job import cancelled, report
 
-    session = session_of(package, arrays if arrays is not None else random_inputs(package, seed))
+    session = Session(package, arrays if arrays is not None else random_inputs(package, seed))
     error, bound, failure = (None, None, "")
     if check and package.tile_text:
         error, bound, failure = _checked(package, session)
@@ -102,7 +104,7 @@ def run_package(
         progress=lambda each: report({"name": each.name, "round": each.round, "rounds": each.rounds}),
         cancelled=cancelled,
     )  # fmt: skip
-    where = environment(gpu=session.clock is not None)
+    where = environment(session.manifest.environment())
     records: list[RunRecord] = []
     for each in contenders:
         made = found.run_record(
@@ -128,30 +130,34 @@ def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
 
 def tile_of(package: Package) -> Function:
     """The kernel in the stage that the reference runs, or else in its last one."""
-    from ..targets import resolve_machine
-
     return parse_function(
         package.tile_text or package.stage_text, resolve_machine(package.target)[0].registry, "<tile>"
     )
 
 
-class HostSession:
-    """A kernel of a host target and its arrays, as the timing method wants them."""
+class Session:
+    """A packaged kernel with its arrays where it works on them, as the timing method wants both.
 
-    clock = None
-    flush = None
+    `arrays` are the host's. Where the target's kernels work elsewhere, `device` holds copies.
+    """
 
     def __init__(self, package: Package, arrays: list[np.ndarray[Any, Any]]) -> None:
         self.package = package
         self.arrays = arrays
-        self.executable = load_package(package)
-        self.infos = ArgumentChecker(package.arguments, "cpu")(arrays)
+        self.manifest = resolve_machine(package.target)[0]
+        executable = load_package(package)
+        place = self.manifest.device_arrays
+        self.device = place(executable, arrays) if place is not None else None
+        self.clock = self.device.clock if self.device is not None else None
+        self.flush = self.device.flush if self.device is not None else None
+        if self.device is not None:
+            self.run: Callable[[], None] = self.device.run
+        else:
+            described = ArgumentChecker(package.arguments, HOST)(arrays)
+            self.run = lambda: executable(described)
         self.first: list[np.ndarray[Any, Any]] = []
         # A kernel that adds to an output gives another result each time; then nothing is compared.
         self.repeatable = not any(p.read and p.written for p in package.arguments)
-
-    def run(self) -> None:
-        self.executable(self.infos)
 
     def poison(self) -> None:
         """Fill what is only written with what no right result holds."""
@@ -160,9 +166,13 @@ class HostSession:
         for param, array in zip(self.package.arguments, self.arrays, strict=True):
             if param.written and not param.read:
                 poison(array)
+        if self.device is not None:
+            self.device.upload(self.arrays)
 
     def outputs(self) -> list[np.ndarray[Any, Any]]:
         """Copies of what the kernel writes, as it stands now."""
+        if self.device is not None:
+            self.device.download(self.arrays)
         return [a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
 
     def keep(self) -> None:
@@ -179,45 +189,15 @@ class HostSession:
         return ""
 
     def need_host(self, names: str) -> None:
-        """Comparisons get NumPy arrays, which a host session has."""
+        """Raise `ArgumentError` where the kernel is not timed on NumPy arrays, which comparisons get."""
+        if self.device is not None:
+            raise ArgumentError(
+                "{names} cannot be compared on a device yet", names=names,
+                hint='compare on target="cpu", or time it apart',
+            )  # fmt: skip
 
 
-class DeviceSession(HostSession):
-    """The same with copies of the arrays in device memory, timed by the device's own events."""
-
-    def __init__(self, package: Package, arrays: list[np.ndarray[Any, Any]]) -> None:
-        super().__init__(package, arrays)
-        executable: Any = self.executable
-        self.device: Any = executable.device_session(arrays)
-        self.clock = self.device.clock
-        self.flush = self.device.flush
-
-    def run(self) -> None:
-        self.device.run()
-
-    def poison(self) -> None:
-        super().poison()
-        self.device.upload(self.arrays)
-
-    def outputs(self) -> list[np.ndarray[Any, Any]]:
-        self.device.download(self.arrays)
-        return super().outputs()
-
-    def need_host(self, names: str) -> None:
-        raise ArgumentError(
-            "{names} cannot be compared on a device yet",
-            names=names,
-            hint='compare on target="cpu", or time it apart',
-        )
-
-
-def session_of(package: Package, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """The session that fits the package's target: on its device where it has one."""
-    host = HostSession(package, arrays)
-    return DeviceSession(package, arrays) if hasattr(host.executable, "device_session") else host
-
-
-def _checked(package: Package, session: Any) -> tuple[float | None, float | None, str]:
+def _checked(package: Package, session: Session) -> tuple[float | None, float | None, str]:
     """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
     from ..reference import check_function
 

@@ -37,7 +37,10 @@ class Package:
 
 
 def pack(compilation: Compilation) -> Package:
-    """The package of a compilation, whose code is made now if it is not yet."""
+    """The package of a compilation, whose code is made now if it is not yet.
+
+    Texts travel only where a target loads them, having made no code.
+    """
     for step in compilation.manifest.steps:
         if step.tier != "later":
             compilation.reach(step.name)
@@ -48,7 +51,6 @@ def pack(compilation: Compilation) -> Package:
     meaning = compilation.reference
     work = count_work(meaning or compilation.traced.function)
     last = next(reversed(compilation.functions))
-    needed = {name: text for name, text in build.texts.items() if not build.code or name == "cuda"}
     plain: dict[str, Any] = {
         k: v for k, v in build.data.items() if isinstance(v, (int, str, float, tuple, bool))
     }
@@ -56,7 +58,7 @@ def pack(compilation: Compilation) -> Package:
         compilation.traced.name,
         compilation.machine.name,
         compilation.print(last).text,
-        needed,
+        {} if build.code else dict(build.texts),
         build.code,
         plain,
         arguments_of(compilation),

@@ -56,9 +56,9 @@ def rehearse(kernel: Kernel) -> None:
 
 def run_once(package: Package) -> bool:
     """What runs in the child: one launch on random inputs, waited for."""
-    from .measure import random_inputs, session_of
+    from .measure import Session, random_inputs
 
-    session = session_of(package, random_inputs(package, 0))
+    session = Session(package, random_inputs(package, 0))
     session.run()
     session.outputs()
     return True

@@ -20,11 +20,11 @@ from typing import Any
 from .. import settings
 from ..runtime.job import Job
 from ..runtime.worker import Worker, default_worker
-from .environment import allowed_cores, cpu_model, last_level_cache_bytes, load
+from .environment import allowed_cores, last_level_cache_bytes, load, processor_name
 from .flush import available_bytes
 
 # Raise it when the method below changes: results of another method are measured again.
-_METHOD_VERSION = 1
+_METHOD_VERSION = 2
 # Every BLAS that NumPy may have been built with.
 _THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
@@ -47,8 +47,8 @@ class Ceilings:
 
     `bandwidth_bytes_s` is a copy of large arrays, bytes read plus bytes written; `read_bytes_s`
     reads only. `flops_s` is by dtype, of NumPy's matrix product (2mnk operations). `method` says
-    how, `when` is a date and time. `busy` says that other work ran on the machine meanwhile; such
-    figures are too low and are measured again after ten minutes.
+    how, `when` is a date and time, `device` the name of what was measured. `busy` says that other work
+    ran on the machine meanwhile; such figures are too low and are measured again after ten minutes.
     """
 
     bandwidth_bytes_s: float
@@ -57,7 +57,7 @@ class Ceilings:
     threads: int = 1
     method: str = ""
     when: str = ""
-    cpu: str = ""
+    device: str = ""
     busy: bool = False
 
     @property
@@ -130,13 +130,13 @@ def measure_ceilings(threads: int) -> dict[str, Any]:
     busy = load() > BUSY * allowed_cores()
     if busy:
         method += "; the machine was busy with other work"
-    return asdict(Ceilings(copied, read, flops, threads, method, when, cpu_model(), busy))
+    return asdict(Ceilings(copied, read, flops, threads, method, when, processor_name(), busy))
 
 
 def _file(threads: int) -> Path:
     import numpy
 
-    machine = (cpu_model(), os.cpu_count(), last_level_cache_bytes())
+    machine = (processor_name(), os.cpu_count(), last_level_cache_bytes())
     about = repr((_METHOD_VERSION, machine, threads, numpy.__version__))
     name = hashlib.sha256(about.encode()).hexdigest()[:16]
     return Path(settings.cache_dir()).expanduser() / "ceilings" / f"{name}.json"

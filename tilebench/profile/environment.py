@@ -1,16 +1,15 @@
-"""Where a measurement was made: processor, cores, clocks, card, versions. Small, quick, never raises."""
+"""Where a measurement was made: processor, cores, clocks, versions. Small, quick, never raises."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import platform
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-_CPU = Path("/sys/devices/system/cpu")
+_PROCESSOR = Path("/sys/devices/system/cpu")
 
 
 def _read(path: Path) -> str:
@@ -21,7 +20,7 @@ def _read(path: Path) -> str:
 
 
 @lru_cache(maxsize=1)
-def cpu_model() -> str:
+def processor_name() -> str:
     """The processor's own name; its architecture where the system does not tell."""
     fields: dict[str, str] = {}
     for line in _read(Path("/proc/cpuinfo")).split("\n\n", 1)[0].splitlines():
@@ -54,7 +53,7 @@ def last_level_cache_bytes() -> int:
     A virtual machine reports the host's whole cache, of which it gets a share nobody tells.
     """
     largest = 0
-    for size in _CPU.glob("cpu0/cache/index*/size"):
+    for size in _PROCESSOR.glob("cpu0/cache/index*/size"):
         text = _read(size)
         with contextlib.suppress(ValueError, IndexError):
             largest = max(largest, int(text[:-1]) << {"K": 10, "M": 20, "G": 30}.get(text[-1], 0))
@@ -63,8 +62,8 @@ def last_level_cache_bytes() -> int:
 
 def clock_mhz() -> str:
     """Clock of the first core now, in MHz, with its governor; empty where neither can be read."""
-    governor = _read(_CPU / "cpu0/cpufreq/scaling_governor")
-    khz = _read(_CPU / "cpu0/cpufreq/scaling_cur_freq")
+    governor = _read(_PROCESSOR / "cpu0/cpufreq/scaling_governor")
+    khz = _read(_PROCESSOR / "cpu0/cpufreq/scaling_cur_freq")
     mhz = f"{int(khz) / 1000:.0f}" if khz.isdigit() else ""
     if not mhz:
         for line in _read(Path("/proc/cpuinfo")).splitlines():
@@ -82,47 +81,13 @@ def load() -> float:
         return 0.0
 
 
-def gpus() -> list[dict[str, str]]:
-    """Cards by NVML: name, driver, clocks, power, temperature; empty without the library or a driver.
-
-    Measured: 16 ms to start NVML, 3 us a query.
-    """
-    try:
-        nvml: Any = importlib.import_module("pynvml")
-        nvml.nvmlInit()
-    except Exception:  # the library's own error types cannot be named without it
-        return []
-    try:
-        driver = str(nvml.nvmlSystemGetDriverVersion())
-        return [_gpu(nvml, index, driver) for index in range(nvml.nvmlDeviceGetCount())]
-    finally:
-        nvml.nvmlShutdown()
-
-
-def _gpu(nvml: Any, index: int, driver: str) -> dict[str, str]:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    queries = {
-        "name": lambda: str(nvml.nvmlDeviceGetName(handle)),
-        "sm_clock": lambda: f"{nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)} MHz",
-        "memory_clock": lambda: f"{nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)} MHz",
-        "power": lambda: f"{nvml.nvmlDeviceGetPowerUsage(handle) / 1000:.0f} W",
-        "power_limit": lambda: f"{nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000:.0f} W",
-        "temperature": lambda: f"{nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)} C",
-    }
-    found = {"driver": driver}
-    for name, query in queries.items():
-        with contextlib.suppress(Exception):  # a card need not answer every question
-            found[name] = query()
-    return found
-
-
 @lru_cache(maxsize=1)
 def _fixed() -> dict[str, str]:
     """What does not change while the process lives."""
     import numpy
 
     return {
-        "cpu": cpu_model(),
+        "processor": processor_name(),
         "cores": str(os.cpu_count() or 1),
         "last_level_cache": f"{last_level_cache_bytes() / 2**20:.0f} MiB",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -131,15 +96,12 @@ def _fixed() -> dict[str, str]:
     }
 
 
-def environment(*, gpu: bool = True) -> dict[str, str]:
-    """The environment of a run, for `RunRecord.environment`. `gpu=False` leaves NVML alone."""
+def environment(device: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a run, for `RunRecord.environment`. `device` is what a target says of its own."""
     found = {**_fixed(), "allowed_cores": str(allowed_cores())}
     clock = clock_mhz()
     if clock:
-        found["cpu_clock_mhz"] = clock
+        found["clock_mhz"] = clock
     if load():
         found["load"] = f"{load():.2f}"
-    if gpu:
-        for index, card in enumerate(gpus()):
-            found.update({f"gpu{index}_{name}": value for name, value in card.items()})
-    return found
+    return {**found, **(device or {})}

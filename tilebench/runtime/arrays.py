@@ -13,12 +13,13 @@ import numpy as np
 from ..errors import ArgumentError, Place
 from ..ir.dtypes import ALL, DType, dtype_of
 from ..record import ParamRecord
+from ..targets.devices import CARD, HOST, card
 from .dlpack import read_dlpack, row_major
 
 
 class ArrayInfo(NamedTuple):
     """An array as a launch needs it. `pointer` is an address, `strides` count elements (bytes for
-    strides that are no multiple of the element), `device` is `"cpu"` or `"cuda:N"`; `owner` keeps
+    strides that are no multiple of the element), `device` is one of `targets.devices`; `owner` keeps
     the memory alive.
     """
 
@@ -81,7 +82,7 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
         return _describe_torch(array, name, place)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
-        return _describe_cuda(array, interface, name, place)
+        return _by_interface(array, interface, name, place)
     if hasattr(array, "__dlpack__"):
         try:
             got = read_dlpack(array)
@@ -115,20 +116,20 @@ def _describe_numpy(array: np.ndarray[Any, Any], name: str, place: Place | None)
             array.dtype if array.dtype.isnative else f"{array.dtype.name} (swapped bytes)", name, place
         )
     strides = _in_elements(array.strides, dtype.bytes)
-    return ArrayInfo(numpy_pointer(array), array.shape, strides, dtype, "cpu", array.flags.writeable, array)
+    return ArrayInfo(numpy_pointer(array), array.shape, strides, dtype, HOST, array.flags.writeable, array)
 
 
 def _describe_torch(array: Any, name: str, place: Place | None) -> ArrayInfo:
     device = array.device
     kind = getattr(device, "type", str(device))
-    where = f"cuda:{device.index or 0}" if kind == "cuda" else kind
+    where = card(device.index or 0) if kind == CARD else kind
     return ArrayInfo(
         array.data_ptr(), tuple(array.shape), tuple(array.stride()), _named(array.dtype, name, place), where,
         not getattr(array, "requires_grad", False), array,
     )  # fmt: skip
 
 
-def _describe_cuda(array: Any, interface: Mapping[str, Any], name: str, place: Place | None) -> ArrayInfo:
+def _by_interface(array: Any, interface: Mapping[str, Any], name: str, place: Place | None) -> ArrayInfo:
     dtype = _numpy_dtype(np.dtype(getattr(array, "dtype", interface["typestr"])))
     if dtype is None:
         dtype = _named(interface["typestr"], name, place)
@@ -136,7 +137,7 @@ def _describe_cuda(array: Any, interface: Mapping[str, Any], name: str, place: P
     strides = interface.get("strides")
     elements = row_major(shape) if strides is None else _in_elements(strides, dtype.bytes)
     pointer, read_only = interface["data"]
-    device = f"cuda:{getattr(getattr(array, 'device', None), 'id', 0)}"
+    device = card(getattr(getattr(array, "device", None), "id", 0))
     return ArrayInfo(pointer, shape, elements, dtype, device, not read_only, array)
 
 
@@ -159,20 +160,15 @@ def _span(shape: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
 
 
-@lru_cache(maxsize=64)
-def _cuda(ordinal: int) -> str:
-    return f"cuda:{ordinal}"
-
-
 class ArgumentChecker:
     """Checks the arguments of one kernel; made once, called at each launch.
 
-    `device` is where the arrays have to be: `"cpu"`, `"cuda"` (any card) or `"cuda:N"`. `places` are
+    `device` is where the arrays have to be: `HOST`, `CARD` (any card) or a certain `card(N)`. `places` are
     the parameters' places in the source, by name. Three fitting NumPy arrays take about 3 us.
     """
 
     def __init__(
-        self, params: Sequence[ParamRecord], device: str = "cpu", places: Mapping[str, Place] | None = None
+        self, params: Sequence[ParamRecord], device: str = HOST, places: Mapping[str, Place] | None = None
     ) -> None:
         self.params = tuple(params)
         self.device = device
@@ -206,7 +202,7 @@ class ArgumentChecker:
         rows = self._rows
         if len(arrays) != len(rows):
             raise self._count(len(arrays))
-        on_cpu = self.device == "cpu"
+        on_cpu = self.device == HOST
         infos: list[ArrayInfo] = []
         for index, array in enumerate(arrays):
             shape, dtype, numpy_dtype, strides, written = rows[index]
@@ -216,10 +212,10 @@ class ArgumentChecker:
             if on_cpu and type(array) is np.ndarray and array.shape == shape and array.dtype == numpy_dtype:
                 flags = array.flags
                 if flags.carray:
-                    infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, "cpu", True, array))
+                    infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, HOST, True, array))
                     continue
                 if not written and flags.c_contiguous and flags.aligned:
-                    infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, "cpu", False, array))
+                    infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, HOST, False, array))
                     continue
             tensor: Any = array
             seen: Any = self._seen[index]
@@ -232,7 +228,7 @@ class ArgumentChecker:
                 and not (written and tensor.requires_grad)
                 and (ordinal := tensor.get_device()) >= 0
             ):
-                where = _cuda(ordinal)
+                where = card(ordinal)
                 infos.append(ArrayInfo(tensor.data_ptr(), shape, strides, dtype, where, True, tensor))
                 continue
             infos.append(self._slow(index, array))
@@ -248,7 +244,7 @@ class ArgumentChecker:
         param = self.params[index]
         at = self.places.get(param.name)
         info = describe(array, param.name, at)
-        if info.device != self.device and not (self.device == "cuda" and info.device.startswith("cuda:")):
+        if info.device != self.device and not (self.device == CARD and info.device.startswith(CARD + ":")):
             raise self._device(param, info)
         if info.shape != tuple(param.shape):
             raise self._shape(param, info)
@@ -273,7 +269,7 @@ class ArgumentChecker:
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
             )  # fmt: skip
         torch_like = hasattr(array, "get_device") and hasattr(array, "is_contiguous")
-        if self._plain[index] and self.device == "cuda" and torch_like:
+        if self._plain[index] and self.device == CARD and torch_like:
             self._seen[index] = (type(array), array.dtype, array.shape)
         return info
 
@@ -312,11 +308,11 @@ class ArgumentChecker:
         )
 
     def _device(self, param: ParamRecord, info: ArrayInfo) -> ArgumentError:
-        if self.device == "cpu":
+        if self.device == HOST:
             hint = (
                 f"copy it to the host ({param.name}.cpu() or cupy.asnumpy({param.name})), or compile for cuda"
             )
-        elif info.device == "cpu":
+        elif info.device == HOST:
             hint = (
                 f"copy it to the card (cupy.asarray({param.name}) or {param.name}.cuda()), or compile for cpu"
             )
@@ -386,7 +382,7 @@ def check_arguments(
     params: Sequence[ParamRecord],
     arrays: Sequence[Any],
     *,
-    device: str = "cpu",
+    device: str = HOST,
     places: Mapping[str, Place] | None = None,
 ) -> list[ArrayInfo]:
     """Check the arguments of a launch against its parameters; see `ArgumentChecker`.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
-_CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
+from ..targets.devices import dlpack_device
+
 _READ_ONLY = 1
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
@@ -83,11 +84,7 @@ def read_dlpack(array: Any) -> Described:
     name = kind if kind == "bool" or "8_" in kind else f"{kind}{tensor.bits}"
     if tensor.lanes != 1:
         name += f"x{tensor.lanes}"
-    on_card = tensor.device_type in (_CUDA, _CUDA_MANAGED)
-    if not on_card and tensor.device_type not in (_CPU, _CUDA_HOST):
-        device = f"device type {tensor.device_type}"
-    else:
-        device = f"cuda:{tensor.device_id}" if on_card else "cpu"
+    device = dlpack_device(tensor.device_type, tensor.device_id)
     pointer = (tensor.data or 0) + tensor.byte_offset
     return Described(pointer, shape, strides, name, device, writable, (array, capsule))
 

@@ -15,6 +15,7 @@ from .. import settings
 from ..errors import TargetError, nearest
 from ..machine import Machine
 from .manifest import Build, EmitStep, Executable, Intrinsic, Manifest
+from .presentation import Language
 
 BUILT_IN = {
     "cpu": "tilebench.targets.cpu:manifest",
@@ -22,6 +23,8 @@ BUILT_IN = {
     "null": "tilebench.targets.null:manifest",
 }
 GROUP = "tilebench.targets"
+# The target text of whatever can run code here: a card where there is one, else the processor.
+AUTO = "auto"
 
 
 def _admit(name: str, value: str) -> Manifest:
@@ -88,7 +91,7 @@ def resolve(text: str | None = None) -> tuple[Manifest, Machine]:
             "a target is a text", found="{wanted!r}", wanted=wanted,
             hint='such as "cpu", "cuda" or "cuda:sm_90a"',
         )  # fmt: skip
-    if wanted == "auto":
+    if wanted == AUTO:
         cuda = manifest("cuda")
         wanted = "cuda" if cuda.available()[0] else "cpu"
     name, _, detail = wanted.partition(":")
@@ -108,7 +111,21 @@ def resolve_machine(name: str) -> tuple[Manifest, Machine]:
     return (found, own) if own.name == name else resolve(name)
 
 
+def stage_names() -> tuple[str, ...]:
+    """Every stage that some target's road has beyond the common ones, in the order of targets and roads."""
+    found = (row for name in names() for row in (*manifest(name).road, *manifest(name).steps))
+    return tuple(dict.fromkeys(row.name for row in found))
+
+
+def language(target: str, name: str) -> Language:
+    """How a language of a record's target is shown; as plain lines where the target is not installed."""
+    owner = target.partition(":")[0]
+    if owner not in BUILT_IN and owner not in _plug_ins():
+        return Language(name, name)
+    return manifest(owner).language(name)
+
+
 __all__ = [
-    "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "manifest", "names", "resolve",
-    "resolve_machine",
+    "AUTO", "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "language", "manifest", "names",
+    "resolve", "resolve_machine", "stage_names",
 ]  # fmt: skip

@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import TargetError
 from ..ir import Function, Registry, ScalarFunction, Stmt, Word, WordStmt
 from ..language.words import registry
-from ..machine import Machine
+from ..machine import Machine, Occupancy
 from ..passes.context import Context, StageRow
 from ..passes.pipeline import COMMON
 from ..record import Resources
+from .devices import HOST
+from .presentation import Language, Presentation
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass
@@ -64,6 +69,31 @@ class Executable(Protocol):
     def __call__(self, arrays: Sequence[Any]) -> None: ...
 
 
+class DeviceArrays(Protocol):
+    """Loaded code with copies of some host arrays in a device's memory, for the timing method.
+
+    `clock.time(run)` gives the seconds of one launch on the device; `flush()` leaves its caches cold.
+    """
+
+    @property
+    def clock(self) -> Any: ...
+
+    @property
+    def flush(self) -> Any: ...
+
+    def run(self) -> None:
+        """Launch once on the copies."""
+        ...
+
+    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """Host arrays into the copies."""
+        ...
+
+    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """The copies into host arrays, once the device is done."""
+        ...
+
+
 @dataclass(frozen=True)
 class Intrinsic:
     """A word of the stage `threaded` that a target has code for: the node's class and its rows.
@@ -83,12 +113,16 @@ class Manifest:
     """A target. `describe` turns `cuda:sm_90a` into a machine, `None` into this host's own.
 
     `available` says whether code can run here, and why not. `versions` names what code depends on
-    besides our own version, for the cache key. `device` is the kind of memory its kernels work on, as
-    torch and DLPack name it: `cpu` is the host's. `rehearse` says that wrong code
+    besides our own version, for the cache key. `device` is the kind of memory its kernels work on (see
+    `devices`). `rehearse` says that wrong code
     can end the process.
     `words`, `functions` and `values` are what its own stages are written in besides the language.
     `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
+    `device_arrays` puts an executable's arrays where its kernels work; None: they work on the host's.
+    `environment` is what a run's record says of the device. `occupancy` tells, from threads of a block,
+    registers of a thread and shared bytes, how many blocks a multiprocessor holds; None where blocks do
+    not share one. `present` is how people are told of the target (imported when somebody looks).
     """
 
     name: str
@@ -99,12 +133,29 @@ class Manifest:
     available: Callable[[], tuple[bool, str]]
     versions: Callable[[], dict[str, str]] = field(default=dict[str, str])
     examples: tuple[str, ...] = ()
-    device: str = "cpu"
+    device: str = HOST
     rehearse: bool = False
     ceilings: str = ""
     words: tuple[tuple[str, Word], ...] = ()
     functions: tuple[ScalarFunction, ...] = ()
     values: tuple[type, ...] = ()
+    device_arrays: Callable[[Any, list[np.ndarray[Any, Any]]], DeviceArrays] | None = None
+    environment: Callable[[], dict[str, str]] = field(default=dict[str, str])
+    occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
+    present: Callable[[], Presentation] | None = None
+
+    @cached_property
+    def presentation(self) -> Presentation:
+        """How people are told of this target; by default its name, its last IR stage and its first text."""
+        if self.present is not None:
+            return self.present()
+        shown = (*(row.name for row in self.road[-1:]), self.steps[0].name)
+        return Presentation((self.name,), self.name, shown)
+
+    def language(self, name: str) -> Language:
+        """How a language is shown; as plain lines where the target says nothing of it."""
+        rows = self.presentation.languages
+        return next((row for row in rows if row.name == name), Language(name, name))
 
     intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
 

@@ -21,12 +21,15 @@ from .history import History, history_body, history_text
 from .style import page
 from .views import resources, stages
 from .views.runs import chart_body, chart_text
+from .views.stages import Limits, LineLimits
 
 MIME = "application/vnd.tilebench.record.v1+json"
 FORMAT = 1
 # Lines of a pane inside a saved notebook. A line of PTX or SASS costs about 170 bytes as HTML; with
 # these a GEMM's output stays near 60 KB, so a notebook with four of them stays under 300 KB.
-LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 60, "cuda": 70, "llvm": 60, "asm": 60, "": 120}
+LIMITS = LineLimits(tile=120, emitted=60)
+# Lines of a stage in the plain form, which shows what changed and the low languages by their first lines.
+TEXT_LIMITS = LineLimits(tile=24, emitted=12)
 
 
 def _finite(value: Any) -> Any:
@@ -111,7 +114,7 @@ def bundle_html(
     stage_names: Sequence[str] | None = None,
     shared_limit: int = 0,
     theme: str = "auto",
-    limits: int | Mapping[str, int] = LIMITS,
+    limits: Limits = LIMITS,
 ) -> str:
     """Stages, chart, resources, choices, remarks and history in one piece of HTML that stands alone."""
     panes, rules = stages.stages_body(record, stage_names, limits)
@@ -134,8 +137,7 @@ def bundle_text(
     shared_limit: int = 0,
 ) -> str:
     """The same in plain text: each stage's changes only, the low languages by their first lines."""
-    short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
-    parts = [stages.stages_text(record, stage_names, limits=short, changed_only=True)]
+    parts = [stages.stages_text(record, stage_names, limits=TEXT_LIMITS, changed_only=True)]
     if runs:
         parts.append(chart_text(runs, ceilings))
     parts.append(resources.details_text(record, shared_limit))

@@ -46,7 +46,7 @@ def machine_ceilings(held: MachineCeilings, dtype: str = "float32") -> Ceilings:
     flops = held.flops_s.get(dtype) or held.flops_s.get("float32")
     busy = "; the machine was busy, so they are low" if held.busy else ""
     how = "; ".join(each for each in (held.method, held.when) if each) + busy
-    return Ceilings(flops, held.most_bytes_s, f"{held.cpu}, {held.threads} threads".lstrip(", "), how)
+    return Ceilings(flops, held.most_bytes_s, f"{held.device}, {held.threads} threads".lstrip(", "), how)
 
 
 @dataclass(frozen=True)

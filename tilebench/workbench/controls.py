@@ -16,16 +16,11 @@ _WIDE = "330px"
 
 
 def targets_offered(now: str | None) -> list[str]:
-    """Every target a person can choose, as the dropdown lists them: this machine's first."""
-    from ..targets import names
-    from ..targets.cuda.machines import KNOWN_ARCHS, PREFIX
+    """Every target a person can choose, as the dropdown lists them: the one of now first."""
+    from ..targets import manifest, names
 
-    every = [
-        "cpu",
-        *(PREFIX + arch for arch in KNOWN_ARCHS),
-        *(n for n in names() if n not in ("cpu", "cuda", "null")),
-    ]
-    return every if now is None or now in every else [now, *every]
+    offered = [machine for name in names() for machine in manifest(name).presentation.machines]
+    return offered if now is None or now in offered else [now, *offered]
 
 
 def label_of(value: Any) -> str:

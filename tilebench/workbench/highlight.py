@@ -35,9 +35,9 @@ _CLASSES = (
     ("Token.Literal", "s"),
 )
 
-# Registers are most of what SASS and PTX consist of: left in the text's colour, the opcodes,
+# Registers, which are most words of some machine languages: left in the text's colour, the opcodes,
 # predicates and addresses stand out, and a saved listing is a third smaller.
-_QUIET = {"nvsass": "v", "ptx": "v"}
+_REGISTER = "v"
 
 CSS = (
     ".tilebench .code .k{color:var(--tk)}.tilebench .code .c{color:var(--tc);font-weight:600}"
@@ -83,9 +83,11 @@ def _crosses_lines(text: str) -> bool:
 
 
 def coloured_lines(
-    text: str, language: str, buffers: frozenset[str] = frozenset()
+    text: str, language: str, buffers: frozenset[str] = frozenset(), *, quiet: bool = False
 ) -> tuple[tuple[Piece, ...], ...]:
     """For each line of `text` its pieces as (class, text); their texts join to the line.
+
+    `quiet` leaves registers uncoloured.
 
     Lines are coloured one by one and remembered: a slider's move changes few of a stage's lines and
     none of a prelude's, and Pygments takes 20 us a token. A text with a comment or string over
@@ -93,19 +95,20 @@ def coloured_lines(
     """
     buffers |= buffers_in(text)
     if _crosses_lines(text):
-        return _coloured(text, language, buffers)
-    return tuple(_coloured(line, language, buffers)[0] for line in text.split("\n"))
+        return _coloured(text, language, buffers, quiet)
+    return tuple(_coloured(line, language, buffers, quiet)[0] for line in text.split("\n"))
 
 
 @lru_cache(maxsize=8192)
-def _coloured(text: str, language: str, buffers: frozenset[str]) -> tuple[tuple[Piece, ...], ...]:
+def _coloured(
+    text: str, language: str, buffers: frozenset[str], quiet: bool
+) -> tuple[tuple[Piece, ...], ...]:
     from .lexers import lexer_for
 
-    quiet = _QUIET.get(language, "")
     lines: list[list[Piece]] = [[]]
     for kind, value in lexer_for(language, buffers).get_tokens(text):
         letter = _class_of(kind) if value.strip() else ""
-        if letter in quiet:
+        if quiet and letter == _REGISTER:
             letter = ""
         for at, part in enumerate(value.split("\n")):
             if at:

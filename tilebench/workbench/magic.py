@@ -203,9 +203,7 @@ kernel's signature (block_M=tilebench.Knob(64, 128)), and a default of a paramet
 {", ".join(usual_names())}. A choice of the schedule can be swept by its address:
 threads, order, LOOP.num_stages, BUFFER.swizzle, GEMM.policy, as in --sweep ko.num_stages=1..4.
 
-Targets are cpu, cuda (this machine's GPU, else {default_cuda()}), and cuda:sm_75 to cuda:sm_121a, for
-which no GPU is needed. Stages are source, tile, scheduled, bounded, laid_out, pipelined, threaded,
-cuda, ptx, sass, and for the CPU loops, llvm, asm.
+{_roads_told()}
 
 %tile with one sign takes the same words and opens a kernel of an earlier cell: %tile gemm --run ...
 
@@ -227,8 +225,15 @@ def usual_names() -> tuple[str, ...]:
     return tuple(USUAL)
 
 
-def default_cuda() -> str:
-    """The machine that `cuda` means without a GPU."""
-    from ..targets.cuda.machines import DEFAULT_ARCH
+def _roads_told() -> str:
+    """The targets there are, and the stages of each one's road, as the manifests tell them."""
+    from ..passes.pipeline import COMMON
+    from ..targets import manifest, names
 
-    return DEFAULT_ARCH
+    offered = [manifest(name) for name in names() if manifest(name).presentation.machines]
+    common = ", ".join(("source", "tile", *(row.name for row in COMMON)))
+    lines = [f"Targets are {', '.join(each.presentation.told for each in offered)}.", f"Stages are {common};"]
+    for each in offered:
+        road = ", ".join(row.name for row in (*each.road, *each.steps))
+        lines.append(f"  then for {each.name}: {road}")
+    return "\n".join(lines)

@@ -15,10 +15,10 @@ from ..errors import OptionError, nearest
 
 # name: (how many words it takes, its words, what it does). -1: any number of words, at least one.
 WORDS: dict[str, tuple[int, str, str]] = {
-    "--target": (1, "cpu|cuda|cuda:sm_80|...", "what to compile for; `auto` by default"),
+    "--target": (1, "TARGET", "what to compile for; `auto` by default"),
     "--with": (-1, "M=1024 N=1024 ...", "values of the kernel function's parameters"),
     "--sweep": (-1, "block_M=64,128 num_stages=1..4", "values that a slider walks"),
-    "--stages": (1, "tile,laid_out,cuda,sass", "the stages to show, in this order"),
+    "--stages": (1, "NAME,NAME,...", "the stages to show, in this order"),
     "--schedule": (1, "FILE", "a schedule file (TOML)"),
     "--run": (0, "", "measure, in a child process"),
     "--check": (0, "", "compare every element with the reference"),

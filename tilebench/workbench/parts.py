@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import TileError
 from . import check_view, errors_view
-from .bundle import MIME, record_json
+from .bundle import MIME, TEXT_LIMITS, record_json
 from .chart import chart_of, chart_rows, config_text, method_lines
 from .errors_view import error_body
 from .history import history_body, history_text
@@ -17,12 +17,13 @@ from .svg import chart_svg
 from .table import table_html
 from .views import resources, stages
 from .views.runs import chart_text
+from .views.stages import LineLimits
 
 # Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
 # workbench may take 200 KB. The static form has `bundle.LIMITS`.
-LIVE_LIMITS: Mapping[str, int] = {"ptx": 90, "nvsass": 110, "cuda": 120, "llvm": 100, "asm": 100, "": 160}
+LIVE_LIMITS = LineLimits(tile=160, emitted=100)
 # A saved notebook with eight workbenches stays under 300 KB with these.
-STATIC_LIMITS: Mapping[str, int] = {"ptx": 40, "nvsass": 50, "cuda": 45, "llvm": 45, "asm": 45, "": 100}
+STATIC_LIMITS = LineLimits(tile=100, emitted=45)
 NEWEST_MOVES = 12
 
 _EXTRA = (
@@ -95,7 +96,7 @@ def problem_part(picture: Picture) -> str:
     return error_body(picture.problem) if picture.problem is not None else ""
 
 
-def stages_part(picture: Picture, prefix: str, limits: Mapping[str, int] = LIVE_LIMITS) -> str:
+def stages_part(picture: Picture, prefix: str, limits: LineLimits = LIVE_LIMITS) -> str:
     """Heading and panes, with the rules that link their lines; marked where they are an older wish's."""
     record = picture.record
     if record is None:
@@ -172,8 +173,7 @@ def static_text(picture: Picture) -> str:
     if picture.problem is not None:
         out.append(picture.problem.explain())
     if picture.record is not None:
-        short = {"ptx": 8, "nvsass": 12, "cuda": 12, "llvm": 12, "asm": 12, "": 24}
-        out.append(stages.stages_text(picture.record, limits=short, changed_only=True))
+        out.append(stages.stages_text(picture.record, limits=TEXT_LIMITS, changed_only=True))
     if picture.report is not None:
         out.append(check_view.check_text(picture.report))
     if picture.runs:

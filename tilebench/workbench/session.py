@@ -17,6 +17,7 @@ from ..errors import InternalError, TileError
 from ..record import CompileRecord, RunRecord
 from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
+from ..targets import AUTO
 from . import tiers
 from .history import History, Move
 from .subject import Knob, Subject, Wish, moved
@@ -187,18 +188,17 @@ class Session:
                 self._show(problem=error)
 
     def _run(self, wish: Wish, kernel: Kernel, ticket: Ticket[Wish]) -> None:
-        """Measure and check, on the wished target where it runs here, else on this machine's processor."""
+        """Measure and check, on the wished target where it runs here, else on the one that does."""
         notes: tuple[str, ...] = ()
         if not tiers.runs_here(kernel):
             why = kernel.compilation.manifest.available()[1]
-            notes = (
-                f"{kernel.target} cannot run here ({why}): times and checks are this machine's processor's",
-            )
+            wished = kernel.target
             try:
-                kernel = self.subject.make(replace(wish, target="cpu"))
+                kernel = self.subject.make(replace(wish, target=AUTO))
             except TileError as error:
                 self._finish(ticket, "failed", problem=error)
                 return
+            notes = (f"{wished} cannot run here ({why}): times and checks are those of {kernel.target}",)
         self._show(notes=notes)
         try:
             if wish.check:

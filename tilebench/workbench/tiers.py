@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..reference.check import CheckReport
     from .chart import Ceilings
 
-# What is shown when nobody chose stages: enough to see each kind of decision, and no listing that
-# needs another maker's compiler.
-SHOWN = ("source", "tile", "laid_out", "threaded", "cuda", "loops", "llvm")
+# Shown beside what a target names when nobody chose stages: enough to see each kind of decision, and no
+# listing that needs another maker's compiler.
+COMMON_SHOWN = ("source", "tile")
 
 Measure = Callable[..., RunRecord]
 
@@ -30,28 +30,24 @@ Measure = Callable[..., RunRecord]
 def stages_shown(kernel: Kernel, wanted: Sequence[str]) -> tuple[str, ...]:
     """The wanted stages that this target's road has, in the wanted order; the usual ones without a wish.
 
-    Where a wish names stages of another road (`cuda`, and the target is now the CPU), the usual ones
-    of this road that are its own stand in for them.
+    Where a wish names stages of another road (the target has changed), the usual ones of this road
+    that are its own stand in for them.
     """
     road = kernel.stages
     found = [name for name in wanted if name in road]
-    usual = [name for name in SHOWN if name in road]
+    own = [name for name in kernel.compilation.manifest.presentation.shown if name in road]
     if len(found) < len(wanted):
-        found += [name for name in usual if name not in found and name not in ("source", "tile")]
-    return tuple(found or usual)
+        found += [name for name in own if name not in found]
+    return tuple(found or [name for name in (*COMMON_SHOWN, *own) if name in road])
 
 
 def check_stages(kernel: Kernel, wanted: Sequence[str]) -> None:
     """Raise `OptionError`, with the nearest name, for a stage that no target's road has."""
-    from ..targets import manifest, names
+    from ..targets import stage_names
 
-    known = set(kernel.stages)
-    for each in wanted:
-        if each in known:
-            continue
-        others = {s.name for n in names() for s in (*manifest(n).road, *manifest(n).steps)}
-        if each not in others:
-            kernel.compilation.require(each)
+    for name in wanted:
+        if name not in kernel.stages and name not in stage_names():
+            kernel.compilation.require(name)
 
 
 def _tier_names(kernel: Kernel, tier: str) -> list[str]:
@@ -75,21 +71,21 @@ def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     return replace(record, stages=stages, resources=static_bound(kernel, record.resources))
 
 
-def static_bound(kernel: Kernel, held: Resources | None) -> Resources | None:
+def static_bound(kernel: Kernel, resources: Resources | None) -> Resources | None:
     """The resources with the occupancy that threads and shared memory allow, while registers are unknown."""
-    machine = kernel.compilation.machine
-    if held is None or held.registers is not None or held.occupancy is not None or machine.warp == 1:
-        return held
-    from ..targets.cuda.occupancy import occupancy
-
+    occupancy = kernel.compilation.manifest.occupancy
+    if resources is None or resources.registers is not None or resources.occupancy is not None:
+        return resources
+    if occupancy is None:
+        return resources
     try:
-        found = occupancy(machine, held.threads, 0, held.shared_bytes)
+        found = occupancy(kernel.compilation.machine, resources.threads, 0, resources.shared_bytes)
     except ResourceError:
-        return held
+        return resources
     limits = {k: v for k, v in found.limits.items() if k != "registers"}
     limited = min(limits, key=lambda name: limits[name])
     return replace(
-        held, blocks_per_sm=found.blocks, occupancy=found.fraction, limited_by=limited, limits=limits
+        resources, blocks_per_sm=found.blocks, occupancy=found.fraction, limited_by=limited, limits=limits
     )
 
 
@@ -104,7 +100,7 @@ def static(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
 
 
 def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
-    """Tier 1: what the target's compiler makes: PTX, code, registers."""
+    """Tier 1: what the target's compiler makes: code, and what it takes."""
     for name in _tier_names(kernel, "code"):
         kernel.compilation.reach(name)
     for name in _tier_names(kernel, "later"):
@@ -176,10 +172,10 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
 
 def check_package(package: Package, seed: int) -> CheckReport:
     """What runs in the child."""
-    from ..kernel.measure import random_inputs, session_of, tile_of
+    from ..kernel.measure import Session, random_inputs, tile_of
     from ..reference import check_function
 
-    session = session_of(package, random_inputs(package, seed))
+    session = Session(package, random_inputs(package, seed))
     before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
     session.run()
     session.outputs()  # from the device into the arrays, where there is one

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...machine import Machine
 from ..manifest import Build, EmitStep, Manifest
+from ..presentation import Presentation
 
 
 def _describe(detail: str | None) -> Machine:
@@ -35,6 +36,12 @@ def _load(build: Build) -> Any:
     from .run.load import load
 
     return load(build)
+
+
+def _present() -> Presentation:
+    from .presentation import presentation
+
+    return presentation()
 
 
 @cache
@@ -69,4 +76,5 @@ def manifest() -> Manifest:
         words=WORDS,
         values=VALUES,
         examples=("cpu", "cpu:x86-64-v3", "cpu:aarch64"),
+        present=_present,
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ...machine import Machine
+from ...machine import Machine, Occupancy
+from ..devices import CARD
 from ..manifest import Build, EmitStep, Intrinsic, Manifest
+from ..presentation import Presentation
 
 
 def _describe(detail: str | None) -> Machine:
@@ -43,10 +45,22 @@ def _load(build: Build) -> Any:
     return load(build)
 
 
-def _intrinsics() -> tuple[Intrinsic, ...]:
-    from .text.intrinsics import intrinsics
+def _environment() -> dict[str, str]:
+    from .environment import environment
 
-    return intrinsics()
+    return environment()
+
+
+def _occupancy(machine: Machine, threads: int, registers: int, shared_bytes: int) -> Occupancy:
+    from .occupancy import occupancy
+
+    return occupancy(machine, threads, registers, shared_bytes)
+
+
+def _present() -> Presentation:
+    from .presentation import presentation
+
+    return presentation()
 
 
 @cache
@@ -70,8 +84,12 @@ def manifest() -> Manifest:
         available=_available,
         versions=_versions,
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
-        device="cuda",
+        device=CARD,
         rehearse=True,
         intrinsics=_intrinsics,
         ceilings="tilebench.targets.cuda.ceilings:measure_device_ceilings",
+        device_arrays=lambda executable, arrays: executable.device_arrays(arrays),
+        environment=_environment,
+        occupancy=_occupancy,
+        present=_present,
     )

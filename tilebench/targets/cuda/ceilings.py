@@ -79,6 +79,6 @@ def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
             f"and written; arithmetic: {CHAINS} chains of float32 multiply-adds a thread"
         ),
         "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "cpu": where.device.name,
+        "device": where.device.name,
         "busy": False,
     }

@@ -41,7 +41,7 @@ class DeviceFlush:
         fill_bytes(self.context, self.memory.pointer, 0, self.memory.size)
 
 
-class DeviceSession:
+class CudaArrays:
     """A kernel with copies of its arrays in device memory, as the timing method wants it."""
 
     def __init__(self, context: Context, launch: Launch, arrays: list[np.ndarray[Any, Any]]) -> None:

@@ -13,7 +13,7 @@ from ...errors import ArgumentError
 from ...passes.reads_writes import reads_and_writes
 from ..manifest import Build
 from .arrays import current_stream
-from .clock import DeviceSession
+from .clock import CudaArrays
 from .driver import context
 from .launch import Launch, Module
 from .memory import DeviceMemory, copy_in, copy_out
@@ -97,9 +97,9 @@ class CudaExecutable:
             for memory in held:
                 memory.free()
 
-    def device_session(self, arrays: list[np.ndarray[Any, Any]]) -> DeviceSession:
+    def device_arrays(self, arrays: list[np.ndarray[Any, Any]]) -> CudaArrays:
         """Copies of the arrays on device 0, with its clock and cache flush, for timing."""
-        return DeviceSession(context(0), self.launch_on(0), arrays)
+        return CudaArrays(context(0), self.launch_on(0), arrays)
 
 
 def _host_view(array: Any) -> np.ndarray[Any, Any]:

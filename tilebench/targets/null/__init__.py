@@ -8,6 +8,7 @@ from ...errors import TargetError
 from ...ir import print_function
 from ...machine import SM, Machine, MemoryLevel
 from ..manifest import Build, EmitStep, Manifest
+from ..presentation import Presentation
 
 
 def _describe(detail: str | None) -> Machine:
@@ -37,4 +38,6 @@ manifest = Manifest(
     steps=(EmitStep("listing", "tile-ir", _emit),),
     load=_load,
     available=lambda: (False, "the null target runs nothing"),
+    # Nobody is offered it: it is there for tests.
+    present=Presentation,
 )

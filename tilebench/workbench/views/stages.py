@@ -7,12 +7,13 @@ line does it; a line number of the source pane holds it when focused (Tab, or a 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...record import CompileRecord, StageRecord
+from ...targets import language
+from ...targets.presentation import Language
 from ..diff import LineChange, TextDiff, text_diff
 from ..highlight import CSS as TOKEN_CSS
 from ..highlight import buffers_in, coloured_lines, line_html
@@ -21,12 +22,9 @@ from ..style import escape, page, seconds_text
 MOST_LINES = 400
 # Kernel lines that get a rule of their own; each costs about 150 bytes.
 _MOST_LINKED = 60
-# Languages whose texts are compared with each other; a step between two families is a translation.
-_FAMILY = {"python": "tile", "tile-ir": "tile"}
-LANGUAGE_NAMES = {
-    "python": "Python", "tile-ir": "tile IR", "cuda": "CUDA C++", "ptx": "PTX", "nvsass": "SASS",
-    "llvm": "LLVM IR", "asm": "assembly", "gas": "assembly",
-}  # fmt: skip
+# The languages of the common road. Their texts are compared with each other; a step to any other is a
+# translation, and what a pane has to know of that one its target says.
+_TILE_LANGUAGES = {"python": Language("python", "Python"), "tile-ir": Language("tile-ir", "tile IR")}
 
 CSS = TOKEN_CSS + (
     ".tilebench .panes{display:flex;gap:0;overflow-x:auto;resize:vertical;height:var(--h,34em);"
@@ -73,10 +71,23 @@ CSS = TOKEN_CSS + (
 )
 
 
-# What a tool writes to say where the next lines came from. Where the record has that as a map, the
-# lines themselves are left out of the pane: half of a SASS listing with `-gi` is such lines.
-_MARKERS = {"nvsass": re.compile(r"\s*//## File "), "ptx": re.compile(r"\s*\.loc\b")}
-_SASS_LEAD = re.compile(r"^\s*(/\*[0-9a-fA-F]{4,}\*/)\s+")
+@dataclass(frozen=True)
+class LineLimits:
+    """The most lines of a pane: of a stage in the tile language, and of a text that a target emits."""
+
+    tile: int = MOST_LINES
+    emitted: int = MOST_LINES
+
+    def of(self, stage: StageRecord) -> int:
+        return max(1, self.tile if stage.language in _TILE_LANGUAGES else self.emitted)
+
+
+Limits = int | LineLimits
+
+
+def language_of(record: CompileRecord, stage: StageRecord) -> Language:
+    """How the language of a stage is shown: what the record's target says of it."""
+    return _TILE_LANGUAGES.get(stage.language) or language(record.target, stage.language)
 
 
 @dataclass(frozen=True)
@@ -100,12 +111,6 @@ def source_word(record: CompileRecord) -> str:
     return "cell line " if in_cell else f"{name}:"
 
 
-def _limit(limits: int | Mapping[str, int], stage: StageRecord) -> int:
-    if isinstance(limits, int):
-        return limits
-    return limits.get(stage.name, limits.get(stage.language, limits.get("", MOST_LINES)))
-
-
 def _sources(record: CompileRecord, stage: StageRecord, total: int) -> tuple[tuple[int, ...], ...]:
     if stage.lines:
         return stage.lines
@@ -115,91 +120,49 @@ def _sources(record: CompileRecord, stage: StageRecord, total: int) -> tuple[tup
 
 
 def panes_of(
-    record: CompileRecord, stages: Sequence[str] | None = None, limits: int | Mapping[str, int] = MOST_LINES
+    record: CompileRecord, stages: Sequence[str] | None = None, limits: Limits = MOST_LINES
 ) -> list[Pane]:
     """The panes to draw, each compared with the one drawn before it where the languages are kin.
 
     Raises `OptionError` for a stage that the record has not.
     """
     chosen = list(record.stages) if stages is None else [record.stage(name) for name in stages]
+    limits = LineLimits(limits, limits) if isinstance(limits, int) else limits
     out: list[Pane] = []
     before: StageRecord | None = None
     for stage in chosen:
         change = None
-        if before is not None and not stage.pending and _kin(before) == _kin(stage) and _kin(stage):
+        if before is not None and not stage.pending and _comparable(before, stage):
             change = text_diff(before.text, stage.text)
-        out.append(_pane(record, stage, change, max(1, _limit(limits, stage))))
+        out.append(_pane(record, stage, change, limits.of(stage)))
         before = stage
     return out
 
 
+def _comparable(before: StageRecord, stage: StageRecord) -> bool:
+    return before.language in _TILE_LANGUAGES and stage.language in _TILE_LANGUAGES
+
+
 def _pane(record: CompileRecord, stage: StageRecord, change: TextDiff | None, limit: int) -> Pane:
     whole = stage.text.splitlines()
-    marker = _MARKERS.get(stage.language) if stage.lines else None
-    rows = [at for at, line in enumerate(whole) if marker is None or not marker.match(line)]
+    shown_as = language_of(record, stage)
+    # Where the record has the origin of each line as a map, lines that only say it are left out.
+    hidden = shown_as.says_origin if stage.lines else None
+    rows = [number for number, line in enumerate(whole) if hidden is None or not hidden(line)]
     start, end = 0, len(rows)
     # Hiding three lines behind a note that takes one helps nobody.
     if len(rows) > limit + 3:
-        wanted = _START.get(stage.language, lambda _: 0)([whole[at] for at in rows])
-        # A hot loop is shown with what is around it; a CUDA text from the kernel on, not its helpers.
-        start = wanted if stage.language == "cuda" else min(wanted, len(rows) - limit)
+        start = shown_as.start([whole[number] for number in rows], limit)
         start = start if start > 3 else 0
         end = min(start + limit, len(rows))
     kept = tuple(rows[start:end])
-    lines = tuple(
-        _SASS_LEAD.sub(r"\1  ", whole[at]) if stage.language == "nvsass" else whole[at] for at in kept
-    )
+    shorten = shown_as.shorten or str
+    lines = tuple(shorten(whole[number]) for number in kept)
     sources = _sources(record, stage, len(whole))
     return Pane(
         stage, change, kept, lines, len(whole), start, len(rows) - end,
-        tuple(sources[at] if at < len(sources) else () for at in kept),
+        tuple(sources[number] if number < len(sources) else () for number in kept),
     )  # fmt: skip
-
-
-_LABEL = re.compile(r"\s*([.$\w]+):(?!:)")
-_JUMP = re.compile(r"\b(?:BRA|bra)\S*\s[^;]*?(\.L_\w+|\$L\w+)")
-_WORK = re.compile(
-    r"MMA\b|\b(?:LDG|STG|LDS|STS|LDSM|LDGSTS|UTMA\w+)\b|\b(?:wg)?mma\.|\bld\.|\bst\.|cp\.async|ldmatrix|\bFFMA|\bfma\."
-)
-
-
-def _kernel_start(lines: Sequence[str]) -> int:
-    """Where the kernel begins below the prelude of a CUDA text."""
-    return next((at for at, line in enumerate(lines) if "__global__" in line), 0)
-
-
-def hot_loop(lines: Sequence[str]) -> int:
-    """Where the loop starts that holds the most matrix, memory and fma instructions for its length.
-
-    A loop is a label with a later jump back to it; of nested ones the innermost is densest. 0
-    without a loop. This only chooses which lines of a long listing are shown.
-    """
-    labels: dict[str, int] = {}
-    best, found = 0.0, 0
-    for at, line in enumerate(lines):
-        label = _LABEL.match(line)
-        if label:
-            labels[label[1]] = at
-        jump = _JUMP.search(line)
-        if jump and jump[1] in labels and labels[jump[1]] < at:
-            start = labels[jump[1]]
-            work = sum(bool(_WORK.search(each)) for each in lines[start:at])
-            score = work * work / (at - start)
-            if score > best:
-                best, found = score, start
-    return found
-
-
-# Where the part of a long text begins that is worth showing.
-_START: Mapping[str, Callable[[Sequence[str]], int]] = {
-    "nvsass": hot_loop,
-    "ptx": hot_loop,
-    "cuda": _kernel_start,
-}
-
-
-def _kin(stage: StageRecord) -> str:
-    return _FAMILY.get(stage.language, "")
 
 
 def _title(word: str, lines: Sequence[int]) -> str:
@@ -212,7 +175,9 @@ def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
     # An unchanged line is grey: its colours are not asked for.
     kept = [pane.change is None or pane.change.lines[at].kind != "same" for at in pane.rows]
     wanted = "\n".join(line if keep else "" for line, keep in zip(pane.lines, kept, strict=True))
-    coloured = coloured_lines(wanted, stage.language, buffers_in(stage.text))
+    coloured = coloured_lines(
+        wanted, stage.language, buffers_in(stage.text), quiet=language_of(record, stage).quiet_registers
+    )
     first = record.source_first_line if is_source else 1
     digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
     out: list[str] = []
@@ -254,8 +219,8 @@ def _line(
 def _pane_html(record: CompileRecord, pane: Pane, prefix: str) -> str:
     stage = pane.stage
     is_source = stage.name == "source"
-    language = LANGUAGE_NAMES.get(stage.language, stage.language)
-    facts = [language]
+    shown_as = language_of(record, stage)
+    facts = [shown_as.title]
     if not stage.pending:
         facts.append(f"{pane.total} line{'s' * (pane.total != 1)}")
     if stage.seconds:
@@ -315,7 +280,7 @@ def _link_rules(panes: Sequence[Pane]) -> str:
 def stages_body(
     record: CompileRecord,
     stages: Sequence[str] | None = None,
-    limits: int | Mapping[str, int] = MOST_LINES,
+    limits: Limits = MOST_LINES,
     prefix: str = "",
 ) -> tuple[str, str]:
     """The panes without root and style sheet, and the rules they need beside `CSS`."""
@@ -351,12 +316,12 @@ def stages_html(
     stages: Sequence[str] | None = None,
     theme: str = "auto",
     *,
-    limits: int | Mapping[str, int] = MOST_LINES,
+    limits: Limits = MOST_LINES,
 ) -> str:
     """The stages side by side, as HTML that stands alone.
 
     `stages` names those to show, in that order (all by default); `limits` is the most lines of a
-    pane, one number or one by stage or language. Raises `OptionError` for an unknown stage or theme.
+    pane, one number or `LineLimits`. Raises `OptionError` for an unknown stage or theme.
     """
     body, rules = stages_body(record, stages, limits)
     return page(heading(record) + body, theme, CSS + rules, f"stages of {record.kernel}")
@@ -366,7 +331,7 @@ def stages_text(
     record: CompileRecord,
     stages: Sequence[str] | None = None,
     *,
-    limits: int | Mapping[str, int] = MOST_LINES,
+    limits: Limits = MOST_LINES,
     changed_only: bool = False,
 ) -> str:
     """The stages one below the other; `+` marks a new line, `~` a changed one.
@@ -377,7 +342,7 @@ def stages_text(
     out = [f"{record.kernel} for {record.target}: {chosen}".rstrip(": ")]
     for pane in panes_of(record, stages, limits):
         stage = pane.stage
-        facts = f"{LANGUAGE_NAMES.get(stage.language, stage.language)}, {pane.total} lines"
+        facts = f"{language_of(record, stage).title}, {pane.total} lines"
         facts += f", {seconds_text(stage.seconds)}" if stage.seconds else ""
         facts += f", {pane.change.summary()}" if pane.change else ""
         out.append(f"\n== {stage.name} ({'being made' if stage.pending else facts})")

@@ -1,0 +1,1 @@
+"""The ordered pipeline, and a file for each pass."""
