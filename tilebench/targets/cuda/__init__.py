@@ -63,6 +63,12 @@ def _present() -> Presentation:
     return presentation()
 
 
+def _intrinsics() -> tuple[Intrinsic, ...]:
+    from .text.intrinsics import intrinsics
+
+    return intrinsics()
+
+
 @cache
 def manifest() -> Manifest:
     """The CUDA manifest."""
