@@ -47,7 +47,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     traced = compilation.traced
     build = compilation.build
     work = count_work(compilation.reference or traced.function)
-    from .passes.apply_schedule import launch_of
+    from .passes.launches import launch_of
 
     launch = launch_of(compilation.last)
     resources = build.resources if build is not None else None

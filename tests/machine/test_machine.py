@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from tilebench.machine import InstructionEntry, MemoryLevel, Occupancy
+from tilebench.errors import TargetError
+from tilebench.layout import Fragment
+from tilebench.machine import Instruction, MemoryLevel, Occupancy, OperandForm
 from tilebench.targets import resolve
 from tilebench.targets.cuda.machines import machine_of
 
 
-def test_rows_of_the_instruction_table_by_kind() -> None:
+def test_rows_of_the_instruction_table_by_operation() -> None:
     machine = machine_of("sm_80")
-    assert {each.kind for each in machine.for_kind("gemm")} == {"gemm"}
-    assert machine.for_kind("nothing") == ()
-    assert InstructionEntry("gemm", "fma") in [
-        InstructionEntry(each.kind, each.name) for each in machine.for_kind("gemm")
-    ]
+    assert {row.name for row in machine.instructions_for("gemm")} == {"fma"}
+    assert [row.name for row in machine.instructions_for("reduce")] == ["thread", "shfl", "shared"]
+    assert machine.instructions_for("nothing") == ()
+
+
+def test_a_row_counts_only_on_a_machine_with_what_it_needs() -> None:
+    machine = machine_of("sm_80")
+    rows = (Instruction("gemm", "new", needs=("tma",)), Instruction("gemm", "old", needs=("mma",)))
+    assert [row.name for row in replace(machine, instructions=rows).instructions_for("gemm")] == ["old"]
+
+
+TWICE = Fragment((4,), ((4, 0, 1), (8, 0, 1)))
+LANES = Fragment((8, 8), ((4, 1, 2), (8, 0, 1)), ((2, 1, 1),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"name": ""}, "it needs an operation and a name"),
+        ({"shape": (16, 0, 8)}, "its shape (16, 0, 8) holds nothing"),
+        ({"operands": (OperandForm("a"), OperandForm("a"))}, "an operand is described twice in ['a', 'a']"),
+        ({"group": -1}, "-1 threads cannot act as one"),
+        ({"cost": 0.0}, "its cost 0.0 is no number of cycles"),
+        ({"asynchronous": True}, "what completes it is said of asynchronous ones alone"),
+        ({"completes": "group"}, "what completes it is said of asynchronous ones alone"),
+        (
+            {"operands": (OperandForm("c", ("fragment",), LANES),), "group": 64},
+            "a fragment is spread over another number of threads than 64",
+        ),
+        (
+            {"operands": (OperandForm("c", ("fragment",), TWICE),), "group": 32},
+            "a fragment holds an element twice or not at all",
+        ),
+        (
+            {"operands": (OperandForm("c", (), LANES),), "group": 32},
+            "an operand with a fragment must say that it lies in one",
+        ),
+    ],
+)  # fmt: skip
+def test_a_row_that_contradicts_itself_is_refused(fields: dict[str, Any], what: str) -> None:
+    with pytest.raises(TargetError) as refused:
+        Instruction(**{"operation": "gemm", "name": "mma", **fields})
+    assert what in str(refused.value)
 
 
 def test_shared_memory_is_the_level_of_that_name() -> None:

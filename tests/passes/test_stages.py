@@ -94,7 +94,7 @@ REFUSED = {
     "layout_early": (
         SCHEDULED_FORMS,
         "x = T.alloc_shared((4, 4), T.float32, layout=T.SharedLayout((4, 4), (4, 1)))",
-        "a layout is decided only by laid_out",
+        "layout of T.alloc_shared is decided only by laid_out",
     ),
     "map_early": (
         BOUNDED_FORMS,
@@ -102,7 +102,7 @@ REFUSED = {
             "for i in T.Parallel(4, map=T.Fragment((4,), thread=((4, 0, 1),))):\n"
             "            A[i, 0] = T.float32(1)"
         ),
-        "a thread mapping is decided only by laid_out",
+        "map of T.Parallel is decided only by laid_out",
     ),
     "unstaged": (
         SCHEDULED_FORMS,
@@ -122,17 +122,17 @@ REFUSED = {
     "no_plan": (
         BOUNDED_FORMS,
         "for k in T.Pipelined(4):\n            pass",
-        "a pipelined loop has no plan",
+        "T.Pipelined has no plan",
     ),
     "no_layout": (
         LAID_OUT_FORMS,
         "x = T.alloc_shared((4, 4), T.float32)",
-        "x has no layout",
+        "T.alloc_shared has no layout",
     ),
     "no_map": (
         LAID_OUT_FORMS,
         "for i in T.Parallel(4):\n            A[i, 0] = T.float32(1)",
-        "has no thread mapping",
+        "T.Parallel has no map",
     ),
     "no_instruction": (
         LAID_OUT_FORMS,
@@ -141,7 +141,7 @@ REFUSED = {
             "1))))\n"
             "        T.gemm(A, A, x)"
         ),
-        "an operand of a gemm still lies in global memory",
+        "T.gemm has no by",
     ),
     "pipelined": (
         PIPELINED_FORMS,

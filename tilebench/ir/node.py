@@ -34,7 +34,8 @@ class FieldMark:
     """What a field of a node is. `star` prints a tuple as separate arguments.
 
     `effect` is what the node does to the memory that the field names; `unless` is the field of the
-    node that, when true, makes an accumulation start afresh.
+    node that, when true, makes an accumulation start afresh. `decided` is the stage at whose end a
+    decision must be there; `early` says that it may be there before.
     """
 
     name: str
@@ -44,6 +45,8 @@ class FieldMark:
     region: bool = False
     effect: str = ""
     unless: str = ""
+    decided: str = ""
+    early: bool = False
 
     @property
     def required(self) -> bool:
@@ -65,6 +68,14 @@ def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "") 
     `effect` is for the buffer of an element access.
     """
     return FieldMark("", ATTRIBUTE, star, default, effect=effect)
+
+
+def decision(stage: str, *, early: bool = False) -> Any:
+    """An attribute that is None until a pass decides it, and is decided when `stage` ends.
+
+    With `early` a kernel or a schedule may have decided it before.
+    """
+    return FieldMark("", ATTRIBUTE, False, None, decided=stage, early=early)
 
 
 def reads(default: Any = _MISSING) -> Any:
@@ -172,7 +183,7 @@ N = TypeVar("N", bound=type[Node])
 @dataclass_transform(
     frozen_default=True,
     field_specifiers=(
-        operand, attribute, reads, writes, accumulates, works, addresses, binder, result, body,
+        operand, attribute, decision, reads, writes, accumulates, works, addresses, binder, result, body,
     ),
 )  # fmt: skip
 def node(cls: N) -> N:

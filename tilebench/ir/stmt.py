@@ -17,9 +17,13 @@ class Stmt(Node):
 
 
 class WordStmt(Stmt):
-    """A statement spelled `T.word(...)` in one of its forms; `word` names it in the text."""
+    """A statement spelled `T.word(...)` in one of its forms; `word` names it in the text.
+
+    `stages` are those in which it may stand, by name.
+    """
 
     word: ClassVar[str] = ""
+    stages: ClassVar[frozenset[str]] = frozenset()
 
     def spelling(self) -> str:
         """The word this node prints as; a family of words in one class overrides it."""

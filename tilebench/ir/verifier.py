@@ -20,13 +20,20 @@ from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, WithStmt,
 class LegalForms:
     """What a stage may hold: words of statements, scopes of buffers, and rules of its own.
 
-    A rule takes a node and returns what is wrong with it, or None.
+    `words` None leaves it to the words, whose classes say in which stages they may stand. A rule takes
+    a node and returns what is wrong with it, or None.
     """
 
     stage: str
-    words: frozenset[str]
+    words: frozenset[str] | None
     scopes: frozenset[str]
     rules: tuple[Callable[[Node], str | None], ...] = field(default=())
+
+    def allows(self, statement: WordStmt) -> bool:
+        """Whether the word of a statement may stand in this stage."""
+        if self.words is not None:
+            return statement.spelling() in self.words
+        return self.stage in statement.stages
 
 
 def verify(function: Function, forms: LegalForms | None = None) -> None:
@@ -102,7 +109,7 @@ class _Verifier:
     def legal(self, stmt: Stmt) -> None:
         if self.forms is None:
             return
-        if isinstance(stmt, WordStmt) and stmt.spelling() not in self.forms.words:
+        if isinstance(stmt, WordStmt) and not self.forms.allows(stmt):
             self.fail(stmt, "T.{word} is not legal", word=stmt.spelling())
         if isinstance(stmt, AllocStmt) and stmt.buffer.scope not in self.forms.scopes:
             self.fail(stmt, "memory {scope} is not legal", scope=stmt.buffer.scope)

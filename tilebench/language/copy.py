@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..errors import LanguageError, ShapeError
-from ..ir import Expr, OpStmt, Region, Word, attribute, node, operand, reads, writes
+from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
 from ..layout import Fragment
 from .lowered.decisions import Instr, Stage
 from .memory import assign_var, store_element, stored
+from .stages import TILES
 from .tracing.builder import for_tiles, inside_kernel
 from .tracing.operands import Part, on_chip_reach, part_of, positive
 from .tracing.values import ElementRef, Value, VarRef
@@ -23,18 +24,21 @@ class Copy(OpStmt):
     Reads outside a global buffer give zero, writes outside are skipped. From `bounded` on both
     regions have extents and `src_within`/`dst_within` say which dimensions need a test; from
     `laid_out` on `by` is the instruction and `map` which thread moves what.
+    An asynchronous instruction completes when its `token` has been waited for.
     `coalesced_width` is the user's cap of the vector width, in elements.
     """
 
     word = "copy"
+    stages = TILES
     src: Region = reads()
     dst: Region = writes()
     coalesced_width: int | None = attribute(default=None)
     src_within: Within = attribute(default=None)
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = attribute(default=None)
-    map: Fragment | None = attribute(default=None)
+    by: Instr | None = decision("laid_out", early=True)
+    map: Fragment | None = decision("laid_out")
+    token: str = attribute(default="")
 
 
 @node
@@ -42,11 +46,12 @@ class Fill(OpStmt):
     """`T.fill(dst, value)`: every element of the box; `T.clear(x)` is `T.fill(x, 0)`."""
 
     word = "fill"
+    stages = TILES
     dst: Region = writes()
     value: Expr = operand()
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)
-    map: Fragment | None = attribute(default=None)
+    map: Fragment | None = decision("laid_out")
 
 
 WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))

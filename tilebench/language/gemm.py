@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import FALSE, Expr, OpStmt, Region, Word, accumulates, attribute, node, operand, reads
+from ..ir import FALSE, Expr, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
 from .lowered.decisions import Instr, Stage
+from .stages import TILES
 from .tracing.arithmetic import truth
 from .tracing.builder import for_tiles
 from .tracing.operands import Part, on_chip_reach, part_of
@@ -20,10 +21,11 @@ class Gemm(OpStmt):
 
     `policy` splits the tile over warps (`square`, `full_row`, `full_col`); `clear_accum` (a bool
     expression) starts from zero instead of C. `a_within`/`b_within` appear in `bounded` where an
-    operand is a global region.
+    operand is a global region. An asynchronous instruction completes when its `token` has been waited for.
     """
 
     word = "gemm"
+    stages = TILES
     a: Region = reads()
     b: Region = reads()
     c: Region = accumulates(unless="clear_accum")
@@ -33,7 +35,8 @@ class Gemm(OpStmt):
     clear_accum: Expr = operand(default=FALSE)
     label: str = attribute(default="")
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = attribute(default=None)
+    by: Instr | None = decision("laid_out", early=True)
+    token: str = attribute(default="")
 
     @property
     def mnk(self) -> tuple[int, int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..errors import LanguageError
-from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, node, operand, result
+from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, decision, node, operand, result
 from ..layout import Fragment, SharedLayout
+from .stages import EVERY, TILES
 from .tracing.builder import for_tiles, in_trace, inside_kernel, shown
 from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
@@ -21,22 +22,25 @@ class AllocShared(AllocStmt):
     """
 
     word = "alloc_shared"
+    stages = EVERY
     scope = "shared"
     buffer: Buffer = result()
     swizzle: bool | None = attribute(default=None)
-    layout: SharedLayout | None = attribute(default=None)
+    layout: SharedLayout | None = decision("laid_out")
     versions: int = attribute(default=1)
     offset: int | None = attribute(default=None)
 
 
 @node
 class AllocFragment(AllocStmt):
-    """A tile in registers, spread over the threads by `layout`."""
+    """A tile in registers, spread over the threads by `layout`; `versions` of it where one is in flight."""
 
     word = "alloc_fragment"
+    stages = TILES
     scope = "fragment"
     buffer: Buffer = result()
-    layout: Fragment | None = attribute(default=None)
+    layout: Fragment | None = decision("laid_out")
+    versions: int = attribute(default=1)
 
 
 @node
@@ -44,6 +48,7 @@ class AllocLocal(AllocStmt):
     """An array of each thread's own; in `threaded`, the registers of a fragment."""
 
     word = "alloc_local"
+    stages = EVERY
     scope = "local"
     buffer: Buffer = result()
 
@@ -53,6 +58,7 @@ class AllocVar(AllocStmt):
     """A scalar of each thread that can be assigned; `init` is its first value."""
 
     word = "alloc_var"
+    stages = EVERY
     scope = "var"
     buffer: Buffer = result()
     init: Expr | None = operand(default=None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import OpStmt, Region, Word, accumulates, attribute, node, reads, works
+from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, reads, works
 from .lowered.decisions import Instr, Stage
+from .stages import TILES
 from .tracing.builder import for_tiles
 from .tracing.operands import Part, whole_number, whole_part
 
@@ -21,13 +22,14 @@ class Reduce(OpStmt):
     """
 
     word = "reduce"
+    stages = TILES
     kind: str = attribute()
     src: Region = reads()
     dst: Region = accumulates(unless="clear")
     dim: int = attribute(default=-1)
     clear: bool = attribute(default=True)
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = attribute(default=None)
+    by: Instr | None = decision("laid_out", early=True)
     scratch: Region | None = works(default=None)
 
     def spelling(self) -> str:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from ..ir import ONE, ZERO, Expr, LoopStmt, Stmt, Var, WithStmt, Word, attribute, binder, body, node, operand
+from ..ir import (
+    ONE,
+    ZERO,
+    Expr,
+    LoopStmt,
+    Stmt,
+    Var,
+    WithStmt,
+    Word,
+    attribute,
+    binder,
+    body,
+    decision,
+    node,
+    operand,
+)
 from ..layout import Fragment
 from .lowered.decisions import Panels, Plan
+from .stages import EVERY, PLANNED, TILES
 
 
 @node
@@ -15,6 +31,7 @@ class KernelLaunch(WithStmt):
     """
 
     word = "Kernel"
+    stages = EVERY
     grid: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
@@ -28,6 +45,7 @@ class Serial(LoopStmt):
     """`for i in T.serial(stop, start=0, step=1)`; in order."""
 
     word = "serial"
+    stages = EVERY
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
@@ -40,6 +58,7 @@ class Unroll(LoopStmt):
     """As `serial`, and the target writes the iterations out."""
 
     word = "unroll"
+    stages = EVERY
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
@@ -52,6 +71,7 @@ class Vectorized(LoopStmt):
     """`for v in T.vectorized(8)`: one vector of a thread; no iteration depends on another."""
 
     word = "vectorized"
+    stages = TILES
     extent: int = attribute()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
@@ -65,10 +85,11 @@ class Parallel(LoopStmt):
     """
 
     word = "Parallel"
+    stages = TILES
     extents: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    map: Fragment | None = attribute(default=None)
+    map: Fragment | None = decision("laid_out")
     vector: int = attribute(default=0)
 
 
@@ -77,13 +98,30 @@ class Pipelined(LoopStmt):
     """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead."""
 
     word = "Pipelined"
+    stages = PLANNED
     stop: Expr = operand()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
     num_stages: int = attribute(default=0)
-    plan: Plan | None = attribute(default=None)
+    plan: Plan | None = decision("bounded")
 
 
-CLASSES = (KernelLaunch, Serial, Unroll, Vectorized, Parallel, Pipelined)
+@node
+class ThreadGroup(WithStmt):
+    """`with T.threads(0, 128):` what is inside is done by these threads of the block alone.
+
+    Layouts, mappings, reductions and barriers inside are made for the group: `count` threads from
+    `first` on, one thread or whole warps. Other threads pass it by.
+    """
+
+    word = "threads"
+    stages = TILES
+    first: int = attribute()
+    count: int = attribute()
+    vars: tuple[Var, ...] = binder()
+    body: tuple[Stmt, ...] = body()
+
+
+CLASSES = (KernelLaunch, ThreadGroup, Serial, Unroll, Vectorized, Parallel, Pipelined)
 WORDS = tuple((each.word, Word(each)) for each in CLASSES)

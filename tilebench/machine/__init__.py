@@ -1,5 +1,6 @@
 """What a target is, as plain data. No room but `targets/` compares a target's name: ask these."""
 
-from .types import SM, InstructionEntry, Machine, MemoryLevel, Occupancy
+from .instruction import WHOLE_BLOCK, Instruction, OperandForm
+from .types import SM, Machine, MemoryLevel, Occupancy
 
-__all__ = ["SM", "InstructionEntry", "Machine", "MemoryLevel", "Occupancy"]
+__all__ = ["SM", "WHOLE_BLOCK", "Instruction", "Machine", "MemoryLevel", "Occupancy", "OperandForm"]

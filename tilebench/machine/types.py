@@ -1,9 +1,11 @@
-"""Dataclasses for a machine: warps, banks, memory levels, registers, vectors, instructions."""
+"""Dataclasses for a machine: warps, banks, memory levels, registers, vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from .instruction import Instruction
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,6 @@ class SM:
 
 
 @dataclass(frozen=True)
-class InstructionEntry:
-    """A row of a target's instruction table: what it does, for which dtypes, in which shape.
-
-    `kind` is the operation it can carry out ("copy", "gemm", "reduce"). `name` is the field's
-    name of the instruction. `dtypes` are the names of operand element types, accumulator last.
-    `shape` is the tile it works on (m, n, k for a gemm; bytes for a copy). `cost` ranks
-    candidates that are all legal: issue cycles a warp for one instruction.
-    """
-
-    kind: str
-    name: str
-    dtypes: tuple[str, ...] = ()
-    shape: tuple[int, ...] = ()
-    cost: float = 1.0
-    needs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Machine:
     """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU),
     `max_grid` the most blocks in each dimension of a launch. `unused` names the options of a schedule
@@ -65,7 +49,7 @@ class Machine:
     transaction_bytes: int
     sm: SM
     memory: dict[str, MemoryLevel]
-    instructions: tuple[InstructionEntry, ...] = ()
+    instructions: tuple[Instruction, ...] = ()
     features: frozenset[str] = field(default_factory=frozenset[str])
     max_grid: tuple[int, int, int] = (2**31 - 1, 2**31 - 1, 2**31 - 1)
     unused: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -84,9 +68,13 @@ class Machine:
     def shared(self) -> MemoryLevel:
         return self.memory["shared"]
 
-    def for_kind(self, kind: str) -> tuple[InstructionEntry, ...]:
-        """The rows of the instruction table for one kind of operation."""
-        return tuple(each for each in self.instructions if each.kind == kind)
+    def instructions_for(self, operation: str) -> tuple[Instruction, ...]:
+        """The rows for an operation, by its word, that this machine has the features for."""
+        return tuple(
+            row
+            for row in self.instructions
+            if row.operation == operation and self.features.issuperset(row.needs)
+        )
 
 
 @dataclass(frozen=True)

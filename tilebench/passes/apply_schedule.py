@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ResourceError, ScheduleError
-from ..ir import Function, Node, map_children, walk
+from ..ir import Function, Node, map_children
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
 from ..language.memory import AllocShared
-from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ..language.structure import Pipelined, Serial, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
 from .context import Context
+from .launches import launch_of
 
 # (kind, option) to the attribute it sets. Staging directives act in `stage_operands`.
 FIELDS = {
@@ -85,13 +86,8 @@ def _target(function: Function, directive: Directive) -> Node:
     return found
 
 
-def launch_of(function: Function) -> KernelLaunch:
-    """The one `T.Kernel` of a function."""
-    return next(each for each in walk(function) if isinstance(each, KernelLaunch))
-
-
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:
-    known = [each.name for each in context.machine.for_kind("gemm")]
+    known = [each.name for each in context.machine.instructions_for("gemm")]
     if known and directive.value not in known:
         raise ScheduleError(
             "{machine} has no gemm instruction {name}", at=node.place, machine=context.machine.name,

@@ -8,13 +8,13 @@ warp form at every access, counted by the hardware's rules. A `swizzle=` choice 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..ir import Function, Load, Region, Stmt, Store, map_children, walk
+from ..ir import Function, Load, OpStmt, Region, Stmt, Store, effects_of, map_children, walk
 from ..ir.arith import evaluate
-from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
@@ -22,13 +22,13 @@ from ..layout import Fragment, SharedLayout
 from ..layout.choose import Access as Pattern
 from ..layout.choose import Choice, candidates, price
 from ..machine import Machine
+from .choose_instructions import row_of
 from .context import Context
-from .sites import BOX, Access, box_index
+from .sites import BOX, Access, box_index, is_mapped
 
 NAME = "choose_shared"
-# A gemm reads its operands once a step of k, a copy writes them once: how often a site repeats.
-GEMM_WEIGHT = 8.0
-VALUES_LOOKED_AT = 4
+# Instructions of a site that are looked at; they stand for all that it issues.
+INSTRUCTIONS_LOOKED_AT = 4
 
 
 def choose_shared(function: Function, context: Context) -> Function:
@@ -105,30 +105,28 @@ def _words(layout: SharedLayout) -> str:
 
 
 def _patterns(function: Function, machine: Machine) -> dict[str, list[Pattern]]:
-    out: dict[str, list[Pattern]] = {}
+    found: dict[str, list[Pattern]] = {}
     fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
     for node in walk(function):
         for name, pattern in _of_node(node, fragments, machine):
-            out.setdefault(name, []).append(pattern)
-    return out
+            found.setdefault(name, []).append(pattern)
+    return found
 
 
 def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
     match node:
-        case Copy() if node.map is not None:
-            for region in (node.src, node.dst):
-                if region.buffer.scope == "shared":
-                    yield from _region(region, node.map, machine)
-        case Fill() if node.map is not None and node.dst.buffer.scope == "shared":
-            yield from _region(node.dst, node.map, machine)
         case Parallel() if node.map is not None:
             names = tuple(v.name for v in node.vars)
-            for each in walk(node):
-                if isinstance(each, (Load, Store)) and each.buffer.scope == "shared":
-                    access = Access(each.buffer, each.index, isinstance(each, Store))
-                    yield each.buffer.name, _pattern(access, names, node.map, node.vector or 1, machine)
+            for access in walk(node):
+                if isinstance(access, (Load, Store)) and access.buffer.scope == "shared":
+                    touch = Access(access.buffer, access.index, isinstance(access, Store))
+                    yield access.buffer.name, _pattern(touch, names, node.map, node.vector or 1, machine)
         case Gemm():
             yield from _gemm(node, fragments, machine)
+        case OpStmt() if is_mapped(node) and node.map is not None:  # type: ignore[attr-defined]
+            for effect in effects_of(node):
+                if effect.region is not None and effect.buffer.scope == "shared":
+                    yield from _region(effect.region, node.map, machine)  # type: ignore[attr-defined]
         case _:
             return
 
@@ -142,37 +140,63 @@ def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[s
 
 
 def _pattern(access: Access, names: tuple[str, ...], box: Fragment, width: int, machine: Machine) -> Pattern:
+    """The first instructions of a warp at a site, weighed by how many it issues."""
+    width = max(1, width)
     lanes = np.arange(min(machine.warp, box.threads))
-    values = np.arange(0, box.values, max(1, width))[:VALUES_LOOKED_AT]
+    firsts = np.arange(0, box.values, width)
+    values = firsts[:INSTRUCTIONS_LOOKED_AT]
     where = dict(zip(names, box.coordinates(lanes[None, :], values[:, None]), strict=True))
     shape = (len(values), len(lanes))
     index = tuple(
         np.minimum(np.broadcast_to(evaluate(each, where), shape), limit - 1)
         for each, limit in zip(access.index, access.buffer.shape, strict=True)
     )
-    return Pattern(index, max(1, width), 1.0)
+    return Pattern(index, width, len(firsts) / len(values))
 
 
-def _gemm(node: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
-    """A step of a gemm by multiply-adds: each lane reads its rows of A and its columns of B."""
-    layout = fragments.get(node.c.buffer.name)
+def _gemm(gemm: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
+    """How the lanes of a warp read the operands that a gemm has in shared memory."""
+    layout = fragments.get(gemm.c.buffer.name)
     if layout is None:
         return
-    lanes = np.arange(min(machine.warp, layout.threads))
-    m, n = (np.asarray(each)[:, 0] for each in layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64)))
-    sides = ((node.a, m, 0, node.transpose_A), (node.b, n, 1, node.transpose_B))
-    for region, where, side, transposed in sides:
+    row = row_of(gemm, machine)
+    for region, side, transposed in ((gemm.a, 0, gemm.transpose_A), (gemm.b, 1, gemm.transpose_B)):
         if region.buffer.scope != "shared":
             continue
-        # `where` runs along the first dimension for A as (m, k) and for B as (n, k).
-        first = (side == 0) != transposed
-        limit = region.buffer.shape[-2 if first else -1]
-        moving = np.minimum(where, limit - 1)[None, :]
-        steps = np.zeros_like(moving)
-        last = region.buffer.shape[-1]
-        width = max(w for w in (4, 2, 1) if last % w == 0)
-        if not first:
-            width = min(width, layout.contiguous_values(1) if side == 1 else layout.contiguous_values(0))
-        index = (moving, steps) if first else (steps, moving)
-        lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
-        yield region.buffer.name, Pattern((*lead, *index), width, GEMM_WEIGHT)
+        atom = row.operand("ab"[side]).fragment
+        if atom is None:
+            yield region.buffer.name, _multiply_add_operand(gemm, region, side, transposed, layout, machine)
+        else:
+            yield region.buffer.name, _atom_operand(gemm, region, transposed, atom, row.shape)
+
+
+def _multiply_add_operand(
+    gemm: Gemm, region: Region, side: int, transposed: bool, layout: Fragment, machine: Machine
+) -> Pattern:
+    """A step of k: each lane reads its rows of A (side 0) or its columns of B (side 1)."""
+    lanes = np.arange(min(machine.warp, layout.threads))
+    where = np.asarray(layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64))[side])[:, 0]
+    # `where` runs along the first dimension for A as (m, k) and for B as (n, k).
+    first = (side == 0) != transposed
+    moving = np.minimum(where, region.buffer.shape[-2 if first else -1] - 1)[None, :]
+    steps = np.zeros_like(moving)
+    width = max(w for w in (4, 2, 1) if region.buffer.shape[-1] % w == 0)
+    if not first:
+        width = min(width, layout.contiguous_values(side))
+    index = (moving, steps) if first else (steps, moving)
+    lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
+    own = prod(count for count, dim, _ in layout.value if dim == side)
+    return Pattern((*lead, *index), width, gemm.mnk[2] * own / width)
+
+
+def _atom_operand(
+    gemm: Gemm, region: Region, transposed: bool, atom: Fragment, shape: tuple[int, ...]
+) -> Pattern:
+    """The reads of one instruction of a group, one register at a time, weighed by the steps it takes."""
+    coordinates = atom.coordinates(np.arange(atom.threads)[None, :], np.arange(atom.values)[:, None])
+    index = coordinates[::-1] if transposed else coordinates
+    limits = region.buffer.shape[-2:]
+    inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, limits, strict=True))
+    lead = (np.zeros_like(inside[0]),) * (region.buffer.rank - 2)
+    steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, shape, strict=True))
+    return Pattern((*lead, *inside), 1, float(steps))

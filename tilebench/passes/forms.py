@@ -1,31 +1,39 @@
-"""Legal forms per stage: which words, which memories, and what every node must carry by then."""
+"""Legal forms per stage: which memories there are, and what every node must carry by then.
+
+Which words may stand in a stage is said by the words; which fields have been decided, by the marks of
+the fields. What is left are the few rules that concern one operation.
+"""
 
 from __future__ import annotations
 
-from ..ir import LegalForms, Node, effects_of
-from ..language.copy import Copy, Fill
+from collections.abc import Callable
+
+from ..ir import LegalForms, Node, WordStmt, effects_of
 from ..language.gemm import Gemm
-from ..language.memory import AllocFragment, AllocLocal, AllocShared
-from ..language.reduce import Reduce
-from ..language.structure import Parallel, Pipelined
+from ..language.memory import AllocLocal, AllocShared
+from ..language.stages import ORDER
 
-TILE_WORDS = frozenset(
-    {
-        "Kernel", "serial", "unroll", "vectorized", "Parallel", "Pipelined",
-        "alloc_shared", "alloc_fragment", "alloc_local", "alloc_var",
-        "copy", "fill", "gemm", "reduce_sum", "reduce_max", "reduce_min",
-    }
-)  # fmt: skip
 TILE_SCOPES = frozenset({"shared", "fragment", "local", "var"})
+Rule = Callable[[Node], str | None]
 
 
-def _undecided(node: Node) -> str | None:
-    """Before `laid_out` nothing of a layout is decided."""
-    if isinstance(node, (AllocShared, AllocFragment)) and node.layout is not None:
-        return "a layout is decided only by laid_out"
-    if isinstance(node, (Copy, Fill, Parallel)) and node.map is not None:
-        return "a thread mapping is decided only by laid_out"
-    return None
+def decided_by(stage: str) -> Rule:
+    """The rule that decisions are there from their stage on and, but for early ones, not before."""
+    number = ORDER.index(stage)
+
+    def rule(node: Node) -> str | None:
+        for mark in node.marks:
+            if not mark.decided:
+                continue
+            value, due = getattr(node, mark.name), ORDER.index(mark.decided) <= number
+            word = node.spelling() if isinstance(node, WordStmt) else type(node).__name__
+            if due and value is None:
+                return f"T.{word} has no {mark.name}"
+            if not due and value is not None and not mark.early:
+                return f"{mark.name} of T.{word} is decided only by {mark.decided}"
+        return None
+
+    return rule
 
 
 def _staged(node: Node) -> str | None:
@@ -42,41 +50,6 @@ def _extents_known(node: Node) -> str | None:
     return None
 
 
-def _planned(node: Node) -> str | None:
-    return "a pipelined loop has no plan" if isinstance(node, Pipelined) and node.plan is None else None
-
-
-def _laid_out(node: Node) -> str | None:
-    """Every buffer has a layout, every parallel statement a mapping and an instruction."""
-    if isinstance(node, (AllocShared, AllocFragment)) and node.layout is None:
-        return f"{node.buffer.name} has no layout"
-    if isinstance(node, (Copy, Fill, Parallel)) and node.map is None:
-        return "a statement of many elements has no thread mapping"
-    if isinstance(node, (Gemm, Reduce)) and node.by is None:
-        return "an operation has no instruction"
-    return None
-
-
-TILE_FORMS = LegalForms("tile", TILE_WORDS, TILE_SCOPES, (_undecided,))
-SCHEDULED_FORMS = LegalForms("scheduled", TILE_WORDS, TILE_SCOPES, (_undecided, _staged))
-BOUNDED_FORMS = LegalForms(
-    "bounded", TILE_WORDS, TILE_SCOPES, (_undecided, _staged, _extents_known, _planned)
-)
-LAID_OUT_FORMS = LegalForms(
-    "laid_out", TILE_WORDS, TILE_SCOPES, (_staged, _extents_known, _planned, _laid_out)
-)
-PIPELINED_FORMS = LegalForms(
-    "pipelined", TILE_WORDS - {"Pipelined"}, TILE_SCOPES, (_staged, _extents_known, _laid_out)
-)
-
-THREADED_WORDS = frozenset(
-    {
-        "Kernel", "serial", "unroll", "alloc_shared", "alloc_local", "alloc_var",
-        "vector_load", "vector_store", "sync_threads", "sync_warp",
-    }
-)  # fmt: skip
-
-
 def _flat(node: Node) -> str | None:
     """One thread's code addresses shared memory and registers by one number."""
     if isinstance(node, (AllocShared, AllocLocal)) and node.buffer.rank != 1:
@@ -86,4 +59,13 @@ def _flat(node: Node) -> str | None:
     return None
 
 
-THREADED_FORMS = LegalForms("threaded", THREADED_WORDS, frozenset({"shared", "local", "var"}), (_flat,))
+def _forms(stage: str, *rules: Rule) -> LegalForms:
+    return LegalForms(stage, None, TILE_SCOPES, (decided_by(stage), *rules))
+
+
+TILE_FORMS = _forms("tile")
+SCHEDULED_FORMS = _forms("scheduled", _staged)
+BOUNDED_FORMS = _forms("bounded", _staged, _extents_known)
+LAID_OUT_FORMS = _forms("laid_out", _staged, _extents_known)
+PIPELINED_FORMS = _forms("pipelined", _staged, _extents_known)
+THREADED_FORMS = LegalForms("threaded", None, frozenset({"shared", "local", "var"}), (_flat,))

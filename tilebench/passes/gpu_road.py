@@ -6,6 +6,7 @@ not a pipeline of its own.
 
 from __future__ import annotations
 
+from .choose_instructions import choose_instructions
 from .choose_shared import choose_shared
 from .context import StageRow
 from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
@@ -18,6 +19,8 @@ from .thread_road import THREAD_ROW
 LAYOUT_ROW = StageRow(
     "laid_out",
     (
+        # First of all: its row says where operands may lie and in which fragments.
+        ("choose_instructions", choose_instructions),
         # Before inference: the copies it inserts take part in it.
         ("spill_operands", spill_operands),
         # What is left of a fragment's parts after that are plain loops.

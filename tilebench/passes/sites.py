@@ -12,9 +12,24 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from ..errors import LayoutError
-from ..ir import Buffer, Expr, Function, Load, Node, Region, Stmt, Store, Var, const_of, walk
+from ..ir import (
+    WORKS,
+    Buffer,
+    Expr,
+    Function,
+    Load,
+    Node,
+    OpStmt,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    const_of,
+    effects_of,
+    region_written,
+    walk,
+)
 from ..ir.arith import divisor, linear
-from ..language.copy import Copy, Fill
 from ..language.structure import Parallel
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
@@ -66,13 +81,16 @@ def sites_of(function: Function) -> list[Site]:
         match node:
             case Parallel():
                 out.append(_parallel(node))
-            case Copy():
-                out.append(_regions(node, ((node.src, False), (node.dst, True))))
-            case Fill():
-                out.append(_regions(node, ((node.dst, True),)))
+            case OpStmt() if is_mapped(node):
+                out.append(_regions(node))
             case _:
                 pass
     return out
+
+
+def is_mapped(statement: Stmt) -> bool:
+    """Whether an operation shares the elements of a box out among threads, by a mapping it names."""
+    return any(mark.name == "map" for mark in statement.marks)
 
 
 def box_of(region: Region) -> tuple[int, ...]:
@@ -117,12 +135,15 @@ def loop_dims(
     return tuple(out)
 
 
-def _regions(node: Copy | Fill, sides: tuple[tuple[Region, bool], ...]) -> Site:
-    extents = box_of(node.dst)
+def _regions(node: OpStmt) -> Site:
+    extents = box_of(region_written(node))
     names = tuple(BOX.format(k) for k in range(len(extents)))
     touches: list[Touch] = []
     accesses: list[Access] = []
-    for region, written in sides:
+    for effect in effects_of(node):
+        region, written = effect.region, effect.writes
+        if region is None or effect.kind == WORKS:
+            continue
         if region.buffer.scope == "fragment":
             if not region.is_whole:
                 raise LayoutError(

@@ -144,7 +144,7 @@ def test_the_machine_value() -> None:
     assert machine.warp == 1
     assert machine.vector_bytes[0] == host_isa().vector_bytes
     assert machine.memory["l2"].per_unit >= machine.memory["l1"].per_unit > 0
-    assert ("int8", "int8", "int32") in {each.dtypes for each in machine.for_kind("gemm")}
+    assert ("int8", "int8", "int32") in {each.dtypes for each in machine.instructions_for("gemm")}
     assert cores() >= 1
     with pytest.raises(OptionError, match="pentium"):
         named_isa("pentium")

@@ -96,13 +96,13 @@ def test_features_and_instruction_rows() -> None:
     assert "tma" in machine_of("sm_120").features
     for arch in KNOWN_ARCHS:
         machine = machine_of(arch)
-        rows = {row.dtypes for row in machine.for_kind("gemm")}
+        rows = {row.dtypes for row in machine.instructions_for("gemm")}
         assert {("float32",) * 3, ("float16", "float16", "float32"), ("int8", "int8", "int32")} <= rows
-        assert [row.shape for row in machine.for_kind("copy")] == [(16,), (8,), (4,), (2,), (1,)]
-        assert [row.name for row in machine.for_kind("reduce")] == ["shfl", "shared"]
+        assert [row.shape for row in machine.instructions_for("copy")] == [(16,), (8,), (4,), (2,), (1,)]
+        assert [row.name for row in machine.instructions_for("reduce")] == ["thread", "shfl", "shared"]
         assert all(set(row.needs) <= machine.features for row in machine.instructions)
 
 
 def test_fma_cost_follows_the_throughput_table() -> None:
-    cost = {arch: machine_of(arch).for_kind("gemm")[0].cost for arch in ("sm_80", "sm_86", "sm_90a")}
+    cost = {arch: machine_of(arch).instructions_for("gemm")[0].cost for arch in ("sm_80", "sm_86", "sm_90a")}
     assert cost == {"sm_80": 2.0, "sm_86": 1.0, "sm_90a": 1.0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, reads, same_as_first, writes
 from ...ir.dtypes import DType
+from ..stages import RINGS, THREAD
 
 
 @node
@@ -14,6 +15,7 @@ class VectorLoad(OpStmt):
     """
 
     word = "vector_load"
+    stages = THREAD
     dst: Region = writes()
     src: Region = reads()
 
@@ -23,16 +25,23 @@ class VectorStore(OpStmt):
     """`T.vector_store(memory[j : j + v], registers[i : i + v])`: one access of v elements."""
 
     word = "vector_store"
+    stages = THREAD
     dst: Region = writes()
     src: Region = reads()
 
 
 @node
 class SyncThreads(OpStmt):
-    """`T.sync_threads()`: every thread of the block waits; shared memory is seen by all after it."""
+    """`T.sync_threads()`: every thread of the block waits; shared memory is seen by all after it.
+
+    `T.sync_threads(barrier=1, threads=64)` is a barrier of its own number on which 64 threads meet.
+    """
 
     word = "sync_threads"
+    stages = RINGS | THREAD
     why: str = attribute(default="")
+    barrier: int = attribute(default=0)
+    threads: int = attribute(default=0)
 
 
 @node
@@ -40,6 +49,7 @@ class SyncWarp(OpStmt):
     """`T.sync_warp()`: the same for the threads of one warp."""
 
     word = "sync_warp"
+    stages = RINGS | THREAD
 
 
 def _int32(_: tuple[DType, ...]) -> DType:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...errors import InternalError, LayoutError
+from ...errors import LayoutError
 from ...ir import (
     Buffer,
     Const,
     Expr,
-    Function,
     Let,
     Node,
     Stmt,
     Var,
 )
 from ...ir.arith import Range, bounds
-from ...language.structure import KernelLaunch, Serial, Unroll
+from ...language.structure import Serial, Unroll
 from ...layout import Fragment, SharedLayout
 from ...machine import Machine
 from ..fast_exprs import replaced
@@ -168,14 +167,6 @@ def written_out(total: int) -> type[Serial] | type[Unroll]:
     or the compiler would take minutes for them.
     """
     return Unroll if total <= MOST_REGISTERS else Serial
-
-
-def launch_of(function: Function) -> KernelLaunch:
-    """The kernel launch of a function, its only statement; `InternalError` when there is none."""
-    for each in function.body:
-        if isinstance(each, KernelLaunch):
-            return each
-    raise InternalError("the function {name} launches no kernel", name=function.name)
 
 
 def placed(body: list[Stmt], at: Node) -> list[Stmt]:

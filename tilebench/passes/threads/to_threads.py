@@ -13,10 +13,11 @@ from ...language.reduce import Reduce
 from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll
 from ...layout import SharedLayout
 from ..context import Context
+from ..launches import launch_of
 from ..names import names_of
 from .access import lower_expr
 from .copy import copy_loops, fill_loops
-from .env import NOWHERE, Env, FragmentTile, SharedTile, launch_of, missing_map, placed
+from .env import NOWHERE, Env, FragmentTile, SharedTile, missing_map, placed
 from .gemm import gemm_loops
 from .loops import element_loops, lower_one, serial_loop
 from .reduce import reduce_loops

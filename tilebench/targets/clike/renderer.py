@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType, Expr, Function, Region, Stmt
-from ...passes.threads.env import launch_of
+from ...passes.launches import launch_of
 from .dialect import Dialect
 from .expressions import Expressions
 from .names import names_in_c

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OptionError
-from ...machine.types import SM, InstructionEntry, Machine, MemoryLevel
+from ...machine import SM, Instruction, Machine, MemoryLevel
 
 _TRACKED = (
     "fma",
@@ -191,7 +191,7 @@ _UNUSED = {
 }
 
 
-def _instructions() -> tuple[InstructionEntry, ...]:
+def _instructions() -> tuple[Instruction, ...]:
     """What the emitters of this room can carry out; accumulator dtype last."""
     pairs = [
         ("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("float16", "float16"),
@@ -199,4 +199,4 @@ def _instructions() -> tuple[InstructionEntry, ...]:
         ("float8_e4m3fn", "float32"), ("float8_e5m2", "float32"),
         ("int8", "int32"), ("uint8", "int32"), ("int16", "int32"), ("int32", "int32"),
     ]  # fmt: skip
-    return tuple(InstructionEntry("gemm", "microkernel", (a, a, c), (1, 1, 1)) for a, c in pairs)
+    return tuple(Instruction("gemm", "microkernel", (a, a, c), (1, 1, 1)) for a, c in pairs)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...errors import TargetError, nearest
-from ...machine import SM, InstructionEntry, Machine, MemoryLevel
+from ...machine import SM, WHOLE_BLOCK, Instruction, Machine, MemoryLevel, OperandForm
 
 PREFIX = "cuda:"
 # The architecture that `cuda` alone means where no device can be asked: the newest one whose
@@ -169,37 +169,41 @@ def _issue(lanes: int) -> float:
     return _WARP * _PARTITIONS / lanes
 
 
-def _gemm_rows(chip: _Chip) -> list[InstructionEntry]:
+def _gemm_rows(chip: _Chip) -> list[Instruction]:
     """Multiply-add on the ordinary lanes. Narrow operands are widened when they are loaded."""
-    wide = _issue(chip.fp32)
-    rows = [
-        InstructionEntry("gemm", "fma", (operand, operand, "float32"), (1, 1, 1), wide)
-        for operand in ("float32", "float16", "bfloat16")
+    tiles = (
+        OperandForm("a", ("shared",)),
+        OperandForm("b", ("shared",)),
+        OperandForm("c", ("fragment",)),
+    )
+    dtypes = [
+        *(((operand, operand, "float32"), chip.fp32) for operand in ("float32", "float16", "bfloat16")),
+        *(((operand, operand, "int32"), chip.imad) for operand in ("int8", "uint8", "int32")),
+        (("float64",) * 3, chip.fp64),
     ]
-    rows += [
-        InstructionEntry("gemm", "fma", (operand, operand, "int32"), (1, 1, 1), _issue(chip.imad))
-        for operand in ("int8", "uint8", "int32")
+    return [
+        Instruction("gemm", "fma", row, (1, 1, 1), tiles, cost=_issue(results)) for row, results in dtypes
     ]
-    rows.append(InstructionEntry("gemm", "fma", ("float64",) * 3, (1, 1, 1), _issue(chip.fp64)))
-    return rows
 
 
-def _copy_rows() -> list[InstructionEntry]:
+def _copy_rows() -> list[Instruction]:
     """Ordinary loads and stores through registers; a warp moves at most 128 bytes a cycle."""
     return [
-        InstructionEntry("copy", "ld.st", (), (width,), max(1.0, _WARP * width / 128))
+        Instruction("copy", "ld.st", shape=(width,), cost=max(1.0, _WARP * width / 128))
         for width in (16, 8, 4, 2, 1)
     ]
 
 
-def _reduce_rows() -> list[InstructionEntry]:
-    """One step of a tree: within a warp by shuffles (32 lanes a clock), between warps by shared memory.
+def _reduce_rows() -> list[Instruction]:
+    """One step of a tree: in a thread, within a warp by shuffles (32 lanes a clock), between warps.
 
     The step through shared memory is a store, a barrier and a load; its cost is that of the barrier.
     """
+    tiles = (OperandForm("src", ("fragment",)), OperandForm("dst", ("fragment",)))
     return [
-        InstructionEntry("reduce", "shfl", (), (_WARP,), _issue(32)),
-        InstructionEntry("reduce", "shared", (), (), 8 * _issue(32)),
+        Instruction("reduce", "thread", operands=tiles),
+        Instruction("reduce", "shfl", operands=tiles, group=_WARP, cost=_issue(32)),
+        Instruction("reduce", "shared", operands=tiles, group=WHOLE_BLOCK, cost=8 * _issue(32)),
     ]
 
 

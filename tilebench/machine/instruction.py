@@ -1,0 +1,97 @@
+"""A row of a target's instruction table: all that passes have to know of an instruction.
+
+The row is what the choice of instructions, the inference of layouts, the ring of a pipeline and the
+cost model read; the code behind it is found by the same name in the table of lowerings. A new
+instruction is a row, a lowering, and the words that it lowers to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import TargetError
+from ..layout import Fragment, Swizzle
+
+# `group` of an instruction that all threads of a block carry out together.
+WHOLE_BLOCK = 0
+
+
+@dataclass(frozen=True)
+class OperandForm:
+    """How one operand of an instruction has to lie.
+
+    `field` is the operation's field that it fills. `memory` are the scopes it may lie in; empty: any.
+    `fragment` maps (thread of the group, register) to a coordinate of the instruction's own tile, in
+    the order of the region's dimensions as the operation is written without transposes; None: any
+    layout. `swizzles` are those of shared memory that the instruction can read; empty: any.
+    """
+
+    field: str
+    memory: tuple[str, ...] = ()
+    fragment: Fragment | None = None
+    swizzles: tuple[Swizzle | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction of a target, for operands of given dtypes.
+
+    `operation` is the word of the operation that it carries out (`gemm`, `copy`, `reduce`, ...) and
+    `name` the field's name of the instruction. `dtypes` are those of the operation's regions, in the
+    order of its fields; empty: any. `shape` is the tile of one instruction (m, n, k of a gemm; bytes
+    of a copy). `group` is how many threads act as one: 1, a warp, a warp group, or `WHOLE_BLOCK`.
+    An asynchronous one says in `completes` which mechanism tells that it is done. `cost` counts issue
+    cycles of a warp for one instruction; `needs` are features that the machine must have.
+
+    Raises `TargetError` as it is made where the row contradicts itself.
+    """
+
+    operation: str
+    name: str
+    dtypes: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
+    operands: tuple[OperandForm, ...] = ()
+    group: int = 1
+    asynchronous: bool = False
+    completes: str = ""
+    cost: float = 1.0
+    needs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for wrong, what in self._contradictions():
+            if wrong:
+                raise TargetError(
+                    "the instruction {name} for {operation} is no sound row: {what}",
+                    name=self.name, operation=self.operation, what=what,
+                )  # fmt: skip
+
+    def _contradictions(self) -> list[tuple[bool, str]]:
+        fields = [operand.field for operand in self.operands]
+        fragments = [operand.fragment for operand in self.operands if operand.fragment is not None]
+        return [
+            (not self.operation or not self.name, "it needs an operation and a name"),
+            (any(extent < 1 for extent in self.shape), f"its shape {self.shape} holds nothing"),
+            (len(set(fields)) != len(fields), f"an operand is described twice in {fields}"),
+            (self.group < 0, f"{self.group} threads cannot act as one"),
+            (self.cost <= 0, f"its cost {self.cost} is no number of cycles"),
+            (
+                self.asynchronous != bool(self.completes),
+                "what completes it is said of asynchronous ones alone",
+            ),
+            (
+                any(fragment.threads != self.group for fragment in fragments),
+                f"a fragment is spread over another number of threads than {self.group}",
+            ),
+            (
+                any(not fragment.is_bijective() for fragment in fragments),
+                "a fragment holds an element twice or not at all",
+            ),
+            (
+                any(len(operand.memory) == 0 and operand.fragment is not None for operand in self.operands),
+                "an operand with a fragment must say that it lies in one",
+            ),
+        ]
+
+    def operand(self, field: str) -> OperandForm:
+        """How the operand of that field has to lie; anything goes where the row says nothing."""
+        return next((each for each in self.operands if each.field == field), OperandForm(field))

@@ -1,0 +1,42 @@
+"""The one cost model of the passes: issue cycles of a warp, from the rows of the machine's table.
+
+Every choice between ways that are all legal asks here, so that a remark's numbers compare with each
+other and a new row of the table is weighed by all of them.
+"""
+
+from __future__ import annotations
+
+from math import ceil, log2, prod
+
+from ..ir import Stmt
+from ..language.gemm import Gemm
+from ..machine import WHOLE_BLOCK, Instruction, Machine
+
+
+def access_cycles(machine: Machine, width_bytes: int) -> float:
+    """One access of every lane: a cycle to issue it, and those in which the warp's bytes pass."""
+    rows = [row for row in machine.instructions_for("copy") if not row.asynchronous and row.shape]
+    fitting = [row.cost for row in rows if row.shape[0] >= width_bytes]
+    return 1.0 + min(fitting, default=max((row.cost for row in rows), default=1.0))
+
+
+def copy_cycles(machine: Machine, elements: int, element_bits: int, threads: int) -> float:
+    """A tile read here and written there by all threads, in the widest accesses."""
+    widest = max(machine.vector_bytes)
+    accesses = elements * element_bits / 8 / widest / threads
+    return 2.0 * accesses * access_cycles(machine, widest)
+
+
+def exchange_cycles(row: Instruction, lanes: int, results: int) -> float:
+    """`results` values a thread combined over `lanes` partners: one step of the tree each halving."""
+    return results * row.cost * log2(max(1, lanes)) if row.group != WHOLE_BLOCK else row.cost + results
+
+
+def instruction_cycles(row: Instruction, statement: Stmt, machine: Machine, threads: int) -> float:
+    """All instructions of one kind that a statement takes, shared among the warps of a block."""
+    if isinstance(statement, Gemm) and row.shape:
+        steps = prod(ceil(extent / size) for extent, size in zip(statement.mnk, row.shape, strict=True))
+        # Rows of one thread carry out a warp's worth at once; wider groups issue once a warp.
+        issues = steps * max(row.group, 1) / machine.warp
+        return issues * row.cost * machine.warp / threads
+    return row.cost

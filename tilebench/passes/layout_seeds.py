@@ -1,0 +1,166 @@
+"""Where the inference of layouts starts: the fragments of instructions, and the cheapest of a few spreads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd, prod
+from typing import Any
+
+from ..errors import LayoutError
+from ..ir import Buffer, OpStmt, Stmt, effects_of
+from ..language.gemm import Gemm
+from ..layout import Fragment
+from ..layout.fragment import REPLICATED
+from ..layout.spread import gemm_microtile, spread
+from ..layout.tiling import split_groups, tile_fragment
+from ..machine import Instruction, Machine
+from .choose_instructions import fitting_rows, row_of
+from .context import Context
+from .costs import access_cycles, exchange_cycles
+from .exchanges import exchange_row, partners
+from .sites import Site, Touch, on_true_extents
+from .thread_groups import Threads
+
+NAME = "infer_layouts"
+# A register tile of 8 by 8 keeps 64 accumulators and 16 operands, far from the limit of 255.
+MICRO_TILE = 8
+
+
+def gemm_seeds(gemm: Gemm, threads: Threads, context: Context) -> dict[str, Fragment]:
+    """The layouts that a gemm's instruction wants of its operands in registers, by buffer."""
+    row = row_of(gemm, context.machine)
+    m, n, _ = gemm.mnk
+    atom = row.operand("c").fragment
+    if atom is None:
+        if gemm.policy != "square":
+            context.remark(
+                NAME, "missed", f"policy={gemm.policy} has no effect: {row.name} splits by threads", gemm
+            )
+        tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
+        return {gemm.c.buffer.name: on_true_extents(tile)}
+    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), gemm.policy)
+    seeds: dict[str, Fragment] = {}
+    # The number of a group counts along the columns of C first, then along its rows.
+    digits = {"c": ((along, 1), (across, 0)), "a": ((along, REPLICATED), (across, 0)),
+              "b": ((along, 1), (across, REPLICATED))}  # fmt: skip
+    turned = {"a": gemm.transpose_A, "b": gemm.transpose_B, "c": False}
+    for field, groups in digits.items():
+        region, own = getattr(gemm, field), row.operand(field).fragment
+        if region.buffer.scope != "fragment" or own is None:
+            continue
+        shape = region.buffer.shape[-2:]
+        tile = tile_fragment(own, shape[::-1] if turned[field] else shape, groups)
+        seeds[region.buffer.name] = turned_over(tile) if turned[field] else tile
+    return seeds
+
+
+def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:
+    """How many groups of an instruction's threads share a statement out."""
+    if threads.count % max(row.group, 1):
+        raise LayoutError(
+            "{name} works on {group} threads at a time, and {count} are no multiple of that",
+            at=statement.place, name=row.name, group=row.group, count=threads.count,
+        )  # fmt: skip
+    return threads.count // max(row.group, 1)
+
+
+def turned_over(fragment: Fragment) -> Fragment:
+    """The fragment of the transposed tile."""
+    def turned(modes: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+        return tuple((count, dim if dim == REPLICATED else 1 - dim, step) for count, dim, step in modes)
+
+    return Fragment(fragment.extents[::-1], turned(fragment.thread), turned(fragment.value))
+
+
+def spread_over(
+    extents: tuple[int, ...], vector: int, site: Site | None, threads: Threads, machine: Machine,
+    dim: int | None = None,
+) -> Fragment:  # fmt: skip
+    """The default mapping of a box over the threads of a statement."""
+    size = max((access.buffer.dtype.bytes for access in site.accesses), default=4) if site else 4
+    return spread(extents, threads.count, vector, machine.warp, dim, size)
+
+
+class Seeds:
+    """Compares at most three layouts for a fragment that nothing else decides."""
+
+    def __init__(
+        self, sites: Sequence[Site], exchanges: Sequence[Any], vectors: Mapping[int, int], context: Context
+    ) -> None:
+        self.sites, self.exchanges, self.vectors, self.context = sites, exchanges, vectors, context
+        self.machine = context.machine
+
+    def best(self, buffer: Buffer, allocation: Stmt, threads: Threads) -> Fragment:
+        """The cheapest layout of a fragment, with a remark that has the costs."""
+        users = [
+            (site, touch)
+            for site in self.sites
+            for touch in site.touches
+            if touch.buffer.name == buffer.name
+        ]
+        heavy = self.heaviest(users)
+        vector = self.vectors[id(heavy.node)] if heavy is not None else 1
+        dims: list[int | None] = [None]
+        for exchange in self.exchanges:
+            dim = exchange.dim % exchange.src.buffer.rank
+            if exchange.src.buffer.name == buffer.name and dim not in dims and len(dims) < 3:
+                dims.append(dim)
+        shape = buffer.shape or (1,)
+        candidates = [spread_over(shape, vector, heavy, threads, self.machine, dim) for dim in dims]
+        costs = [self.cost(buffer.name, candidate, users) for candidate in candidates]
+        best = min(range(len(candidates)), key=lambda k: costs[k])
+        values = candidates[best].values
+        self.context.remark(
+            NAME,
+            "applied",
+            f"{buffer.name}: the cheapest of {len(costs)} seeds holds {values} values a thread",
+            users[0][0].node if users else allocation,
+            **{f"cost_{_seed_name(d)}": round(c, 1) for d, c in zip(dims, costs, strict=True)},
+        )  # fmt: skip
+        return candidates[best]
+
+    def heaviest(self, users: Sequence[tuple[Site, Touch]]) -> Site | None:
+        """The site with most traffic whose vectors run over the fragment's last dimension with its own."""
+        fitting = [
+            site
+            for site, touch in users
+            if touch.dims and touch.dims[-1] == len(site.extents) - 1 and self.vectors[id(site.node)] > 1
+        ]
+        return max(fitting, key=_traffic, default=None)
+
+    def cost(self, name: str, layout: Fragment, users: Sequence[tuple[Site, Touch]]) -> float:
+        """Issue cycles of a warp: accesses to memory, an operation a value, exchanges of reductions."""
+        total = float(layout.values)
+        for site, _ in users:
+            run = layout.contiguous_values(len(layout.extents) - 1)
+            width = gcd(self.vectors[id(site.node)], run) or 1
+            for access in site.accesses:
+                cycles = access_cycles(self.machine, width * access.buffer.dtype.bytes)
+                total += layout.values / width * cycles
+        for exchange in self.exchanges:
+            if exchange.src.buffer.name != name:
+                continue
+            dim = exchange.dim % exchange.src.buffer.rank
+            rows = fitting_rows(exchange, self.machine)
+            row = exchange_row(exchange, rows, layout, self.machine)
+            results = layout.values // max(1, prod(c for c, d, _ in layout.value if d == dim))
+            lanes = prod(count for _, count in partners(layout, dim))
+            total += layout.values + exchange_cycles(row, lanes, results)
+        return total
+
+
+def exchanges_of(statements: Sequence[Stmt]) -> list[Any]:
+    """The operations whose threads exchange along a dimension of their source."""
+    return [s for s in statements if isinstance(s, OpStmt) and hasattr(s, "dim") and len(effects_of(s)) > 1]
+
+
+def _seed_name(dim: int | None) -> str:
+    return "memory" if dim is None else f"reduce_dim_{dim}"
+
+
+def _traffic(site: Site) -> int:
+    """Bytes that a site moves to and from global memory; shared memory counts a tenth."""
+    return sum(
+        site.elements * access.buffer.dtype.bytes * (10 if access.buffer.scope == "global" else 1)
+        for access in site.accesses
+    )

@@ -1,0 +1,67 @@
+"""Which threads carry out a statement: the block's, or those of the group it stands in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import LayoutError
+from ..ir import Function, If, LoopStmt, Node, Stmt, WithStmt
+from ..language.structure import ThreadGroup
+from ..machine import Machine
+from .launches import launch_of
+
+
+@dataclass(frozen=True)
+class Threads:
+    """`count` threads of a block from number `first` on, acting together. `whole`: they are the block."""
+
+    first: int
+    count: int
+    whole: bool = True
+
+
+def threads_of_group(group: ThreadGroup, around: Threads, machine: Machine) -> Threads:
+    """The threads of a group. Raises `LayoutError` for one that cannot share out a tile."""
+    inside = around.first <= group.first and group.first + group.count <= around.first + around.count
+    whole_warps = group.first % machine.warp == 0 and group.count % machine.warp == 0
+    if group.count < 1 or not inside or not (group.count == 1 or whole_warps):
+        raise LayoutError(
+            "threads {first} to {last} cannot work on tiles together", at=group.place,
+            first=group.first, last=group.first + group.count - 1, warp=machine.warp, a=around.first,
+            b=around.first + around.count - 1,
+            expected="one thread, or whole warps of {warp}, among threads {a} to {b}",
+            hint="start and end the group at a multiple of {warp}",
+        )  # fmt: skip
+    return Threads(group.first, group.count, whole=group.count == around.count and around.whole)
+
+
+def threads_by_statement(function: Function, machine: Machine) -> dict[int, Threads]:
+    """The threads of every statement of a function, by its identity."""
+    launch = launch_of(function)
+    found: dict[int, Threads] = {}
+
+    def visit(body: tuple[Stmt, ...], threads: Threads) -> None:
+        for statement in body:
+            found[id(statement)] = threads
+            if isinstance(statement, ThreadGroup):
+                visit(statement.body, threads_of_group(statement, threads, machine))
+            elif isinstance(statement, If):
+                visit(statement.then, threads)
+                visit(statement.orelse, threads)
+            elif isinstance(statement, (LoopStmt, WithStmt)):
+                visit(statement.body, threads)
+
+    visit(launch.body, Threads(0, launch.threads))
+    return found
+
+
+def refuse_strange_fragment(name: str, owner: Threads, user: Threads, statement: Node) -> None:
+    """Raise `LayoutError` where a statement uses registers that its threads do not have."""
+    if owner == user:
+        return
+    raise LayoutError(
+        "the fragment {name} lies in the registers of threads {a} to {b}, and threads {c} to {d} use it here",
+        at=statement.place, name=name, a=owner.first, b=owner.first + owner.count - 1,
+        c=user.first, d=user.first + user.count - 1,
+        hint="bring it over through a shared tile: T.copy it there, and from there",
+    )  # fmt: skip
