@@ -70,12 +70,12 @@ def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "") 
     return FieldMark("", ATTRIBUTE, star, default, effect=effect)
 
 
-def decision(stage: str, *, early: bool = False) -> Any:
+def decision(stage: str, *, default: Any = _MISSING, early: bool = False) -> Any:
     """An attribute that is None until a pass decides it, and is decided when `stage` ends.
 
     With `early` a kernel or a schedule may have decided it before.
     """
-    return FieldMark("", ATTRIBUTE, False, None, decided=stage, early=early)
+    return FieldMark("", ATTRIBUTE, False, default, decided=stage, early=early)
 
 
 def reads(default: Any = _MISSING) -> Any:

@@ -36,8 +36,8 @@ class Copy(OpStmt):
     src_within: Within = attribute(default=None)
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = decision("laid_out", early=True)
-    map: Fragment | None = decision("laid_out")
+    by: Instr | None = decision("laid_out", default=None, early=True)
+    map: Fragment | None = decision("laid_out", default=None)
     token: str = attribute(default="")
 
 
@@ -51,7 +51,7 @@ class Fill(OpStmt):
     value: Expr = operand()
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)
-    map: Fragment | None = decision("laid_out")
+    map: Fragment | None = decision("laid_out", default=None)
 
 
 WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))

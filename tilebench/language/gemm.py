@@ -35,7 +35,7 @@ class Gemm(OpStmt):
     clear_accum: Expr = operand(default=FALSE)
     label: str = attribute(default="")
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = decision("laid_out", early=True)
+    by: Instr | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
 
     @property

@@ -26,7 +26,7 @@ class AllocShared(AllocStmt):
     scope = "shared"
     buffer: Buffer = result()
     swizzle: bool | None = attribute(default=None)
-    layout: SharedLayout | None = decision("laid_out")
+    layout: SharedLayout | None = decision("laid_out", default=None)
     versions: int = attribute(default=1)
     offset: int | None = attribute(default=None)
 
@@ -39,7 +39,7 @@ class AllocFragment(AllocStmt):
     stages = TILES
     scope = "fragment"
     buffer: Buffer = result()
-    layout: Fragment | None = decision("laid_out")
+    layout: Fragment | None = decision("laid_out", default=None)
     versions: int = attribute(default=1)
 
 

@@ -29,7 +29,7 @@ class Reduce(OpStmt):
     dim: int = attribute(default=-1)
     clear: bool = attribute(default=True)
     at_stage: Stage | None = attribute(default=None)
-    by: Instr | None = decision("laid_out", early=True)
+    by: Instr | None = decision("laid_out", default=None, early=True)
     scratch: Region | None = works(default=None)
 
     def spelling(self) -> str:

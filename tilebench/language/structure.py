@@ -89,7 +89,7 @@ class Parallel(LoopStmt):
     extents: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    map: Fragment | None = decision("laid_out")
+    map: Fragment | None = decision("laid_out", default=None)
     vector: int = attribute(default=0)
 
 
@@ -104,7 +104,7 @@ class Pipelined(LoopStmt):
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
     num_stages: int = attribute(default=0)
-    plan: Plan | None = decision("bounded")
+    plan: Plan | None = decision("bounded", default=None)
 
 
 @node

@@ -28,8 +28,9 @@ def choose_instructions(function: Function, context: Context) -> Function:
 
     def step(node: Any) -> Any:
         if isinstance(node, OpStmt) and takes_instruction(node):
-            row = choose(node, context.machine, threads)
-            return node if row is None or node.by is not None else node.but(by=Instr(row.name))
+            statement: Any = node
+            row = choose(statement, context.machine, threads)
+            return node if row is None or statement.by is not None else node.but(by=Instr(row.name))
         return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)

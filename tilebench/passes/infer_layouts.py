@@ -14,7 +14,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, Function, OpStmt, Stmt, map_children, walk
+from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_children, walk
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
@@ -67,7 +67,7 @@ class _Inference:
         """Every fragment is used by the threads it was made for."""
         uses = [(site.node, touch.buffer.name) for site in self.sites for touch in site.touches]
         for statement in (*self.exchanges, *self.gemms):
-            uses += [(statement, r.buffer.name) for r in walk(statement) if hasattr(r, "buffer")]
+            uses += [(statement, effect.buffer.name) for effect in effects_in(statement)]
         for statement, name in uses:
             allocation = self.allocations.get(name)
             if allocation is not None:
@@ -168,7 +168,8 @@ class _Inference:
         if isinstance(node, Copy):
             changes["by"] = self.copy_instruction(node)
         elif any(node is exchange for exchange in self.exchanges):
-            layout = self.layouts[node.src.buffer.name]
+            source: Any = node
+            layout = self.layouts[source.src.buffer.name]
             row = exchange_row(node, fitting_rows(node, self.machine), layout, self.machine)
             changes["by"] = exchange_instruction(node, row, layout)
         return below.but(**changes) if changes else below
