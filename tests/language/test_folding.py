@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tilebench.ir import Arith, Call, Cast, Const, Expr, Var, parse_function, show
 from tilebench.language import registry
-from tilebench.language.tracing.values import Value
+from tilebench.language.tracing.expressions import Value
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "-": lambda a, *b: a - b[0] if b else -a,

@@ -12,7 +12,7 @@ from tilebench.errors import DTypeError, LanguageError, OptionError
 from tilebench.ir import Const, Var, show
 from tilebench.ir.dtypes import ALL, float16
 from tilebench.language.known import LATER
-from tilebench.language.tracing.values import Value
+from tilebench.language.tracing.expressions import Value
 
 
 def test_dtype_words_are_the_irs_dtypes() -> None:

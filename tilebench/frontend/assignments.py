@@ -8,9 +8,9 @@ from typing import Any
 
 from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
-from ..language.memory import assign_var, store_element
-from ..language.tracing.promote import cast_value
-from ..language.tracing.values import BufferView, ElementRef, RegionRef, Value, VarRef
+from ..language.tracing.expressions import Value, cast_value
+from ..language.tracing.stores import assign_var, store_element
+from ..language.tracing.values import BufferView, ElementRef, RegionRef, VarRef
 from .expressions import Expressions
 from .scope import Binding
 

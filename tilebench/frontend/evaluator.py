@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 from .. import language
 from ..errors import InternalError, LanguageError, Place, TileError, nearest
 from ..language.tracing.builder import Builder
-from ..language.tracing.values import Value
+from ..language.tracing.expressions import Value
 from ..settings import raise_raw
 from .frames import chained, innermost, is_ours, running_steps, users_steps
 from .scope import Scope

@@ -12,7 +12,8 @@ from ..errors import LanguageError, TileError, nearest
 from ..ir import Const
 from ..language.known import explain_missing
 from ..language.tracing.arithmetic import logical, logical_not, truth
-from ..language.tracing.values import BufferView, RegionRef, Value
+from ..language.tracing.expressions import Value
+from ..language.tracing.values import BufferView, RegionRef
 from .evaluator import Evaluator
 from .scope import Binding
 

@@ -13,7 +13,8 @@ from ..ir import If, Stmt, Var
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch
 from ..language.tracing.builder import Frame
-from ..language.tracing.values import BufferView, RegionRef, Value
+from ..language.tracing.expressions import Value
+from ..language.tracing.values import BufferView, RegionRef
 from .assignments import Assignments
 from .scope import Binding
 

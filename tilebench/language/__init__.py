@@ -49,8 +49,8 @@ from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import reduce_max, reduce_min, reduce_sum
-from .tracing.dtype_words import SHORT as _short
-from .tracing.dtype_words import WORDS as _dtypes
+from .tracing.expressions import SHORT as _short
+from .tracing.expressions import WORDS as _dtypes
 from .words import registry
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized

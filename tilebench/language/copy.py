@@ -6,11 +6,12 @@ from ..errors import LanguageError, ShapeError
 from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
 from ..layout import Fragment
 from .lowered.decisions import Instr, Stage
-from .memory import assign_var, store_element, stored
 from .stages import TILES
 from .tracing.builder import for_tiles, inside_kernel
+from .tracing.expressions import Value
 from .tracing.operands import Part, on_chip_reach, part_of, positive
-from .tracing.values import ElementRef, Value, VarRef
+from .tracing.stores import assign_var, store_element, stored
+from .tracing.values import ElementRef, VarRef
 
 # One entry a dimension of a region: the extent that indices must stay under, None where every
 # access is proved inside. A whole tuple of None is stored as None.

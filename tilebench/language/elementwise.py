@@ -17,8 +17,8 @@ from ..ir import Call, Const
 from .tracing.arithmetic import integer_power, truth
 from .tracing.builder import here
 from .tracing.dtype_words import plain
-from .tracing.promote import cast_value, expr_of, number_of, pair
-from .tracing.values import Value
+from .tracing.expressions import Value, cast_value
+from .tracing.promote import expr_of, number_of, pair
 
 _PYTHON: dict[str, Callable[[float], float]] = {
     "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log,

@@ -10,9 +10,9 @@ from .lowered.decisions import Instr, Stage
 from .stages import TILES
 from .tracing.arithmetic import truth
 from .tracing.builder import for_tiles
+from .tracing.expressions import Value
 from .tracing.operands import Part, on_chip_reach, part_of
 from .tracing.promote import expr_of
-from .tracing.values import Value
 
 
 @node

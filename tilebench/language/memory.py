@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ..errors import LanguageError
-from ..ir import AllocStmt, Buffer, Expr, Store, Word, attribute, decision, node, operand, result
+from ..ir import AllocStmt, Buffer, Expr, Word, attribute, decision, node, operand, result
 from ..layout import Fragment, SharedLayout
 from .stages import EVERY, TILES
 from .tracing.builder import for_tiles, in_trace, inside_kernel, shown
 from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
-from .tracing.promote import cast_value, convert, expr_of, literal, number_of
-from .tracing.values import BufferView, ElementRef, VarRef
+from .tracing.promote import convert, expr_of
+from .tracing.values import BufferView, VarRef
 
 
 @node
@@ -136,27 +136,3 @@ def swizzle(buffer: object, enable: bool = True) -> None:
             if isinstance(each, AllocShared) and each.buffer is buffer.buffer:
                 builder.replace(each, each.but(swizzle=enable))
                 return
-
-
-def store_element(target: ElementRef, value: object) -> None:
-    """`A[i, j] = value`: the value is converted to the buffer's dtype."""
-    view = target.view
-    view.check_element("write")
-    builder = inside_kernel(f"a store to {view.name}")
-    builder.emit(Store(view.buffer, target.index, stored(value, view), place=builder.place))
-
-
-def stored(value: object, view: BufferView) -> Expr:
-    """A value as it is stored in a buffer: numbers take its dtype, others are converted."""
-    number = number_of(value)
-    if number is None:
-        return convert(expr_of(value), view.buffer.dtype)
-    cuts = isinstance(number, float) and view.buffer.dtype.is_integer
-    return cast_value(number, view.buffer.dtype).expr if cuts else literal(number, view.buffer.dtype)
-
-
-def assign_var(var: VarRef, value: object) -> None:
-    """`x = value` for a scalar of `T.alloc_var`."""
-    var.view.check_scope()
-    builder = inside_kernel(f"a store to {var.name}")
-    builder.emit(Store(var.view.buffer, (), stored(value, var.view), place=builder.place))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from .buffer_names import buffers_in
 from .style import escape
 
 Piece = tuple[str, str]
@@ -46,17 +46,6 @@ CSS = (
     ".s{color:var(--ts)}"
     ".tilebench .code .v{color:var(--tv)}.tilebench .code .m{color:var(--dim)}"
 )
-
-
-# A buffer is known by the line that makes it, or by its annotation in the signature.
-_MADE = re.compile(
-    r"\b([A-Za-z_]\w*)\s*=\s*T\.(?:alloc_\w+|empty|registers)\b|\b([A-Za-z_]\w*)\s*:\s*T\.\w*Tensor\b"
-)
-
-
-def buffers_in(text: str) -> frozenset[str]:
-    """Names that `text` makes buffers of: allocations and tensor parameters."""
-    return frozenset(first or second for first, second in _MADE.findall(text))
 
 
 @lru_cache(maxsize=512)

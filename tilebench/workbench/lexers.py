@@ -28,7 +28,7 @@ from pygments.token import (
     Whitespace,
 )
 
-from .highlight import buffers_in
+from .buffer_names import buffers_in
 
 _TYPES: dict[str, Any] = {
     "space": Whitespace, "comment": Comment.Single, "string": String, "type": Keyword.Type,

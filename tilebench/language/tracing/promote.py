@@ -8,16 +8,14 @@ two integers the wider, signed when they differ in sign.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import DTypeError, LanguageError
 from ...ir import FALSE, TRUE, Cast, Const, DType, Expr, boolean, int32
 from ...ir.dtypes import ALL, float32
 from .builder import here, shown
 from .dtype_words import plain
-
-if TYPE_CHECKING:
-    from .values import Value
+from .kinds import Scalar, Tile
 
 _INT64 = ALL["int64"]
 
@@ -61,13 +59,11 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
 
 def expr_of(value: object, dtype: DType | None = None) -> Expr:
     """A traced value or number as an expression; numbers take `dtype`, else int32 or float32."""
-    from .values import BufferView, RegionRef, Value
-
-    if isinstance(value, Value):
+    if isinstance(value, Scalar):
         return value.expr
     number = number_of(value)
     if number is None:
-        if isinstance(value, (BufferView, RegionRef)):
+        if isinstance(value, Tile):
             raise LanguageError(
                 "{name} is a tile, a single value is needed here",
                 name=value.name,
@@ -122,10 +118,8 @@ def convert(expr: Expr, dtype: DType) -> Expr:
 
 def pair(a: object, b: object) -> tuple[Expr, Expr]:
     """Both sides of an operator, in one dtype."""
-    from .values import Value
-
-    left = a.expr if isinstance(a, Value) else a if isinstance(a, Expr) else None
-    right = b.expr if isinstance(b, Value) else b if isinstance(b, Expr) else None
+    left = a.expr if isinstance(a, Scalar) else a if isinstance(a, Expr) else None
+    right = b.expr if isinstance(b, Scalar) else b if isinstance(b, Expr) else None
     if left is not None and right is not None:
         if left.dtype == right.dtype:
             return left, right
@@ -155,15 +149,11 @@ def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:
     return convert(expr, dtype), literal(number, dtype)
 
 
-def cast_value(value: object, dtype: object) -> Value:
-    """`T.cast`: the value in another dtype."""
-    from .values import Value
-
+def cast_expr(value: object, dtype: object) -> Expr:
+    """A traced value or number in another dtype; a number loses its fraction where that has none."""
     wanted = plain(dtype)
     number = number_of(value)
-    if number is not None:
-        whole = (
-            not wanted.is_float and wanted != boolean and isinstance(number, float) and math.isfinite(number)
-        )
-        return Value(literal(int(number) if whole else number, wanted))
-    return Value(convert(expr_of(value), wanted))
+    if number is None:
+        return convert(expr_of(value), wanted)
+    whole = not wanted.is_float and wanted != boolean and isinstance(number, float) and math.isfinite(number)
+    return literal(int(number) if whole else number, wanted)

@@ -1,187 +1,16 @@
-"""What a kernel's names stand for while it is traced: values, elements, tiles and their parts."""
+"""What the buffers of a kernel stand for while it is traced: elements, tiles and their parts."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from ...errors import DTypeError, LanguageError, Place, ShapeError
-from ...ir import Arith, Buffer, Call, Expr, Load, Region, boolean, show
-from .arithmetic import arithmetic, comparison, logical_not, negative
+from ...errors import LanguageError, Place, ShapeError
+from ...ir import Buffer, Expr, Load, Region, show
 from .builder import Frame, here, in_trace
-from .dtype_words import DTypeWord, word_for
+from .expressions import DTypeWord, Value, refuse, word_for
 from .indexing import index_box, index_expr
-from .promote import cast_value
-
-
-def _refuse(what: str, hint: str) -> NoReturn:
-    raise LanguageError(what, hint=hint)
-
-
-class Value:
-    """A scalar that is known only when the kernel runs: an expression with a dtype.
-
-    Python's operators build further values. It has no truth value: `if`, `and`, `or` and `not`
-    are understood in the kernel's own body, not in a helper that Python itself runs.
-    """
-
-    __slots__ = ("_expr",)
-    # NumPy's own scalars leave the operator to us: np.float32(2) * value.
-    __array_ufunc__ = None
-
-    def __init__(self, expr: Expr) -> None:
-        self._expr = expr
-
-    @property
-    def expr(self) -> Expr:
-        """The IR expression."""
-        return self._expr
-
-    @property
-    def dtype(self) -> DTypeWord:
-        """The element type."""
-        return word_for(self.expr.dtype)
-
-    def astype(self, dtype: object) -> Value:
-        """The value converted to another dtype, as `T.cast` does."""
-        return cast_value(self, dtype)
-
-    def __repr__(self) -> str:
-        return show(self.expr)
-
-    __hash__ = object.__hash__
-
-    # -- arithmetic
-    def __add__(self, other: object) -> Value:
-        return Value(arithmetic("+", self, other))
-
-    def __radd__(self, other: object) -> Value:
-        return Value(arithmetic("+", other, self))
-
-    def __sub__(self, other: object) -> Value:
-        return Value(arithmetic("-", self, other))
-
-    def __rsub__(self, other: object) -> Value:
-        return Value(arithmetic("-", other, self))
-
-    def __mul__(self, other: object) -> Value:
-        return Value(arithmetic("*", self, other))
-
-    def __rmul__(self, other: object) -> Value:
-        return Value(arithmetic("*", other, self))
-
-    def __truediv__(self, other: object) -> Value:
-        return Value(arithmetic("/", self, other))
-
-    def __rtruediv__(self, other: object) -> Value:
-        return Value(arithmetic("/", other, self))
-
-    def __floordiv__(self, other: object) -> Value:
-        return Value(arithmetic("//", self, other))
-
-    def __rfloordiv__(self, other: object) -> Value:
-        return Value(arithmetic("//", other, self))
-
-    def __mod__(self, other: object) -> Value:
-        return Value(arithmetic("%", self, other))
-
-    def __rmod__(self, other: object) -> Value:
-        return Value(arithmetic("%", other, self))
-
-    def __pow__(self, other: object) -> Value:
-        return Value(arithmetic("**", self, other))
-
-    def __rpow__(self, other: object) -> Value:
-        return Value(arithmetic("**", other, self))
-
-    def __lshift__(self, other: object) -> Value:
-        return Value(arithmetic("<<", self, other))
-
-    def __rlshift__(self, other: object) -> Value:
-        return Value(arithmetic("<<", other, self))
-
-    def __rshift__(self, other: object) -> Value:
-        return Value(arithmetic(">>", self, other))
-
-    def __rrshift__(self, other: object) -> Value:
-        return Value(arithmetic(">>", other, self))
-
-    def __and__(self, other: object) -> Value:
-        return Value(arithmetic("&", self, other))
-
-    def __rand__(self, other: object) -> Value:
-        return Value(arithmetic("&", other, self))
-
-    def __or__(self, other: object) -> Value:
-        return Value(arithmetic("|", self, other))
-
-    def __ror__(self, other: object) -> Value:
-        return Value(arithmetic("|", other, self))
-
-    def __xor__(self, other: object) -> Value:
-        return Value(arithmetic("^", self, other))
-
-    def __rxor__(self, other: object) -> Value:
-        return Value(arithmetic("^", other, self))
-
-    def __neg__(self) -> Value:
-        return Value(negative(self.expr))
-
-    def __pos__(self) -> Value:
-        return self
-
-    def __invert__(self) -> Value:
-        if self.expr.dtype == boolean:
-            return Value(logical_not(self.expr))
-        if not self.expr.dtype.is_integer:
-            raise DTypeError("~ takes integers, found {dtype}", dtype=self.expr.dtype)
-        return Value(Arith("~", (self.expr,), place=here()))
-
-    def __abs__(self) -> Value:
-        return Value(Call("abs", (self.expr,), type=self.expr.dtype, place=here()))
-
-    # -- comparison
-    def __lt__(self, other: object) -> Value:
-        return Value(comparison("<", self, other))
-
-    def __le__(self, other: object) -> Value:
-        return Value(comparison("<=", self, other))
-
-    def __gt__(self, other: object) -> Value:
-        return Value(comparison(">", self, other))
-
-    def __ge__(self, other: object) -> Value:
-        return Value(comparison(">=", self, other))
-
-    def __eq__(self, other: object) -> Any:
-        return Value(comparison("==", self, other))
-
-    def __ne__(self, other: object) -> Any:
-        return Value(comparison("!=", self, other))
-
-    # -- what only a number could answer
-    def __bool__(self) -> NoReturn:
-        _refuse(
-            "the value of this expression is known only when the kernel runs, so Python cannot decide on it",
-            "in a helper use T.if_then_else(condition, a, b); `if` and `and` work in the kernel's own body",
-        )
-
-    def __index__(self) -> NoReturn:
-        _refuse(
-            "a number known at compile time is needed here, this value is known only when the kernel runs",
-            "indices of lists, extents and shapes are Python integers",
-        )
-
-    def __int__(self) -> NoReturn:
-        _refuse("int() cannot convert a value of a running kernel", "use T.cast(x, T.int32)")
-
-    def __float__(self) -> NoReturn:
-        _refuse(
-            "this function takes numbers; the value is known only when the kernel runs",
-            "use T.cast(x, T.float32), and T.exp, T.log2, ... in place of the functions of `math`",
-        )
-
-    def __iter__(self) -> NoReturn:
-        _refuse("a single value cannot be looped over", "loop over T.serial(...) or a Python list")
+from .kinds import Tile
+from .stores import store_element
 
 
 class ElementRef(Value):
@@ -236,7 +65,7 @@ class VarRef(Value):
         return self.name
 
 
-class RegionRef:
+class RegionRef(Tile):
     """`A[i : i + 8, :]`: a box of a buffer, `extent` elements a dimension."""
 
     __slots__ = ("region", "view")
@@ -262,7 +91,7 @@ class RegionRef:
         return show(self.region)
 
 
-class BufferView:
+class BufferView(Tile):
     """An array of a kernel: a parameter or an allocated tile. `A[...]` is an element or a box."""
 
     __slots__ = ("buffer", "frame", "place")
@@ -299,7 +128,7 @@ class BufferView:
         return self.buffer.shape[0]
 
     def __iter__(self) -> NoReturn:
-        _refuse("a buffer cannot be looped over", "loop over its indices: for i in T.Parallel(...)")
+        refuse("a buffer cannot be looped over", "loop over its indices: for i in T.Parallel(...)")
 
     def __repr__(self) -> str:
         return f"{self.name}{list(self.shape)}: {self.buffer.dtype} in {self.scope} memory"
@@ -319,8 +148,6 @@ class BufferView:
         return ElementRef(self, tuple(index_expr(self, axis, each) for axis, each in enumerate(parts)))
 
     def __setitem__(self, key: object, value: object) -> None:
-        from ..memory import store_element
-
         target = self[key]
         if not isinstance(target, ElementRef):
             raise LanguageError(

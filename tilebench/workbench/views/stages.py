@@ -14,9 +14,10 @@ from pathlib import PurePath
 from ...record import CompileRecord, StageRecord
 from ...targets import language
 from ...targets.presentation import Language
+from ..buffer_names import buffers_in
 from ..diff import LineChange, TextDiff, text_diff
 from ..highlight import CSS as TOKEN_CSS
-from ..highlight import buffers_in, coloured_lines, line_html
+from ..highlight import coloured_lines, line_html
 from ..style import escape, page, seconds_text
 
 MOST_LINES = 400

@@ -1,0 +1,224 @@
+"""A value that is known only when the kernel runs, and the dtypes, which are called to convert to one.
+
+`T.float16` names the type and, called, converts to it; a value's `dtype` is such a word again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ...errors import DTypeError, LanguageError
+from ...ir import Arith, Call, Expr, boolean, show
+from ...ir.dtypes import ALIASES, ALL, DType
+from .arithmetic import arithmetic, comparison, logical_not, negative
+from .builder import here
+from .kinds import Scalar
+from .promote import cast_expr
+
+
+@dataclass(frozen=True, eq=False)
+class DTypeWord(DType):
+    """An element type that can be called: `T.float32(x)` is `T.cast(x, T.float32)`.
+
+    It equals, and hashes as, the plain `DType` of the same name; it also equals that name.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):  # kernels compare `A.dtype == "float16"`
+            return other == self.name
+        return isinstance(other, DType) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(ALL[self.name])
+
+    def __call__(self, value: object) -> Value:
+        """The value converted: floats round to nearest even, float to int goes towards zero."""
+        return cast_value(value, self)
+
+
+WORDS: dict[str, DTypeWord] = {
+    each.name: DTypeWord(each.name, each.bits, each.kind, each.mantissa) for each in ALL.values()
+}
+SHORT: dict[str, DTypeWord] = {name: WORDS[each.name] for name, each in ALIASES.items()}
+
+
+def word_for(dtype: DType) -> DTypeWord:
+    """The callable dtype of the same name."""
+    return WORDS[dtype.name]
+
+
+def refuse(what: str, hint: str) -> NoReturn:
+    raise LanguageError(what, hint=hint)
+
+
+class Value(Scalar):
+    """A scalar that is known only when the kernel runs: an expression with a dtype.
+
+    Python's operators build further values. It has no truth value: `if`, `and`, `or` and `not`
+    are understood in the kernel's own body, not in a helper that Python itself runs.
+    """
+
+    __slots__ = ("_expr",)
+    # NumPy's own scalars leave the operator to us: np.float32(2) * value.
+    __array_ufunc__ = None
+
+    def __init__(self, expr: Expr) -> None:
+        self._expr = expr
+
+    @property
+    def expr(self) -> Expr:
+        """The IR expression."""
+        return self._expr
+
+    @property
+    def dtype(self) -> DTypeWord:
+        """The element type."""
+        return word_for(self.expr.dtype)
+
+    def astype(self, dtype: object) -> Value:
+        """The value converted to another dtype, as `T.cast` does."""
+        return cast_value(self, dtype)
+
+    def __repr__(self) -> str:
+        return show(self.expr)
+
+    __hash__ = object.__hash__
+
+    # -- arithmetic
+    def __add__(self, other: object) -> Value:
+        return Value(arithmetic("+", self, other))
+
+    def __radd__(self, other: object) -> Value:
+        return Value(arithmetic("+", other, self))
+
+    def __sub__(self, other: object) -> Value:
+        return Value(arithmetic("-", self, other))
+
+    def __rsub__(self, other: object) -> Value:
+        return Value(arithmetic("-", other, self))
+
+    def __mul__(self, other: object) -> Value:
+        return Value(arithmetic("*", self, other))
+
+    def __rmul__(self, other: object) -> Value:
+        return Value(arithmetic("*", other, self))
+
+    def __truediv__(self, other: object) -> Value:
+        return Value(arithmetic("/", self, other))
+
+    def __rtruediv__(self, other: object) -> Value:
+        return Value(arithmetic("/", other, self))
+
+    def __floordiv__(self, other: object) -> Value:
+        return Value(arithmetic("//", self, other))
+
+    def __rfloordiv__(self, other: object) -> Value:
+        return Value(arithmetic("//", other, self))
+
+    def __mod__(self, other: object) -> Value:
+        return Value(arithmetic("%", self, other))
+
+    def __rmod__(self, other: object) -> Value:
+        return Value(arithmetic("%", other, self))
+
+    def __pow__(self, other: object) -> Value:
+        return Value(arithmetic("**", self, other))
+
+    def __rpow__(self, other: object) -> Value:
+        return Value(arithmetic("**", other, self))
+
+    def __lshift__(self, other: object) -> Value:
+        return Value(arithmetic("<<", self, other))
+
+    def __rlshift__(self, other: object) -> Value:
+        return Value(arithmetic("<<", other, self))
+
+    def __rshift__(self, other: object) -> Value:
+        return Value(arithmetic(">>", self, other))
+
+    def __rrshift__(self, other: object) -> Value:
+        return Value(arithmetic(">>", other, self))
+
+    def __and__(self, other: object) -> Value:
+        return Value(arithmetic("&", self, other))
+
+    def __rand__(self, other: object) -> Value:
+        return Value(arithmetic("&", other, self))
+
+    def __or__(self, other: object) -> Value:
+        return Value(arithmetic("|", self, other))
+
+    def __ror__(self, other: object) -> Value:
+        return Value(arithmetic("|", other, self))
+
+    def __xor__(self, other: object) -> Value:
+        return Value(arithmetic("^", self, other))
+
+    def __rxor__(self, other: object) -> Value:
+        return Value(arithmetic("^", other, self))
+
+    def __neg__(self) -> Value:
+        return Value(negative(self.expr))
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __invert__(self) -> Value:
+        if self.expr.dtype == boolean:
+            return Value(logical_not(self.expr))
+        if not self.expr.dtype.is_integer:
+            raise DTypeError("~ takes integers, found {dtype}", dtype=self.expr.dtype)
+        return Value(Arith("~", (self.expr,), place=here()))
+
+    def __abs__(self) -> Value:
+        return Value(Call("abs", (self.expr,), type=self.expr.dtype, place=here()))
+
+    # -- comparison
+    def __lt__(self, other: object) -> Value:
+        return Value(comparison("<", self, other))
+
+    def __le__(self, other: object) -> Value:
+        return Value(comparison("<=", self, other))
+
+    def __gt__(self, other: object) -> Value:
+        return Value(comparison(">", self, other))
+
+    def __ge__(self, other: object) -> Value:
+        return Value(comparison(">=", self, other))
+
+    def __eq__(self, other: object) -> Any:
+        return Value(comparison("==", self, other))
+
+    def __ne__(self, other: object) -> Any:
+        return Value(comparison("!=", self, other))
+
+    # -- what only a number could answer
+    def __bool__(self) -> NoReturn:
+        refuse(
+            "the value of this expression is known only when the kernel runs, so Python cannot decide on it",
+            "in a helper use T.if_then_else(condition, a, b); `if` and `and` work in the kernel's own body",
+        )
+
+    def __index__(self) -> NoReturn:
+        refuse(
+            "a number known at compile time is needed here, this value is known only when the kernel runs",
+            "indices of lists, extents and shapes are Python integers",
+        )
+
+    def __int__(self) -> NoReturn:
+        refuse("int() cannot convert a value of a running kernel", "use T.cast(x, T.int32)")
+
+    def __float__(self) -> NoReturn:
+        refuse(
+            "this function takes numbers; the value is known only when the kernel runs",
+            "use T.cast(x, T.float32), and T.exp, T.log2, ... in place of the functions of `math`",
+        )
+
+    def __iter__(self) -> NoReturn:
+        refuse("a single value cannot be looped over", "loop over T.serial(...) or a Python list")
+
+
+def cast_value(value: object, dtype: object) -> Value:
+    """`T.cast`: the value in another dtype."""
+    return Value(cast_expr(value, dtype))
