@@ -12,7 +12,7 @@ from tilebench.language.words import registry
 from tilebench.layout import gemm_microtile, spread
 from tilebench.passes.context import Context
 from tilebench.passes.thread_road import THREAD_ROW
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 

@@ -22,7 +22,7 @@ from tilebench.passes.context import Context
 from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON, TILE_FORMS
 from tilebench.reference import run_reference
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 PLAIN = 'A: T.Tensor((100, 75), "float32"), C: T.Tensor((100, 75), "float32")'

@@ -15,8 +15,7 @@ from tilebench.language.words import registry
 from tilebench.layout import spread
 from tilebench.passes.context import Context
 from tilebench.passes.insert_barriers import insert_barriers
-from tilebench.simulator.lanes import run_threaded
-from tilebench.simulator.lanes_memory import SimulationError
+from tilebench.simulator import SimulationError, run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 MAP = spread((32, 32), 64, 4, 32)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.passes.lowering import lower
 from tilebench.layout import spread
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 
 STEPS, STAGES = 4, 3
 WRITE, READ = spread((64,), 32, 2, 32), spread((64,), 32, 1, 32)

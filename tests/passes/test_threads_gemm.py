@@ -11,7 +11,7 @@ import pytest
 from tests.passes.lowering import gemm_text, lower, random
 from tilebench.errors import LayoutError, TargetError
 from tilebench.ir import print_function
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 
 DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
 

@@ -13,7 +13,7 @@ from tests.passes.lowering import lower, random
 from tilebench.errors import LayoutError
 from tilebench.ir import print_function
 from tilebench.layout import Fragment, spread
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 
 NUMPY: dict[str, tuple[Any, Any]] = {
     "sum": (np.sum, np.add),

@@ -18,7 +18,7 @@ from tilebench.language.words import registry
 from tilebench.layout import Fragment, spread
 from tilebench.passes.context import Context
 from tilebench.passes.threads.to_threads import to_threads
-from tilebench.simulator.lanes import run_threaded
+from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 ADD = """\

@@ -12,8 +12,7 @@ import pytest
 from tilebench.errors import InternalError
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
-from tilebench.simulator.lanes import run_threaded
-from tilebench.simulator.lanes_memory import SimulationError
+from tilebench.simulator import SimulationError, run_threaded
 
 
 def run(body: str, blocks: Any = None, **arrays: Any) -> None:
@@ -40,7 +39,7 @@ S[tid] = A[tid]
 C[bx, tid] = S[63 - tid]
 """
     a, c = floats(), np.zeros((2, 64), np.float32)
-    with pytest.raises(SimulationError, match="a read of S by thread 0, touched by thread 63") as caught:
+    with pytest.raises(SimulationError, match="a read of S by thread 0, and thread 63 wrote it") as caught:
         run(race, A=a, C=c)
     assert caught.value.place is not None
     assert caught.value.place.line == 7
@@ -51,7 +50,7 @@ C[bx, tid] = S[63 - tid]
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid // 2] = A[tid]", "a write of S by thread"),
+        ("S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid // 2] = A[tid]", "threads 0 and 1 write one element of S"),
         (
             "S = T.alloc_shared((64,), T.float32, offset=0)\nA[tid] = S[tid]",
             "read before anything was written",
@@ -62,7 +61,7 @@ C[bx, tid] = S[63 - tid]
         ("x = T.alloc_local((2,), T.float32)\nT.vector_load(x, A[tid : tid + 2])", "outside|not aligned"),
         ("if tid < 3:\n    T.sync_threads()", "not all threads of a block reach"),
         ("if tid < 3:\n    A[tid] = T.shfl_xor(A[tid], 1)", "not all lanes of a warp"),
-        ("A[tid // 2] = T.float32(1)", "two threads write one element of A"),
+        ("A[tid // 2] = T.float32(1)", "threads 0 and 1 write one element of A"),
         ("x: T.int32 = (tid + 1) * 1000000000 * 4", "int32 overflows"),
     ],
 )

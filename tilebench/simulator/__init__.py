@@ -1,6 +1,9 @@
 """Running the stage `threaded` without a GPU, and finding what a GPU must not do."""
 
-from .lanes import run_threaded
-from .lanes_memory import SimulationError
+from .barriers import Meeting
+from .lanes import Lanes
+from .refusal import SimulationError
+from .run import run_threaded
+from .words import MEANINGS
 
-__all__ = ["SimulationError", "run_threaded"]
+__all__ = ["MEANINGS", "Lanes", "Meeting", "SimulationError", "run_threaded"]

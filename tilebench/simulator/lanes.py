@@ -1,288 +1,133 @@
-"""Running a function of stage `threaded` in NumPy: every thread of many blocks is a lane of an array.
+"""The lanes as the meaning of a word sees them: values, regions, registers, barriers, what is in flight.
 
-It finds accesses outside a buffer, vectors off their alignment, reads of shared memory that nobody
-wrote, two threads on one place of shared memory without a barrier between, barriers and shuffles
-that not all lanes reach, and overflow of int32. What it does not model is time.
+A meaning is `meaning(lanes, statement, mask)`: it does what the statement does for the lanes of the mask
+(None: all). A plain function; or a generator that yields a `Meeting` where its threads wait for others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from ..errors import InternalError
-from ..ir import (
-    AllocStmt,
-    Arith,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Function,
-    If,
-    Let,
-    Load,
-    Stmt,
-    Store,
-    Var,
-)
-from ..ir.dtypes import boolean
-from ..ir.expr import LOGIC
-from ..language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
-from ..language.structure import KernelLaunch, Serial, Unroll
-from .lanes_access import LaneMemory, Mask, Value
-from .lanes_expr import apply, computed, convert, operate
-from .lanes_memory import refuse
+from ..ir import Region, Stmt, effects_of
+from .asynchrony import Hold, Operation
+from .barriers import Meeting
+from .expressions import OWN, LaneExpressions
+from .refusal import refuse
+from .state import Launch, Mask
 
-# Lanes run at once: enough to hide Python's cost, few enough to stay in the cache.
-MOST_LANES = 16384
-where: Any = np.where
+Waits = Generator[Meeting, None, None]
+Meaning = Callable[["Lanes", Any, Mask], "Waits | None"]
 
 
-def run_threaded(
-    function: Function,
-    arrays: Mapping[str, Any],
-    blocks: Iterable[tuple[int, ...]] | None = None,
-    *,
-    warp: int,
-) -> None:
-    """Run the function on `arrays` (by parameter name, changed in place); `blocks` picks some, (x, y, z).
+class Lanes(LaneExpressions):
+    """Some blocks of a launch, with the meanings of the words that their threads run."""
 
-    `warp` is the machine's: a shuffle reaches the lanes of one warp.
+    def __init__(
+        self, launch: Launch, blocks: list[tuple[int, int, int]], meanings: Mapping[type, Meaning]
+    ) -> None:
+        super().__init__(launch, blocks)
+        self.meanings = meanings
 
-    Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a
-    missing array or one of another shape or dtype.
-    """
-    for each in function.params:
-        held = arrays.get(each.name)
-        if held is None or held.shape != each.shape or held.dtype != each.dtype.numpy:
-            raise InternalError(
-                "the array {name} is missing or is not {what}", name=each.name, what=(each.shape, each.dtype)
+    def run(self, stmt: Stmt, mask: Mask) -> Waits | None:
+        """Do a statement that is a word; what it waits for, where it does."""
+        meaning = self.meanings.get(type(stmt))
+        if meaning is None:
+            raise unknown(stmt)
+        return meaning(self, stmt, mask)
+
+    # -- regions
+    def read(self, region: Region, mask: Mask) -> Any:
+        """(elements, lanes) of a region of any memory; it lies along the last dimension."""
+        buffer, count = region.buffer, elements(region)
+        if buffer.scope in OWN:
+            return self.get(
+                buffer, self.register_of(buffer, region.start, mask, region, count), count, region
             )
-    launch = next(each for each in function.body if isinstance(each, KernelLaunch))
-    grid = (*launch.grid, 1, 1, 1)[:3]
-    chosen = list(blocks) if blocks is not None else [
-        (x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])
-    ]  # fmt: skip
-    at_once = max(1, MOST_LANES // launch.threads)
-    for start in range(0, len(chosen), at_once):
-        _Lanes(launch, arrays, chosen[start : start + at_once], warp).run()
+        return self.fetch(region, buffer, [self.value(e, mask) for e in region.start], count, mask)
 
-
-class _Lanes(LaneMemory):
-    """Some blocks of one launch. A mask is an array of bools a lane, or None: all lanes are active."""
-
-    def run(self) -> None:
-        self.body(self.launch.body, None)
-
-    # -- statements
-    def body(self, body: tuple[Stmt, ...], mask: Mask) -> None:
-        for each in body:
-            self.statement(each, mask)
-
-    def statement(self, stmt: Stmt, mask: Mask) -> None:
-        match stmt:
-            case Store():
-                self.store(stmt, mask)
-            case Let():
-                self.values[stmt.var.name] = self.value(stmt.value, mask)
-            case Serial() | Unroll():
-                self.loop(stmt, mask)
-            case If():
-                self.branch(stmt, mask)
-            case VectorLoad() | VectorStore():
-                self.vector(stmt, mask)
-            case SyncThreads():
-                self.barrier(stmt, mask)
-            case SyncWarp():
-                pass
-            case AllocStmt():
-                self.allocate(stmt, mask)
-            case _:
-                raise InternalError(
-                    "the simulator has no statement {name}", at=stmt.place, name=type(stmt).__name__
-                )
-
-    def loop(self, stmt: Serial | Unroll, mask: Mask) -> None:
-        start, stop, step = (self.value(each, mask) for each in (stmt.start, stmt.stop, stmt.step))
-        name = stmt.vars[0].name
-        if all(isinstance(each, int) for each in (start, stop, step)):
-            for at in range(start, stop, step):
-                self.values[name] = at
-                self.body(stmt.body, mask)
-            return
-        at: Any = self.wide(start, np.int64)
-        stop, step = self.wide(stop, np.int64), self.wide(step, np.int64)
-        while True:
-            going = where(step > 0, at < stop, at > stop)
-            if mask is not None:
-                going = going & mask
-            if not going.any():
-                return
-            self.values[name] = at
-            self.body(stmt.body, None if going.all() else going)
-            at = at + step
-
-    def branch(self, stmt: If, mask: Mask) -> None:
-        condition: Any = self.value(stmt.condition, mask)
-        if not hasattr(condition, "ndim") or condition.ndim == 0:
-            self.body(stmt.then if condition else stmt.orelse, mask)
-            return
-        sides: tuple[tuple[tuple[Stmt, ...], Any], ...] = ((stmt.then, condition), (stmt.orelse, ~condition))
-        for body, side in sides:
-            chosen = side if mask is None else side & mask
-            if body and chosen.any():
-                self.body(body, None if chosen.all() else chosen)
-
-    def barrier(self, stmt: Stmt, mask: Mask) -> None:
-        if mask is None:
-            self.shared.barrier(slice(None))
-            return
-        rows = mask.reshape(self.blocks, self.threads)
-        some, every = rows.any(axis=1), rows.all(axis=1)
-        if (some != every).any():
-            refuse("not all threads of a block reach this barrier", stmt)
-        self.shared.barrier(every)
-
-    # -- memory
-    def store(self, stmt: Store, mask: Mask) -> None:
-        buffer = stmt.buffer
-        value = self.wide(self.value(stmt.value, mask), buffer.dtype.numpy)
-        if buffer.scope in ("local", "var"):
-            self.put(buffer, self.register(buffer, stmt.index, mask, stmt), value, mask)
+    def write(self, region: Region, values: Any, mask: Mask) -> None:
+        """Store (elements, lanes) into a region of any memory."""
+        buffer = region.buffer
+        if buffer.scope in OWN:
+            number = self.register_of(buffer, region.start, mask, region, len(values))
+            self.put(buffer, number, values, mask, region)
         else:
-            self.keep(stmt, buffer, stmt.index, value[None], mask)
+            self.keep(region, buffer, [self.value(e, mask) for e in region.start], values, mask)
 
-    def vector(self, stmt: VectorLoad | VectorStore, mask: Mask) -> None:
-        memory, held = (stmt.src, stmt.dst) if isinstance(stmt, VectorLoad) else (stmt.dst, stmt.src)
-        count = (memory.extent or (1,))[-1]
-        first = self.register(held.buffer, held.start, mask, stmt, count)
-        if isinstance(stmt, VectorLoad):
-            got = self.fetch(memory, memory.buffer, memory.start, count, mask)
-            for k in range(count):
-                self.put(held.buffer, first + k, got[k], mask)
-            return
-        rows = self.local[held.buffer.name]
-        if isinstance(first, int):
-            values = rows[first : first + count]
-        else:
-            values = np.stack([rows[first + k, np.arange(self.lanes)] for k in range(count)])
-        self.keep(memory, memory.buffer, memory.start, values, mask)
+    # -- what is asynchronous
+    def issue(
+        self,
+        token: str,
+        statement: Stmt,
+        mask: Mask,
+        perform: Callable[[], None],
+        *,
+        reads: Iterable[Region] | None = None,
+        writes: Iterable[Region] | None = None,
+    ) -> None:
+        """Start an asynchronous operation of the active lanes.
 
-    # -- expressions
-    def value(self, expr: Expr, mask: Mask) -> Value:
-        kind = type(expr)
-        if kind is Var:
-            return self.values[expr.name]  # type: ignore[attr-defined]
-        if kind is Const:
-            return self.constant(expr)  # type: ignore[arg-type]
-        if isinstance(expr, Load):
-            return self.load(expr, mask)
-        if isinstance(expr, Arith):
-            return self.arith(expr, mask)
-        if isinstance(expr, Cast):
-            value = self.value(expr.value, mask)
-            same = (
-                isinstance(value, int)
-                and expr.type.is_integer
-                and expr.value.dtype.is_integer
-                and expr.type.bits >= 32
-            )
-            return value if same else convert(value, expr.value.dtype, expr.type)
-        assert isinstance(expr, Call)
-        return self.call(expr, mask)
+        `perform` does its work through `read` and `write`, with their checks, as the issuing threads;
+        its targets are in flight from then on, and its sources are still being read, until the lane has
+        waited for the group of `token` that it commits this to. `reads` and `writes` are the regions;
+        left out, they are those that the statement's fields are marked with.
+        """
+        effects = [effect for effect in effects_of(statement) if effect.region is not None]
+        sources = [e.region for e in effects if e.reads] if reads is None else list(reads)
+        targets = [e.region for e in effects if e.writes] if writes is None else list(writes)
+        perform()
+        lanes = self.active(mask)
+        row = self.full(mask).cumsum() - 1
+        holds: list[Hold] = []
+        for region, target in [(r, False) for r in sources] + [(r, True) for r in targets]:
+            if region is not None and (hold := self._hold(region, lanes, mask, writes=target)) is not None:
+                hold.memory.flight.start(hold.cells, statement, writes=target)
+                holds.append(hold)
+        self.tokens.issue(token, Operation(statement, row, tuple(holds)), self.full(mask).copy())
 
-    def constant(self, expr: Const) -> Value:
-        if expr.type == boolean:
-            return bool(expr.value)
-        return (
-            int(expr.value)
-            if expr.type.is_integer and expr.type.bits <= 32
-            else expr.type.numpy.type(expr.value)
-        )
+    def _hold(self, region: Region, lanes: Any, mask: Mask, *, writes: bool) -> Hold | None:
+        buffer, count = region.buffer, elements(region)
+        if buffer.scope in OWN:
+            number = self.register_of(buffer, region.start, mask, region, count)
+            return Hold(self.own(buffer, region), self.register_cells(number, count)[lanes], writes)
+        touch = self.touch(region, buffer, [self.value(e, mask) for e in region.start], count, mask)
+        return None if touch.cells is None else Hold(touch.memory, touch.cells, writes)
 
-    def load(self, expr: Load, mask: Mask) -> Value:
-        buffer = expr.buffer
-        if buffer.scope in ("local", "var"):
-            at = self.register(buffer, expr.index, mask, expr)
-            held = self.local[buffer.name]
-            value = held[at].copy() if isinstance(at, int) else held[at, np.arange(self.lanes)]
-        else:
-            value = self.fetch(expr, buffer, expr.index, 1, mask)[0]
-        return value.astype(computed(buffer.dtype)) if computed(buffer.dtype) != value.dtype else value
+    def commit(self, token: str, mask: Mask) -> None:
+        """Close a group of each active lane: what it issued to the token since its last commit."""
+        self.tokens.commit(token, self.full(mask))
 
-    def arith(self, expr: Arith, mask: Mask) -> Value:
-        op, args = expr.op, expr.args
-        if op in LOGIC:
-            return self.logic(expr, mask)
-        dtype = args[0].dtype
-        first = self.value(args[0], mask)
-        if len(args) == 1:
-            zero = np.asarray(0).astype(computed(dtype))
-            return operate("-", zero, first, dtype, dtype, expr, self.data) if (
-                op == "-" and not dtype.is_float
-            ) else (-first if op == "-" else ~first)  # fmt: skip
-        for each in args[1:]:
-            first = operate(op, first, self.value(each, mask), dtype, expr.dtype, expr, self.data)
-        return first
+    def wait(self, token: str, pending: int, statement: Stmt, mask: Mask) -> None:
+        """All but the `pending` youngest groups of each active lane are complete.
 
-    def logic(self, expr: Arith, mask: Mask) -> Value:
-        """`and` and `or` stop where the answer is known, so that a guard guards what stands behind it."""
-        if expr.op == "not":
-            value = self.value(expr.args[0], mask)
-            return not value if isinstance(value, bool) else ~value
-        stop = expr.op == "or"
-        total: Value = self.value(expr.args[0], mask)
-        for each in expr.args[1:]:
-            if not hasattr(total, "ndim"):
-                if bool(total) == stop:
-                    return total
-                total = self.value(each, mask)
-                continue
-            open_: Any = ~total if stop else total
-            inner: Any = open_ if mask is None else open_ & mask
-            total = total | self.value(each, inner) if stop else total & self.value(each, inner)
-        return total
+        Other threads may touch what they wrote after a barrier that follows.
+        """
+        if pending < 0:
+            refuse("a wait cannot leave {n} groups in flight", statement, n=pending)
+        for part in self.tokens.wait(token, pending, self.full(mask), statement):
+            lanes = self.active(part.lanes)
+            party = self.party(part.lanes, lanes)
+            rows = part.operation.row[lanes]
+            for hold in part.operation.holds:
+                hold.memory.flight.end(hold.cells[rows], writes=hold.writes)
+                history = getattr(hold.memory, "history", None)
+                if history is not None:
+                    history.stamp(hold.cells[rows], party, self.clocks, writes=hold.writes)
 
-    def call(self, expr: Call, mask: Mask) -> Value:
-        if expr.word == "thread_id":
-            return self.tid
-        if expr.word == "if_then_else":
-            return self.select(expr, mask)
-        args = [self.value(each, mask) for each in expr.args]
-        if expr.word in ("shfl_xor", "shfl_down"):
-            return self.shuffle(expr, args, mask)
-        if all(isinstance(each, int) for each in args) and expr.word in ("min", "max"):
-            return min(args) if expr.word == "min" else max(args)
-        return apply(expr.word, args, expr.type, expr, self.data)
 
-    def select(self, expr: Call, mask: Mask) -> Value:
-        condition: Any = self.value(expr.args[0], mask)
-        if not hasattr(condition, "ndim") or condition.ndim == 0:
-            return self.value(expr.args[1 if condition else 2], mask)
-        yes: Any = condition if mask is None else condition & mask
-        no: Any = ~condition if mask is None else ~condition & mask
-        kind = computed(expr.type)
-        return where(
-            condition,
-            self.wide(self.value(expr.args[1], yes), kind),
-            self.wide(self.value(expr.args[2], no), kind),
-        )
+def elements(region: Region) -> int:
+    """The elements of a region that a thread names: all along its last dimension."""
+    extent = region.extent or (1,)
+    if any(e != 1 for e in extent[:-1]):
+        refuse("a thread names elements along the last dimension only", region, found=extent)
+    return extent[-1]
 
-    def shuffle(self, expr: Call, args: list[Any], mask: Mask) -> Value:
-        value = self.wide(args[0], computed(expr.type))
-        lane = np.arange(self.lanes) % self.warp
-        base = np.arange(self.lanes) - lane
-        distance = self.wide(args[1], np.int64)
-        source = lane ^ distance if expr.word == "shfl_xor" else lane + distance
-        source = np.where(source < self.warp, source, lane) + base
-        if (
-            mask is not None
-            and not mask.reshape(-1, min(self.warp, self.threads))
-            .all(axis=1)[np.unique(np.flatnonzero(mask) // self.warp)]
-            .all()
-        ):
-            refuse("not all lanes of a warp take part in a shuffle", expr)
-        return value[source]
+
+def unknown(stmt: Stmt) -> InternalError:
+    """The error for a word without a meaning."""
+    return InternalError(
+        "the simulator has no meaning of {name}", at=stmt.place, name=type(stmt).__name__,
+        hint="add a row to the meanings that it is run with: the class of the statement, and a function",
+    )  # fmt: skip

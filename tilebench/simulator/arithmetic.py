@@ -12,7 +12,7 @@ from ..errors import InternalError
 from ..ir import DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
 from ..passes.fast_exprs import statements
-from .lanes_memory import refuse
+from .refusal import refuse
 
 Array = Any
 

@@ -1,0 +1,87 @@
+"""Reading and writing memory: the checks, the history of the cells, and the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir import Buffer, Node
+from .address import first_bit, stored_bits
+from .clocks import Party
+from .history import NOBODY
+from .memory import check_index, check_vector, flat_index, gather, scatter
+from .refusal import refuse
+from .state import LaneState, Mask, Value
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access of the active lanes: `cells` are None where nothing has to be remembered."""
+
+    index: list[Any]
+    lanes: Any
+    party: Party
+    memory: Any
+    cells: Any
+
+
+class LaneAccess(LaneState):
+    """Accesses to shared and global memory by lanes whose index is known."""
+
+    def touch(self, at: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Touch:
+        """The cells of `count` elements a lane from `index` on, inside the buffer and aligned."""
+        lanes = self.active(mask)
+        party = self.party(mask, lanes)
+        numbers = [self.wide(number, np.int64) for number in index]
+        numbers = numbers if mask is None else [number[lanes] for number in numbers]
+        if buffer.scope not in ("shared", "global"):
+            raise InternalError(
+                "the simulator has no memory {scope} for {name}", at=at.place,
+                scope=buffer.scope, name=buffer.name,
+            )  # fmt: skip
+        base = self.shared_base.get(buffer.name, 0)
+        check_index(numbers, buffer.shape, at, buffer.name)
+        if count > 1:
+            check_vector(buffer, numbers, count, base, at)
+        if buffer.scope == "shared":
+            bits = first_bit(buffer, numbers, base)
+            cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
+            return Touch(numbers, lanes, party, self.shared, cells)
+        memory = self.launch.tracked.get(buffer.name)
+        cells = None if memory is None else flat_index(numbers, buffer.shape, count, len(lanes))
+        return Touch(numbers, lanes, party, memory, cells)
+
+    def fetch(self, at: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Any:
+        """(count, lanes) elements of shared or global memory; zeros in idle lanes."""
+        if mask is not None and not mask.any():
+            return np.zeros((count, self.lanes), buffer.dtype.numpy)
+        touch = self.touch(at, buffer, index, count, mask)
+        if touch.cells is not None:
+            self.watch.read(touch.memory, touch.cells, touch.party, at, buffer.name)
+        if buffer.scope == "shared":
+            if (self.shared.history.writer[touch.cells] == NOBODY).any():
+                refuse("{name} is read before anything was written there", at, name=buffer.name)
+            found = self.shared.load(touch.cells, buffer.dtype.numpy).T
+        else:
+            found = gather(self.arrays[buffer.name], touch.index, count)
+        if mask is None and np.shape(found) == (count, self.lanes):
+            return found
+        out = np.zeros((count, self.lanes), buffer.dtype.numpy)
+        out[:, touch.lanes] = found
+        return out
+
+    def keep(self, at: Node, buffer: Buffer, index: list[Value], values: Any, mask: Mask) -> None:
+        """Store (count, lanes) elements to shared or global memory."""
+        if mask is not None and not mask.any():
+            return
+        touch = self.touch(at, buffer, index, len(values), mask)
+        if touch.cells is not None:
+            self.watch.write(touch.memory, touch.cells, touch.party, at, buffer.name)
+        values = values if mask is None else values[:, touch.lanes]
+        if buffer.scope == "shared":
+            self.shared.store(touch.cells, values.T)
+        else:
+            scatter(self.arrays[buffer.name], touch.index, values)

@@ -1,0 +1,80 @@
+"""Vector clocks: which thread's accesses are ordered before which other's.
+
+The threads of a block are cut into groups of `size`: one group for the block when every barrier of the
+kernel is the whole block's, else one a warp. A group's own clock ticks at each barrier that it passes;
+an access is stamped with it. `known[b, g, h]` is the greatest stamp of group h whose accesses come
+before what group g does now. Of its own group a thread knows what came before the last barrier that all
+of the group passed: threads of one warp are not in step (Volta and later), so that two of them are
+ordered by `T.sync_warp()` or a wider barrier alone. A shuffle exchanges registers and orders no memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Party:
+    """The threads that make one access: arrays of one entry an active lane.
+
+    `agent` numbers the threads of the whole launch from 1 (0 is nobody), `block` the blocks that run
+    together, `group` the groups of a block; `first` is the agent number of the block's thread 0.
+    """
+
+    agent: Any
+    block: Any
+    group: Any
+    first: Any
+
+
+class Clocks:
+    """The clocks of some blocks that run together, `groups` groups of threads each."""
+
+    def __init__(self, blocks: int, threads: int, size: int) -> None:
+        self.threads, self.size = threads, size
+        self.groups = -(-threads // size)
+        self.now = np.ones((blocks, self.groups), np.int32)
+        self.known = np.zeros((blocks, self.groups, self.groups), np.int32)
+
+    def meet(self, present: Any) -> None:
+        """A barrier of the groups `present` (blocks, groups): what they did is done for all of them."""
+        own = np.arange(self.groups)
+        before = self.known.copy()
+        before[:, own, own] = self.now
+        joined = np.where(present[:, :, None], before, 0).max(axis=1)
+        self.known = np.where(present[:, :, None], joined[:, None, :], self.known)
+        self.now = (self.now + present).astype(np.int32)
+
+    def meet_blocks(self, blocks: Any) -> None:
+        """A barrier of all threads of these blocks (a mask or a slice)."""
+        if self.groups == 1:
+            self.known[blocks, 0, 0] = self.now[blocks, 0]
+            self.now[blocks] += 1
+            return
+        present = np.zeros(self.now.shape, np.bool_)
+        present[blocks] = True
+        self.meet(present)
+
+    def meet_groups(self, present: Any) -> None:
+        """A barrier of each of these groups for itself (blocks, groups)."""
+        own = np.arange(self.groups)
+        self.known[:, own, own] = np.where(present, self.now, self.known[:, own, own])
+        self.now = self.now + present
+
+    def stamps(self, party: Party) -> Any:
+        """The stamp of an access made now, (lanes, 1)."""
+        return self.now[party.block, party.group][:, None]
+
+    def known_of(self, party: Party, agents: Any) -> Any:
+        """The greatest ordered stamp of the groups of `agents` (lanes, cells), for each lane."""
+        if self.groups == 1:
+            return self.known[party.block, 0, 0][:, None]
+        group = (agents - 1) % self.threads // self.size
+        return self.known[party.block[:, None], party.group[:, None], group]
+
+    def known_groups(self, party: Party) -> Any:
+        """The greatest ordered stamp of every group of the own block, (lanes, 1, groups)."""
+        return self.known[party.block, party.group][:, None, :]

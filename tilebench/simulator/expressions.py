@@ -1,0 +1,148 @@
+"""Expressions over all lanes at once: each gives an array of one value a lane, or a number all share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Var
+from ..ir.dtypes import boolean
+from ..ir.expr import LOGIC
+from .access import LaneAccess
+from .arithmetic import apply, computed, convert, operate
+from .refusal import refuse
+from .state import Mask, Value
+
+OWN = ("local", "var")
+_where: Any = np.where
+
+
+def uniform(value: Any) -> bool:
+    """Whether all lanes share the value."""
+    return not hasattr(value, "ndim") or value.ndim == 0
+
+
+class LaneExpressions(LaneAccess):
+    """What an expression gives each lane; accesses in it are made by the active lanes alone."""
+
+    def value(self, expr: Expr, mask: Mask) -> Value:
+        """The value of an expression for the active lanes; what idle lanes hold means nothing."""
+        kind = type(expr)
+        if kind is Var:
+            return self.values[expr.name]  # type: ignore[attr-defined]
+        if kind is Const:
+            return constant(expr)  # type: ignore[arg-type]
+        if isinstance(expr, Load):
+            return self._load(expr, mask)
+        if isinstance(expr, Arith):
+            return self._arith(expr, mask)
+        if isinstance(expr, Cast):
+            return _cast(expr, self.value(expr.value, mask))
+        if isinstance(expr, Call):
+            return self._call(expr, mask)
+        raise InternalError("the simulator has no expression {name}", at=expr.place, name=type(expr).__name__)
+
+    def register_of(
+        self, buffer: Buffer, index: tuple[Expr, ...], mask: Mask, at: Any, count: int = 1
+    ) -> Any:
+        """The number of a register of a thread's own buffer, by its index expressions."""
+        if not index:
+            return 0
+        return self.register(buffer, self.value(index[0], mask), mask, at, count)
+
+    def _load(self, expr: Load, mask: Mask) -> Value:
+        buffer = expr.buffer
+        if buffer.scope in OWN:
+            number = self.register_of(buffer, expr.index, mask, expr)
+            value = self.get(buffer, number, 1, expr)[0]
+            value = value.copy() if isinstance(number, int) else value
+        else:
+            value = self.fetch(expr, buffer, [self.value(e, mask) for e in expr.index], 1, mask)[0]
+        kind = computed(buffer.dtype)
+        return value if kind == value.dtype else value.astype(kind)
+
+    def _arith(self, expr: Arith, mask: Mask) -> Value:
+        op, args = expr.op, expr.args
+        if op in LOGIC:
+            return self._logic(expr, mask)
+        dtype = args[0].dtype
+        first = self.value(args[0], mask)
+        if len(args) == 1:
+            if op == "-" and not dtype.is_float:
+                zero = np.asarray(0).astype(computed(dtype))
+                return operate("-", zero, first, dtype, dtype, expr, self.data)
+            return -first if op == "-" else ~first
+        for arg in args[1:]:
+            first = operate(op, first, self.value(arg, mask), dtype, expr.dtype, expr, self.data)
+        return first
+
+    def _logic(self, expr: Arith, mask: Mask) -> Value:
+        """`and` and `or` stop where the answer is known, so that a guard guards what stands behind it."""
+        if expr.op == "not":
+            value = self.value(expr.args[0], mask)
+            return not value if isinstance(value, bool) else ~value
+        stop = expr.op == "or"
+        total: Value = self.value(expr.args[0], mask)
+        for arg in expr.args[1:]:
+            if uniform(total):
+                if bool(total) == stop:
+                    return total
+                total = self.value(arg, mask)
+                continue
+            undecided: Any = ~total if stop else total
+            inner: Any = undecided if mask is None else undecided & mask
+            total = total | self.value(arg, inner) if stop else total & self.value(arg, inner)
+        return total
+
+    def _call(self, expr: Call, mask: Mask) -> Value:
+        if expr.word == "thread_id":
+            return self.tid
+        if expr.word == "if_then_else":
+            return self._select(expr, mask)
+        args = [self.value(arg, mask) for arg in expr.args]
+        if expr.word in ("shfl_xor", "shfl_down"):
+            return self._shuffle(expr, args, mask)
+        if expr.word in ("min", "max") and all(isinstance(arg, int) for arg in args):
+            return min(args) if expr.word == "min" else max(args)
+        return apply(expr.word, args, expr.type, expr, self.data)
+
+    def _select(self, expr: Call, mask: Mask) -> Value:
+        condition: Any = self.value(expr.args[0], mask)
+        if uniform(condition):
+            return self.value(expr.args[1 if condition else 2], mask)
+        yes: Any = condition if mask is None else condition & mask
+        no: Any = ~condition if mask is None else ~condition & mask
+        kind = computed(expr.type)
+        return _where(
+            condition,
+            self.wide(self.value(expr.args[1], yes), kind),
+            self.wide(self.value(expr.args[2], no), kind),
+        )
+
+    def _shuffle(self, expr: Call, args: list[Any], mask: Mask) -> Value:
+        if mask is not None and self.whole_warps(mask) is None:
+            refuse("not all lanes of a warp take part in a shuffle", expr)
+        value = self.wide(args[0], computed(expr.type))
+        lane = self.tid % self.warp
+        distance = self.wide(args[1], np.int64)
+        source = lane ^ distance if expr.word == "shfl_xor" else lane + distance
+        last = np.minimum(self.tid - lane + self.warp, self.threads) - (self.tid - lane)
+        return value[np.where(source < last, source, lane) - lane + self._all]
+
+
+def constant(expr: Const) -> Value:
+    """A literal: a Python number where that is exact, so that index arithmetic stays cheap."""
+    if expr.type == boolean:
+        return bool(expr.value)
+    if expr.type.is_integer and expr.type.bits <= 32:
+        return int(expr.value)
+    return expr.type.numpy.type(expr.value)
+
+
+def _cast(expr: Cast, value: Value) -> Value:
+    source, target = expr.value.dtype, expr.type
+    if isinstance(value, int) and source.is_integer and target.is_integer and target.bits >= 32:
+        return value
+    return convert(value, source, target)

@@ -1,0 +1,19 @@
+"""How the simulator says no: at the statement that did what a GPU must not do."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import LaunchError
+from ..ir import Node
+
+
+class SimulationError(LaunchError):
+    """The simulated code did what a GPU must not: a race, an access outside, a barrier that not all reach."""
+
+    title = "simulation error"
+
+
+def refuse(what: str, at: Node | None, **values: Any) -> NoReturn:
+    """Raise a `SimulationError` at the statement or expression, with the template's values."""
+    raise SimulationError(what, at=None if at is None else at.place, **values)

@@ -1,0 +1,60 @@
+"""Running a function of stage `threaded` in NumPy: every thread of many blocks is a lane of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import InternalError
+from ..ir import Buffer, Function, If
+from ..language.lowered.threads import SyncWarp
+from ..language.structure import KernelLaunch, Serial, Unroll
+from .lanes import Lanes, Meaning
+from .scheduler import Scheduler
+from .state import launch_of, ordered_by_blocks
+from .words import MEANINGS
+
+_STRUCTURE: frozenset[type] = frozenset({KernelLaunch, Serial, Unroll, If})
+# Lanes run at once: enough to hide Python's cost, few enough to stay in the cache.
+MOST_LANES = 16384
+
+
+def run_threaded(
+    function: Function,
+    arrays: Mapping[str, Any],
+    blocks: Iterable[tuple[int, ...]] | None = None,
+    *,
+    warp: int,
+    meanings: Mapping[type, Meaning] = MEANINGS,
+) -> None:
+    """Run the function on `arrays` (by parameter name, changed in place); `blocks` picks some, (x, y, z).
+
+    `warp` is the machine's number of threads a warp. `meanings` holds what each word of the function
+    does, by the class of its statement: a target's own words are rows beside `MEANINGS`.
+
+    Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
+    without a meaning and for an array that is missing or of another shape or dtype.
+    """
+    for param in function.params:
+        array = arrays.get(param.name)
+        if array is None or array.shape != param.shape or array.dtype != param.dtype.numpy:
+            raise InternalError(
+                "the array {name} is missing or is not {what}", name=param.name,
+                what=(param.shape, param.dtype),
+            )  # fmt: skip
+    kernel = next(stmt for stmt in function.body if isinstance(stmt, KernelLaunch))
+    buffers: dict[str, Buffer] = {param.name: param for param in function.params}
+    simple = frozenset(MEANINGS) - {SyncWarp} | _STRUCTURE
+    launch = launch_of(kernel, buffers, arrays, warp, by_blocks=ordered_by_blocks(kernel, simple))
+    chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
+    at_once = max(1, MOST_LANES // kernel.threads)
+    for start in range(0, len(chosen), at_once):
+        Scheduler(Lanes(launch, chosen[start : start + at_once], meanings)).run()
+
+
+def _block(x: int, y: int = 0, z: int = 0) -> tuple[int, int, int]:
+    return x, y, z
+
+
+def _grid(grid: tuple[int, int, int]) -> Iterable[tuple[int, int, int]]:
+    return ((x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0]))

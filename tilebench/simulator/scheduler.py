@@ -1,0 +1,228 @@
+"""Running the strands of some blocks against each other until all have ended.
+
+A strand runs until it waits at a barrier, stands behind a branch where others of it are missing, or ends.
+Who stands behind a branch goes on alone only when nobody else can move: so lanes stay together as long as
+they can, and no wait is made up. When nobody can move and nobody stands so, it is a deadlock.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import InternalError, Place
+from ..ir import If, LoopStmt, Stmt, WithStmt
+from ..language.structure import Serial, Unroll
+from .barriers import Barriers
+from .control import LOOPS, going, run_body, sides_of, turns_of
+from .lanes import Lanes, unknown
+from .refusal import refuse
+from .state import Mask
+from .strands import Frame, Join, Strand, Turns, merged
+
+
+def waiting_statements(body: Iterable[Stmt], lanes: Lanes) -> set[int]:
+    """The statements, by identity, in which threads may wait for others."""
+    found: set[int] = set()
+
+    def waits(stmt: Stmt) -> bool:
+        if isinstance(stmt, If):
+            inside = [waits(s) for s in (*stmt.then, *stmt.orelse)]
+        elif isinstance(stmt, LOOPS):
+            inside = [waits(s) for s in stmt.body]
+        elif isinstance(stmt, (LoopStmt, WithStmt)):
+            raise unknown(stmt)
+        else:
+            meaning = lanes.meanings.get(type(stmt))
+            if meaning is None:
+                raise unknown(stmt)
+            inside = [inspect.isgeneratorfunction(meaning)]
+        if any(inside):
+            found.add(id(stmt))
+        return any(inside)
+
+    for stmt in body:
+        waits(stmt)
+    return found
+
+
+class Scheduler:
+    """The strands of some blocks of one launch."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.barriers = Barriers(lanes)
+        body = lanes.launch.kernel.body
+        self.waiting = waiting_statements(body, lanes)
+        self.ready: deque[Strand] = deque([Strand(None, lanes.values, [Frame(body)])])
+        self.held: list[Strand] = []
+        self.joins: list[Join] = []
+
+    def run(self) -> None:
+        """Run to the end, or refuse what is wrong at its line."""
+        while self.ready or self.joins or self.held:
+            if self.ready:
+                self._advance(self.ready.popleft())
+            elif self.joins:
+                self._go_on(self.joins.pop())
+            else:
+                self._deadlock()
+        self.lanes.tokens.check_end()
+
+    # -- one strand
+    def _advance(self, strand: Strand) -> None:
+        lanes = self.lanes
+        lanes.values = strand.values
+        if strand.meaning is not None and not self._resume(strand):
+            return
+        while strand.frames:
+            frame = strand.frames[-1]
+            if frame.next == len(frame.body):
+                if not self._end_body(strand, frame):
+                    return
+                continue
+            stmt = frame.body[frame.next]
+            frame.next += 1
+            if id(stmt) not in self.waiting:
+                run_body(lanes, (stmt,), strand.mask)
+            elif isinstance(stmt, If):
+                if not self._branch(strand, stmt):
+                    return
+            elif isinstance(stmt, LOOPS):
+                self._enter(strand, stmt)
+            else:
+                strand.meaning, strand.at = lanes.run(stmt, strand.mask), stmt
+                if strand.meaning is not None and not self._resume(strand):
+                    return
+
+    def _resume(self, strand: Strand) -> bool:
+        """Go on in the word that a strand is in; False when it has to wait."""
+        meaning, at = strand.meaning, strand.at
+        assert meaning is not None
+        assert at is not None
+        for meeting in meaning:
+            opened = self.barriers.arrive(meeting, strand.mask, at)
+            strand.meeting, strand.waits = meeting, self.lanes.full(strand.mask)
+            self.held.append(strand)
+            if opened is not None:
+                self._open(opened, meeting.barrier)
+            if strand in self.held:
+                return False
+            self.ready.remove(strand)
+        strand.meaning = strand.at = None
+        return True
+
+    def _open(self, opened: Any, barrier: int) -> None:
+        """Let the lanes go on that a barrier held back."""
+        for strand in list(self.held):
+            strand.waits = strand.waits & ~opened
+            if not strand.waits.any():
+                self.held.remove(strand)
+                self.ready.append(strand)
+
+    # -- ways that part
+    def _branch(self, strand: Strand, stmt: If) -> bool:
+        """Go into the branch; False when the strand has become two."""
+        yes, no = sides_of(self.lanes.value(stmt.condition, strand.mask), strand.mask)
+        if yes is False or no is False:
+            strand.frames.append(Frame(stmt.orelse if yes is False else stmt.then))
+            return True
+        join = Join(strand.mask, self._count(strand.mask))
+        for body, mask in ((stmt.then, yes), (stmt.orelse, no)):
+            side = strand.part(mask)
+            side.frames.append(Frame(body, join=join))
+            self.ready.append(side)
+        return False
+
+    def _enter(self, strand: Strand, stmt: Serial | Unroll) -> None:
+        turns = turns_of(self.lanes, stmt, strand.mask)
+        shared = isinstance(turns.value, int)
+        join = None if shared else Join(strand.mask, self._count(strand.mask))
+        # As if a turn had just ended: the first one is begun as all others are.
+        turns.value = turns.value - turns.step
+        strand.frames.append(Frame(stmt.body, len(stmt.body), turns, join))
+
+    def _end_body(self, strand: Strand, frame: Frame) -> bool:
+        """The next turn of a loop, or out of the body; False when the strand waits behind it."""
+        if frame.turns is not None and self._next_turn(strand, frame, frame.turns):
+            return True
+        strand.frames.pop()
+        if frame.join is None:
+            return True
+        self._come_out(strand, frame.join)
+        return False
+
+    def _next_turn(self, strand: Strand, frame: Frame, turns: Turns) -> bool:
+        turns.value = turns.value + turns.step
+        if isinstance(turns.value, int):
+            inside = turns.value < turns.stop if turns.step > 0 else turns.value > turns.stop
+            outside: Mask = False
+        else:
+            inside, outside = going(turns, strand.mask)
+        if inside is False:
+            return False
+        if outside is not False:
+            leaving = strand.part(outside)
+            leaving.frames.pop()
+            assert frame.join is not None
+            self._come_out(leaving, frame.join)
+            strand.mask = inside
+        strand.values[turns.name] = turns.value
+        frame.next = 0
+        return True
+
+    def _count(self, mask: Mask) -> int:
+        return self.lanes.lanes if mask is None else int(mask.sum())
+
+    # -- ways that meet
+    def _come_out(self, strand: Strand, join: Join) -> None:
+        """A strand is behind a branch or loop: on with it when all of its lanes are there."""
+        join.waiting.append(strand)
+        join.come += self._count(strand.mask)
+        if join.come == join.lanes:
+            if join in self.joins:
+                self.joins.remove(join)
+            self._go_on(join)
+        elif join not in self.joins:
+            self.joins.append(join)
+
+    def _go_on(self, join: Join) -> None:
+        """Those that stand behind a branch go on as one strand."""
+        waiting, join.waiting = join.waiting, []
+        count = sum(self._count(strand.mask) for strand in waiting)
+        mask = join.mask
+        if count != join.lanes:
+            mask = np.logical_or.reduce([self.lanes.full(strand.mask) for strand in waiting])
+        self.ready.append(merged(waiting, mask, self.lanes.wide))
+
+    def _deadlock(self) -> NoReturn:
+        held = sorted(self.held, key=lambda strand: int(np.flatnonzero(strand.waits)[0]))
+        first = held[0]
+        for strand in held:
+            if (strand.waits != self.lanes.full(strand.mask)).any():
+                raise InternalError(
+                    "the blocks of one run came to their barriers in different orders", at=_place(first),
+                    hint="run these blocks one at a time",
+                )  # fmt: skip
+        block = int(np.flatnonzero(first.waits)[0]) // self.lanes.threads
+        rows = [(strand, strand.waits.reshape(self.lanes.blocks, -1)[block]) for strand in held]
+        rows = [(strand, row) for strand, row in rows if row.any()]
+        ended = not np.logical_or.reduce([row for _, row in rows]).all()
+        refuse(
+            "a deadlock: {who}{rest}", first.at, who=self._who_waits(*rows[0], block),
+            rest="; the other threads have ended" if ended and len(rows) == 1 else "",
+            also=[(self._who_waits(strand, row, block), _place(strand)) for strand, row in rows[1:]],
+        )  # fmt: skip
+
+    def _who_waits(self, strand: Strand, row: Any, block: int) -> str:
+        threads = np.flatnonzero(row)
+        assert strand.meeting is not None
+        return f"threads {threads[0]} to {threads[-1]} wait for {self.barriers.told(strand.meeting, block)}"
+
+
+def _place(strand: Strand) -> Place | None:
+    return None if strand.at is None else strand.at.place

@@ -1,0 +1,79 @@
+"""What each statement of one thread's code does in the simulator: a row for each word, and no default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ..ir import Let, Store
+from ..language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
+from ..language.memory import AllocLocal, AllocShared, AllocVar
+from .barriers import Meeting
+from .expressions import OWN
+from .lanes import Lanes, Meaning, Waits
+from .refusal import refuse
+from .state import Mask
+
+
+def let(lanes: Lanes, stmt: Let, mask: Mask) -> None:
+    """`x: T.int32 = value`"""
+    lanes.values[stmt.var.name] = lanes.value(stmt.value, mask)
+
+
+def store(lanes: Lanes, stmt: Store, mask: Mask) -> None:
+    """`buffer[index] = value`"""
+    buffer = stmt.buffer
+    value = lanes.wide(lanes.value(stmt.value, mask), buffer.dtype.numpy)[None]
+    if buffer.scope in OWN:
+        lanes.put(buffer, lanes.register_of(buffer, stmt.index, mask, stmt), value, mask, stmt)
+    else:
+        lanes.keep(stmt, buffer, [lanes.value(index, mask) for index in stmt.index], value, mask)
+
+
+def vector_move(lanes: Lanes, stmt: VectorLoad | VectorStore, mask: Mask) -> None:
+    """`T.vector_load(registers, memory)` and `T.vector_store(memory, registers)`"""
+    lanes.write(stmt.dst, lanes.read(stmt.src, mask), mask)
+
+
+def alloc_shared(lanes: Lanes, stmt: AllocShared, mask: Mask) -> None:
+    """`S = T.alloc_shared(...)`"""
+    lanes.add_shared(stmt)
+
+
+def alloc_local(lanes: Lanes, stmt: AllocLocal, mask: Mask) -> None:
+    """`x = T.alloc_local(...)`"""
+    lanes.add_registers(stmt, mask)
+
+
+def alloc_var(lanes: Lanes, stmt: AllocVar, mask: Mask) -> None:
+    """`n = T.alloc_var(...)`"""
+    first = None if stmt.init is None else lanes.value(stmt.init, mask)
+    lanes.add_registers(stmt, mask, first)
+
+
+def sync_threads(lanes: Lanes, stmt: SyncThreads, mask: Mask) -> Waits:
+    """`T.sync_threads(barrier=1, threads=64)`"""
+    yield Meeting(stmt.barrier, stmt.threads)
+
+
+def sync_warp(lanes: Lanes, stmt: SyncWarp, mask: Mask) -> None:
+    """`T.sync_warp()`"""
+    warps = lanes.whole_warps(mask)
+    if warps is None:
+        refuse("not all threads of a warp reach this barrier", stmt)
+    lanes.clocks.meet_groups(warps)
+
+
+MEANINGS: Mapping[type, Meaning] = MappingProxyType(
+    {
+        Let: let,
+        Store: store,
+        VectorLoad: vector_move,
+        VectorStore: vector_move,
+        AllocShared: alloc_shared,
+        AllocLocal: alloc_local,
+        AllocVar: alloc_var,
+        SyncThreads: sync_threads,
+        SyncWarp: sync_warp,
+    }
+)
