@@ -98,7 +98,7 @@ def test_known_sectors() -> None:
     ],
 )
 def test_vector_width(strides, extents, size, alignment, multiple, width) -> None:  # type: ignore[no-untyped-def]
-    assert tl.vector_width(strides, extents, size, alignment, (2, 4, 8, 16), multiple) == width
+    assert tl.vector_width(strides, extents, 8 * size, alignment, (2, 4, 8, 16), multiple) == width
 
 
 @given(
@@ -140,7 +140,7 @@ def rows_of_vectors(shape: tuple[int, int], vector: int) -> Access:
 def test_best_swizzle_has_no_conflicts(columns: int) -> None:
     shape = (64, columns)
     write = Access((np.arange(32)[None, :] * 8 // columns, np.arange(32)[None, :] * 8 % columns), 8)
-    best = tl.best_swizzle(shape, 2, 16, [rows_of_vectors(shape, 8), write], 32, 4)
+    best = tl.best_swizzle(shape, 16, 16, [rows_of_vectors(shape, 8), write], 32, 4)
     assert best.wavefronts == best.ideal
     assert best.layout.is_injective()
     assert best.layout.vector % 8 == 0
@@ -148,39 +148,39 @@ def test_best_swizzle_has_no_conflicts(columns: int) -> None:
         assert best.layout.swizzle is not None
         assert best.bytes == 64 * columns * 2
     assert (
-        tl.price(SharedLayout.ordered(shape), 2, [rows_of_vectors(shape, 8)], 32, 4).wavefronts > best.ideal
+        tl.price(SharedLayout.ordered(shape), 16, [rows_of_vectors(shape, 8)], 32, 4).wavefronts > best.ideal
     )
 
 
 def test_best_swizzle_keeps_it_plain_where_nothing_conflicts() -> None:
     row = Access((np.zeros((1, 32), int), LANE[None, :]))
-    assert tl.best_swizzle((32, 32), 4, 16, [row], 32, 4).layout == SharedLayout.ordered((32, 32))
-    assert len(tl.candidates((1000,), 4, 16)) == 1
-    assert len(tl.candidates((8, 7), 4, 16)) == 1
+    assert tl.best_swizzle((32, 32), 32, 16, [row], 32, 4).layout == SharedLayout.ordered((32, 32))
+    assert len(tl.candidates((1000,), 32, 16)) == 1
+    assert len(tl.candidates((8, 7), 32, 16)) == 1
 
 
 def test_conversion_cost() -> None:
     rows = tl.spread((64, 64), 128, 4, 32)
-    assert tl.conversion_cost(rows, rows, 4, 32).kind == "none"
+    assert tl.conversion_cost(rows, rows, 32, 32).kind == "none"
     turned = Fragment(rows.extents, rows.thread, rows.value[::-1])
-    assert tl.conversion_cost(rows, turned, 4, 32).kind == "registers"
+    assert tl.conversion_cost(rows, turned, 32, 32).kind == "registers"
     lanes = Fragment((32, 4), ((32, 0, 1), (4, 1, 1)))
     other = Fragment((32, 4), ((8, 0, 4), (4, 0, 1), (4, 1, 1)))
-    assert tl.conversion_cost(lanes, other, 4, 32).kind == "shuffle"
+    assert tl.conversion_cost(lanes, other, 32, 32).kind == "shuffle"
     across = Fragment((32, 4), ((4, 1, 1), (32, 0, 1)))
-    found = tl.conversion_cost(lanes, across, 4, 32)
+    found = tl.conversion_cost(lanes, across, 32, 32)
     assert (found.kind, found.shared_bytes) == ("shared", 2 * 128 * 4)
     everyone = Fragment((4,), ((128, -1, 0),), ((4, 0, 1),))
     one = Fragment((4,), ((4, 0, 1), (32, -1, 0)))
-    assert tl.conversion_cost(one, everyone, 4, 32).kind == "shuffle"
+    assert tl.conversion_cost(one, everyone, 32, 32).kind == "shuffle"
     with pytest.raises(LayoutError):
-        tl.conversion_cost(lanes, one, 4, 32)
+        tl.conversion_cost(lanes, one, 32, 32)
 
 
 def test_drawings() -> None:
     text = tl.draw_fragment(Fragment((2, 3), ((4, 1, 1),), ((2, 0, 1),)))
     assert text.splitlines() == ["0:0 1:0 2:0   .", "0:1 1:1 2:1   ."]
-    grid = tl.draw_banks(SharedLayout.ordered((3, 8), swizzle=Swizzle(1, 2, 1)), 4, 32, 4).splitlines()
+    grid = tl.draw_banks(SharedLayout.ordered((3, 8), swizzle=Swizzle(1, 2, 1)), 32, 32, 4).splitlines()
     assert grid[0].split() == ["0", "1", "2", "3", "4", "5", "6", "7"]
     assert grid[1].split() == ["12", "13", "14", "15", "8", "9", "10", "11"]
     with pytest.raises(LayoutError):

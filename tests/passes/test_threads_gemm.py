@@ -11,6 +11,7 @@ import pytest
 from tests.passes.lowering import gemm_text, lower, random
 from tilebench.errors import LayoutError, TargetError
 from tilebench.ir import print_function
+from tilebench.layout import atom_layout
 from tilebench.simulator import run_threaded
 
 DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
@@ -34,10 +35,14 @@ CASES: list[tuple[tuple[int, int, int], dict[str, Any]]] = [
         {"layout_a": "T.SharedLayout((32, 16), (16, 1), swizzle=T.Swizzle(2, 2, 3))", "stages": 3},
     ),
     ((64, 64, 32), {"layout_b": "T.SharedLayout((16, 32), (36, 1))"}),
+    ((64, 64, 32), {"layout_b": "T.SharedLayout((16, (16, 2)), (16, (1, 256)))", "stages": 3}),
+    ((64, 64, 64), {"tile": (32, 64, 32), "ab": "float16", "layout_b": f"{atom_layout((32, 64), 16, 64)}"}),
+    ((64, 64, 64), {"tile": (32, 64, 32), "ab": "float16", "transpose_b": True,
+                    "layout_b": f"{atom_layout((64, 32), 16, 32)}", "stages": 2}),
     ((64, 64, 32), {"layout_a": "T.SharedLayout((32, 16), (1, 33))"}),
     ((32, 32, 32), {"c": "float16"}),
     ((32, 32, 48), {"clear": "ko == 1"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("mnk", "options"), CASES)

@@ -15,7 +15,7 @@ from tests.passes.lowering import ceildiv, lower, random
 from tilebench.errors import LayoutError, ResourceError
 from tilebench.ir import Let, Store, parse_function, print_function, walk
 from tilebench.language.words import registry
-from tilebench.layout import Fragment, spread
+from tilebench.layout import Fragment, atom_layout, spread
 from tilebench.passes.context import Context
 from tilebench.passes.threads.to_threads import to_threads
 from tilebench.simulator import run_threaded
@@ -106,7 +106,9 @@ def test_copies_of_any_size(
 @pytest.mark.parametrize(
     "layout",
     ["T.SharedLayout((32, 32), (32, 1), swizzle=T.Swizzle(2, 3, 3))", "T.SharedLayout((32, 32), (40, 1))",
-     "T.SharedLayout((32, 32), (1, 32))", "T.SharedLayout((32, 32), (1, 33))"],
+     "T.SharedLayout((32, 32), (1, 32))", "T.SharedLayout((32, 32), (1, 33))",
+     "T.SharedLayout((32, (16, 2)), (16, (1, 512)), swizzle=T.Swizzle(1, 3, 3))",
+     "T.SharedLayout(((4, 8), (8, 4)), ((8, 256), (1, 32)))"],
 )  # fmt: skip
 def test_shared_layouts_keep_vectors_where_they_can(layout: str) -> None:
     text = copy_text((64, 64), (32, 32), 64, "float16", "float16", "float16", layout)
@@ -115,7 +117,33 @@ def test_shared_layouts_keep_vectors_where_they_can(layout: str) -> None:
     run_threaded(function, {"A": source, "C": out}, warp=32)
     assert np.array_equal(out, source)
     shown = print_function(function).text
-    assert ("T.vector_store(A_s" in shown) == ("(1, 3" not in layout)
+    assert ("T.vector_store(A_s" in shown) == ("(32, 32), (1, " not in layout)
+
+
+def test_panels_are_found_by_digits_only_where_nothing_is_proved() -> None:
+    text = copy_text((64, 64), (32, 64), 64, "float16", "float16", "float16",
+                     f"{atom_layout((32, 64), 16, 64)}")  # fmt: skip
+    function, _ = lower(text)
+    source, out = random((64, 64), np.float16), np.zeros((64, 64), np.float16)
+    run_threaded(function, {"A": source, "C": out}, warp=32)
+    assert np.array_equal(out, source)
+    shown = print_function(function).text
+    assert "T.vector_store(A_s" in shown
+    assert "j % 32" in shown
+    assert "j // 32 * 1024" in shown
+
+
+def test_a_layout_that_is_smaller_than_its_buffer_is_refused_at_its_line() -> None:
+    text = copy_text((64, 64), (32, 32), 64, "float16", "float16", "float16",
+                     "T.SharedLayout((32, (16, 1)), (16, (1, 512)))")  # fmt: skip
+    with pytest.raises(LayoutError, match=r"A_s of extents \(32, 32\) has a layout of \(32, 16\)") as caught:
+        lower(text)
+    assert caught.value.place is not None
+    assert caught.value.place.line == 4
+    with pytest.raises(LayoutError, match="share an offset") as caught:
+        lower(text.replace("(16, 1)), (16, (1, 512))", "32), (16, 1)"))
+    assert caught.value.place is not None
+    assert caught.value.place.line == 4
 
 
 def test_ghosts_and_threads_left_over_write_nothing_twice() -> None:

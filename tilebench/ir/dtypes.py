@@ -23,10 +23,24 @@ class DType:
     kind: str
     mantissa: int = 0
 
+    def bytes_of(self, count: int) -> int:
+        """Bytes that `count` elements in a row take. Raises `DTypeError` where they end within a byte."""
+        whole, rest = divmod(self.bits * count, 8)
+        if rest:
+            raise DTypeError(
+                "{count} elements of {name} are no whole bytes", count=count, name=self.name,
+                expected="a multiple of {per} elements", per=self.per_byte,
+            )  # fmt: skip
+        return whole
+
     @property
-    def bytes(self) -> int:
-        """Bytes of one element in memory."""
-        return (self.bits + 7) // 8
+    def per_byte(self) -> int:
+        """How many elements share a byte: 1, but for types narrower than a byte."""
+        return max(1, 8 // self.bits)
+
+    def elements_in(self, size: int) -> int:
+        """How many whole elements `size` bytes hold."""
+        return size * 8 // self.bits
 
     @property
     def is_float(self) -> bool:

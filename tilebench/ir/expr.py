@@ -18,6 +18,11 @@ LOGIC = ("and", "or", "not")
 NARY = ("+", "*", "and", "or", "&", "|", "^")
 
 
+def round_up(number: int, unit: int) -> int:
+    """The least multiple of `unit` that is at least `number`."""
+    return -(-number // unit) * unit
+
+
 @dataclass(frozen=True)
 class Buffer:
     """A named array. `scope` is `global`, `shared`, `fragment`, `local` (a thread's own) or `var`.
@@ -45,17 +50,26 @@ class Buffer:
         return total
 
     @property
+    def row_elements(self) -> int:
+        """Elements from one row to the next: the last extent, rounded up to whole bytes."""
+        return round_up(self.shape[-1], self.dtype.per_byte) if self.shape else 1
+
+    @property
     def bytes(self) -> int:
-        return self.size * self.dtype.bytes
+        """Bytes of all rows, each of whole bytes."""
+        total = self.dtype.bits * self.row_elements
+        for extent in self.shape[:-1]:
+            total *= extent
+        return -(-total // 8)
 
     @property
     def element_strides(self) -> tuple[int, ...]:
-        """Strides in elements, row-major where none were given."""
-        if self.strides is not None:
-            return self.strides
-        out: list[int] = []
-        step = 1
-        for extent in reversed(self.shape):
+        """Strides in elements, row-major in rows of whole bytes where none were given."""
+        if self.strides is not None or not self.shape:
+            return self.strides or ()
+        out = [1]
+        step = self.row_elements
+        for extent in reversed(self.shape[:-1]):
             out.append(step)
             step *= extent
         return tuple(reversed(out))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..errors import IRError, Place, nearest
+from ..errors import IRError, Place, TileError, nearest
 from .arith import linear
 from .dtypes import ALL, DType, boolean
 from .expr import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Var
@@ -73,6 +73,9 @@ class ValueParser:
             return cls(*args, **keys)
         except TypeError as error:
             return self.fail(at, "this value cannot be made: {why}", why=error)
+        except TileError as error:
+            error.place = error.place or self.place(at)
+            raise
 
     # -- expressions
     def operand(self, at: ast.expr) -> Any:

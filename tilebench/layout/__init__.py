@@ -1,5 +1,6 @@
 """Layouts: the CuTe algebra, swizzled shared memory, fragments, and their computed costs."""
 
+from .address import offset_expr, swizzle_expr
 from .algebra import (
     IntTuple,
     Layout,
@@ -28,8 +29,9 @@ from .choose import Access, Choice, best_swizzle, candidates, price
 from .divide import logical_divide, logical_product, zipped_divide
 from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
+from .shared import SharedLayout, atom_layout
 from .spread import gemm_microtile, spread
-from .swizzle import SharedLayout, Swizzle
+from .swizzle import Swizzle
 
 __all__ = [
     "REPLICATED",
@@ -46,6 +48,7 @@ __all__ = [
     "SharedLayout",
     "Swizzle",
     "Tiler",
+    "atom_layout",
     "bank_conflicts",
     "best_swizzle",
     "candidates",
@@ -63,11 +66,13 @@ __all__ = [
     "left_inverse",
     "logical_divide",
     "logical_product",
+    "offset_expr",
     "offsets",
     "price",
     "right_inverse",
     "row_major",
     "spread",
+    "swizzle_expr",
     "vector_width",
     "zipped_divide",
 ]

@@ -136,7 +136,7 @@ def coalescing(
 def vector_width(
     strides: Sequence[int | None],
     extents: Sequence[int],
-    element_bytes: int,
+    element_bits: int,
     alignment_bytes: int,
     allowed: Sequence[int],
     offset_multiple: int = 0,
@@ -155,9 +155,11 @@ def vector_width(
         if extent > 1:
             unit = gcd(unit, 1 if stride is None else stride)
     fitting = [
-        size // element_bytes
+        size * 8 // element_bits
         for size in allowed
-        if size % element_bytes == 0 and alignment_bytes % size == 0 and unit % (size // element_bytes) == 0
+        if size * 8 % element_bits == 0
+        and alignment_bytes % size == 0
+        and unit % (size * 8 // element_bits) == 0
     ]
     return max(fitting, default=1)
 
@@ -174,7 +176,7 @@ class ConversionCost:
     shared_bytes: int = 0
 
 
-def conversion_cost(src: Fragment, dst: Fragment, element_bytes: int, warp: int) -> ConversionCost:
+def conversion_cost(src: Fragment, dst: Fragment, element_bits: int, warp: int) -> ConversionCost:
     """The cost of bringing a tile from `src` to `dst`, by enumeration of who holds what.
 
     Raises `LayoutError` when the tiles differ in extents.
@@ -193,7 +195,7 @@ def conversion_cost(src: Fragment, dst: Fragment, element_bytes: int, warp: int)
             return ConversionCost("shuffle")
     written = src.elements
     read = int(dst.real.sum())
-    return ConversionCost("shared", (written + read) * element_bytes)
+    return ConversionCost("shared", (written + read) * element_bits // 8)
 
 
 def _within_warps(src: Fragment, dst: Fragment, warp: int) -> bool:

@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .analysis import bank_conflicts
-from .swizzle import SharedLayout, Swizzle
+from .shared import SharedLayout, atom_layout
+from .swizzle import Swizzle
+
+# Swizzle atoms in bytes, widest first, and what moves as one within them.
+ATOMS, ATOM_UNIT = (128, 64, 32), 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +42,21 @@ class Choice:
 
 
 def candidates(
-    shape: tuple[int, ...], element_bytes: int, vector_bytes: int, order: tuple[int, ...] | None = None
+    shape: tuple[int, ...], element_bits: int, vector_bytes: int, order: tuple[int, ...] | None = None
 ) -> tuple[SharedLayout, ...]:
-    """Plain, swizzled over 32, 64 and 128 bytes, and padded by one vector, in order of preference.
+    """Plain, swizzled, in panels of an atom, and padded by one vector, in order of preference.
 
-    The swizzles exclusive-or vectors with the number of the 128-byte line, or of the row where
-    rows are a longer power of two. Swizzles that would tear a vector or a row are left out.
+    The swizzles over 32, 64 and 128 bytes exclusive-or vectors with the number of the 128-byte line,
+    or of the row where rows are a longer power of two. Swizzles that would tear a vector or a row are
+    left out. Rows of several atoms are cut into panels of the widest atom that divides them.
     """
-    plain = SharedLayout.ordered(shape, order)
-    vector = max(1, vector_bytes // element_bytes)
+    per_byte = max(1, 8 // element_bits)
+    plain = SharedLayout.rows(shape, per_byte) if order is None else SharedLayout.ordered(shape, order)
+    vector = max(1, vector_bytes * 8 // element_bits)
     if len(shape) < 2 or plain.vector % vector:
         return (plain,)
     fast = plain.order[-1]
-    row = shape[fast] * element_bytes
+    row = shape[fast] * element_bits // 8
     base = vector.bit_length() - 1
     out = [plain]
     if 1 << base == vector:
@@ -62,12 +68,15 @@ def candidates(
                 shifts.add((row // vector_bytes).bit_length() - 1)
             for shift in sorted(each for each in shifts if each >= bits):
                 out.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
+    atom = next((size for size in ATOMS if row % size == 0), row)
+    if row > atom and vector_bytes <= ATOM_UNIT:
+        out.append(atom_layout(shape, element_bits, atom, order))
     out.append(SharedLayout.ordered(shape, order, pad=vector))
     return tuple(out)
 
 
 def price(
-    layout: SharedLayout, element_bytes: int, accesses: Sequence[Access], banks: int, bank_bytes: int
+    layout: SharedLayout, element_bits: int, accesses: Sequence[Access], banks: int, bank_bytes: int
 ) -> Choice:
     """The weighted wavefronts of `accesses` on one layout.
 
@@ -76,20 +85,20 @@ def price(
     total = ideal = 0.0
     for access in accesses:
         piece = int(np.gcd(access.elements, layout.vector))
-        fast = layout.order[-1]
+        fast = layout.order[-1] if layout.contiguous_dim is None else layout.contiguous_dim
+        width = max(1, piece * element_bits // 8)
         for k in range(0, access.elements, piece):
             index = [at + k if dim == fast else at for dim, at in enumerate(access.index)]
-            found = bank_conflicts(
-                layout.offset(index) * element_bytes, piece * element_bytes, banks, bank_bytes, access.active
-            )
+            first_byte = np.asarray(layout.offset(index)) * element_bits // 8
+            found = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
             total += access.weight * found.total
             ideal += access.weight * float(found.ideal.sum())
-    return Choice(layout, total, ideal, layout.cosize * element_bytes)
+    return Choice(layout, total, ideal, -(-layout.cosize * element_bits // 8))
 
 
 def best_swizzle(
     shape: tuple[int, ...],
-    element_bytes: int,
+    element_bits: int,
     vector_bytes: int,
     accesses: Sequence[Access],
     banks: int,
@@ -98,7 +107,7 @@ def best_swizzle(
 ) -> Choice:
     """The candidate with the fewest wavefronts; then the smaller buffer, then the simpler one."""
     priced = [
-        price(each, element_bytes, accesses, banks, bank_bytes)
-        for each in candidates(shape, element_bytes, vector_bytes, order)
+        price(each, element_bits, accesses, banks, bank_bytes)
+        for each in candidates(shape, element_bits, vector_bytes, order)
     ]
     return min(priced, key=lambda each: (each.wavefronts, each.bytes))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import LayoutError
 from .fragment import Fragment
-from .swizzle import SharedLayout
+from .shared import SharedLayout
 
 
 def _table(cells: list[list[str]]) -> str:
@@ -40,10 +40,10 @@ def draw_fragment(fragment: Fragment, limit: tuple[int, int] = (32, 32)) -> str:
 
 
 def draw_banks(
-    layout: SharedLayout, element_bytes: int, banks: int, bank_bytes: int, limit: tuple[int, int] = (32, 32)
+    layout: SharedLayout, element_bits: int, banks: int, bank_bytes: int, limit: tuple[int, int] = (32, 32)
 ) -> str:
     """A grid of the bank in which each element begins. At most `limit` cells."""
-    rows, columns = (min(a, b) for a, b in zip(_two(layout.shape), limit, strict=True))
+    rows, columns = (min(a, b) for a, b in zip(_two(layout.extents), limit, strict=True))
     i, j = np.indices((rows, columns))
-    place = layout.offset((j,) if len(layout.shape) == 1 else (i, j)) * element_bytes
+    place = layout.offset((j,) if len(layout.extents) == 1 else (i, j)) * element_bits // 8
     return _table([[str(int(bank)) for bank in row] for row in place // bank_bytes % banks])

@@ -55,7 +55,7 @@ def _splits(threads: int, counts: tuple[int, ...], least: int = 0) -> Iterator[t
             yield (t, *rest)
 
 
-def _run_cost(run_bytes: int) -> float:
+def _run_cost(run_bytes: float) -> float:
     for least, cost in _RUN_COST:
         if run_bytes >= least:
             return cost
@@ -69,7 +69,7 @@ def spread(
     vector: int,
     warp: int,
     reduce_dim: int | None = None,
-    element_bytes: int = 0,
+    element_bits: int = 0,
 ) -> Fragment:
     """The default mapping of an iteration space: vectors along the last dimension, threads over rows.
 
@@ -78,13 +78,13 @@ def spread(
     the one before, and so on; what remains repeats as values. Least work of a thread wins (ghosts
     and idle threads count as work), weighed by how long a contiguous run of memory is; then fewer
     ghosts, then the wider vector. With `reduce_dim`, threads along it are a power of two at a
-    power-of-two distance, so that shuffles can combine them. `element_bytes` (for the length of a
+    power-of-two distance, so that shuffles can combine them. `element_bits` (for the length of a
     run) defaults to what makes `vector` 16 bytes. Surplus threads replicate.
 
     Raises `LayoutError` when `threads` are not whole warps (1 is always allowed).
     """
     _check(threads, warp, extents)
-    size = element_bytes or (max(1, 16 // vector) if vector > 1 else 4)
+    size = element_bits or (max(8, 128 // vector) if vector > 1 else 32)
     best: tuple[tuple[float, ...], int, tuple[int, ...]] | None = None
     reduced = None if reduce_dim is None else len(extents) - 1 - reduce_dim
     for width in (v for v in _divisors(vector) if extents[-1] % v == 0):
@@ -107,10 +107,10 @@ def _spread_key(
     values = width * prod(repeats)
     # On one thread there is nobody to share a sector with: its own walk is contiguous.
     alone = prod(split) == 1
-    run = width * (counts[0] if alone else min(split[0], counts[0])) * size
-    if run // size == width * counts[0] and not alone:
-        run = 128  # whole rows in a row: consecutive rows follow in memory or are all there is
-    cost = values * _run_cost(run)
+    run = width * (counts[0] if alone else min(split[0], counts[0]))
+    if run == width * counts[0] and not alone:
+        run = 1024 // size  # whole rows: consecutive rows follow in memory or are all there is
+    cost = values * _run_cost(run * size / 8)
     if reduced is not None:
         t = split[reduced]
         cost *= 1 + _SHUFFLE_COST * log2(t)

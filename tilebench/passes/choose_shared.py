@@ -45,8 +45,8 @@ def choose_shared(function: Function, context: Context) -> Function:
 
 def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
     """The layouts that the `swizzle=` choice leaves; `vector_bytes` is the widest access."""
-    size = alloc.buffer.dtype.bytes
-    found = candidates(alloc.buffer.shape, size, max(vector_bytes, size))
+    bits = alloc.buffer.dtype.bits
+    found = candidates(alloc.buffer.shape, bits, max(vector_bytes, bits // 8))
     if alloc.swizzle is None:
         return list(found)
     return [
@@ -57,19 +57,22 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
 
 
 def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
-    size, shared, name = alloc.buffer.dtype.bytes, context.machine.shared, alloc.buffer.name
+    dtype, shared, name = alloc.buffer.dtype, context.machine.shared, alloc.buffer.name
+    rows = SharedLayout.rows(alloc.buffer.shape, dtype.per_byte)
     options = _options(alloc, max(context.machine.vector_bytes))
     if not options:
         context.remark(
             NAME, "missed", f"{name} is not swizzled: its rows have no whole vectors to change places", alloc,
-            row_bytes=alloc.buffer.shape[-1] * size,
+            row_bytes=alloc.buffer.row_elements * dtype.bits // 8,
         )  # fmt: skip
-        options = [SharedLayout.ordered(alloc.buffer.shape)]
-    plain = price(SharedLayout.ordered(alloc.buffer.shape), size, patterns, shared.banks, shared.bank_bytes)
+        options = [rows]
+    plain = price(rows, dtype.bits, patterns, shared.banks, shared.bank_bytes)
     choice: Choice | None = None
     for each in options:
         found = (
-            plain if each == plain.layout else price(each, size, patterns, shared.banks, shared.bank_bytes)
+            plain
+            if each == plain.layout
+            else price(each, dtype.bits, patterns, shared.banks, shared.bank_bytes)
         )
         if choice is None or (found.wavefronts, found.bytes) < (choice.wavefronts, choice.bytes):
             choice = found
@@ -93,10 +96,11 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
 
 def _words(layout: SharedLayout) -> str:
     if layout.swizzle is not None:
-        return f"swizzled {layout.swizzle!r}".replace("T.", "")
+        panels = next((f"in panels of {d.modes[0][0]}, " for d in layout.dims if len(d.modes) > 1), "")
+        return f"{panels}swizzled {layout.swizzle!r}".replace("T.", "")
     return (
         "row-major"
-        if layout == SharedLayout.ordered(layout.shape)
+        if layout == SharedLayout.ordered(layout.extents)
         else f"rows padded to {layout.strides[-2]} elements"
     )
 
@@ -134,7 +138,7 @@ def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Ite
 def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, Pattern]]:
     names = tuple(BOX.format(k) for k in range(len(box.extents)))
     access = Access(region.buffer, box_index(region, names), False)
-    most = max(1, max(machine.vector_bytes) // region.buffer.dtype.bytes)
+    most = max(1, region.buffer.dtype.elements_in(max(machine.vector_bytes)))
     width = min(box.contiguous_values(len(box.extents) - 1), most)
     yield region.buffer.name, _pattern(access, names, box, width, machine)
 

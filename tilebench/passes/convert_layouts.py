@@ -103,7 +103,7 @@ class Converter:
             held, place = each.buffer, stmt.place
             twin = Buffer(self.names.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
             scratch = Buffer(self.names.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
-            layout = SharedLayout.ordered(held.shape)
+            layout = SharedLayout.rows(held.shape, held.dtype.per_byte)
             before.append(AllocFragment(twin, layout=each.needed, place=place))
             before.append(AllocShared(scratch, layout=layout, place=place))
             twins.append((each, twin))
@@ -157,6 +157,6 @@ def _copy(src: Region, dst: Region, layout: Fragment, widest: int, at: Node) -> 
     thread = tuple((c, place.get(d, -1), s if d in place else 0) for c, d, s in layout.thread)
     value = tuple((c, place[d], s) for c, d, s in layout.value if d in place)
     box = Fragment(extents, thread, value)
-    size = src.buffer.dtype.bytes
-    width = gcd(box.contiguous_values(len(extents) - 1), max(1, widest // size), extents[-1])
-    return Copy(src, dst, by=Instr("ld.st", bytes=width * size), map=box, place=at.place)
+    dtype = src.buffer.dtype
+    width = gcd(box.contiguous_values(len(extents) - 1), max(1, dtype.elements_in(widest)), extents[-1])
+    return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=at.place)

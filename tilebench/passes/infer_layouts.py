@@ -181,8 +181,8 @@ class _Inference:
     def copy_instruction(self, node: Copy) -> Instr:
         """The copy's instruction with the bytes of one access, of the side with the narrower dtype."""
         name = node.by.name if node.by is not None else self.copy_row(node)
-        size = min(node.src.buffer.dtype.bytes, node.dst.buffer.dtype.bytes)
-        return Instr(name, bytes=self.width(node) * size)
+        bits = min(node.src.buffer.dtype.bits, node.dst.buffer.dtype.bits)
+        return Instr(name, bytes=max(1, self.width(node) * bits // 8))
 
     def copy_row(self, node: Copy) -> str:
         row = choose(node, self.machine, self.threads[id(node)].count)

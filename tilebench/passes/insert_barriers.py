@@ -74,8 +74,8 @@ class _Search:
             if isinstance(each, Parallel) or not isinstance(each, (WithStmt, If, LoopStmt)):
                 stored |= {a.buffer.name for a in accesses_of(each) if a.write}
         for each in shared:
-            layout = each.layout or SharedLayout.ordered(each.buffer.shape)
-            size = layout.cosize * each.versions * each.buffer.dtype.bytes
+            layout = each.layout or SharedLayout.rows(each.buffer.shape, each.buffer.dtype.per_byte)
+            size = -(-layout.cosize * each.versions * each.buffer.dtype.bits // 8)
             self.versions = max(self.versions, each.versions)
             if each.offset is not None:
                 self.bytes[each.buffer.name] = _Bytes(each.offset, each.offset + size)

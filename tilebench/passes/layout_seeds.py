@@ -77,7 +77,7 @@ def spread_over(
     dim: int | None = None,
 ) -> Fragment:  # fmt: skip
     """The default mapping of a box over the threads of a statement."""
-    size = max((access.buffer.dtype.bytes for access in site.accesses), default=4) if site else 4
+    size = max((access.buffer.dtype.bits for access in site.accesses), default=32) if site else 32
     return spread(extents, threads.count, vector, machine.warp, dim, size)
 
 
@@ -135,7 +135,7 @@ class Seeds:
             run = layout.contiguous_values(len(layout.extents) - 1)
             width = gcd(self.vectors[id(site.node)], run) or 1
             for access in site.accesses:
-                cycles = access_cycles(self.machine, width * access.buffer.dtype.bytes)
+                cycles = access_cycles(self.machine, width * access.buffer.dtype.bits // 8)
                 total += layout.values / width * cycles
         for exchange in self.exchanges:
             if exchange.src.buffer.name != name:
@@ -161,6 +161,6 @@ def _seed_name(dim: int | None) -> str:
 def _traffic(site: Site) -> int:
     """Bytes that a site moves to and from global memory; shared memory counts a tenth."""
     return sum(
-        site.elements * access.buffer.dtype.bytes * (10 if access.buffer.scope == "global" else 1)
+        site.elements * access.buffer.dtype.bits // 8 * (10 if access.buffer.scope == "global" else 1)
         for access in site.accesses
     )

@@ -40,22 +40,23 @@ class Life:
 
     @property
     def layout(self) -> SharedLayout:
-        return self.alloc.layout or SharedLayout.ordered(self.alloc.buffer.shape)
+        buffer = self.alloc.buffer
+        return self.alloc.layout or SharedLayout.rows(buffer.shape, buffer.dtype.per_byte)
 
     @property
     def stage_bytes(self) -> int:
-        return self.layout.cosize * self.alloc.buffer.dtype.bytes
+        return -(-self.layout.cosize * self.alloc.buffer.dtype.bits // 8)
 
     @property
     def bytes(self) -> int:
-        return self.stage_bytes * self.alloc.versions
+        return -(-self.layout.cosize * self.alloc.versions * self.alloc.buffer.dtype.bits // 8)
 
     @property
     def align(self) -> int:
         swizzle = self.layout.swizzle
         if swizzle is None or not swizzle.bits:
             return ALIGN
-        period = swizzle.period * self.alloc.buffer.dtype.bytes
+        period = swizzle.period * self.alloc.buffer.dtype.bits // 8
         return max(SWIZZLED_ALIGN, min(1024, period))
 
     def meets(self, other: Life) -> bool:

@@ -240,7 +240,6 @@ def vector_of(access: Access, var: str, alignment: int) -> int:
 
     1 when they are not neighbours. `alignment` is what base addresses are multiples of, in bytes.
     """
-    size = access.buffer.dtype.bytes
     moving = [k for k, each in enumerate(access.index) if any(v == Var(var) for v in walk(each))]
     if not moving:
         return 0
@@ -256,7 +255,7 @@ def vector_of(access: Access, var: str, alignment: int) -> int:
     if strides[last] != 1:
         return 1
     rest = form.without(Var(var))
-    width = alignment // size
+    width = access.buffer.dtype.elements_in(alignment)
     terms = [divisor(rest.expr()) * 1]
     terms.extend(
         divisor(each) * stride for each, stride in zip(access.index[:last], strides[:last], strict=True)

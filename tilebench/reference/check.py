@@ -149,7 +149,7 @@ def poisoned(array: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
     """Where an array still holds poison, bit by bit. Bools have no poison."""
     if dtype.kind == "bool":
         return np.zeros(array.shape, np.bool_)
-    bits: Any = _BITS[dtype.bytes]
+    bits: Any = _BITS[dtype.numpy.itemsize]
     same: Any = np.ascontiguousarray(array).view(bits) == np.asarray(poison_value(dtype)).view(bits)
     return same.reshape(array.shape)
 

@@ -26,7 +26,7 @@ def strided_empty(shape: Sequence[int], dtype: DType, strides: Sequence[int] | N
         return np.zeros(tuple(shape), dtype.numpy)
     reach = 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
     base = np.zeros(max(reach, 1), dtype.numpy)
-    steps = [step * dtype.bytes for step in strides]
+    steps = [step * dtype.numpy.itemsize for step in strides]
     return np.lib.stride_tricks.as_strided(base, tuple(shape), steps)
 
 

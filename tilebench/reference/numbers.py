@@ -51,8 +51,8 @@ def poison_value(dtype: DType) -> Any:
         return np.bool_(True)
     bits = _POISON.get(dtype.name)
     if bits is None:
-        return np.frombuffer(b"\xa5" * dtype.bytes, dtype.numpy)[0]
-    return np.frombuffer(bits.to_bytes(dtype.bytes, "little"), dtype.numpy)[0]
+        return np.frombuffer(b"\xa5" * dtype.numpy.itemsize, dtype.numpy)[0]
+    return np.frombuffer(bits.to_bytes(dtype.numpy.itemsize, "little"), dtype.numpy)[0]
 
 
 _POISON = {

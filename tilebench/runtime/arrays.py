@@ -33,7 +33,7 @@ class ArrayInfo(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.bytes
+        return self.dtype.bytes_of(math.prod(self.shape))
 
 
 # NumPy's C interface fixes that the data pointer follows the object header. Reading it there takes
@@ -115,7 +115,7 @@ def _describe_numpy(array: np.ndarray[Any, Any], name: str, place: Place | None)
         dtype = _named(
             array.dtype if array.dtype.isnative else f"{array.dtype.name} (swapped bytes)", name, place
         )
-    strides = _in_elements(array.strides, dtype.bytes)
+    strides = _in_elements(array.strides, array.dtype.itemsize)
     return ArrayInfo(numpy_pointer(array), array.shape, strides, dtype, HOST, array.flags.writeable, array)
 
 
@@ -135,7 +135,7 @@ def _by_interface(array: Any, interface: Mapping[str, Any], name: str, place: Pl
         dtype = _named(interface["typestr"], name, place)
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
-    elements = row_major(shape) if strides is None else _in_elements(strides, dtype.bytes)
+    elements = row_major(shape) if strides is None else _in_elements(strides, dtype.numpy.itemsize)
     pointer, read_only = interface["data"]
     device = card(getattr(getattr(array, "device", None), "id", 0))
     return ArrayInfo(pointer, shape, elements, dtype, device, not read_only, array)
@@ -184,7 +184,7 @@ class ArgumentChecker:
             for p in self.params
         ]
         # Bytes from the first element to behind the last; strides of its own may leave gaps.
-        self._sizes = [_span(row[0], row[3]) * row[1].bytes for row in self._rows]
+        self._sizes = [row[1].bytes_of(_span(row[0], row[3])) for row in self._rows]
         self._plain = [not p.strides for p in self.params]
         # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
         # A tensor that looks the same again is described in 1 us instead of 7.
@@ -255,11 +255,12 @@ class ArgumentChecker:
                 found=str(info.dtype), hint=_convert_hint(param.name, dtype, info.owner),
             )  # fmt: skip
         self._strides(param, info)
-        if info.pointer % dtype.bytes and info.bytes:
+        size = dtype.bytes_of(1)
+        if info.pointer % size and info.bytes:
             raise ArgumentError(
                 "{name} does not start at a whole element", at=at, name=param.name,
-                expected=f"an address that is a multiple of {dtype.bytes} bytes",
-                found=f"{info.pointer % dtype.bytes} bytes past one", hint=f"{param.name}.copy() is aligned",
+                expected=f"an address that is a multiple of {size} bytes",
+                found=f"{info.pointer % size} bytes past one", hint=f"{param.name}.copy() is aligned",
             )  # fmt: skip
         if param.written and not info.writable:
             gradient = getattr(info.owner, "requires_grad", False)

@@ -11,12 +11,12 @@ from ..ir import Buffer, DType
 
 def stored_bits(dtype: DType) -> int:
     """The bits that one element of a dtype takes in memory."""
-    return dtype.bytes * 8
+    return dtype.bits
 
 
 def buffer_bits(buffer: Buffer) -> int:
     """The bits that a whole buffer takes in memory."""
-    return buffer.size * stored_bits(buffer.dtype)
+    return buffer.bytes * 8
 
 
 def first_bit(buffer: Buffer, index: list[Any], base: int = 0) -> Any:

@@ -31,7 +31,7 @@ def map_module(
     names = [("out", "ptr"), ("n", "i64"), *((f"in{at}", "ptr") for at in range(len(inputs)))]
     f = module.function("map", names)
     out, n, *pointers = f.arguments
-    wide = lanes or isa.lanes(max(ALL[each].bytes for each in (*inputs, output)))
+    wide = lanes or isa.lanes(max(ALL[each].bytes_of(1) for each in (*inputs, output)))
 
     def body(index: Value, mask: Value | None, carried: Any) -> Any:
         values = [

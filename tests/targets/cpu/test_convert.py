@@ -42,7 +42,7 @@ def same(a: Any, b: Any) -> bool:
 @np.errstate(all="ignore")
 def test_every_pattern_widens_exactly_and_comes_back(dtype: str, level: str) -> None:
     isa, kind = isa_or_skip(level), ALL[dtype]
-    every = np.arange(1 << kind.bits, dtype=np.uint32).astype(f"u{kind.bytes}").view(kind.numpy)
+    every = np.arange(1 << kind.bits, dtype=np.uint32).astype(f"u{kind.bytes_of(1)}").view(kind.numpy)
     wide = run_map(through(dtype, "float32"), [every], "float32", isa)
     assert same(wide, every.astype(np.float32))
     assert same(run_map(through("float32", dtype), [wide], dtype, isa), every)
@@ -56,7 +56,7 @@ def test_rounding_to_nearest_even(dtype: str, source: str, level: str) -> None:
     isa, kind, rng = isa_or_skip(level), ALL[dtype], np.random.default_rng(5)
     every = (
         np.arange(1 << kind.bits, dtype=np.uint32)
-        .astype(f"u{kind.bytes}")
+        .astype(f"u{kind.bytes_of(1)}")
         .view(kind.numpy)
         .astype(np.float64)
     )

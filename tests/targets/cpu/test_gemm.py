@@ -80,7 +80,7 @@ def staged(
     compute = compute_element(*case.dtypes)
     wide = F32 if COMPUTE[case.dtypes[0]] == "float" else case.dtypes[0]
     width = panel_width(f.isa, compute)
-    size, out_size = ALL[wide].bytes, ALL[case.dtypes[2]].bytes
+    size, out_size = ALL[wide].bytes_of(1), ALL[case.dtypes[2]].bytes_of(1)
     lda, panels = row_stride(f.isa, case.k, size), -(-case.n // width)
     ldc = row_stride(f.isa, panels * width, out_size)
     a_s = TileOperand(scratch, wide, lda, padded=True)

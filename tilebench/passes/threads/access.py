@@ -8,7 +8,7 @@ from functools import lru_cache
 from ...errors import LayoutError
 from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Node, Stmt, Store, Var, const_of, refold
 from ...ir.arith import simplify_floordiv, simplify_mod
-from ...layout import Fragment, FragmentMode
+from ...layout import Fragment, FragmentMode, offset_expr, swizzle_expr
 from .env import Env, Site
 
 
@@ -152,22 +152,17 @@ def shared_offset(
 ) -> Expr:
     """The element offset in the flat shared buffer; lets for swizzled ones are added to `out`."""
     tile = env.shared[name]
-    total: Expr = Const(0)
-    for each, stride in zip(index, tile.layout.strides, strict=True):
-        total = total + each * stride
+    total = offset_expr(tile.layout, index, env.ranges, env.resolved)
     swizzle = tile.layout.swizzle
-    if swizzle is not None and swizzle.bits:
-        plain = const_of(total)
-        if plain is not None:
-            total = Const(int(swizzle(plain)))
-        else:
-            var = Var(env.fresh(f"{name}_at"))
-            out.append(env.bind(var, total))
-            high = Arith(">>", (Arith("&", (var, Const(swizzle.mask))), Const(swizzle.shift)))
-            folded = Var(env.fresh(f"{name}_at"))
-            out.append(Let(folded, Arith("^", (var, high))))
-            env.ranges[folded.name] = (0, tile.layout.cosize - 1)
-            total = folded
+    if swizzle is not None and swizzle.bits and isinstance(total, Const):
+        total = swizzle_expr(swizzle, total)
+    elif swizzle is not None and swizzle.bits:
+        plain = Var(env.fresh(f"{name}_at"))
+        out.append(env.bind(plain, total))
+        folded = Var(env.fresh(f"{name}_at"))
+        out.append(Let(folded, swizzle_expr(swizzle, plain)))
+        env.ranges[folded.name] = (0, tile.layout.cosize - 1)
+        total = folded
     if version is not None:
         total = total + version * tile.layout.cosize
     return total + lead

@@ -80,7 +80,7 @@ def _hint(stmt: Copy) -> int:
     if stmt.by is not None and stmt.by.bytes:
         sides = [each.buffer for each in (stmt.src, stmt.dst) if each.buffer.scope in ("global", "shared")]
         sides.sort(key=lambda each: each.scope != "global")
-        hint = max(1, stmt.by.bytes // sides[0].dtype.bytes) if sides else 0
+        hint = max(1, sides[0].dtype.elements_in(stmt.by.bytes)) if sides else 0
     if stmt.coalesced_width:
         hint = min(hint or stmt.coalesced_width, stmt.coalesced_width)
     return hint

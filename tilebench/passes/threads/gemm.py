@@ -196,9 +196,7 @@ def _steps(env: Env, stmt: Gemm, a: Side, b: Side, acc: Buffer, k: int, layout: 
 def _along(env: Env, side: Side) -> bool:
     """Whether neighbours along k are neighbours in shared memory."""
     tile = env.shared.get(side.region.buffer.name)
-    return (
-        tile is not None and tile.layout.strides[side.k_dim] == 1 and side.region.buffer.shape[side.k_dim] > 1
-    )
+    return tile is not None and tile.layout.run(side.k_dim) > 1
 
 
 def _unrolled(env: Env, a: Side, b: Side, acc: Buffer) -> int:
@@ -207,7 +205,7 @@ def _unrolled(env: Env, a: Side, b: Side, acc: Buffer) -> int:
     256 threads with 8x8 sums in float32: 147 registers by 4, 127 by 2, and so two blocks an SM.
     """
     held = sum(
-        side.axis.count * UNROLLED_K * side.region.buffer.dtype.bytes // 4
+        side.axis.count * UNROLLED_K * side.region.buffer.dtype.bits // 32
         for side in (a, b)
         if _along(env, side)
     )
@@ -262,7 +260,7 @@ def _index(side: Side, k: Expr, free: Expr) -> tuple[Expr, ...]:
 def _aligned(env: Env, side: Side, fast: int, start: Expr, width: int) -> int:
     """The elements of one access from `start` on along the dimension `fast`."""
     tile = env.shared[side.region.buffer.name]
-    most = max(1, env.machine.vector_bytes[0] // tile.flat.dtype.bytes)
+    most = max(1, tile.flat.dtype.elements_in(env.machine.vector_bytes[0]))
     out = gcd(gcd(width, tile.layout.vector), divisor(env.resolved(side.region.start[fast] + start)))
     if side.region.version is not None:
         out = gcd(out, tile.layout.cosize)
@@ -327,7 +325,7 @@ def _along_axis(env: Env, side: Side, dtype: DType, k: Expr, inner: list[Stmt]) 
         base = Axis(axis.base, axis.loops[1:], None).element()
         extent = (side.region.extent or side.region.buffer.shape)[side.free_dim]
         run = axis.loops[0][1] if axis.clamp is None else gcd(axis.loops[0][1], extent)
-        fast = env.shared[side.region.buffer.name].layout.strides[side.free_dim] == 1
+        fast = env.shared[side.region.buffer.name].layout.run(side.free_dim) > 1
         take = _aligned(env, side, side.free_dim, base, run) if fast else 1
         skip = 1 if take > 1 else 0
     read: list[Stmt] = []

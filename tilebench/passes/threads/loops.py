@@ -128,11 +128,11 @@ def _width(fragment: Fragment, touched: Touched, hint: int, most: int) -> int:
     run = with_vector(fragment, 1).value[:1]
     if not run or run[0][1] != last or run[0][2] != 1:
         return 1
-    sizes = [each.buffer.dtype.bytes for each in touched.memory]
+    sizes = [each.buffer.dtype.bits for each in touched.memory]
     if not sizes:
         return 1
     width = gcd(gcd(run[0][0], fragment.extents[last]), 16)
-    cap = hint or most // min(sizes)
+    cap = hint or most * 8 // min(sizes)
     while width > cap:
         width //= 2
     return width

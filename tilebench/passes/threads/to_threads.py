@@ -138,7 +138,14 @@ def _allocate(env: Env, stmt: AllocStmt) -> Stmt:
         env.fragments[buffer.name] = FragmentTile(local, stmt.layout)
         return AllocLocal(local, place=stmt.place)
     assert isinstance(stmt, AllocShared)
-    layout = stmt.layout or SharedLayout.ordered(buffer.shape)
+    layout = stmt.layout or SharedLayout.rows(buffer.shape, buffer.dtype.per_byte)
+    if len(layout.extents) != buffer.rank or any(
+        held < extent for held, extent in zip(layout.extents, buffer.shape, strict=True)
+    ):
+        raise LayoutError(
+            "{name} of extents {shape} has a layout of {extents}", at=stmt.place, name=buffer.name,
+            shape=buffer.shape, extents=layout.extents, expected="a layout of all its elements",
+        )  # fmt: skip
     flat = Buffer(buffer.name, (layout.cosize * stmt.versions,), buffer.dtype, "shared")
     env.shared[buffer.name] = SharedTile(flat, layout)
     return AllocShared(flat, offset=stmt.offset, place=stmt.place)

@@ -25,6 +25,7 @@ from ...ir.arith import Linear, bounds, divisor, linear
 from ...ir.expr import COMPARE
 from ...language.lowered.threads import VectorLoad
 from ...language.structure import Unroll
+from ...layout import SharedLayout
 from ..fast_exprs import mentions, replaced
 from .access import lower_expr, shared_offset
 from .env import NOWHERE, Env, Site
@@ -77,23 +78,36 @@ class Vector:
         return held[1]
 
     def _access_width(self, buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -> int:
+        width = min(self.width, max(1, buffer.dtype.elements_in(self.env.machine.vector_bytes[0])))
         tile = self.env.shared.get(buffer.name)
-        strides = tile.layout.strides if tile is not None else buffer.element_strides
-        width = min(self.width, max(1, self.env.machine.vector_bytes[0] // buffer.dtype.bytes))
         if tile is not None:
-            width = gcd(width, tile.layout.vector)
-            if version is not None:
-                width = gcd(width, tile.layout.cosize)
+            width = width if version is None else gcd(width, tile.layout.cosize)
+            return self._shared_width(tile.layout, index, width)
         step = 0
-        for k, (each, stride) in enumerate(zip(index, strides, strict=True)):
-            found = self._form(each)
+        for k, (coordinate, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
+            found = self._form(coordinate)
             if found is None:
                 return 1
             step += found[1] * stride
-            if found[1] and (stride != 1 or (tile is None and k != len(index) - 1)):
+            if found[1] and (stride != 1 or k != len(index) - 1):
                 return 1
             width = gcd(width, divisor(self.env.resolved(found[0].expr())) * stride)
         return width if step == 1 else 1
+
+    def _shared_width(self, layout: SharedLayout, index: tuple[Expr, ...], width: int) -> int:
+        """The same in a shared tile: what the layout keeps together, along the dimension that moves."""
+        moved = False
+        for dim, coordinate in enumerate(index):
+            found = self._form(coordinate)
+            if found is None:
+                return 1
+            form, factor = found
+            if factor and (moved or factor != 1 or layout.run(dim) == 1):
+                return 1
+            if factor:
+                moved = True
+                width = gcd(width, layout.vector, divisor(self.env.resolved(form.expr())))
+        return width if moved else 1
 
     def kind(self, condition: Expr) -> str:
         """Whether a condition holds for all elements of a vector alike, or is told by its two ends."""
@@ -147,7 +161,7 @@ class Vector:
         flat_site = Site(self.site.map, self.site.vars, self.site.digits)
         if at.buffer.name in self.env.shared:
             index = tuple(lower_expr(self.env, each, flat_site, out) for each in at.index)
-            fast = _fast_dim(index, self.env.shared[at.buffer.name].layout.strides, self.var)
+            fast = _fast_dim(index, self.env.shared[at.buffer.name].layout, self.var)
             index = tuple(each + lead if k == fast else each for k, each in enumerate(index))
             offset = shared_offset(self.env, at.buffer.name, index, at.version, out)
             return Region(self.env.shared[at.buffer.name].flat, (offset,), extent=(width,))
@@ -193,12 +207,12 @@ def _parts(condition: Expr) -> tuple[Expr, ...]:
     return condition.args if isinstance(condition, Arith) and condition.op == "and" else (condition,)
 
 
-def _fast_dim(index: tuple[Expr, ...], strides: tuple[int, ...], var: Var) -> int:
+def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int | None:
     """The dimension the vector runs along: of stride 1, indexed with the vector's coordinate."""
-    for k, (each, stride) in enumerate(zip(index, strides, strict=True)):
-        if stride == 1 and mentions(each, var.name):
-            return k
-    return max(k for k, stride in enumerate(strides) if stride == 1)
+    for dim, coordinate in enumerate(index):
+        if layout.run(dim) > 1 and mentions(coordinate, var.name):
+            return dim
+    return layout.contiguous_dim
 
 
 def fold_condition(env: Env, condition: Expr, site: Site = NOWHERE) -> Expr:

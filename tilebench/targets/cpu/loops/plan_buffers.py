@@ -129,7 +129,7 @@ class BufferPlan:
         layout = self.panels(made, uses) or self.rows(made, uses)
         self.tiles[buffer.name] = Tile(made, layout, self.size)
         # A line of slack behind each tile: vectors may read past the last element.
-        self.size += -(-layout.elements * dtype.bytes // LINE) * LINE + LINE
+        self.size += -(-dtype.bytes_of(layout.elements) // LINE) * LINE + LINE
 
     def panels(self, buffer: Buffer, uses: Uses) -> ColumnPanels | None:
         sides = {each.transpose_B for each in uses.gemm_b}

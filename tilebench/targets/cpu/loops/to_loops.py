@@ -177,7 +177,7 @@ class Lowering:
         streaming = self.may_stream(var, body)
         if streaming and isinstance(body[0], Store) and not reads_scratch(body[0].value):
             # Whole lines: a streaming store of half a line leaves the other half to be merged.
-            lanes = self.isa.vector_bytes // body[0].buffer.dtype.bytes
+            lanes = body[0].buffer.dtype.elements_in(self.isa.vector_bytes)
         most = stop.args[1] if isinstance(stop, Call) and stop.word == "min" else stop
         trips = const_of(most)
         # A row that is one vector and a bit, or less, gains nothing from several at once.
@@ -237,7 +237,7 @@ def asked_ahead(var: Var, body: tuple[Stmt, ...]) -> Iterator[Prefetch]:
         moves = linear(load.index[-1]).coefficient(var) == 1 and buffer.element_strides[-1] == 1
         if moves and not any(isinstance(n, Load) for i in load.index for n in walk(i)):
             seen.add(buffer.name)
-            index = (*load.index[:-1], load.index[-1] + AHEAD_BYTES // buffer.dtype.bytes)
+            index = (*load.index[:-1], load.index[-1] + buffer.dtype.elements_in(AHEAD_BYTES))
             yield Prefetch(Region(buffer, index, place=load.place), place=load.place)
 
 
@@ -252,7 +252,7 @@ def copied_bytes(body: Sequence[Stmt]) -> int:
     for each in body:
         if not isinstance(each, Store) or not isinstance(each.value, Load):
             return 0
-        sizes.add(each.buffer.dtype.bytes)
+        sizes.add(each.buffer.dtype.bytes_of(1))
     return max(sizes, default=0)
 
 

@@ -99,7 +99,7 @@ def lower_copy(work: Lowering, at: Copy) -> list[Stmt]:
     if at.src_within is None or skips:
         guards += _tests(work, src, at.src_within, over, cut=True)
         if not guards and _turns(work, at, src, dst, there):
-            lanes = work.isa.vector_bytes // max(dst.buffer.dtype.bytes, 4)
+            lanes = work.isa.lanes(max(dst.buffer.dtype.bytes_of(1), 4))
             corner = Region(src.buffer, src.start, place=src.place)
             return [PackTransposed(dst, corner, axes[0].stop, axes[1].stop, lanes=lanes, place=at.place)]
         return _loops(work, axes, Store(dst.buffer, target, value, place=at.place), guards, dst)
@@ -144,7 +144,7 @@ def _loops(work: Lowering, axes: list[_Axis], store: Store, guards: list[Expr], 
     body: tuple[Stmt, ...] = (If(all_of(inside), (store,), (), place=store.place),) if inside else (store,)
     loop = work.vector_loop(last.var, last.stop, body, _panel(work, dst))
     if outer and not inside and not loop.streaming and _in_pieces(store, last):
-        rows = -(-_AHEAD_BYTES // (last.extent * store.buffer.dtype.bytes))
+        rows = -(-_AHEAD_BYTES // store.buffer.dtype.bytes_of(last.extent))
         ahead = substitute(store, {outer[-1].var.name: outer[-1].var + rows})
         hint = Prefetch(Region(store.buffer, ahead.index, place=store.place), place=store.place)
         loop = loop.but(body=(hint, *body))

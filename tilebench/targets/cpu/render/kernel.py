@@ -54,7 +54,7 @@ def render_llvm(function: Function, isa: Isa, lines: dict[int, int] | None = Non
 def scratch_bytes(function: Function) -> int:
     """What the tiles of a function need, in bytes, with a line of slack behind the last."""
     ends = [
-        each.offset + each.layout.elements * each.buffer.dtype.bytes
+        each.offset + each.buffer.dtype.bytes_of(each.layout.elements)
         for each in walk(function)
         if isinstance(each, AllocScratch) and each.layout is not None
     ]

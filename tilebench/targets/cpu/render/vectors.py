@@ -99,7 +99,7 @@ class _Loop:
         where = state.address(store.buffer, store.index, self.work.index, self.work.expr.value)
         pointer = state.pointer(where, store.buffer.dtype.name)
         state.lanes = outer
-        size = store.buffer.dtype.bytes
+        size = store.buffer.dtype.bytes_of(1)
         address = f.cast("ptrtoint", pointer, "i64")
         past = f.binary("udiv", f.binary("and", f.sub(0, address), at.lanes * size - 1), size)
         stop = f.imin(f.add(begin, past), end)

@@ -125,9 +125,9 @@ def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:
             layout, buffer = each.layout, each.buffer
             if buffer.name in rows and isinstance(layout, PaddedRows):
                 buffer = replace(buffer, shape=(rows[buffer.name], *buffer.shape[1:]))
-                layout = ring_layout(layout, buffer.shape[-1], rows[buffer.name], buffer.dtype.bytes)
+                layout = ring_layout(layout, buffer.shape[-1], rows[buffer.name], buffer.dtype.bytes_of(1))
             each = each.but(buffer=buffer, layout=layout, offset=offset)
-            offset += -(-layout.elements * buffer.dtype.bytes // _LINE) * _LINE + _LINE
+            offset += -(-buffer.dtype.bytes_of(layout.elements) // _LINE) * _LINE + _LINE
         yield each
 
 

@@ -151,7 +151,7 @@ class _Skewed:
         return [substitute(self.hint, {self.row.name: row - 1, self.column.name: var + distance})]
 
     def distance(self) -> int:
-        return _AHEAD_BYTES // self.hint.src.buffer.dtype.bytes if self.hint is not None else 0
+        return self.hint.src.buffer.dtype.elements_in(_AHEAD_BYTES) if self.hint is not None else 0
 
     def in_ring(self, at: Any, row: Expr) -> Any:
         """The statement with tiles of one row as rings of as many rows as there are loops."""

@@ -25,7 +25,7 @@ def _store(renderer: Renderer, statement: VectorStore) -> None:
 
 def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, memory: Region) -> None:
     """One access between registers and `memory`, whose last extent is the vector."""
-    width = (memory.extent or (1,))[-1] * memory.buffer.dtype.bytes
+    width = memory.buffer.dtype.bytes_of((memory.extent or (1,))[-1])
     space = memory.buffer.scope
     if width not in WIDTHS or space not in SPACES:
         raise TargetError(
