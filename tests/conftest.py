@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -79,3 +80,12 @@ def chromium() -> str:
     path = find_chromium()
     assert path is not None, "install Debian's chromium: the browser tests drive JupyterLab in it"
     return path
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The manifest of the toy accelerator, a package that is installed while a module's tests run."""
+    from tests.toy_plugin.install import installed
+
+    with installed(tmp_path_factory.mktemp("site")) as manifest:
+        yield manifest

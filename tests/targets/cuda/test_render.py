@@ -276,3 +276,12 @@ def test_an_access_that_no_instruction_makes_is_refused_at_its_line() -> None:
     assert "T.vector_load of 6 bytes in global memory has no code for cuda:sm_80" in text
     assert "T.vector_load(r[0 : 3], A[0 : 3])" in text
     assert "expected: one of 1, 2, 4, 8, 16 bytes in global or shared memory" in text
+
+
+def test_named_barriers() -> None:
+    text = threaded("t: T.int32 = T.thread_id()\nif t < 32:\n    T.sync_threads(barrier=1, threads=32)").text
+    assert '    asm volatile("bar.sync 1, 32;" ::: "memory");\n' in text
+    compile_cuda(text, machine_of("sm_80"))
+    assert '  asm volatile("bar.sync 2;" ::: "memory");  // roles\n' in threaded('T.sync_threads(why="roles", barrier=2)').text
+    for wrong in ("barrier=16", "barrier=1, threads=40", "barrier=1, threads=96"):
+        assert "expected: a barrier from 0 to 15, for a multiple of 32 threads, at most 64" in refused(f"T.sync_threads({wrong})")

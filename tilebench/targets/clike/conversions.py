@@ -26,10 +26,8 @@ def cast(writer: ExpressionWriter, expr: Cast) -> Spelled:
         )
         return dialect.narrow_float.format(type=type, value=value), ATOM
     value = writer.at_least(expr.value, UNARY)
-    if source.is_float and narrow_int(target):
-        return dialect.narrow_integer.format(
-            type=type, value=value, least=target.least, most=target.most
-        ), UNARY
     if source.is_float and target.is_integer:
-        return dialect.to_integer.format(type=type, value=value), UNARY
+        spelling = dialect.narrow_integer if narrow_int(target) else dialect.to_integer
+        ends = {"least": target.least, "most": target.most}
+        return spelling.format(type=type, dtype=target.name, value=value, **ends), UNARY
     return f"({type}){value}", UNARY

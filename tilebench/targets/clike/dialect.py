@@ -62,8 +62,8 @@ class Dialect:
     `registers` an array of the thread's own (`type`, `name`, `size` in elements).
     `functions` has a row for each scalar function. `floor_division` spells `//` and `%` of integers
     that may be negative (`word` is floordiv or floormod), `narrow_float` a value made one of fewer
-    than 32 bits, `to_integer` a float cut to an integer, `narrow_integer` one that must stop at the
-    ends of its type (`least`, `most`), `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
+    than 32 bits, `to_integer` a float cut to an integer of 32 bits or more and `narrow_integer` to one of
+    fewer (`least` and `most` are its ends), `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
     f32). `unrolled` and `rolled` are the lines in front of a loop that is written out, or must not be.
     """
 

@@ -19,11 +19,12 @@ def narrow_float(dtype: DType) -> bool:
 
 
 def called(spelling: str, dtypes: Iterable[str] | None = None) -> ScalarText:
-    """A row spelled as a call: a template with `args`, and `type` for the type of the result."""
+    """A row spelled as a call: a template with `args`, and `type` and `dtype` of the result."""
 
     def text(writer: ExpressionWriter, expr: Call) -> Spelled:
         args = ", ".join([writer.text(arg) for arg in expr.args])
-        return spelling.format(args=args, type=writer.type_of(expr.type)), ATOM
+        type = writer.type_of(expr.type)
+        return spelling.format(args=args, type=type, dtype=expr.type.name), ATOM
 
     return ScalarText(text, None if dtypes is None else frozenset(dtypes))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...ir import Buffer, Function, If, LoopStmt, Stmt, WithStmt, effects_of
+from ...machine import Machine
 from ...passes.fast_exprs import statements
 from ..manifest import Intrinsic
 from .dialect import Dialect
@@ -28,14 +29,14 @@ class Rendered:
 
 
 def render(
-    function: Function, target: str, dialect: Dialect, intrinsics: Iterable[Intrinsic] = ()
+    function: Function, machine: Machine, dialect: Dialect, intrinsics: Iterable[Intrinsic] = ()
 ) -> Rendered:
-    """The text of a function in stage `threaded` for the machine of name `target`.
+    """The text of a function in stage `threaded` for a machine.
 
     Raises `TargetError` at the user's line for a statement, function or dtype that has no code.
     """
     rows = {**STATEMENTS, **{intrinsic.cls: intrinsic.text for intrinsic in intrinsics}}
-    renderer = Renderer(function, target, dialect, rows)
+    renderer = Renderer(function, machine, dialect, rows)
     _kernel(renderer, function)
     numbers = line_numbers(function)
     text, before = dialect.prelude.before("\n".join(renderer.lines) + "\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType, Expr, Function, Region, Stmt
+from ...machine import Machine
 from ...passes.launches import launch_of
 from .dialect import Dialect
 from .expressions import Expressions
@@ -21,14 +22,14 @@ class Renderer:
     """Writes one function. `rows` has the text of each statement by its class, and there is no default."""
 
     def __init__(
-        self, function: Function, target: str, dialect: Dialect, rows: Mapping[type, StatementText]
+        self, function: Function, machine: Machine, dialect: Dialect, rows: Mapping[type, StatementText]
     ) -> None:
         self.dialect = dialect
-        self.target = target
+        self.machine = machine
         self.rows = rows
         self.launch = launch_of(function)
         self.names = names_in_c(function, dialect.reserved)
-        self.expressions = Expressions(dialect, self.names, target)
+        self.expressions = Expressions(dialect, self.names, machine.name)
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []
         self.depth = 0
@@ -69,7 +70,7 @@ class Renderer:
             "T.{word} has no code for {target}",
             at=statement.place,
             word=getattr(statement, "word", type(statement).__name__),
-            target=self.target,
+            target=self.machine.name,
             known=", ".join(sorted(spelled)),
             hint="it has {known}",
         )

@@ -13,6 +13,8 @@ from ...manifest import Intrinsic
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
 SPACES = ("global", "shared")
+# Barriers of a block, the one of `__syncthreads` included.
+BARRIERS = 16
 
 
 def _load(renderer: Renderer, statement: VectorLoad) -> None:
@@ -30,7 +32,7 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
     if width not in WIDTHS or space not in SPACES:
         raise TargetError(
             "T.{word} of {width} bytes in {space} memory has no code for {target}",
-            at=statement.place, word=statement.word, width=width, space=space, target=renderer.target,
+            at=statement.place, word=statement.word, width=width, space=space, target=renderer.machine.name,
             expected="one of {widths} bytes in {spaces} memory",
             widths=", ".join(map(str, WIDTHS)), spaces=" or ".join(SPACES),
         )  # fmt: skip
@@ -39,7 +41,25 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
 
 
 def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:
-    renderer.line("__syncthreads();" + (f"  // {statement.why}" if statement.why else ""), statement)
+    """The block's barrier, or one of the 16 of its own number on which some whole warps meet (PTX ISA,
+    `bar.sync`)."""
+    number, threads = statement.barrier, statement.threads
+    barrier = "__syncthreads();"
+    if number or threads:
+        _check_barrier(renderer, statement)
+        barrier = f'asm volatile("bar.sync {number}{f", {threads}" if threads else ""};" ::: "memory");'
+    renderer.line(barrier + (f"  // {statement.why}" if statement.why else ""), statement)
+
+
+def _check_barrier(renderer: Renderer, statement: SyncThreads) -> None:
+    number, threads = statement.barrier, statement.threads
+    if not 0 <= number < BARRIERS or threads % renderer.machine.warp or threads > renderer.launch.threads:
+        raise TargetError(
+            "barrier {number} for {threads} threads has no code for {target}", at=statement.place,
+            number=number, threads=threads, target=renderer.machine.name, most=BARRIERS - 1,
+            warp=renderer.machine.warp, block=renderer.launch.threads,
+            expected="a barrier from 0 to {most}, for a multiple of {warp} threads, at most {block}",
+        )  # fmt: skip
 
 
 def _sync_warp(renderer: Renderer, statement: SyncWarp) -> None:

@@ -15,4 +15,4 @@ from .intrinsics import intrinsics
 
 def render(function: Function, machine: Machine) -> Rendered:
     """CUDA C of a function in stage `threaded`. Raises `TargetError` for what has no CUDA code."""
-    return clike.render(function, machine.name, CUDA, intrinsics())
+    return clike.render(function, machine, CUDA, intrinsics())

@@ -1,0 +1,30 @@
+"""Step 4, its first half: what the words of `words.py` do in the simulator.
+
+A meaning is called with all threads of some blocks at once. `lanes.read` gives an array (elements,
+threads) and `lanes.write` takes one; both check bounds, races, and registers that nobody wrote.
+`mask` says which threads take part (None: all).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilebench.simulator.refusal import refuse
+
+from .words import ToyAxpy, ToyWarpSum
+
+
+def axpy(lanes: Any, statement: ToyAxpy, mask: Any) -> None:
+    """Each thread's own y += a * x."""
+    y, x = lanes.read(statement.y, mask), lanes.read(statement.x, mask)
+    lanes.write(statement.y, y + lanes.value(statement.a, mask) * x, mask)
+
+
+def warp_sum(lanes: Any, statement: ToyWarpSum, mask: Any) -> None:
+    """The sum over a warp, for each of its threads; all of them have to be there."""
+    if lanes.threads % lanes.warp or lanes.whole_warps(mask) is None:
+        refuse("not all threads of a warp take part in T.toy_warp_sum", statement)
+    value = lanes.read(statement.value, mask)
+    warps = value.reshape(-1, lanes.warp)
+    sums = warps.sum(axis=1, keepdims=True).repeat(lanes.warp, axis=1)
+    lanes.write(statement.value, sums.reshape(value.shape), mask)
