@@ -50,7 +50,10 @@ C[bx, tid] = S[63 - tid]
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid // 2] = A[tid]", "threads 0 and 1 write one element of S"),
+        (
+            "S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid // 2] = A[tid]",
+            "threads 0 and 1 write one element of S",
+        ),
         (
             "S = T.alloc_shared((64,), T.float32, offset=0)\nA[tid] = S[tid]",
             "read before anything was written",

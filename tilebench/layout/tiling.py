@@ -35,9 +35,7 @@ def split_groups(
 
 
 @lru_cache(maxsize=1024)
-def tile_fragment(
-    atom: Fragment, extents: tuple[int, ...], groups: tuple[tuple[int, int], ...]
-) -> Fragment:
+def tile_fragment(atom: Fragment, extents: tuple[int, ...], groups: tuple[tuple[int, int], ...]) -> Fragment:
     """`atom` repeated over a tile of `extents`.
 
     `groups` are digits of the group's number, fastest first: (count, dimension that they run along, or

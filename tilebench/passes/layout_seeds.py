@@ -66,6 +66,7 @@ def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:
 
 def turned_over(fragment: Fragment) -> Fragment:
     """The fragment of the transposed tile."""
+
     def turned(modes: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
         return tuple((count, dim if dim == REPLICATED else 1 - dim, step) for count, dim, step in modes)
 
@@ -93,10 +94,7 @@ class Seeds:
     def best(self, buffer: Buffer, allocation: Stmt, threads: Threads) -> Fragment:
         """The cheapest layout of a fragment, with a remark that has the costs."""
         users = [
-            (site, touch)
-            for site in self.sites
-            for touch in site.touches
-            if touch.buffer.name == buffer.name
+            (site, touch) for site in self.sites for touch in site.touches if touch.buffer.name == buffer.name
         ]
         heavy = self.heaviest(users)
         vector = self.vectors[id(heavy.node)] if heavy is not None else 1

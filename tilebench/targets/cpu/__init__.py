@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...machine import Machine
 from ..manifest import Build, EmitStep, Manifest
 from ..presentation import Presentation
+
+if TYPE_CHECKING:
+    from ...ir import Word
+    from ...passes.context import Pass, StageRow
+    from .loops.lowering import Lowering
 
 
 def _describe(detail: str | None) -> Machine:
@@ -47,34 +53,44 @@ def _present() -> Presentation:
 @cache
 def manifest() -> Manifest:
     """The CPU manifest. `cpu` is this processor; `cpu:x86-64-v3` and the like compile for others."""
-    from ...passes.context import StageRow
-    from .loops.forms import LOOPS_FORMS
-    from .loops.to_loops import to_loops
-    from .loops.words import VALUES, WORDS
-    from .rows.contract_rows import contract_rows
-    from .rows.fuse_rows import fuse_rows
+    return manifest_with()
 
-    loops = StageRow(
-        "loops",
-        (
-            ("to_loops", to_loops),
-            # After it: rows of one statement are then loops that can be compared with another's.
-            ("fuse_rows", fuse_rows),
-            # After it: only then does a row live in one loop.
-            ("contract_rows", contract_rows),
-        ),
-        LOOPS_FORMS,
-    )
+
+def manifest_with(*, words: Sequence[tuple[str, Word]] = (), lowerings: Sequence[Lowering] = ()) -> Manifest:
+    """The CPU's manifest with words of a package, and the rows that lower them to the words of `loops`.
+
+    Raises `InternalError` where a row is for what has one already.
+    """
+    from .loops.to_loops import to_loops, to_loops_with
+    from .loops.words import VALUES, WORDS
+
     return Manifest(
         name="cpu",
         describe=_describe,
-        road=(loops,),
+        road=(_loops(to_loops_with(lowerings) if lowerings else to_loops),),
         steps=(EmitStep("llvm", "llvm", _step("llvm")), EmitStep("asm", "gas", _step("asm"), tier="code")),
         load=_load,
         available=lambda: (True, ""),
         versions=_versions,
-        words=WORDS,
+        words=(*WORDS, *words),
         values=VALUES,
         examples=("cpu", "cpu:x86-64-v3", "cpu:aarch64"),
         present=_present,
     )
+
+
+def _loops(to_loops: Pass) -> StageRow:
+    """The one stage of the CPU's own road."""
+    from ...passes.context import StageRow
+    from .loops.forms import LOOPS_FORMS
+    from .rows.contract_rows import contract_rows
+    from .rows.fuse_rows import fuse_rows
+
+    passes = (
+        ("to_loops", to_loops),
+        # After it: rows of one statement are then loops that can be compared with another's.
+        ("fuse_rows", fuse_rows),
+        # After it: only then does a row live in one loop.
+        ("contract_rows", contract_rows),
+    )
+    return StageRow("loops", passes, LOOPS_FORMS)

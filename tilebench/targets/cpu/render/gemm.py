@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ....ir import FALSE, Region
 from ..llvm import Value, const
+from ..loops.plan_buffers import rows_reached
 from ..loops.words import ColumnPanels, MicroGemm, PaddedRows
-from ..microkernel.gemm import Block, TileOperand, emit_gemm, padded_rows
+from ..microkernel.gemm import Block, TileOperand, emit_gemm
+from ..numbers.convert import STORAGE
 
 if TYPE_CHECKING:
     from .kernel import Renderer
@@ -44,28 +46,34 @@ def _clear(work: Renderer, at: MicroGemm, c: TileOperand, k: Value, accumulate: 
 
 
 def _left(work: Renderer, at: MicroGemm) -> TileOperand:
+    """The left operand, from the region's first element on."""
     layout = work.state.layouts[at.a.buffer.name]
     assert isinstance(layout, PaddedRows)  # the plan packs right operands alone
-    dtype, pointer = at.a.buffer.dtype.name, work.state.pointers[at.a.buffer.name]
-    rows = at.a.buffer.shape[-1 if at.transpose_A else -2]
+    rows = at.a.buffer.size // at.a.buffer.shape[-1]
+    dtype, corner = at.a.buffer.dtype.name, _corner(work, at.a)
     if at.transpose_A:
-        return TileOperand(
-            pointer, dtype, 1, layout.stride, padded=layout.rows > at.a.buffer.size // at.a.buffer.shape[-1]
-        )
-    return TileOperand(pointer, dtype, layout.stride, padded=layout.rows >= padded_rows(rows))
+        return TileOperand(corner, dtype, 1, layout.stride, padded=layout.rows > rows)
+    return TileOperand(corner, dtype, layout.stride, padded=layout.rows >= rows_reached(at.a, rows))
 
 
 def _right(work: Renderer, at: MicroGemm) -> TileOperand:
+    """The right operand, from the region's first element on; in panels that starts a panel's row."""
     layout = work.state.layouts[at.b.buffer.name]
-    dtype, pointer = at.b.buffer.dtype.name, work.state.pointers[at.b.buffer.name]
+    dtype, corner = at.b.buffer.dtype.name, _corner(work, at.b)
     if isinstance(layout, ColumnPanels):
         stride = layout.width * layout.rows
-        return TileOperand(pointer, dtype, layout.width, panel=layout.width, panel_stride=stride, padded=True)
-    made = TileOperand(pointer, dtype, layout.stride, padded=True)
-    return made.transposed() if at.transpose_B else made
+        return TileOperand(corner, dtype, layout.width, panel=layout.width, panel_stride=stride, padded=True)
+    rows = TileOperand(corner, dtype, layout.stride, padded=True)
+    return rows.transposed() if at.transpose_B else rows
 
 
 def _result(work: Renderer, c: Region) -> TileOperand:
     layout = work.state.layouts[c.buffer.name]
     assert isinstance(layout, PaddedRows)
-    return TileOperand(work.state.pointers[c.buffer.name], c.buffer.dtype.name, layout.stride, padded=True)
+    return TileOperand(_corner(work, c), c.buffer.dtype.name, layout.stride, padded=True)
+
+
+def _corner(work: Renderer, region: Region) -> Value:
+    """The address of a region's first element."""
+    where = work.state.address(region.buffer, region.start, work.index, work.expr.value)
+    return work.f.at(where.pointer, where.offset, STORAGE[region.buffer.dtype.name])

@@ -9,7 +9,7 @@ from ....ir import Let, LoopStmt, Store, walk
 from ....ir.arith import bounds
 from ..llvm import Value, vector
 from ..llvm.lanes import neutral, reduce_lanes, whole_steps
-from ..loops.plan_buffers import reads_var, sure_loads
+from ..loops.buffers import reads_var, sure_loads
 from ..loops.words import Accumulate, Fold, Vectors
 from ..numbers.convert import COMPUTE, is_unsigned
 from .fold import finish, pairs, sum_dtype

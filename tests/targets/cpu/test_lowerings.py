@@ -1,0 +1,175 @@
+"""The table of lowerings: rows gathered from a folder, rows of a package, and no silent default."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.targets.cpu import kernels
+from tilebench.errors import InternalError, TargetError
+from tilebench.ir import (
+    Const,
+    Expr,
+    Load,
+    OpStmt,
+    Region,
+    Stmt,
+    Store,
+    Word,
+    attribute,
+    node,
+    operand,
+    parse_function,
+    print_function,
+    reads,
+    rewrite,
+    walk,
+    writes,
+)
+from tilebench.kernel import Kernel
+from tilebench.language.copy import Copy
+from tilebench.language.gemm import Gemm
+from tilebench.language.lowered.decisions import Instr
+from tilebench.passes.context import Context
+from tilebench.targets.cpu import lowerings, manifest, manifest_with
+from tilebench.targets.cpu.loops.lowering import Lowering, Table
+from tilebench.targets.cpu.loops.to_loops import to_loops, to_loops_with
+from tilebench.targets.cpu.loops.vectors import nest, vector_loop
+from tilebench.targets.cpu.loops.words import MicroGemm
+from tilebench.targets.cpu.machine import cpu_machine, named_isa
+from tilebench.targets.gather import gathered
+
+
+@node
+class Doubled(OpStmt):
+    """`T.doubled(src, dst)`: each element of a tile times `factor`."""
+
+    word = "doubled"
+    src: Region = reads()
+    dst: Region = writes()
+    factor: Expr = operand()
+    note: str = attribute(default="")
+
+
+def doubled(work: Any, old: Doubled) -> list[Stmt]:
+    """Rows of vectors."""
+    src, dst = work.swapped(old.src), work.swapped(old.dst)
+    i, j = work.fresh("i"), work.fresh("j")
+    rows, columns = dst.buffer.shape
+    value = Load(src.buffer, (i, j)) * old.factor
+    loop = vector_loop(work, j, Const(columns), (Store(dst.buffer, (i, j), value, place=old.place),))
+    return list(nest([i], [Const(rows)], (loop,)))
+
+
+ROWS = (Lowering(Doubled, doubled),)
+WORDS = ((Doubled.word, Word(Doubled)),)
+TEXT = """
+@T.prim_func
+def main(A: T.Tensor((30, 40), T.float32), C: T.Tensor((30, 40), T.float32)):
+    with T.Kernel(1, threads=128) as (bx,):
+        S = T.alloc_shared((32, 48), T.float32)
+        D = T.alloc_shared((32, 48), T.float32)
+        T.copy(A[0:32, 0:48], S, src_within=(30, 40))
+        T.doubled(S, D, T.float32(2))
+        T.copy(D, C[0:32, 0:48], dst_within=(30, 40))
+"""
+
+
+def bounded_text() -> Any:
+    return parse_function(TEXT, manifest().registry.extended(WORDS))
+
+
+def context() -> Context:
+    return Context(cpu_machine(named_isa("x86-64-v4")))
+
+
+def test_an_operation_without_a_row_is_refused_at_its_line() -> None:
+    with pytest.raises(TargetError) as caught:
+        to_loops(bounded_text(), context())
+    error = caught.value
+    assert error.message == "cpu has no lowering of T.doubled"
+    assert error.hint == (
+        "it lowers T.copy, T.fill, T.gemm, T.reduce_*; "
+        "loops over elements (T.Parallel, T.serial) can say other things"
+    )
+    assert error.place is not None
+    assert error.place.line == 8
+
+
+def test_an_instruction_that_the_target_has_not_is_refused_at_its_line() -> None:
+    def lowered(instruction: str, cls: type[Stmt]) -> Any:
+        kernel: Any = kernels.gemm.using(target="cpu:x86-64-v4")(64, 64, 64, 32, 32, 32)
+        kernel.stage("bounded")
+        function = kernel.compilation.functions["bounded"]
+        old = next(each for each in walk(function) if isinstance(each, cls))
+        changed = rewrite(function, lambda at: at.but(by=Instr(instruction)) if at == old else at)
+        return to_loops(changed, context())
+
+    assert any(isinstance(each, MicroGemm) for each in walk(lowered("microkernel", Gemm)))
+    with pytest.raises(TargetError) as caught:
+        lowered("wgmma", Gemm)
+    assert caught.value.message == "cpu has no instruction 'wgmma' for T.gemm"
+    assert caught.value.hint == "it has microkernel; or leave by= out"
+    assert caught.value.place is not None
+    with pytest.raises(TargetError) as caught:
+        lowered("cp.async", Copy)
+    assert caught.value.message == "cpu has no instruction 'cp.async' for T.copy"
+    assert caught.value.hint == "leave by= out: it has one way to do it, without a name"
+
+
+def test_rows_of_a_package_lower_its_operation() -> None:
+    text = print_function(to_loops_with(ROWS)(bounded_text(), context())).text
+    assert [line.strip() for line in text.splitlines()[14:17]] == [
+        "for i__2 in T.serial(32):",
+        "for j__4 in T.vectors(48, lanes=16, overrun=True):",
+        "D[i__2, j__4] = S[i__2, j__4] * T.float32(2)",
+    ]
+
+
+def test_a_package_brings_word_and_row_and_its_kernel_runs() -> None:
+    own = manifest_with(words=WORDS, lowerings=ROWS)
+    function = parse_function(TEXT, own.registry)
+    kernel: Any = kernels.add.using(target="cpu")(30, 40, 16, 16)
+    traced = kernel.compilation.traced
+    made = Kernel(replace(traced, function=function), own, own.describe(None), start="bounded")
+    a, c = np.arange(1200, dtype=np.float32).reshape(30, 40), np.zeros((30, 40), np.float32)
+    made.executable()([a, c])
+    assert np.array_equal(c, 2 * a)
+
+
+def test_a_row_for_what_has_one_is_refused() -> None:
+    with pytest.raises(InternalError, match="Copy has two lowerings for ''"):
+        to_loops_with([Lowering(Copy, lambda work, old: [])])
+    with pytest.raises(InternalError, match="Doubled has two lowerings for ''"):
+        Table((*ROWS, *ROWS))
+
+
+def test_a_module_without_rows_fails_loudly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "rows_of_somebody"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "copy.py").write_text("LOWERINGS = ()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    told = "the module rows_of_somebody.copy holds no LOWERINGS, a tuple of Lowering"
+    with pytest.raises(InternalError, match=told):
+        gathered("rows_of_somebody", [str(package)], "LOWERINGS", Lowering)
+    (package / "copy.py").write_text("LOWERINGS = (1,)\n")
+    with pytest.raises(InternalError, match=r"rows_of_somebody\.copy"):
+        gathered("rows_of_somebody", [str(package)], "LOWERINGS", Lowering)
+
+
+def test_gathering_takes_no_time_to_speak_of() -> None:
+    lowerings.rows()
+    lowerings.rows.cache_clear()
+    best = 1.0
+    for _ in range(5):
+        start = time.perf_counter()
+        Table(lowerings.rows())
+        best = min(best, time.perf_counter() - start)
+        lowerings.rows.cache_clear()
+    assert best < 2e-3

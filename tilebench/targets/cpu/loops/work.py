@@ -1,0 +1,58 @@
+"""What lowerings share on the way through one function: the plan, ranges of variables, free names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....ir import Call, Const, Expr, Function, Stmt, Var
+from ....ir.arith import Range, bounds
+from ....passes.context import Context
+from ....passes.names import Names
+from ..machine import isa_of
+from .buffers import swap_buffers
+from .lowering import Table
+from .plan_buffers import BufferPlan
+
+
+class Work:
+    """One function being lowered. `ranges` are those of the variables in scope, ends included."""
+
+    def __init__(self, function: Function, context: Context, table: Table) -> None:
+        self.isa = isa_of(context.machine)
+        self.target = context.machine.target
+        self.table = table
+        self.ranges: dict[str, Range] = {}
+        self.plan = BufferPlan(function, self.isa, table)
+        self.names = Names(function)
+        # Whether each gemm leaves out what is outside the problem, by its identity: copies and gemms must
+        # agree on it.
+        self.stays_inside: dict[int, bool] = {}
+
+    def fresh(self, name: str) -> Var:
+        """A loop variable with a name of its own: i, j, ..., then `i__2` and so on."""
+        return Var(self.names.fresh(name))
+
+    def body(self, statements: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """Statements lowered one after the other, each by its row of the table."""
+        lowered: list[Stmt] = []
+        for statement in statements:
+            lowered.extend(self.table.row_of(statement, self.target).lower(self, statement))
+        return tuple(lowered)
+
+    def swapped(self, node: Any) -> Any:
+        """The node with every access to a tile going to its scratch buffer."""
+        return swap_buffers(node, self.plan.buffers)
+
+    def valid(self, start: Expr, extent: int, limit: int) -> Expr:
+        """How many of `extent` elements from `start` (not negative) lie under `limit`; may be below zero."""
+        low, high = bounds(start, self.ranges)
+        if high + extent <= limit:
+            return Const(extent)
+        room = Const(limit) - start
+        return room if limit - low <= extent else Call("min", (room, Const(extent)), type=room.dtype)
+
+    def not_negative(self, count: Expr) -> Expr:
+        """The count, or 0 where it may be below."""
+        low, _ = bounds(count, self.ranges)
+        return count if low >= 0 else Call("max", (count, Const(0, type=count.dtype)), type=count.dtype)

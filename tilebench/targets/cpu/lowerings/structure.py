@@ -1,0 +1,67 @@
+"""The launch, loops that keep their form, tests, names and single stores."""
+
+from __future__ import annotations
+
+from ....ir import If, Let, Stmt, Store, const_of
+from ....ir.arith import Range, bounds
+from ....language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ..loops.lowering import Lowering
+from ..loops.work import Work
+
+
+def launch(work: Work, kernel: KernelLaunch) -> list[Stmt]:
+    """A block runs on one core, as one thread."""
+    for var, size in zip(kernel.vars, kernel.grid, strict=True):
+        work.ranges[var.name] = (0, max(size - 1, 0))
+    return [KernelLaunch(kernel.grid, kernel.vars, work.body(kernel.body), threads=1, place=kernel.place)]
+
+
+def loop(work: Work, old: Serial | Unroll) -> list[Stmt]:
+    """The loop around its lowered body."""
+    work.ranges[old.vars[0].name] = loop_range(work, old)
+    head = work.swapped(old.but(body=()))
+    return [head.but(body=work.body(old.body))]
+
+
+def pipelined(work: Work, old: Pipelined) -> list[Stmt]:
+    """A serial loop: copies do not run ahead on one core."""
+    work.ranges[old.vars[0].name] = loop_range(work, old)
+    body = work.body(old.body)
+    return [Serial(work.swapped(old.stop), old.vars, body, start=work.swapped(old.start), place=old.place)]
+
+
+def loop_range(work: Work, old: Serial | Unroll | Pipelined) -> Range:
+    """The values a loop's variable takes, as far as is known."""
+    start, stop = bounds(old.start, work.ranges), bounds(old.stop, work.ranges)
+    step = 1 if isinstance(old, Pipelined) else const_of(old.step)
+    if step is None or step < 0:
+        return min(start[0], stop[0]), max(start[1], stop[1])
+    return start[0], max(start[0], stop[1] - 1)
+
+
+def branch(work: Work, old: If) -> list[Stmt]:
+    """The test around its lowered bodies."""
+    then, orelse = work.body(old.then), work.body(old.orelse)
+    return [old.but(condition=work.swapped(old.condition), then=then, orelse=orelse)]
+
+
+def name(work: Work, let: Let) -> list[Stmt]:
+    """A name for a value."""
+    work.ranges[let.var.name] = bounds(let.value, work.ranges)
+    return [work.swapped(let)]
+
+
+def store(work: Work, old: Store) -> list[Stmt]:
+    """One element."""
+    return [work.swapped(old)]
+
+
+LOWERINGS = (
+    Lowering(KernelLaunch, launch),
+    Lowering(Serial, loop),
+    Lowering(Unroll, loop),
+    Lowering(Pipelined, pipelined),
+    Lowering(If, branch),
+    Lowering(Let, name),
+    Lowering(Store, store),
+)
