@@ -62,7 +62,7 @@ C[bx, tid] = S[63 - tid]
         ("A[tid - 1] = T.float32(0)", "index -1 in dimension 0 of extent 64"),
         ("x = T.alloc_local((4,), T.float32)\nx[4] = T.float32(0)", "x is accessed outside"),
         ("x = T.alloc_local((2,), T.float32)\nT.vector_load(x, A[tid : tid + 2])", "outside|not aligned"),
-        ("if tid < 3:\n    T.sync_threads()", "not all threads of a block reach"),
+        ("if tid < 3:\n    T.sync_threads()", "not all threads of a warp reach"),
         ("if tid < 3:\n    A[tid] = T.shfl_xor(A[tid], 1)", "not all lanes of a warp"),
         ("A[tid // 2] = T.float32(1)", "threads 0 and 1 write one element of A"),
         ("x: T.int32 = (tid + 1) * 1000000000 * 4", "int32 overflows"),

@@ -11,7 +11,6 @@ from ..errors import InternalError
 from ..ir import Buffer, Node
 from .address import first_bit, stored_bits
 from .clocks import Party
-from .history import NOBODY
 from .memory import check_index, check_vector, flat_index, gather, scatter
 from .refusal import refuse
 from .state import LaneState, Mask, Value
@@ -62,7 +61,7 @@ class LaneAccess(LaneState):
         if touch.cells is not None:
             self.watch.read(touch.memory, touch.cells, touch.party, at, buffer.name)
         if buffer.scope == "shared":
-            if (self.shared.history.writer[touch.cells] == NOBODY).any():
+            if self.shared.history.unwritten(touch.cells):
                 refuse("{name} is read before anything was written there", at, name=buffer.name)
             found = self.shared.load(touch.cells, buffer.dtype.numpy).T
         else:

@@ -65,9 +65,13 @@ class Barriers:
         warps = self.lanes.whole_warps(mask)
         if warps is None:
             refuse(
-                "not all threads of a warp reach this barrier" if meeting.threads else
-                "not all threads of a block reach this barrier", at,
+                "not all threads of a warp reach this barrier", at,
                 hint="a warp comes to a barrier as one: branch on conditions that its threads share",
+            )  # fmt: skip
+        if meeting.threads % self.lanes.warp and meeting.threads != self.lanes.threads:
+            refuse(
+                "a barrier counts whole warps of {warp} threads, not {n} threads", at,
+                warp=self.lanes.warp, n=meeting.threads,
             )  # fmt: skip
         return warps
 

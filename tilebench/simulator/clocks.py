@@ -68,13 +68,17 @@ class Clocks:
         """The stamp of an access made now, (lanes, 1)."""
         return self.now[party.block, party.group][:, None]
 
+    def known_of_block(self, party: Party) -> Any:
+        """The greatest ordered stamp of the own block where it is one group, (lanes, 1)."""
+        return self.known[party.block, 0, 0][:, None]
+
     def known_of(self, party: Party, agents: Any) -> Any:
         """The greatest ordered stamp of the groups of `agents` (lanes, cells), for each lane."""
         if self.groups == 1:
-            return self.known[party.block, 0, 0][:, None]
+            return self.known_of_block(party)
         group = (agents - 1) % self.threads // self.size
         return self.known[party.block[:, None], party.group[:, None], group]
 
-    def known_groups(self, party: Party) -> Any:
+    def known_of_groups(self, party: Party) -> Any:
         """The greatest ordered stamp of every group of the own block, (lanes, 1, groups)."""
         return self.known[party.block, party.group][:, None, :]

@@ -114,7 +114,8 @@ class Lanes(LaneExpressions):
                 hold.memory.flight.end(hold.cells[rows], writes=hold.writes)
                 history = getattr(hold.memory, "history", None)
                 if history is not None:
-                    history.stamp(hold.cells[rows], party, self.clocks, writes=hold.writes)
+                    site = self.launch.sites.number(part.operation.statement)
+                    history.complete(hold.cells[rows], party, self.clocks, site, writes=hold.writes)
 
 
 def elements(region: Region) -> int:

@@ -7,7 +7,7 @@ at the access, a read of shared memory that nobody wrote at the read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..ir import Buffer, Node
 from .address import cells_of, first_bit, stored_bits
 from .asynchrony import InFlight
 from .clocks import Clocks, Party
-from .history import NOBODY, SAME_STATEMENT, Clash, History
+from .history import NOBODY, Clash, History
 from .refusal import refuse
 
 
@@ -55,11 +55,31 @@ class Tracked:
         self.flight = InFlight(buffer.size)
 
 
-class Watch:
-    """Tells a race of an access, with the names of its two threads."""
+class Sites:
+    """The statements and expressions that touch memory, by number."""
 
-    def __init__(self, clocks: Clocks, grid: tuple[int, int, int]) -> None:
-        self.clocks, self.grid = clocks, grid
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self.nodes: list[Node] = []
+
+    def number(self, at: Node) -> int:
+        """The number of a node."""
+        found = self.numbers.get(id(at))
+        if found is None:
+            found = self.numbers[id(at)] = len(self.nodes)
+            self.nodes.append(at)
+        return found
+
+    def node(self, number: int) -> Node | None:
+        """The node of a number; None for one that is not known."""
+        return self.nodes[number] if number >= 0 else None
+
+
+class Watch:
+    """Tells a race of an access: its two threads, and the lines of both."""
+
+    def __init__(self, clocks: Clocks, grid: tuple[int, int, int], sites: Sites) -> None:
+        self.clocks, self.grid, self.sites = clocks, grid, sites
 
     def thread(self, agent: int) -> int:
         """The number of an agent in its block."""
@@ -74,30 +94,40 @@ class Watch:
     def read(self, memory: Shared | Tracked, cells: Any, party: Party, at: Node, name: str) -> None:
         """Note a read, or refuse it."""
         memory.flight.check_read(cells, at, name)
-        clash = memory.history.read(cells, party, self.clocks)
+        clash = memory.history.read(cells, party, self.clocks, self.sites.number(at))
         if clash is not None:
-            self._refuse(clash, party, at, name, "a read", memory.name)
+            self._refuse(clash, party, at, {"name": name, "where": memory.name, "kind": "a read"})
 
     def write(self, memory: Shared | Tracked, cells: Any, party: Party, at: Node, name: str) -> None:
         """Note a write, or refuse it."""
         memory.flight.check_write(cells, at, name)
-        clash = memory.history.write(cells, party, self.clocks)
+        clash = memory.history.write(cells, party, self.clocks, self.sites.number(at))
         if clash is not None:
-            self._refuse(clash, party, at, name, "a write", memory.name)
+            self._refuse(clash, party, at, {"name": name, "where": memory.name, "kind": "a write"})
 
-    def _refuse(self, clash: Clash, party: Party, at: Node, name: str, kind: str, where: str) -> None:
+    def _refuse(self, clash: Clash, party: Party, at: Node, words: dict[str, str]) -> NoReturn:
         mine, other = int(party.agent[clash.lane]), clash.other
+        site = self.sites.node(clash.site)
+        did = "wrote" if clash.wrote else "read"
+        there = [("the other access", site.place)] if site is not None and site is not at else []
         if other == NOBODY or self.block(mine) != self.block(other):
-            a, b = self.block(mine), "another" if other == NOBODY else self.block(other)
-            what = "{kind} of {name} by block {a}, and block {b} {did} it: blocks have no order"
-        elif clash.did == SAME_STATEMENT:
-            a, b = sorted((self.thread(mine), self.thread(other)))
-            what = "threads {a} and {b} write one element of {name} in the same statement"
-        else:
-            a, b = self.thread(mine), self.thread(other)
-            what = "{kind} of {name} by thread {a}, and thread {b} {did} it with no barrier between"
-        what = "a race in {where} memory: " + what
-        refuse(what, at, kind=kind, name=name, a=a, b=b, did=clash.did, where=where)
+            refuse(
+                "a race in {where} memory: {kind} of {name} by block {a}, and {b} {did} it:"
+                " blocks have no order",
+                at, **words, did=did, a=self.block(mine), also=there,
+                b="another block" if other == NOBODY else f"block {self.block(other)}",
+            )  # fmt: skip
+        a, b = self.thread(mine), self.thread(other)
+        if clash.together:
+            refuse(
+                "a race in {where} memory: threads {a} and {b} write one element of {name}"
+                " in the same statement",
+                at, **words, a=min(a, b), b=max(a, b),
+            )  # fmt: skip
+        refuse(
+            "a race in {where} memory: {kind} of {name} by thread {a}, and thread {b} {did} it"
+            " with no barrier between", at, **words, a=a, b=b, did=did, also=there,
+        )  # fmt: skip
 
 
 def check_index(index: list[Any], shape: tuple[int, ...], at: Node, name: str) -> None:

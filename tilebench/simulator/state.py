@@ -17,7 +17,7 @@ from .address import buffer_bits, stored_bits
 from .arithmetic import data_names
 from .asynchrony import InFlight, Tokens
 from .clocks import Clocks, Party
-from .memory import Shared, Tracked, Watch, check_index, tracked_arrays
+from .memory import Shared, Sites, Tracked, Watch, check_index, tracked_arrays
 from .refusal import refuse
 
 Mask = Any  # bools, one a lane, or None: all lanes
@@ -34,6 +34,7 @@ class Launch:
     warp: int
     group: int
     tracked: Mapping[str, Tracked]
+    sites: Sites
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -64,7 +65,8 @@ def launch_of(
     """The launch of a kernel on arrays by parameter name."""
     group = kernel.threads if by_blocks else warp
     written = {effect.buffer.name for effect in effects_in(kernel) if effect.writes}
-    return Launch(kernel, arrays, warp, group, tracked_arrays(buffers, written, -(-kernel.threads // group)))
+    tracked = tracked_arrays(buffers, written, -(-kernel.threads // group))
+    return Launch(kernel, arrays, warp, group, tracked, Sites())
 
 
 @dataclass
@@ -90,7 +92,7 @@ class LaneState:
             numbers = np.array([block[k] for block in blocks], np.int64)
             self.values[var.name] = int(numbers[0]) if self.blocks == 1 else np.repeat(numbers, self.threads)
         self.clocks = Clocks(self.blocks, self.threads, launch.group)
-        self.watch = Watch(self.clocks, launch.grid)
+        self.watch = Watch(self.clocks, launch.grid, launch.sites)
         widths = [stored_bits(a.buffer.dtype) for a in walk(kernel) if isinstance(a, AllocShared)]
         cell = max(8, min(widths, default=32))
         self.shared = Shared(self.blocks, kernel.shared_bytes, cell, self.clocks.groups)
