@@ -35,6 +35,7 @@ from tilebench.kernel import Kernel
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
 from tilebench.language.lowered.decisions import Instr
+from tilebench.language.stages import TILES
 from tilebench.passes.context import Context
 from tilebench.targets.cpu import lowerings, manifest, manifest_with
 from tilebench.targets.cpu.loops.lowering import Lowering, Table
@@ -50,6 +51,7 @@ class Doubled(OpStmt):
     """`T.doubled(src, dst)`: each element of a tile times `factor`."""
 
     word = "doubled"
+    stages = TILES
     src: Region = reads()
     dst: Region = writes()
     factor: Expr = operand()
