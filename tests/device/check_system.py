@@ -21,7 +21,7 @@ import tilebench
 from tests.kernels import add_kernel, gemm_kernel, gemm_regions, reduce_kernel, softmax_kernel
 from tilebench.profile.ceilings import device_ceilings
 
-MEASURE = "tilebench.targets.cuda.ceilings:measure_device_ceilings"
+MEASURE = "tilebench.targets.cuda.run.ceilings:measure_device_ceilings"
 ENDLESS = """
 extern "C" __global__ void main_(const float* A, const float* B, float* C) {
   volatile float* c = C;

@@ -179,11 +179,11 @@ def test_what_a_message_says_fits_does_fit(cell: dict[str, Any], stages: int) ->
 def test_cuda_packages_missing(
     cell: dict[str, Any], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    from tilebench.targets.cuda import nvrtc
+    from tilebench.targets.cuda.compiler import library
 
-    monkeypatch.setattr(nvrtc, "_loaded", None)
-    monkeypatch.setattr(nvrtc, "find_library", lambda: None)
-    monkeypatch.setattr(nvrtc, "_system_library", lambda: None)
+    monkeypatch.setattr(library, "_loaded", None)
+    monkeypatch.setattr(library, "find_library", lambda: None)
+    monkeypatch.setattr(library, "_system_library", lambda: None)
     kernel = cell["matmul"](256, 256, 480)
     assert "__global__" in kernel.stage("cuda")
     with pytest.raises(TileError) as caught:

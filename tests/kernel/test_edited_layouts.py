@@ -12,8 +12,8 @@ from tests import kernels
 from tilebench.kernel import Kernel, compile_from
 from tilebench.layout import SharedLayout, atom_layout
 from tilebench.simulator import run_threaded
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import compile_cuda
 
 TILE = (128, 128)
 M = N = K = 128

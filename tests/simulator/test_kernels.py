@@ -15,8 +15,8 @@ from tilebench.passes.context import Context
 from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON
 from tilebench.simulator import run_threaded
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import compile_cuda
 from tilebench.targets.cuda.text.render import render
 
 

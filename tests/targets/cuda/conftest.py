@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
+from tilebench.targets.cuda.compiler.nvrtc import Compiled, compile_cuda
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import Compiled, compile_cuda
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tilebench.targets.cuda import arrays
+from tilebench.targets.cuda.run import arrays
 
 
 class Tensor:

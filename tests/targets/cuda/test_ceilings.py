@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tilebench.targets.cuda.ceilings import CHAINS, FMA, STEPS, THREADS
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
+from tilebench.targets.cuda.compiler.sass import disassemble
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import compile_cuda
-from tilebench.targets.cuda.sass import disassemble
+from tilebench.targets.cuda.run.ceilings import CHAINS, FMA, STEPS, THREADS
 
 
 def test_the_numbers_counted_are_those_of_the_text() -> None:

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from tilebench.errors import ArgumentError, LaunchError, ResourceError, TargetError
-from tilebench.targets.cuda import driver, launch
-from tilebench.targets.cuda.driver import CudaError, available, too_old
-from tilebench.targets.cuda.launch import Launch, Module, parameter_layout
 from tilebench.targets.cuda.machines import DEFAULT_ARCH, arch_of
-from tilebench.targets.cuda.memory import DeviceMemory
+from tilebench.targets.cuda.run import context, device, driver, launch, modules
+from tilebench.targets.cuda.run.device import available
+from tilebench.targets.cuda.run.driver import CudaError, too_old
+from tilebench.targets.cuda.run.launch import Launch, parameter_layout
+from tilebench.targets.cuda.run.memory import DeviceMemory
+from tilebench.targets.cuda.run.modules import Module
 
 from .fake_driver import FakeDriver
 
@@ -25,15 +27,15 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     monkeypatch.setattr(driver, "_load", lambda: held)
     monkeypatch.setattr(driver, "_driver", None)
     monkeypatch.setattr(driver, "_failure", None)
-    monkeypatch.setattr(driver, "_contexts", {})
-    driver.device.cache_clear()
+    monkeypatch.setattr(context, "_contexts", {})
+    device.device.cache_clear()
     yield held
-    driver.device.cache_clear()
+    device.device.cache_clear()
 
 
 def _launch(fake: FakeDriver, kinds: str, sizes: tuple[int, ...] = (), **shape: object) -> Launch:
     fake.sizes = sizes
-    function = Module(b"cubin", driver.context(0)).function("kernel")
+    function = Module(b"cubin", context.context(0)).function("kernel")
     return Launch(function, kinds, **{"grid": (3, 2), "block": (128,), **shape})  # type: ignore[arg-type]
 
 
@@ -45,15 +47,15 @@ def test_no_driver_is_a_reason_and_not_an_exception(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(driver, "_driver", None)
     monkeypatch.setattr(driver, "_failure", None)
     assert available() == (False, "no CUDA driver is installed on this machine")
-    assert arch_of(driver.describe()) == DEFAULT_ARCH
-    assert arch_of(driver.describe("sm_80")) == "sm_80"
+    assert arch_of(device.describe()) == DEFAULT_ARCH
+    assert arch_of(device.describe("sm_80")) == "sm_80"
 
 
 def test_available(fake: FakeDriver) -> None:
     assert available() == (True, "")
-    assert arch_of(driver.describe()) == "sm_90a"
-    assert driver.device(0).name == "NVIDIA Test"
-    assert driver.device(0).attribute("MULTIPROCESSOR_COUNT") == 132
+    assert arch_of(device.describe()) == "sm_90a"
+    assert device.device(0).name == "NVIDIA Test"
+    assert device.device(0).attribute("MULTIPROCESSOR_COUNT") == 132
 
 
 def test_a_driver_without_a_device(fake: FakeDriver) -> None:
@@ -71,7 +73,7 @@ def test_a_driver_that_is_too_old_is_named(fake: FakeDriver) -> None:
     assert "good for CUDA 12.8" in reason
     assert "driver 580 or newer" in reason
     with pytest.raises(TargetError, match="driver 580"):
-        driver.context(0)
+        context.context(0)
     assert too_old((13, 0), 13) == ""
     assert too_old((12, 8), 12) == ""
     assert "driver 525" in too_old((11, 8), 12)
@@ -79,9 +81,9 @@ def test_a_driver_that_is_too_old_is_named(fake: FakeDriver) -> None:
 
 def test_constants_equal_those_of_the_bindings() -> None:
     bindings = pytest.importorskip("cuda.bindings.driver")
-    for name, value in driver.DEVICE_ATTRIBUTES.items():
+    for name, value in device.DEVICE_ATTRIBUTES.items():
         assert getattr(bindings.CUdevice_attribute, "CU_DEVICE_ATTRIBUTE_" + name).value == value, name
-    for name, value in launch.FUNCTION_ATTRIBUTES.items():
+    for name, value in modules.FUNCTION_ATTRIBUTES.items():
         known = bindings.CUfunction_attribute
         full = "CU_FUNC_ATTRIBUTE_" + name
         assert getattr(known, full).value == value, name
@@ -213,7 +215,7 @@ def test_shared_memory_above_the_default_is_allowed_once(fake: FakeDriver) -> No
 def test_errors_have_name_meaning_and_advice(fake: FakeDriver) -> None:
     fake.codes["cuModuleLoadData"] = 222
     with pytest.raises(CudaError) as caught:
-        Module(b"cubin", driver.context(0))
+        Module(b"cubin", context.context(0))
     assert "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" in str(caught.value)
     assert "update the driver" in str(caught.value)
     assert not caught.value.context_lost
@@ -225,11 +227,11 @@ def test_errors_have_name_meaning_and_advice(fake: FakeDriver) -> None:
 
 
 def test_a_lost_context_is_recognised(fake: FakeDriver) -> None:
-    context = driver.context(0)
+    card = context.context(0)
     fake.codes["cuStreamSynchronize"] = 700
     fake.codes["cuCtxPopCurrent_v2"] = 700
     with pytest.raises(CudaError) as caught:
-        context.synchronize(0)
+        card.synchronize(0)
     assert caught.value.context_lost
     assert caught.value.code == 700
     assert "restart" in str(caught.value)
@@ -237,11 +239,11 @@ def test_a_lost_context_is_recognised(fake: FakeDriver) -> None:
 
 
 def test_memory_is_freed_with_its_last_reference(fake: FakeDriver) -> None:
-    held = DeviceMemory(driver.context(0), 100)
+    held = DeviceMemory(context.context(0), 100)
     assert held.pointer == 0x7F0000000000
     del held
     assert fake.calls.count("cuMemFree_v2") == 1
-    held = DeviceMemory(driver.context(0), 0)
+    held = DeviceMemory(context.context(0), 0)
     held.free()
     held.free()
     assert fake.calls.count("cuMemFree_v2") == 2

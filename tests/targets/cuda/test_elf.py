@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilebench.errors import TargetError
-from tilebench.targets.cuda.elf import read_cubin
-from tilebench.targets.cuda.nvrtc import Compiled
+from tilebench.targets.cuda.compiler.elf import read_cubin
+from tilebench.targets.cuda.compiler.nvrtc import Compiled
 
 
 def test_registers_and_shared_memory_equal_ptxas(each_arch: Compiled) -> None:

@@ -11,16 +11,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilebench.targets.cuda import driver
-from tilebench.targets.cuda.launch import Function, Launch, Module
-from tilebench.targets.cuda.memory import DeviceMemory, Event, Stream, copy_in, copy_out, fill_bytes
-from tilebench.targets.cuda.nvrtc import compile_cuda
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.occupancy import occupancy
+from tilebench.targets.cuda.run import context as contexts
+from tilebench.targets.cuda.run import device as devices
+from tilebench.targets.cuda.run.driver import CudaError
+from tilebench.targets.cuda.run.launch import Launch
+from tilebench.targets.cuda.run.memory import DeviceMemory, Event, Stream, copy_in, copy_out, fill_bytes
+from tilebench.targets.cuda.run.modules import Function, Module
 from tilebench.targets.cuda.text.prelude import PRELUDE
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not driver.available()[0], reason="no GPU: " + driver.available()[1]),
+    pytest.mark.skipif(not devices.available()[0], reason="no GPU: " + devices.available()[1]),
 ]
 
 CONVERT = """\
@@ -51,14 +54,14 @@ extern "C" __global__ void arithmetic(const tb_half* a, const tb_half* b, tb_hal
 
 
 def _load(text: str, name: str) -> tuple[Function, int]:
-    held = compile_cuda(PRELUDE.before(text)[0], driver.describe())
-    return Module(held.cubin, driver.context(0)).function(name), held.resources[name].registers
+    held = compile_cuda(PRELUDE.before(text)[0], devices.describe())
+    return Module(held.cubin, contexts.context(0)).function(name), held.resources[name].registers
 
 
 def _run(
     name: str, kinds: str, n: int, inputs: list[np.ndarray[Any, Any]], outputs: list[np.ndarray[Any, Any]]
 ) -> None:
-    context = driver.context(0)
+    context = contexts.context(0)
     function, _ = _load(CONVERT, name)
     held = [DeviceMemory(context, each.nbytes) for each in (*inputs, *outputs)]
     for memory, array in zip(held, inputs, strict=False):
@@ -113,7 +116,7 @@ def test_half_arithmetic_is_correctly_rounded() -> None:
     ("threads", "shared"), [(32, 0), (96, 0), (128, 20000), (256, 48000), (384, 100000), (1024, 0)]
 )
 def test_the_drivers_occupancy_is_ours(threads: int, shared: int) -> None:
-    machine = driver.describe()
+    machine = devices.describe()
     if shared > machine.shared.per_block:
         pytest.skip("more shared memory than this device has")
     body = "".join(f"  float v{k} = a[threadIdx.x + {k}];\n" for k in range(40))
@@ -127,7 +130,7 @@ def test_the_drivers_occupancy_is_ours(threads: int, shared: int) -> None:
 
 
 def test_the_machines_limits_are_the_devices() -> None:
-    machine, device = driver.describe(), driver.device(0)
+    machine, device = devices.describe(), devices.device(0)
     assert device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") == machine.shared.per_block
     assert device.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") == machine.shared.per_unit
     assert device.attribute("RESERVED_SHARED_MEMORY_PER_BLOCK") == machine.shared.reserved
@@ -141,7 +144,7 @@ ADD_ONE = 'extern "C" __global__ void add_one(int* a) { a[threadIdx.x] += 1; }\n
 
 
 def test_events_streams_and_the_cost_of_a_launch() -> None:
-    context = driver.context(0)
+    context = contexts.context(0)
     function, _ = _load(ADD_ONE, "add_one")
     memory, stream = DeviceMemory(context, 128), Stream(context)
     fill_bytes(context, memory.pointer, 0, 128, stream.handle)
@@ -163,7 +166,7 @@ def test_events_streams_and_the_cost_of_a_launch() -> None:
 
 
 def test_a_launch_is_captured_in_a_graph() -> None:
-    context = driver.context(0)
+    context = contexts.context(0)
     lib = context.driver.lib
     function, _ = _load(ADD_ONE, "add_one")
     memory, stream = DeviceMemory(context, 128), Stream(context)
@@ -190,11 +193,11 @@ def test_a_launch_is_captured_in_a_graph() -> None:
 
 def _wild_store(answers: Any) -> None:
     function, _ = _load('extern "C" __global__ void wild(int* a) { a[0] = 1; }\n', "wild")
-    context = driver.context(0)
+    context = contexts.context(0)
     Launch(function, "P", grid=(1,), block=(1,))(0, 0x10)
     try:
         context.synchronize()
-    except driver.CudaError as error:
+    except CudaError as error:
         answers.put((error.code, error.context_lost))
     else:
         answers.put((0, False))

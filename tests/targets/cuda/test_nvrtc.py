@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tilebench.errors import TargetError
-from tilebench.targets.cuda import nvrtc
-from tilebench.targets.cuda.log import parse_advisories, parse_issues, parse_resources, ptx_lines
+from tilebench.targets.cuda.compiler import library
+from tilebench.targets.cuda.compiler.log import parse_advisories, parse_issues, parse_resources, ptx_lines
+from tilebench.targets.cuda.compiler.nvrtc import Compiled, CudaCompileError, compile_cuda
 from tilebench.targets.cuda.machines import KNOWN_ARCHS, machine_of
-from tilebench.targets.cuda.nvrtc import Compiled, CudaCompileError, compile_cuda
 
 from .conftest import KERNEL
 from .probes import PROBES, probe
@@ -133,14 +133,14 @@ def test_several_threads_at_once_and_the_gil_is_free() -> None:
 
 
 def test_version_and_architectures() -> None:
-    assert nvrtc.nvrtc_version() >= (13, 0)
-    assert {"sm_75", "sm_90", "sm_120"} <= set(nvrtc.supported_archs())
+    assert library.nvrtc_version() >= (13, 0)
+    assert {"sm_75", "sm_90", "sm_120"} <= set(library.supported_archs())
 
 
 def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvrtc, "_loaded", None)
-    monkeypatch.setattr(nvrtc, "find_library", lambda: None)
-    monkeypatch.setattr(nvrtc, "_system_library", lambda: None)
+    monkeypatch.setattr(library, "_loaded", None)
+    monkeypatch.setattr(library, "find_library", lambda: None)
+    monkeypatch.setattr(library, "_system_library", lambda: None)
     with pytest.raises(TargetError) as caught:
         compile_cuda(KERNEL, machine_of("sm_80"))
     assert 'pip install ".[cuda]" in the folder of tilebench' in str(caught.value)
@@ -151,10 +151,10 @@ def test_a_library_that_does_not_load_names_the_extra(
 ) -> None:
     broken = tmp_path / "libnvrtc.so.13"
     broken.write_bytes(b"not a library")
-    monkeypatch.setattr(nvrtc, "_loaded", None)
-    monkeypatch.setattr(nvrtc, "find_library", lambda: str(broken))
+    monkeypatch.setattr(library, "_loaded", None)
+    monkeypatch.setattr(library, "find_library", lambda: str(broken))
     with pytest.raises(TargetError, match="cannot be loaded"):
-        nvrtc.library()
+        library.library()
 
 
 def test_an_architecture_the_compiler_has_not() -> None:

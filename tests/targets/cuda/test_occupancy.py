@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilebench.errors import ResourceError
-from tilebench.targets.cuda.log import FunctionResources
+from tilebench.targets.cuda.compiler.log import FunctionResources
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.occupancy import kernel_resources, occupancy
 

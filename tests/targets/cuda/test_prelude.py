@@ -7,9 +7,9 @@ import re
 import pytest
 
 from tilebench.errors import InternalError
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
+from tilebench.targets.cuda.compiler.sass import disassemble
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import compile_cuda
-from tilebench.targets.cuda.sass import disassemble
 from tilebench.targets.cuda.text.prelude import PRELUDE
 
 PARTS = [part.name for part in PRELUDE.parts]

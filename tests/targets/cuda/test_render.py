@@ -27,8 +27,8 @@ from tilebench.ir.dtypes import (
 from tilebench.language.words import registry
 from tilebench.targets.clike.literals import literal
 from tilebench.targets.clike.render import line_numbers
+from tilebench.targets.cuda.compiler.nvrtc import Compiled, compile_cuda
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.nvrtc import Compiled, compile_cuda
 from tilebench.targets.cuda.text.dialect import CUDA
 from tilebench.targets.cuda.text.render import Rendered, render
 

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from tilebench.errors import TargetError
-from tilebench.targets.cuda import sass
-from tilebench.targets.cuda.nvrtc import Compiled
-from tilebench.targets.cuda.sass import Sass, decode_control, disassemble, disassemble_later, parse
+from tilebench.targets.cuda.compiler import sass
+from tilebench.targets.cuda.compiler.nvrtc import Compiled
+from tilebench.targets.cuda.compiler.sass import Sass, decode_control, disassemble, disassemble_later, parse
 
 from .conftest import KERNEL, compiled
 

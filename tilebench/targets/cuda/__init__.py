@@ -12,19 +12,19 @@ from ..presentation import Presentation
 
 
 def _describe(detail: str | None) -> Machine:
-    from .driver import describe
+    from .run.device import describe
 
     return describe(detail)
 
 
 def _available() -> tuple[bool, str]:
-    from .driver import available
+    from .run.device import available
 
     return available()
 
 
 def _versions() -> dict[str, str]:
-    from .nvrtc import nvrtc_version
+    from .compiler.library import nvrtc_version
 
     return {"nvrtc": ".".join(map(str, nvrtc_version()))}
 
@@ -40,13 +40,13 @@ def _step(name: str, verb: str = "emit") -> Any:
 
 
 def _load(build: Build) -> Any:
-    from .load import load
+    from .run.load import load
 
     return load(build)
 
 
 def _environment() -> dict[str, str]:
-    from .environment import environment
+    from .run.environment import environment
 
     return environment()
 
@@ -93,7 +93,7 @@ def manifest() -> Manifest:
         device=CARD,
         rehearse=True,
         intrinsics=_intrinsics,
-        ceilings="tilebench.targets.cuda.ceilings:measure_device_ceilings",
+        ceilings="tilebench.targets.cuda.run.ceilings:measure_device_ceilings",
         device_arrays=lambda executable, arrays: executable.device_arrays(arrays),
         environment=_environment,
         occupancy=_occupancy,

@@ -10,11 +10,11 @@ from ...ir import walk
 from ...language.structure import KernelLaunch
 from ...record import Diagnostic
 from ..manifest import Build
-from .elf import read_cubin
-from .log import FunctionResources, ptx_lines
-from .nvrtc import CudaCompileError, compile_cuda
+from .compiler.elf import read_cubin
+from .compiler.log import FunctionResources, ptx_lines
+from .compiler.nvrtc import CudaCompileError, compile_cuda
+from .compiler.sass import disassemble, disassemble_later
 from .occupancy import kernel_resources
-from .sass import disassemble, disassemble_later
 from .text.render import render
 
 

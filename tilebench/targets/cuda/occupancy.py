@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import ResourceError
 from ...machine import Machine, Occupancy
 from ...record import Resources
-from .log import FunctionResources
+from .compiler.log import FunctionResources
 
 # A multiprocessor has four partitions; a warp's registers come from one of them.
 _PARTITIONS = 4

@@ -71,8 +71,8 @@ LANGUAGES = (
 
 def check_compiler() -> Iterator[Finding]:
     """NVRTC and the disassembler, neither of which needs a GPU."""
-    from .nvrtc import nvrtc_version, supported_archs
-    from .sass import find_nvdisasm
+    from .compiler.library import nvrtc_version, supported_archs
+    from .compiler.sass import find_nvdisasm
 
     try:
         major, minor = nvrtc_version()
@@ -88,7 +88,8 @@ def check_compiler() -> Iterator[Finding]:
 
 def check_cards() -> Iterator[Finding]:
     """The driver and the cards that it finds."""
-    from .driver import Device, available, compiler_major, device_count, driver, too_old
+    from .run.device import Device, available, device_count
+    from .run.driver import compiler_major, driver, too_old
 
     try:
         version = driver().version

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ..compiler.nvrtc import compile_cuda
 from .clock import EventClock
-from .driver import context, describe
-from .launch import Launch, Module
+from .context import context
+from .device import describe
+from .launch import Launch
 from .memory import DeviceMemory, fill_bytes
-from .nvrtc import compile_cuda
+from .modules import Module
 
 COPY_BYTES = 1 << 30
 REPEATS = 5

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from ...errors import TargetError
+from ....errors import TargetError
 
 # Attributes of a .nv.info section that name a function: (symbol index, value) pairs.
 _REGISTERS, _FRAME, _MIN_STACK = 0x2F, 0x11, 0x12

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError
-from ...passes.reads_writes import reads_and_writes
-from ..manifest import Build
+from ....errors import ArgumentError
+from ....passes.reads_writes import reads_and_writes
+from ...manifest import Build
 from .arrays import current_stream
 from .clock import CudaArrays
-from .driver import context
-from .launch import Launch, Module
+from .context import context
+from .launch import Launch
 from .memory import DeviceMemory, copy_in, copy_out
+from .modules import Module
 
 # What vector accesses and `__align__` promise of every parameter's address, in bytes.
 ALIGNMENT = 16

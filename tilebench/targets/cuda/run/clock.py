@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .driver import Context
+from .context import Context
 from .launch import Launch
 from .memory import DeviceMemory, Event, copy_in, copy_out, fill_bytes
 

@@ -1,29 +1,21 @@
 """CUDA C to a cubin and PTX in one NVRTC compile, without a toolkit and without a GPU.
 
-NVRTC is called through ctypes: the library opens in 11 ms, against 123 ms for the Python bindings
-(measured in fresh processes). ctypes releases the GIL during a call, so compiles run side by side.
+ctypes releases the GIL during a call, so compiles run side by side.
 """
 
 from __future__ import annotations
 
 import ctypes
-import sys
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...errors import InternalError, TargetError
-from ...machine import Machine
+from ....errors import TargetError
+from ....machine import Machine
+from ..machines import arch_of
+from .library import Nvrtc, check, library, supported_archs
 from .log import Advisory, CompileIssue, FunctionResources, parse_advisories, parse_issues, parse_resources
-from .machines import arch_of
-
-if TYPE_CHECKING:
-    pass
-
-HINT = 'install the CUDA compiler packages, no GPU needed: pip install ".[cuda]" in the folder of tilebench'
 
 # -lineinfo maps SASS to lines. --modify-stack-limit would change the stack limit of the whole
 # process. -default-device lets helper functions go without __device__. 177 is "declared but never
@@ -39,10 +31,6 @@ BASE_OPTIONS = (
     # (seen with 13.0 and driver 580). Our own cache keeps both.
     "--no-cache",
 )
-
-_OLDEST = (12, 8)
-_lock = threading.Lock()
-_loaded: _Library | None = None
 
 
 @dataclass(frozen=True)
@@ -89,118 +77,14 @@ class CudaCompileError(TargetError):
         )
 
 
-@dataclass(frozen=True)
-class _Library:
-    """An open NVRTC: the handle, the file it came from, its version."""
-
-    lib: Any
-    path: str
-    version: tuple[int, int]
-
-
-def find_library() -> str | None:
-    """The file of the newest NVRTC in the packages on `sys.path`; None when there is none.
-
-    Its builtins stand in the same folder.
-    """
-    patterns = (
-        "nvidia/cu1[3-9]/lib/libnvrtc.so.*",
-        "nvidia/cu1[3-9]/bin/x86_64/nvrtc64_*0.dll",
-        "nvidia/cuda_nvrtc/lib/libnvrtc.so.1*",
-        "nvidia/cuda_nvrtc/bin/nvrtc64_*0.dll",
-    )
-    folders = [Path(each) for each in dict.fromkeys(sys.path) if each]
-    for pattern in patterns:
-        for folder in folders:
-            if not (folder / "nvidia").is_dir():
-                continue
-            found = sorted(each for each in folder.glob(pattern) if ".alt." not in each.name)
-            if found:
-                return str(found[-1])
-    return None
-
-
-def _system_library() -> str | None:
-    """NVRTC of a toolkit: by the loader's search path, then in the usual folder."""
-    for name in ("libnvrtc.so.13", "libnvrtc.so.12"):
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            continue
-        return name
-    found = sorted(Path("/usr/local/cuda/lib64").glob("libnvrtc.so.1?"))
-    return str(found[-1]) if found else None
-
-
-def _open() -> _Library:
-    path = find_library() or _system_library()
-    if path is None:
-        raise TargetError("the CUDA compiler NVRTC is not installed", hint=HINT)
-    try:
-        # NVRTC opens its builtins by bare name, which works from a folder of the loader's search
-        # path only; opened here first, they are found wherever the package lies (1 ms).
-        for builtins in sorted(Path(path).parent.glob("libnvrtc-builtins.so.*")) if "/" in path else ():
-            if ".alt." not in builtins.name:
-                ctypes.CDLL(str(builtins))
-        lib: Any = ctypes.CDLL(path)
-    except OSError as error:
-        raise TargetError(
-            "the CUDA compiler NVRTC cannot be loaded: {error}", error=error, hint=HINT
-        ) from None
-    lib.nvrtcGetErrorString.restype = ctypes.c_char_p
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    lib.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-    version = (major.value, minor.value)
-    if version < _OLDEST:
-        raise TargetError(
-            "the CUDA compiler NVRTC {found_version} is too old",
-            found_version=".".join(map(str, version)),
-            expected=".".join(map(str, _OLDEST)) + " or newer",
-            hint=HINT,
-        )
-    return _Library(lib, path, version)
-
-
-def library() -> _Library:
-    """The NVRTC of this process, opened on first use. `TargetError` when there is none."""
-    global _loaded
-    if _loaded is None:
-        with _lock:
-            if _loaded is None:
-                _loaded = _open()
-    return _loaded
-
-
-def nvrtc_version() -> tuple[int, int]:
-    """Version of NVRTC, as (major, minor). `TargetError` when it is not installed."""
-    return library().version
-
-
-def supported_archs() -> tuple[str, ...]:
-    """The architectures NVRTC makes code for, as `sm_75`, without the specific (`a`) forms."""
-    lib = library().lib
-    count = ctypes.c_int()
-    _check(lib, lib.nvrtcGetNumSupportedArchs(ctypes.byref(count)))
-    held = (ctypes.c_int * count.value)()
-    _check(lib, lib.nvrtcGetSupportedArchs(held))
-    return tuple(f"sm_{each}" for each in held)
-
-
-def _check(lib: Any, code: int) -> None:
-    if code != 0:
-        raise InternalError(
-            "NVRTC failed: {text} ({code})", text=lib.nvrtcGetErrorString(code).decode(), code=code
-        )
-
-
 def _fetch(lib: Any, program: ctypes.c_void_p, what: str) -> bytes:
     """One of the program's results, by the `nvrtcGet<what>Size` and `nvrtcGet<what>` pair."""
     size = ctypes.c_size_t()
-    _check(lib, getattr(lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+    check(lib, getattr(lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     if size.value == 0:
         return b""
     held = ctypes.create_string_buffer(size.value)
-    _check(lib, getattr(lib, f"nvrtcGet{what}")(program, held))
+    check(lib, getattr(lib, f"nvrtcGet{what}")(program, held))
     return held.raw
 
 
@@ -224,7 +108,7 @@ def compile_cuda(
     lib = held.lib
     program = ctypes.c_void_p()
     shown = name if name.startswith("/") else f"/{name}"
-    _check(lib, lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), shown.encode(), 0, None, None))
+    check(lib, lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), shown.encode(), 0, None, None))
     try:
         array = (ctypes.c_char_p * len(all_options))(*(each.encode() for each in all_options))
         start = time.perf_counter()
@@ -260,7 +144,7 @@ def _partial_ptx(lib: Any, program: ctypes.c_void_p) -> str:
     return _text(_fetch(lib, program, "PTX"))
 
 
-def _refuse(held: _Library, arch: str, code: int, log: str, ptx: str) -> None:
+def _refuse(held: Nvrtc, arch: str, code: int, log: str, ptx: str) -> None:
     """Raise what a failed compile means. Code 5 is NVRTC's "invalid option"."""
     if code == 5 and "gpu-architecture" in log:
         raise TargetError(

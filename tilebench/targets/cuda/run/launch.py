@@ -1,4 +1,4 @@
-"""Modules, functions and launches by the driver API.
+"""Launches by the driver API.
 
 A `Launch` is made once for a kernel and called many times: it packs the values into a buffer with
 one `struct` call and hands the driver a configuration that stands ready. It never waits and
@@ -12,8 +12,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import ArgumentError, LaunchError, ResourceError
-from .driver import Context, Driver
+from ....errors import ArgumentError, LaunchError
+from .driver import Driver
+from .modules import Function
 
 # Sizes of the parameter kinds: `P` is a pointer, `T` a tensor map passed by value (128 bytes,
 # aligned to 64), the others are `struct`'s letters.
@@ -33,14 +34,6 @@ _SIZES = {
     "d": 8,
 }
 _TENSOR_MAP = 128
-FUNCTION_ATTRIBUTES = {
-    "MAX_THREADS_PER_BLOCK": 0,
-    "SHARED_SIZE_BYTES": 1,
-    "LOCAL_SIZE_BYTES": 3,
-    "NUM_REGS": 4,
-    "MAX_DYNAMIC_SHARED_SIZE_BYTES": 8,
-    "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": 14,
-}
 _COOPERATIVE, _CLUSTER = 2, 4
 
 
@@ -100,82 +93,6 @@ class _Slot:
 def _three(given: Sequence[int]) -> tuple[int, int, int]:
     padded = (*given, 1, 1, 1)
     return padded[0], padded[1], padded[2]
-
-
-class Module:
-    """A cubin loaded into a context. Unloaded by `close`, else at the end of the process."""
-
-    def __init__(self, cubin: bytes, context: Context) -> None:
-        self.context = context
-        self.handle = ctypes.c_void_p()
-        with context:
-            code = context.driver.lib.cuModuleLoadData(ctypes.byref(self.handle), cubin)
-            context.driver.check(code, f"loading a kernel on {context.device.name}")
-
-    def function(self, name: str) -> Function:
-        """The kernel of that name; `CudaError` when the module has none."""
-        held = ctypes.c_void_p()
-        with self.context:
-            code = self.context.driver.lib.cuModuleGetFunction(ctypes.byref(held), self.handle, name.encode())
-            self.context.driver.check(code, f"looking for the kernel {name}")
-        return Function(self, name, held)
-
-    def close(self) -> None:
-        if self.handle.value:
-            with self.context:
-                code = self.context.driver.lib.cuModuleUnload(self.handle)
-                self.context.driver.check(code, "unloading a kernel")
-            self.handle = ctypes.c_void_p()
-
-
-class Function:
-    """One kernel of a module. Keeps the module alive."""
-
-    def __init__(self, module: Module, name: str, handle: ctypes.c_void_p) -> None:
-        self.module = module
-        self.context = module.context
-        self.name = name
-        self.handle = handle
-
-    def attribute(self, name: str) -> int:
-        """What the driver says of the kernel, by a name of `FUNCTION_ATTRIBUTES`."""
-        held = ctypes.c_int()
-        with self.context:
-            code = self.context.driver.lib.cuFuncGetAttribute(
-                ctypes.byref(held), FUNCTION_ATTRIBUTES[name], self.handle
-            )
-            self.context.driver.check(code, f"reading {name} of {self.name}")
-        return held.value
-
-    def allow_shared(self, size: int) -> None:
-        """Allow `size` bytes of dynamic shared memory; needed above 48 KB, harmless below."""
-        most = self.context.device.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        if size > most:
-            raise ResourceError(
-                "{name} asks for {size} bytes of shared memory a block",
-                name=self.name, size=size, most=most, expected="at most {most} on this device",
-            )  # fmt: skip
-        self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
-
-    def allow_large_clusters(self) -> None:
-        """Allow clusters of more than 8 blocks, which not every device can place."""
-        self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
-
-    def _set(self, name: str, value: int) -> None:
-        with self.context:
-            lib = self.context.driver.lib
-            code = lib.cuFuncSetAttribute(self.handle, FUNCTION_ATTRIBUTES[name], value)
-            self.context.driver.check(code, f"setting {name} of {self.name}")
-
-    def blocks_per_sm(self, threads: int, shared: int) -> int:
-        """Resident blocks a multiprocessor by the driver's own count, to compare with ours."""
-        held = ctypes.c_int()
-        with self.context:
-            code = self.context.driver.lib.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                ctypes.byref(held), self.handle, threads, ctypes.c_size_t(shared)
-            )
-            self.context.driver.check(code, f"asking for the occupancy of {self.name}")
-        return held.value
 
 
 class Launch:

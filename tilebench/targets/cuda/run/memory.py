@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError
-from .driver import Context
+from ....errors import ArgumentError
+from .context import Context
 
 
 class DeviceMemory:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import TargetError
+from ....errors import TargetError
 from .elf import read_cubin
-from .nvrtc import HINT
+from .library import HINT
 
 # Process, pool and hash modules are imported where they are used: 28 ms in a fresh process.
 if TYPE_CHECKING:
