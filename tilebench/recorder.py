@@ -7,6 +7,7 @@ the two gives, for any line of PTX or SASS, the lines of the kernel it came from
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .compiler import VERSION, Compilation
 from .passes.count_work import count_work
@@ -51,6 +52,9 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
 
     launch = launch_of(compilation.last)
     resources = build.resources if build is not None else None
+    threads: Any = launch.threads
+    if resources is None and threads is not None:
+        resources = Resources(threads, shared_bytes=launch.shared_bytes)
     return CompileRecord(
         kernel=traced.name or traced.function.name,
         target=compilation.machine.name,
@@ -58,7 +62,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         arguments=arguments_of(compilation),
         stages=made,
         grid=launch.grid,
-        resources=resources or Resources(launch.threads, shared_bytes=launch.shared_bytes),
+        resources=resources,
         choices=tuple(compilation.context.choices),
         remarks=tuple(compilation.context.remarks),
         diagnostics=tuple(compilation.context.diagnostics),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.frontend.cell import refused, stage, trace_body
 from tilebench.errors import DTypeError, LanguageError, ShapeError
+from tilebench.language.lowered.decisions import ROW_BY_ROW
 
 
 def test_let_keeps_the_dtype_of_its_value() -> None:
@@ -230,7 +231,7 @@ def test_hints() -> None:
     launch = trace_body("T.use_swizzle(8, order='column')").function.body[0]
     assert repr(getattr(launch, "order", None)) == "Panels(size=8, axis='column')"
     off = trace_body("T.use_swizzle(8, enable=False)").function.body[0]
-    assert getattr(off, "order", 0) is None
+    assert getattr(off, "order", None) == ROW_BY_ROW
 
 
 def test_a_grid_can_be_bound_as_a_list() -> None:

@@ -89,7 +89,7 @@ def test_targets_of_one_road_share_its_common_stages() -> None:
     assert stages_of(null)["bounded"] == stages_of(cuda)["bounded"]
 
 
-HEAD = "@T.prim_func\ndef f(A: T.Tensor((64, 64), T.float32)):\n    with T.Kernel(1) as bx:\n"
+HEAD = "@T.prim_func\ndef f(A: T.Tensor((64, 64), T.float32)):\n    with T.Kernel(1, threads=128) as bx:\n"
 REFUSED = {
     "layout_early": (
         SCHEDULED_FORMS,
@@ -121,8 +121,13 @@ REFUSED = {
     ),
     "no_plan": (
         BOUNDED_FORMS,
-        "for k in T.Pipelined(4):\n            pass",
+        "for k in T.Pipelined(4, num_stages=2):\n            pass",
         "T.Pipelined has no plan",
+    ),
+    "no_stages": (
+        SCHEDULED_FORMS,
+        "for k in T.Pipelined(4):\n            pass",
+        "T.Pipelined has no num_stages",
     ),
     "no_layout": (
         LAID_OUT_FORMS,

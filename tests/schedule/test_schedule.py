@@ -285,6 +285,53 @@ def test_a_call_wins_over_the_schedule_over_the_default(tmp_path: Path) -> None:
     assert [c.origin for c in big.record(("scheduled",)).choices][:2] == ["kernel", "rule"]
 
 
+@tilebench.jit
+def hinted(written: bool):
+    if written:
+
+        @T.prim_func
+        def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1, threads=128):
+                T.use_swizzle(4, enable=False)
+                a = T.alloc_shared((64, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.clear(c)
+                for _k in T.Pipelined(1, num_stages=0):
+                    T.copy(A, a)
+                    T.gemm(a, a, c, policy=T.GemmWarpPolicy.Square)
+                T.copy(c, C)
+    else:
+
+        @T.prim_func
+        def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+            with T.Kernel(1):
+                a = T.alloc_shared((64, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.clear(c)
+                for _k in T.Pipelined(1):
+                    T.copy(A, a)
+                    T.gemm(a, a, c)
+                T.copy(c, C)
+
+    return main
+
+
+@pytest.mark.parametrize(("written", "origin"), [(True, "kernel"), (False, "default")])
+def test_a_hint_equal_to_its_default_is_the_kernels(written: bool, origin: str) -> None:
+    kernel = hinted.using(target="cuda:sm_80")(written)
+    found = {c.name: (c.value, c.origin) for c in kernel.record(("scheduled",)).choices}
+    assert found["threads"] == ("128", origin)
+    assert found["order"] == ("row by row", origin)
+    assert found["num_stages"] == ("0", origin)
+    assert found["policy"] == ("square", origin)
+    # What was written stands in `tile`; what holds, in `scheduled`.
+    tile, scheduled = kernel.stage("tile"), kernel.stage("scheduled")
+    assert ("threads=128" in tile, "num_stages=0" in tile) == (written, written)
+    assert "threads=128" in scheduled
+    assert "num_stages=0" in scheduled
+    assert "Panels" not in scheduled
+
+
 def test_params_that_the_kernel_has_not() -> None:
     scheduled = kernels.add_kernel.using(target="null", schedule=Schedule.of(params={"block_Q": 3}))
     with pytest.raises(ArgumentError, match="add_kernel has no parameter block_Q"):

@@ -156,8 +156,9 @@ class Statements(Assignments):
 
         body = self.filled("kernel", node, node.body, bind)
         made = KernelLaunch(
-            spec.grid, variables, body, threads=spec.threads, order=self.builder.order, place=self.place(node)
+            spec.grid, variables, body, order=self.builder.order, place=self.place(node)
         )
+        made = made if spec.threads is None else made.but(threads=spec.threads)
         self.builder.frames[-1].statements.append(made)
 
     def for_(self, node: ast.For) -> None:

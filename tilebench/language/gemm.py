@@ -19,7 +19,8 @@ from .tracing.promote import expr_of
 class Gemm(OpStmt):
     """`T.gemm(A, B, C)`: `C[m, n] += op(A)[m, k] * op(B)[k, n]`, summed in C's dtype or wider.
 
-    `policy` splits the tile over warps (`square`, `full_row`, `full_col`); `clear_accum` (a bool
+    `policy` splits the tile over warps (`square`, `full_row`, `full_col`; None: nobody chose, `square` is
+    taken); `clear_accum` (a bool
     expression) starts from zero instead of C. `a_within`/`b_within` appear in `bounded` where an
     operand is a global region. An asynchronous instruction completes when its `token` has been waited for.
     """
@@ -31,7 +32,7 @@ class Gemm(OpStmt):
     c: Region = accumulates(unless="clear_accum")
     transpose_A: bool = attribute(default=False)
     transpose_B: bool = attribute(default=False)
-    policy: str = attribute(default="square")
+    policy: str | None = attribute(default=None)
     clear_accum: Expr = operand(default=FALSE)
     label: str = attribute(default="")
     at_stage: Stage | None = attribute(default=None)
@@ -88,7 +89,7 @@ def gemm(
     C: object,
     transpose_A: bool = False,
     transpose_B: bool = False,
-    policy: GemmWarpPolicy | str = GemmWarpPolicy.Square,
+    policy: GemmWarpPolicy | str | None = None,
     clear_accum: object = False,
     k_pack: int = 1,
     mbar: object | None = None,
@@ -121,7 +122,7 @@ def gemm(
             c.region,
             transpose_A=bool(transpose_A),
             transpose_B=bool(transpose_B),
-            policy=split.value,
+            policy=split.value if split is not None else None,
             clear_accum=start,
             label=label,
             place=builder.place,
@@ -129,7 +130,9 @@ def gemm(
     )
 
 
-def _policy(given: GemmWarpPolicy | str) -> GemmWarpPolicy:
+def _policy(given: GemmWarpPolicy | str | None) -> GemmWarpPolicy | None:
+    if given is None:
+        return None
     try:
         return GemmWarpPolicy(given)
     except ValueError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
-from .lowered.decisions import Panels
+from .lowered.decisions import ROW_BY_ROW, Panels
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
@@ -22,7 +23,7 @@ class KernelSpec:
     """The launch that `with T.Kernel(...)` opens."""
 
     grid: tuple[int, ...]
-    threads: int
+    threads: int | None
     place: Place | None
 
     def __enter__(self) -> NoReturn:
@@ -60,8 +61,8 @@ def Kernel(
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
     `blocks` are 1 to 3 counts, x first; the names are the block's indices (int32). `threads` is the
-    number of threads of a block (a tuple is multiplied out; None means 128). Tile operations in the
-    body are done by all threads of the block together.
+    number of threads of a block (a tuple is multiplied out; without it the schedule says, or 128).
+    Tile operations in the body are done by all threads of the block together.
     """
     in_trace("T.Kernel")
     if not 1 <= len(blocks) <= 3:
@@ -74,10 +75,9 @@ def Kernel(
     if prelude is not None:
         raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
     grid = tuple(positive(each, "T.Kernel", f"grid dimension {axis}") for axis, each in enumerate(blocks))
-    count = 1
-    for each in threads if isinstance(threads, (tuple, list)) else (128 if threads is None else threads,):
-        count *= positive(each, "T.Kernel", "the number of threads")
-    return KernelSpec(grid, count, here())
+    given = threads if isinstance(threads, (tuple, list)) else () if threads is None else (threads,)
+    counts = [positive(count, "T.Kernel", "the number of threads") for count in given]
+    return KernelSpec(grid, math.prod(counts) if counts else None, here())
 
 
 def _index(given: object, word: str, what: str) -> Expr:
@@ -182,7 +182,7 @@ def Parallel(
 def Pipelined(
     start: object,
     stop: object | None = None,
-    num_stages: int = 0,
+    num_stages: int | None = None,
     order: object | None = None,
     stage: object | None = None,
     sync: object | None = None,
@@ -191,12 +191,12 @@ def Pipelined(
     """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
 
     The meaning is that of `T.serial`. `num_stages` counts the versions of the shared tiles in
-    flight; 0 and 1 mean no overlap.
+    flight; 0 and 1 mean no overlap, and without it the schedule says, or 0.
     """
     for_tiles("T.Pipelined")
     _not_yet("T.Pipelined", order=order, stage=stage, sync=sync, group=group)
-    stages = whole_number(num_stages, "T.Pipelined", "num_stages")
-    if stages < 0:
+    stages = None if num_stages is None else whole_number(num_stages, "T.Pipelined", "num_stages")
+    if stages is not None and stages < 0:
         raise ShapeError(
             "num_stages of T.Pipelined is {n}",
             n=stages,
@@ -205,7 +205,8 @@ def Pipelined(
     first, last, _ = _bounds("T.Pipelined", start, stop, None)
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
-        return PipelinedStmt(last, vars, body, start=first, num_stages=stages)
+        node = PipelinedStmt(last, vars, body, start=first)
+        return node if stages is None else node.but(num_stages=stages)
 
     return LoopSpec("T.Pipelined", "pipelined", 1, build)
 
@@ -246,4 +247,4 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
             expected="'row' or 'column'",
             hint=f"did you mean {close[0]!r}?" if close else "",
         )
-    builder.order = Panels(size, order) if enable else None
+    builder.order = Panels(size, order) if enable else ROW_BY_ROW

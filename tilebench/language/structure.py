@@ -27,6 +27,7 @@ from .stages import EVERY, PLANNED, TILES
 class KernelLaunch(WithStmt):
     """`with T.Kernel(gx, gy, gz, threads=128) as (bx, by, bz):`. `grid` counts blocks, x first.
 
+    `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
     `order` is the rasterisation; `shared_bytes` what the shared-memory map of `threaded` takes.
     """
 
@@ -35,7 +36,7 @@ class KernelLaunch(WithStmt):
     grid: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    threads: int = attribute(default=128)
+    threads: int = decision("scheduled", default=None, early=True)
     order: Panels | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
 
@@ -95,7 +96,10 @@ class Parallel(LoopStmt):
 
 @node
 class Pipelined(LoopStmt):
-    """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead."""
+    """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead.
+
+    `num_stages` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
+    """
 
     word = "Pipelined"
     stages = PLANNED
@@ -103,7 +107,7 @@ class Pipelined(LoopStmt):
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
-    num_stages: int = attribute(default=0)
+    num_stages: int = decision("scheduled", default=None, early=True)
     plan: Plan | None = decision("bounded", default=None)
 
 

@@ -1,73 +1,82 @@
 """Hints overridden by the schedule: `num_stages=3` and a directive of 2 -> `num_stages=2`.
 
-Every choice goes into the context with its origin; one that the machine has no use for says so.
+Every choice goes into the context with its origin; one that the machine has no use for says so. A hint
+that is equal to what would hold anyway is the kernel's choice all the same.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ResourceError, ScheduleError
 from ..ir import Function, Node, map_children
 from ..language.copy import Copy
 from ..language.gemm import Gemm
-from ..language.lowered.decisions import Instr
+from ..language.lowered.decisions import ROW_BY_ROW, Instr
 from ..language.memory import AllocShared
-from ..language.structure import Pipelined, Serial, Unroll
+from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
 from .context import Context
 from .launches import launch_of
 
-# (kind, option) to the attribute it sets. Staging directives act in `stage_operands`.
-FIELDS = {
-    ("kernel", "threads"): "threads", ("kernel", "order"): "order", ("loop", "num_stages"): "num_stages",
-    ("buffer", "swizzle"): "swizzle", ("gemm", "policy"): "policy", ("copy", "vector"): "coalesced_width",
-}  # fmt: skip
-DEFAULTS: dict[str, Any] = {
-    "threads": 128,
-    "order": None,
-    "num_stages": 0,
-    "swizzle": None,
-    "policy": "square",
-}
-WHY_DEFAULT = {
-    "threads": "four warps, what holds where nothing else is said",
-    "order": "blocks run in the order of their numbers",
-    "num_stages": "a plain loop until stages are asked for",
-    "swizzle": "the layout with the fewest bank conflicts is taken",
-    "policy": "the tile is split as evenly as warps allow",
-}
-# What is told of each kind of node: the field, and whether it is told when nobody chose it.
-NOTED: tuple[tuple[str, type[Node], str, bool], ...] = (
-    ("loop", Pipelined, "num_stages", True), ("loop", Serial, "unroll", False),
-    ("buffer", AllocShared, "swizzle", True), ("gemm", Gemm, "policy", True),
-    ("gemm", Gemm, "by", False), ("copy", Copy, "coalesced_width", False),
+
+@dataclass(frozen=True)
+class Hint:
+    """A choice that a kernel or a schedule can make of one kind of node.
+
+    `option` is its name in a schedule, `field` the node's field, None in it where nobody chose.
+    `fallback` is written there then; `told` is how that is told, and `why` the reason. Without `why`
+    the choice is told only where somebody made it.
+    """
+
+    kind: str
+    option: str
+    of: type[Node]
+    field: str
+    fallback: Any = None
+    told: str = ""
+    why: str = ""
+
+
+HINTS = (
+    Hint(
+        "kernel", "threads", KernelLaunch, "threads", 128, "128",
+        "four warps, what holds where nothing else is said",
+    ),
+    Hint(
+        "kernel", "order", KernelLaunch, "order", None, "row by row",
+        "blocks run in the order of their numbers",
+    ),
+    Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
+    Hint("loop", "unroll", Serial, "unroll"),
+    Hint(
+        "buffer", "swizzle", AllocShared, "swizzle", None, "decided by bank conflicts",
+        "the layout with the fewest bank conflicts is taken",
+    ),
+    Hint("gemm", "policy", Gemm, "policy", None, "square", "the tile is split as evenly as warps allow"),
+    Hint("gemm", "instruction", Gemm, "by"),
+    Hint("copy", "vector", Copy, "coalesced_width"),
 )  # fmt: skip
-# Fields whose option in a schedule has another name.
-OPTION = {"coalesced_width": "vector", "by": "instruction"}
+
+# What a schedule chose, by the identity of the node and the option. Staging directives act in
+# `stage_operands` and are not among them.
+Chosen = dict[tuple[int, str], Directive]
 
 
 def apply_schedule(function: Function, context: Context) -> Function:
-    """The function with the schedule's choices in place of its hints."""
-    changes: dict[int, dict[str, Any]] = {}
-    chosen: dict[tuple[int, str], Directive] = {}
+    """The function with the schedule's choices in place of its hints, and every hint with a value."""
     schedule: Schedule = context.schedule or Schedule()
-    for each in schedule.directives:
-        field = FIELDS.get((each.kind, each.name))
-        node = _target(function, each)
-        if each.kind == "loop" and each.name == "unroll":
-            changes.setdefault(id(node), {})["unroll"] = each.value
-            chosen[id(node), "unroll"] = each
-        elif (each.kind, each.name) == ("gemm", "instruction"):
-            _check_instruction(each, node, context)
-            changes.setdefault(id(node), {})["by"] = Instr(each.value)
-            chosen[id(node), "by"] = each
-        if field is not None:
-            changes.setdefault(id(node), {})[field] = each.value
-            chosen[id(node), field] = each
+    chosen: Chosen = {}
+    for directive in schedule.directives:
+        if any((hint.kind, hint.option) == (directive.kind, directive.name) for hint in HINTS):
+            node = _target(function, directive)
+            if directive.name == "instruction":
+                _check_instruction(directive, node, context)
+            chosen[id(node), directive.name] = directive
     _note_choices(function, chosen, context)
-    out = _change(function, changes)
+    out = _written(function, chosen)
     _check_launch(out, context)
     return out
 
@@ -87,7 +96,7 @@ def _target(function: Function, directive: Directive) -> Node:
 
 
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:
-    known = [each.name for each in context.machine.instructions_for("gemm")]
+    known = [row.name for row in context.machine.instructions_for("gemm")]
     if known and directive.value not in known:
         raise ScheduleError(
             "{machine} has no gemm instruction {name}", at=node.place, machine=context.machine.name,
@@ -95,59 +104,66 @@ def _check_instruction(directive: Directive, node: Node, context: Context) -> No
         )  # fmt: skip
 
 
-def _change(function: Function, changes: dict[int, dict[str, Any]]) -> Function:
-    def step(at: Any) -> Any:
-        below = map_children(at, step)
-        wanted = dict(changes.get(id(at), {}))
-        if not wanted:
+def _written(function: Function, chosen: Chosen) -> Function:
+    """The function in which every hint has its value: the schedule's, the kernel's, or the fallback."""
+
+    def step(node: Any) -> Any:
+        below = map_children(node, step)
+        if not isinstance(node, (KernelLaunch, Pipelined, Serial, AllocShared, Gemm, Copy)):
             return below
-        unroll = wanted.pop("unroll", None)
-        if unroll and isinstance(below, Serial):
+        changes = {
+            hint.field: value
+            for hint in HINTS
+            if isinstance(node, hint.of)
+            and (value := _effective(hint, node, chosen)) is not getattr(node, hint.field, None)
+        }
+        if changes.pop("unroll", False):
             below = Unroll(
                 below.stop, below.vars, below.body, start=below.start, step=below.step, place=below.place
             )
-        return below.but(**wanted) if wanted else below
+        return below.but(**changes) if changes else below
 
     return step(function)
 
 
-def _note_choices(function: Function, chosen: dict[tuple[int, str], Directive], context: Context) -> None:
-    """Every effective choice with its origin, in the order of `NOTED`."""
-
-    def note(kind: str, address: str, node: Node, field: str, always: bool) -> None:
-        directive = chosen.get((id(node), field))
-        hint = getattr(node, field, None)
-        written = hint != DEFAULTS.get(field)
-        if directive is None and not written and not always:
-            return
-        if directive is not None:
-            origin, why, value = directive.origin.kind, directive.origin.why, directive.value
-        elif written:
-            origin, why, value = "kernel", "the kernel's hint", hint
-        else:
-            origin, why, value = "default", WHY_DEFAULT[field], hint
-        option = OPTION.get(field, field)
-        unused = context.machine.why_unused(option)
-        context.choices.append(
-            Choice(f"{kind} {address}".strip(), option, _text(field, value, unused), origin, unused or why)
-        )
-
-    launch = launch_of(function)
-    note("kernel", "", launch, "threads", True)
-    note("kernel", "", launch, "order", True)
-    for kind, cls, field, always in NOTED:
-        for each in candidates(function, kind):
-            if isinstance(each.node, cls):
-                note(kind, each.address, each.node, field, always)
+def _effective(hint: Hint, node: Node, chosen: Chosen) -> Any:
+    directive = chosen.get((id(node), hint.option))
+    if directive is not None:
+        return Instr(directive.value) if hint.option == "instruction" else directive.value
+    written = getattr(node, hint.field, None)
+    return hint.fallback if written is None or written == ROW_BY_ROW else written
 
 
-# What is told where nothing was asked for.
-_UNASKED = {"swizzle": "decided by bank conflicts", "order": "row by row"}
+def _note_choices(function: Function, chosen: Chosen, context: Context) -> None:
+    """Every effective choice with its origin: those of the launch, then those of each hint's nodes."""
+    for hint in HINTS:
+        if hint.kind == "kernel":
+            _note(hint, "", launch_of(function), chosen, context)
+        for candidate in candidates(function, hint.kind):
+            if isinstance(candidate.node, hint.of):
+                _note(hint, candidate.address, candidate.node, chosen, context)
 
 
-def _text(field: str, value: Any, unused: str) -> str:
-    if value is None:
-        return "none" if unused else _UNASKED[field]
+def _note(hint: Hint, address: str, node: Node, chosen: Chosen, context: Context) -> None:
+    directive = chosen.get((id(node), hint.option))
+    written = getattr(node, hint.field, None)
+    if directive is not None:
+        origin, why = directive.origin.kind, directive.origin.why
+    elif written is not None:
+        origin, why = "kernel", "the kernel's hint"
+    elif hint.why:
+        origin, why = "default", hint.why
+    else:
+        return
+    unused = context.machine.why_unused(hint.option)
+    value = directive.value if directive is not None else _effective(hint, node, chosen)
+    told = _text(value) if value is not None else "none" if unused else hint.told
+    context.choices.append(
+        Choice(f"{hint.kind} {address}".strip(), hint.option, told, origin, unused or why)
+    )
+
+
+def _text(value: Any) -> str:
     return str(value) if isinstance(value, (int, str)) else repr(value)
 
 

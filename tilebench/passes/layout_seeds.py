@@ -32,13 +32,13 @@ def gemm_seeds(gemm: Gemm, threads: Threads, context: Context) -> dict[str, Frag
     m, n, _ = gemm.mnk
     atom = row.operand("c").fragment
     if atom is None:
-        if gemm.policy != "square":
+        if gemm.policy is not None:
             context.remark(
                 NAME, "missed", f"policy={gemm.policy} has no effect: {row.name} splits by threads", gemm
             )
         tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
         return {gemm.c.buffer.name: on_true_extents(tile)}
-    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), gemm.policy)
+    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), gemm.policy or "square")
     seeds: dict[str, Fragment] = {}
     # The number of a group counts along the columns of C first, then along its rows.
     digits = {"c": ((along, 1), (across, 0)), "a": ((along, REPLICATED), (across, 0)),

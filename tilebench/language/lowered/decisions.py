@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Panels:
-    """Order of blocks: panels of `size` blocks along `axis` (`row` or `column`), swept in a snake."""
+    """Order of blocks: panels of `size` blocks along `axis` (`row` or `column`), swept in a snake.
+
+    A `size` of 0 is said by a kernel that asks for no panels: `scheduled` has none then.
+    """
 
     size: int
     axis: str = "row"
+
+
+ROW_BY_ROW = Panels(0)
 
 
 @dataclass(frozen=True)
