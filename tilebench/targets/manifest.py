@@ -7,13 +7,13 @@ where the code can run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import TargetError
-from ..ir import Function, Registry, ScalarFunction, Word, WordStmt
+from ..ir import Function, Registry, ScalarFunction, Stmt, Word, WordStmt
 from ..language.words import registry
 from ..machine import Machine, Occupancy
 from ..passes.context import Context, StageRow
@@ -121,6 +121,9 @@ class Manifest:
     can end the process.
     `words`, `functions` and `values` are what its own stages are written in besides the language.
     `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
+    `lowered` gives the classes of the operations that it lowers, each with the name of an instruction
+    (empty: it needs none), `scalars` the functions of elements with the dtypes of their results that it
+    has code for: what `abilities` tells, read off the tables that compile.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
     `device_arrays` puts an executable's arrays where its kernels work; None: they work on the host's.
     `environment` is what a run's record says of the device. `occupancy` tells, from threads of a block,
@@ -147,6 +150,8 @@ class Manifest:
     occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
     present: Callable[[], Presentation] | None = None
     intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
+    lowered: Callable[[], Iterable[tuple[type[Stmt], str]]] = tuple
+    scalars: Callable[[], Mapping[str, Iterable[str]]] = field(default=dict[str, Iterable[str]])
 
     @cached_property
     def presentation(self) -> Presentation:

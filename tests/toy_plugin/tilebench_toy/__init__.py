@@ -42,6 +42,12 @@ def _emit(build: object) -> None:
     emit.emit_text(build)  # type: ignore[arg-type]
 
 
+def _scalars() -> dict[str, frozenset[str]]:
+    from .dialect import TOY_C
+
+    return TOY_C.scalars()
+
+
 @cache
 def manifest() -> Manifest:
     """The manifest that the entry point names."""
@@ -58,4 +64,5 @@ def manifest() -> Manifest:
         examples=("toy",),
         words=WORDS,
         intrinsics=_intrinsics,
+        scalars=_scalars,
     )

@@ -102,3 +102,9 @@ class Dialect:
                 expected="one of {known}",
             )
         return found
+
+    def scalars(self) -> dict[str, frozenset[str]]:
+        """The functions of elements that have a row, with the dtypes of their results."""
+        every = frozenset(self.types)
+        rows = self.functions.items()
+        return {word: every if row.dtypes is None else row.dtypes & every for word, row in rows}

@@ -11,7 +11,7 @@ from ..manifest import Build, EmitStep, Manifest
 from ..presentation import Presentation
 
 if TYPE_CHECKING:
-    from ...ir import Word
+    from ...ir import Stmt, Word
     from ...passes.context import Pass, StageRow
     from .loops.lowering import Lowering
 
@@ -42,6 +42,12 @@ def _load(build: Build) -> Any:
     from .run.load import load
 
     return load(build)
+
+
+def _scalars() -> dict[str, frozenset[str]]:
+    from .numbers.functions import scalars
+
+    return scalars()
 
 
 def _present() -> Presentation:
@@ -76,7 +82,15 @@ def manifest_with(*, words: Sequence[tuple[str, Word]] = (), lowerings: Sequence
         values=VALUES,
         examples=("cpu", "cpu:x86-64-v3", "cpu:aarch64"),
         present=_present,
+        lowered=lambda: _lowered(lowerings),
+        scalars=_scalars,
     )
+
+
+def _lowered(extra: Sequence[Lowering]) -> list[tuple[type[Stmt], str]]:
+    from .lowerings import rows
+
+    return [(row.statement, row.instruction) for row in (*rows(), *extra)]
 
 
 def _loops(to_loops: Pass) -> StageRow:

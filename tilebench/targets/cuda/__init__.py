@@ -69,6 +69,12 @@ def _intrinsics() -> tuple[Intrinsic, ...]:
     return intrinsics()
 
 
+def _scalars() -> dict[str, frozenset[str]]:
+    from .text.dialect import CUDA
+
+    return CUDA.scalars()
+
+
 @cache
 def manifest() -> Manifest:
     """The CUDA manifest."""
@@ -93,6 +99,7 @@ def manifest() -> Manifest:
         device=CARD,
         rehearse=True,
         intrinsics=_intrinsics,
+        scalars=_scalars,
         ceilings="tilebench.targets.cuda.run.ceilings:measure_device_ceilings",
         device_arrays=lambda executable, arrays: executable.device_arrays(arrays),
         environment=_environment,

@@ -19,8 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....ir.dtypes import ALL
+from ....language.scalars import FUNCTIONS
 from ..llvm import Function, Value
 from .angles import atan, cos, sin, tan
+from .convert import COMPUTE
 from .elementary import (
     absolute,
     ceil,
@@ -51,7 +54,23 @@ UNARY: dict[str, Callable[[Function, Value], Value]] = {
     "round": round_even, "abs": absolute,
 }  # fmt: skip
 
+# Polynomials that are good for float32, and are refused for float64.
+SINGLE = frozenset({"erf", "sin", "cos", "tan", "atan"})
+
+
+def scalars() -> dict[str, frozenset[str]]:
+    """The functions of elements of the language, with the dtypes of their results."""
+    dtypes = [ALL[name] for name in COMPUTE]
+    floats = frozenset(dtype.name for dtype in dtypes if dtype.is_float)
+    numbers = floats | {dtype.name for dtype in dtypes if dtype.is_integer}
+    rows = {word: floats - {"float64"} if word in SINGLE else floats for word in UNARY}
+    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats}
+    rows["if_then_else"] = frozenset(COMPUTE)
+    return {function.name: rows[function.name] for function in FUNCTIONS if function.name in rows}
+
+
 __all__ = [
+    "SINGLE",
     "UNARY",
     "absolute",
     "atan",
@@ -71,6 +90,7 @@ __all__ = [
     "power",
     "round_even",
     "rsqrt",
+    "scalars",
     "sigmoid",
     "sin",
     "sqrt",

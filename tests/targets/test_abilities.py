@@ -1,0 +1,81 @@
+"""What a target says it can do is what it does: each function and dtype of the table is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tilebench.errors import TargetError, TileError
+from tilebench.ir.dtypes import ALL
+from tilebench.language.scalars import FUNCTIONS
+from tilebench.targets import resolve
+from tilebench.targets.abilities import Abilities, abilities
+
+ARITY = {function.name: function.arity for function in FUNCTIONS}
+
+
+def table(target: str) -> Abilities:
+    return abilities(*resolve(target))
+
+
+@tilebench.jit
+def applied(word: str, dtype: str) -> Any:
+    function, arity = getattr(T, word), ARITY[word]
+
+    @T.prim_func
+    def main(A: T.Tensor((32,), dtype), B: T.Tensor((32,), dtype)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                if arity == 1:
+                    B[i] = function(A[i])
+                elif arity == 2:
+                    B[i] = function(A[i], A[31 - i])
+                else:
+                    B[i] = function(i < 4, A[i], A[31 - i])
+
+    return main
+
+
+def compiles(target: str, word: str, dtype: str) -> bool:
+    """Whether a kernel that applies the function has text, and not a refusal of the target."""
+    kernel = applied.using(target=target)
+    try:
+        made = kernel(word, dtype)
+        made.stage(made.compilation.manifest.steps[0].name)
+    except TargetError:
+        return False
+    return True
+
+
+def calls(word: str, dtype: str) -> bool:
+    """Whether the language has the function for the dtype, and has not done it itself (floor of int32)."""
+    try:
+        return f"T.{word}(" in applied.using(target="null")(word, dtype).stage("tile")
+    except TileError:
+        return False
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80", "toy"])
+@pytest.mark.parametrize("word", sorted(ARITY))
+@pytest.mark.usefixtures("toy")
+def test_functions_compile_for_the_dtypes_of_the_table_and_no_others(target: str, word: str) -> None:
+    told = table(target).functions.get(word, ())
+    asked = [dtype for dtype in ALL if calls(word, dtype)]
+    assert asked
+    assert [dtype for dtype in asked if compiles(target, word, dtype)] == [d for d in asked if d in told]
+
+
+def test_the_cpus_operations_and_instructions() -> None:
+    found = table("cpu")
+    assert found.machine.startswith("cpu")
+    assert found.words == ()
+    assert {"copy", "fill", "gemm", "reduce_sum", "reduce_max", "reduce_min"} <= set(found.operations)
+    assert "Parallel" not in found.operations
+
+
+def test_the_words_of_threads() -> None:
+    assert table("cuda:sm_80").words == ("sync_threads", "sync_warp", "vector_load", "vector_store")
+    assert table("null").functions == {}
