@@ -20,15 +20,15 @@ from .text.render import render
 
 def emit_cuda(build: Build) -> None:
     """`threaded` to CUDA text. Leaves `entry`, `grid`, `threads`, `shared_bytes` for the launch."""
-    made = render(build.function, build.machine)
-    build.texts["cuda"] = made.text
-    build.lines["cuda"] = made.lines
-    note_launch(build, made.entry)
+    rendered = render(build.function, build.machine)
+    build.texts["cuda"] = rendered.text
+    build.lines["cuda"] = rendered.lines
+    note_launch(build, rendered.entry)
 
 
 def note_launch(build: Build, entry: str) -> None:
     """Keep what a launch needs to know besides the code."""
-    launch = next(each for each in walk(build.function) if isinstance(each, KernelLaunch))
+    launch = next(statement for statement in walk(build.function) if isinstance(statement, KernelLaunch))
     build.data.update(entry=entry, grid=launch.grid, threads=launch.threads, shared_bytes=launch.shared_bytes)
 
 
@@ -38,36 +38,36 @@ def emit_ptx(build: Build) -> None:
     Raises `CudaCompileError` that quotes the lines of the CUDA stage.
     """
     try:
-        made = compile_cuda(build.texts["cuda"], build.machine)
+        compiled = compile_cuda(build.texts["cuda"], build.machine)
     except CudaCompileError as error:
         lines = build.texts["cuda"].splitlines()
         quoted = [
-            f"{each.line}: {lines[each.line - 1].strip()}"
-            for each in error.issues
-            if 0 < each.line <= len(lines)
+            f"{issue.line}: {lines[issue.line - 1].strip()}"
+            for issue in error.issues
+            if 0 < issue.line <= len(lines)
         ]
         error.hint = error.hint or (
             "in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else ""
         )
         raise
-    build.texts["ptx"] = made.ptx
-    build.lines["ptx"] = ptx_lines(made.ptx)
-    build.code = made.cubin
+    build.texts["ptx"] = compiled.ptx
+    build.lines["ptx"] = ptx_lines(compiled.ptx)
+    build.code = compiled.cubin
     entry = build.data["entry"]
-    report = made.resources.get(entry) or report_of(made.cubin, entry)
+    report = compiled.resources.get(entry) or report_of(compiled.cubin, entry)
     if report is not None:
         shared = int(build.data["shared_bytes"])
         build.resources = kernel_resources(build.machine, int(build.data["threads"]), report, shared)
-    for each in made.advisories:
-        build.context.diagnostics.append(Diagnostic("warning", f"{each.code}: {each.message}"))
+    for issue in compiled.advisories:
+        build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
 
 
 def report_of(cubin: bytes, entry: str) -> FunctionResources | None:
     """Registers and frame read from the cubin itself, where the compiler's log does not say them."""
-    held = read_cubin(cubin).get(entry)
-    if held is None:
+    kernel = read_cubin(cubin).get(entry)
+    if kernel is None:
         return None
-    return FunctionResources(entry, held.registers, held.frame_bytes, 0, 0, 0, 0, 0.0)
+    return FunctionResources(entry, kernel.registers, kernel.frame_bytes, 0, 0, 0, 0, 0.0)
 
 
 def begin_sass(build: Build) -> None:
@@ -77,6 +77,6 @@ def begin_sass(build: Build) -> None:
 
 def emit_sass(build: Build) -> None:
     """Cubin to SASS by nvdisasm, a process start of 0.2 to 0.4 s; hence made in the background."""
-    made = disassemble(build.code)
-    build.texts["sass"] = made.text
-    build.lines["sass"] = made.lines
+    listing = disassemble(build.code)
+    build.texts["sass"] = listing.text
+    build.lines["sass"] = listing.lines

@@ -108,9 +108,9 @@ def machine_of(name: str) -> Machine:
             "there is no CUDA target {name!r}",
             name=name,
             expected="one of {known}",
-            known=", ".join(PREFIX + each for each in KNOWN_ARCHS),
+            known=", ".join(PREFIX + arch for arch in KNOWN_ARCHS),
             hint="did you mean {close}?" if close else "",
-            close=" or ".join(PREFIX + each for each in close),
+            close=" or ".join(PREFIX + arch for arch in close),
         )
     return _build(arch)
 
@@ -123,14 +123,14 @@ def machine_for_capability(major: int, minor: int) -> Machine:
     part whose code discrete parts refuse, so it is taken only for itself.
     Raises `TargetError` when there is none.
     """
-    exact = [each for each in KNOWN_ARCHS if capability_of(each) == (major, minor)]
+    exact = [arch for arch in KNOWN_ARCHS if capability_of(arch) == (major, minor)]
     if exact:
         return _build(exact[-1])
     older = [
-        each
-        for each in KNOWN_ARCHS
-        if not each.endswith("a") and capability_of(each)[0] == major
-        and capability_of(each)[1] < minor and each != "sm_87"
+        arch
+        for arch in KNOWN_ARCHS
+        if not arch.endswith("a") and capability_of(arch)[0] == major
+        and capability_of(arch)[1] < minor and arch != "sm_87"
     ]  # fmt: skip
     if older:
         return _build(older[-1])
@@ -158,10 +158,10 @@ def stages_that_fit(bytes_per_stage: int, machine: Machine) -> int:
 
 def _features(arch: str) -> frozenset[str]:
     capability = capability_of(arch)
-    held = {name for name, since in _SINCE if capability >= since}
+    names = {name for name, since in _SINCE if capability >= since}
     if arch.endswith("a"):
-        held |= {name for name, chips in _SPECIFIC.items() if capability in chips}
-    return frozenset(held)
+        names |= {name for name, chips in _SPECIFIC.items() if capability in chips}
+    return frozenset(names)
 
 
 def _issue(lanes: int) -> float:

@@ -46,7 +46,7 @@ def kernel_resources(
 ) -> Resources:
     """ptxas's report of one kernel and its occupancy, as the record keeps them."""
     shared = report.shared_bytes + dynamic_shared
-    held = occupancy(machine, threads, report.registers, shared)
+    occupied = occupancy(machine, threads, report.registers, shared)
     return Resources(
         threads=threads,
         registers=report.registers,
@@ -55,10 +55,10 @@ def kernel_resources(
         spill_store_bytes=report.spill_store_bytes,
         spill_load_bytes=report.spill_load_bytes,
         barriers=report.barriers,
-        blocks_per_sm=held.blocks,
-        occupancy=held.fraction,
-        limited_by=held.limited_by,
-        limits=held.limits,
+        blocks_per_sm=occupied.blocks,
+        occupancy=occupied.fraction,
+        limited_by=occupied.limited_by,
+        limits=occupied.limits,
     )
 
 

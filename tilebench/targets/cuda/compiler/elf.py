@@ -42,8 +42,8 @@ class _Section:
     entry: int
 
 
-def _name(table: bytes, at: int) -> str:
-    return table[at : table.index(b"\0", at)].decode()
+def _name(table: bytes, offset: int) -> str:
+    return table[offset : table.index(b"\0", offset)].decode()
 
 
 def _sections(cubin: bytes) -> list[_Section]:
@@ -55,28 +55,28 @@ def _sections(cubin: bytes) -> list[_Section]:
 
 
 def _symbols(cubin: bytes, sections: list[_Section]) -> list[str]:
-    for each in sections:
-        if each.kind == _SYMBOLS:
-            strings = sections[each.link]
+    for section in sections:
+        if section.kind == _SYMBOLS:
+            strings = sections[section.link]
             table = cubin[strings.offset : strings.offset + strings.size]
-            starts = range(each.offset, each.offset + each.size, each.entry)
-            return [_name(table, struct.unpack_from("<I", cubin, at)[0]) for at in starts]
+            starts = range(section.offset, section.offset + section.size, section.entry)
+            return [_name(table, struct.unpack_from("<I", cubin, start)[0]) for start in starts]
     return []
 
 
 def _attributes(cubin: bytes, info: _Section) -> dict[tuple[int, int], int]:
     """(attribute, symbol index) to value, for those of the module's .nv.info that name a function."""
     found: dict[tuple[int, int], int] = {}
-    at, end = info.offset, info.offset + info.size
-    while at + 4 <= end:
-        form, attribute, size = struct.unpack_from("<BBH", cubin, at)
-        at += 4
+    offset, end = info.offset, info.offset + info.size
+    while offset + 4 <= end:
+        form, attribute, size = struct.unpack_from("<BBH", cubin, offset)
+        offset += 4
         if form != _SIZED:
             continue
         if attribute in (_REGISTERS, _FRAME, _MIN_STACK) and size == 8:
-            symbol, value = struct.unpack_from("<II", cubin, at)
+            symbol, value = struct.unpack_from("<II", cubin, offset)
             found[attribute, symbol] = value
-        at += size
+        offset += size
     return found
 
 
@@ -93,16 +93,18 @@ def read_cubin(cubin: bytes) -> dict[str, CubinFunction]:
 def _read(cubin: bytes) -> dict[str, CubinFunction]:
     sections = _sections(cubin)
     symbols = _symbols(cubin, sections)
-    shared = {each.name[len(_SHARED) :]: each.size for each in sections if each.name.startswith(_SHARED)}
+    shared = {
+        section.name[len(_SHARED) :]: section.size for section in sections if section.name.startswith(_SHARED)
+    }
     attributes: dict[tuple[int, int], int] = {}
-    for each in sections:
-        if each.name == _INFO:
-            attributes = _attributes(cubin, each)
+    for section in sections:
+        if section.name == _INFO:
+            attributes = _attributes(cubin, section)
     found: dict[str, CubinFunction] = {}
-    for each in sections:
-        if not each.name.startswith(_CODE):
+    for section in sections:
+        if not section.name.startswith(_CODE):
             continue
-        name = each.name[len(_CODE) :]
+        name = section.name[len(_CODE) :]
         index = symbols.index(name) if name in symbols else -1
         found[name] = CubinFunction(
             name,
@@ -110,6 +112,6 @@ def _read(cubin: bytes) -> dict[str, CubinFunction]:
             frame_bytes=attributes.get((_FRAME, index), 0),
             min_stack_bytes=attributes.get((_MIN_STACK, index), 0),
             shared_bytes=shared.get(name, 0),
-            code=cubin[each.offset : each.offset + each.size],
+            code=cubin[section.offset : section.offset + section.size],
         )
     return found

@@ -40,12 +40,12 @@ def find_library() -> str | None:
         "nvidia/cuda_nvrtc/lib/libnvrtc.so.1*",
         "nvidia/cuda_nvrtc/bin/nvrtc64_*0.dll",
     )
-    folders = [Path(each) for each in dict.fromkeys(sys.path) if each]
+    folders = [Path(path) for path in dict.fromkeys(sys.path) if path]
     for pattern in patterns:
         for folder in folders:
             if not (folder / "nvidia").is_dir():
                 continue
-            found = sorted(each for each in folder.glob(pattern) if ".alt." not in each.name)
+            found = sorted(path for path in folder.glob(pattern) if ".alt." not in path.name)
             if found:
                 return str(found[-1])
     return None

@@ -84,8 +84,8 @@ def parse_issues(log: str, ptx: str = "") -> tuple[CompileIssue, ...]:
             continue
         back = _PTXAS.match(raw)
         if back:
-            at = int(back["line"]) - 1
-            chain = lines[at] if at < len(lines) else ()
+            index = int(back["line"]) - 1
+            chain = lines[index] if index < len(lines) else ()
             severity = "warning" if back["severity"] == "warning" else "error"
             found.append(CompileIssue(chain[0] if chain else 0, severity, back["message"].strip()))
             continue
@@ -120,9 +120,9 @@ def parse_resources(log: str) -> dict[str, FunctionResources]:
             continue
         took = _TIME.search(raw)
         if took and name in found:
-            held = found[name]
+            before = found[name]
             found[name] = FunctionResources(
-                name, held.registers, *stack, used[1], used[2], float(took[1]) / 1e3
+                name, before.registers, *stack, used[1], used[2], float(took[1]) / 1e3
             )
     return found
 
@@ -142,8 +142,8 @@ def parse_advisories(log: str, ptx: str = "") -> tuple[Advisory, ...]:
         line = 0
         if where:
             lines = ptx_lines(ptx) if lines is None else lines
-            at = int(where["line"]) - 1
-            line = lines[at][0] if at < len(lines) and lines[at] else 0
+            index = int(where["line"]) - 1
+            line = lines[index][0] if index < len(lines) and lines[index] else 0
         message = _AT_LINE.sub("", match["message"]).strip()
         found.append(Advisory(match["code"], message, function["name"] if function else "", line))
     return tuple(found)

@@ -62,11 +62,11 @@ class CudaCompileError(TargetError):
         self.issues = tuple(issues)
         self.log = log
         self.arch = arch
-        errors = [each for each in self.issues if each.severity == "error"]
+        errors = [issue for issue in self.issues if issue.severity == "error"]
         text = errors[0].message if errors else "it gave no reason"
         found = "\n         ".join(
-            (f"line {each.line} of the cuda stage: " if each.line else "") + each.message
-            for each in errors[:8]
+            (f"line {issue.line} of the cuda stage: " if issue.line else "") + issue.message
+            for issue in errors[:8]
         )
         super().__init__(
             "the CUDA compiler refused the code for {arch}: {text}",
@@ -83,9 +83,9 @@ def _fetch(lib: Any, program: ctypes.c_void_p, what: str) -> bytes:
     check(lib, getattr(lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     if size.value == 0:
         return b""
-    held = ctypes.create_string_buffer(size.value)
-    check(lib, getattr(lib, f"nvrtcGet{what}")(program, held))
-    return held.raw
+    result = ctypes.create_string_buffer(size.value)
+    check(lib, getattr(lib, f"nvrtcGet{what}")(program, result))
+    return result.raw
 
 
 def _text(raw: bytes) -> str:
@@ -102,10 +102,10 @@ def compile_cuda(
     Raises `CudaCompileError` with the generated lines, `TargetError` when NVRTC is missing or
     does not know the architecture. Safe to call from several threads; the GIL is released.
     """
-    held = library()
+    nvrtc = library()
     arch = arch_of(machine)
     all_options = (f"--gpu-architecture={arch}", *BASE_OPTIONS, *options)
-    lib = held.lib
+    lib = nvrtc.lib
     program = ctypes.c_void_p()
     shown = name if name.startswith("/") else f"/{name}"
     check(lib, lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), shown.encode(), 0, None, None))
@@ -116,7 +116,7 @@ def compile_cuda(
         seconds = time.perf_counter() - start
         log = _text(_fetch(lib, program, "ProgramLog"))
         if code != 0:
-            _refuse(held, arch, code, log, _partial_ptx(lib, program))
+            _refuse(nvrtc, arch, code, log, _partial_ptx(lib, program))
         ptx = _text(_fetch(lib, program, "PTX"))
         cubin = _fetch(lib, program, "CUBIN")
     finally:
@@ -131,7 +131,7 @@ def compile_cuda(
         resources=parse_resources(log),
         advisories=parse_advisories(log, ptx),
         warnings=tuple(each for each in parse_issues(log) if each.severity == "warning"),
-        nvrtc=".".join(map(str, held.version)),
+        nvrtc=".".join(map(str, nvrtc.version)),
         options=all_options,
     )
 
@@ -144,19 +144,19 @@ def _partial_ptx(lib: Any, program: ctypes.c_void_p) -> str:
     return _text(_fetch(lib, program, "PTX"))
 
 
-def _refuse(held: Nvrtc, arch: str, code: int, log: str, ptx: str) -> None:
+def _refuse(nvrtc: Nvrtc, arch: str, code: int, log: str, ptx: str) -> None:
     """Raise what a failed compile means. Code 5 is NVRTC's "invalid option"."""
     if code == 5 and "gpu-architecture" in log:
         raise TargetError(
             "NVRTC {version} makes no code for {arch}",
-            version=".".join(map(str, held.version)),
+            version=".".join(map(str, nvrtc.version)),
             arch=arch,
             expected="one of {known}",
             known=", ".join(supported_archs()),
             hint='a newer compiler may: pip install --upgrade ".[cuda]" in the folder of tilebench',
         )
     issues = parse_issues(log, ptx)
-    if not any(each.severity == "error" for each in issues):
-        text = held.lib.nvrtcGetErrorString(code).decode()
+    if not any(issue.severity == "error" for issue in issues):
+        text = nvrtc.lib.nvrtcGetErrorString(code).decode()
         issues = (CompileIssue(0, "error", f"{text}: {log.strip()}" if log.strip() else text), *issues)
     raise CudaCompileError(issues, log, arch)

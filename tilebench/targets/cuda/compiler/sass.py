@@ -85,7 +85,7 @@ def decode_control(word: bytes) -> str:
     bits = int.from_bytes(word, "little") >> 105
     stall, keep, write, read, wait = bits & 15, bits >> 4 & 1, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63
     waits = "".join(str(k) if wait >> k & 1 else "-" for k in range(6))
-    reads, writes = ("-" if each == 7 else str(each) for each in (read, write))
+    reads, writes = ("-" if barrier == 7 else str(barrier) for barrier in (read, write))
     return f"B{waits}:R{reads}:W{writes}:{'-' if keep else 'Y'}:S{stall:02d}"
 
 
@@ -115,9 +115,9 @@ def parse(raw: str, cubin: bytes = b"") -> Sass:
         instruction = _INSTRUCTION.match(line)
         if instruction:
             fresh = True
-            at = int(instruction[1], 16)
+            address = int(instruction[1], 16)
             code = functions[name].code if name in functions else b""
-            control = decode_control(code[at : at + 16]) if at + 16 <= len(code) else ""
+            control = decode_control(code[address : address + 16]) if address + 16 <= len(code) else ""
             text = f"    /*{instruction[1]}*/ {instruction[2]};"
             out.append((text, tuple(dict.fromkeys(reversed(stack))), control))
             continue
@@ -126,7 +126,7 @@ def parse(raw: str, cubin: bytes = b"") -> Sass:
             fresh = True
             out.append((f"{label[1]}:", (), ""))
     _drop_padding(out)
-    return Sass("\n".join(each[0] for each in out), tuple(e[1] for e in out), tuple(e[2] for e in out))
+    return Sass("\n".join(row[0] for row in out), tuple(row[1] for row in out), tuple(row[2] for row in out))
 
 
 def _drop_padding(out: list[tuple[str, tuple[int, ...], str]]) -> None:
@@ -152,9 +152,9 @@ def disassemble_later(cubin: bytes) -> Future[Sass]:
     global _pool
     key = hashlib.sha256(cubin).hexdigest()
     with _lock:
-        held = _known.get(key)
-        if held is not None:
-            return held
+        known = _known.get(key)
+        if known is not None:
+            return known
         if _pool is None:
             _pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilebench-nvdisasm")
         future = _pool.submit(lambda: parse(_run(cubin), cubin))

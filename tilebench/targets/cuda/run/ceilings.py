@@ -59,8 +59,8 @@ def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
     size = min(COPY_BYTES, where.free_bytes() // 4)
     source, target = DeviceMemory(where, size), DeviceMemory(where, size)
     try:
-        for each in (source, target):
-            fill_bytes(where, each.pointer, 1, size)
+        for memory in (source, target):
+            fill_bytes(where, memory.pointer, 1, size)
         mover = Launch(code.function("move"), "PPq", grid=(sms * BLOCKS_PER_SM,), block=(THREADS,))
         copied = min(
             clock.time(lambda: mover(0, target.pointer, source.pointer, size // 16)) for _ in range(REPEATS)

@@ -47,23 +47,23 @@ class CudaArrays:
     def __init__(self, context: Context, launch: Launch, arrays: list[np.ndarray[Any, Any]]) -> None:
         self.context = context
         self.launch = launch
-        self.memory = [DeviceMemory(context, each.nbytes) for each in arrays]
+        self.memory = [DeviceMemory(context, array.nbytes) for array in arrays]
         self.clock = EventClock(context)
         self.flush = DeviceFlush(context, context.device.attribute("L2_CACHE_SIZE"))
         self.upload(arrays)
 
     def run(self) -> None:
         """Launch on the default stream."""
-        self.launch(0, *(each.pointer for each in self.memory))
+        self.launch(0, *(array.pointer for array in self.memory))
 
     def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
         """Host arrays to the device."""
-        for memory, each in zip(self.memory, arrays, strict=True):
-            copy_in(self.context, memory.pointer, each)
+        for memory, array in zip(self.memory, arrays, strict=True):
+            copy_in(self.context, memory.pointer, array)
         self.context.synchronize()
 
     def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
         """Device to host arrays, once the device is done."""
-        for memory, each in zip(self.memory, arrays, strict=True):
-            copy_out(self.context, each, memory.pointer)
+        for memory, array in zip(self.memory, arrays, strict=True):
+            copy_out(self.context, array, memory.pointer)
         self.context.synchronize()

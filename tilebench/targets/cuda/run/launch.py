@@ -58,19 +58,19 @@ class _Config(ctypes.Structure):
 
 def parameter_layout(kinds: str) -> tuple[str, tuple[int, ...], int]:
     """`struct` format, offsets and size of the parameters, each at its natural alignment."""
-    form, offsets, at = "<", list[int](), 0
+    form, offsets, size_so_far = "<", list[int](), 0
     for kind in kinds:
         if kind != "T" and kind not in _SIZES:
             raise LaunchError(
                 "there is no parameter kind {kind!r}", kind=kind, expected="one of PbB?hHeiIfqQdT"
             )
         size, align = (_TENSOR_MAP, 64) if kind == "T" else (_SIZES[kind], _SIZES[kind])
-        pad = -at % align
+        pad = -size_so_far % align
         form += f"{pad}x" if pad else ""
         form += f"{_TENSOR_MAP}s" if kind == "T" else "Q" if kind == "P" else kind
-        offsets.append(at + pad)
-        at += pad + size
-    return form, tuple(offsets), at
+        offsets.append(size_so_far + pad)
+        size_so_far += pad + size
+    return form, tuple(offsets), size_so_far
 
 
 class _Slot:
@@ -82,7 +82,7 @@ class _Slot:
         start = -address % 64
         self.values = (ctypes.c_char * max(size, 1)).from_buffer(raw, start)
         self.addresses = (ctypes.c_void_p * max(len(offsets), 1))(
-            *(address + start + each for each in offsets)
+            *(address + start + offset for offset in offsets)
         )
         self.config = _Config()
         self.config.attributes = attributes
@@ -196,8 +196,8 @@ def _launch_attributes(cluster: Sequence[int], cooperative: bool) -> tuple[Any, 
     if cooperative:
         wanted.append((_COOPERATIVE, (1,)))
     array = (_Attribute * max(len(wanted), 1))()
-    for held, (number, value) in zip(array, wanted, strict=False):
-        held.id = number
-        for k, each in enumerate(value):
-            held.value[k] = each
+    for attribute, (number, value) in zip(array, wanted, strict=False):
+        attribute.id = number
+        for word, part in enumerate(value):
+            attribute.value[word] = part
     return array, len(wanted)

@@ -41,25 +41,25 @@ class CudaExecutable:
     def launch_on(self, ordinal: int) -> Launch:
         """The launch for one device, its module loaded at first use."""
         with self._lock:
-            made = self._launches.get(ordinal)
-            if made is None:
+            launch = self._launches.get(ordinal)
+            if launch is None:
                 data = self.build.data
                 function = Module(self.build.code, context(ordinal)).function(data["entry"])
-                made = Launch(
+                launch = Launch(
                     function, "P" * len(self.params), grid=data["grid"], block=(data["threads"],),
                     shared=data["shared_bytes"],
                 )  # fmt: skip
-                self._launches[ordinal] = made
-            return made
+                self._launches[ordinal] = launch
+            return launch
 
     def __call__(self, arrays: Sequence[Any]) -> None:
         first = arrays[0].device
         if first == "cpu":
             self._round_trip(arrays)
             return
-        pointers = [each.pointer for each in arrays]
-        for each, pointer in zip(arrays, pointers, strict=True):
-            if pointer % ALIGNMENT or each.device is not first:
+        pointers = [array.pointer for array in arrays]
+        for array, pointer in zip(arrays, pointers, strict=True):
+            if pointer % ALIGNMENT or array.device is not first:
                 self._explain(arrays)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
@@ -68,13 +68,13 @@ class CudaExecutable:
     def _explain(self, arrays: Sequence[Any]) -> None:
         """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
         first = arrays[0].device
-        for param, each in zip(self.params, arrays, strict=True):
-            if each.device != first:
+        for param, array in zip(self.params, arrays, strict=True):
+            if array.device != first:
                 raise ArgumentError(
-                    "{name} lies on {there}, the first array on {here}", name=param.name, there=each.device,
+                    "{name} lies on {there}, the first array on {here}", name=param.name, there=array.device,
                     here=first, hint="move all arrays to one device",
                 )  # fmt: skip
-            if each.pointer % ALIGNMENT:
+            if array.pointer % ALIGNMENT:
                 raise ArgumentError(
                     "{name} starts at an address that is no multiple of {align} bytes", name=param.name,
                     align=ALIGNMENT, hint="pass a copy of the slice: accesses are up to that wide",
@@ -82,21 +82,21 @@ class CudaExecutable:
 
     def _round_trip(self, arrays: Sequence[Any]) -> None:
         where = context(0)
-        hosts = [_host_view(each) for each in arrays]
-        held: list[DeviceMemory] = []
+        hosts = [_host_view(host) for host in arrays]
+        copies: list[DeviceMemory] = []
         try:
-            for each in hosts:
-                memory = DeviceMemory(where, each.nbytes)
-                held.append(memory)
-                copy_in(where, memory.pointer, each)
-            self.launch_on(0)(0, *(memory.pointer for memory in held))
-            for param, each, memory in zip(self.params, hosts, held, strict=True):
+            for host in hosts:
+                copy = DeviceMemory(where, host.nbytes)
+                copies.append(copy)
+                copy_in(where, copy.pointer, host)
+            self.launch_on(0)(0, *(copy.pointer for copy in copies))
+            for param, host, copy in zip(self.params, hosts, copies, strict=True):
                 if param.name in self.written:
-                    copy_out(where, each, memory.pointer)
+                    copy_out(where, host, copy.pointer)
             where.synchronize()
         finally:
-            for memory in held:
-                memory.free()
+            for copy in copies:
+                copy.free()
 
     def device_arrays(self, arrays: list[np.ndarray[Any, Any]]) -> CudaArrays:
         """Copies of the arrays on device 0, with its clock and cache flush, for timing."""

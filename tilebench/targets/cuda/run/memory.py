@@ -20,12 +20,12 @@ class DeviceMemory:
         self.context = context
         self.size = size
         self.pointer = 0
-        held = ctypes.c_uint64()
+        pointer = ctypes.c_uint64()
         with context:
             # The driver refuses zero bytes; an empty array still needs an address.
-            code = context.driver.lib.cuMemAlloc_v2(ctypes.byref(held), ctypes.c_size_t(max(size, 1)))
+            code = context.driver.lib.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
             context.driver.check(code, f"allocating {size} bytes on {context.device.name}")
-        self.pointer = held.value
+        self.pointer = pointer.value
 
     def free(self) -> None:
         pointer, self.pointer = self.pointer, 0
@@ -83,11 +83,11 @@ class Stream:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        held = ctypes.c_void_p()
+        handle = ctypes.c_void_p()
         with context:
-            code = context.driver.lib.cuStreamCreate(ctypes.byref(held), self._NON_BLOCKING)
+            code = context.driver.lib.cuStreamCreate(ctypes.byref(handle), self._NON_BLOCKING)
             context.driver.check(code, "making a stream")
-        self.handle = held.value or 0
+        self.handle = handle.value or 0
 
     def synchronize(self) -> None:
         self.context.synchronize(self.handle)
@@ -105,10 +105,10 @@ class Event:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        held = ctypes.c_void_p()
+        handle = ctypes.c_void_p()
         with context:
-            context.driver.check(context.driver.lib.cuEventCreate(ctypes.byref(held), 0), "making an event")
-        self.handle = held
+            context.driver.check(context.driver.lib.cuEventCreate(ctypes.byref(handle), 0), "making an event")
+        self.handle = handle
 
     def record(self, stream: int = 0) -> None:
         with self.context:
@@ -123,11 +123,13 @@ class Event:
     def seconds_since(self, start: Event) -> float:
         """Seconds between two events, as the device measured them (about 0.5 us resolution)."""
         self.synchronize()
-        held = ctypes.c_float()
+        milliseconds = ctypes.c_float()
         with self.context:
-            code = self.context.driver.lib.cuEventElapsedTime(ctypes.byref(held), start.handle, self.handle)
+            code = self.context.driver.lib.cuEventElapsedTime(
+                ctypes.byref(milliseconds), start.handle, self.handle
+            )
             self.context.driver.check(code, "reading the time between two events")
-        return held.value / 1e3
+        return milliseconds.value / 1e3
 
     def close(self) -> None:
         if self.handle.value:
