@@ -1,9 +1,10 @@
 """Running the stage `threaded` without a GPU, and finding what a GPU must not do."""
 
+from .arithmetic import FUNCTIONS
 from .barriers import Meeting
 from .lanes import Lanes
 from .refusal import SimulationError
 from .run import run_threaded
 from .words import MEANINGS
 
-__all__ = ["MEANINGS", "Lanes", "Meeting", "SimulationError", "run_threaded"]
+__all__ = ["FUNCTIONS", "MEANINGS", "Lanes", "Meeting", "SimulationError", "run_threaded"]

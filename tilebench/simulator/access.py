@@ -30,7 +30,7 @@ class Touch:
 class LaneAccess(LaneState):
     """Accesses to shared and global memory by lanes whose index is known."""
 
-    def touch(self, at: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Touch:
+    def touch(self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Touch:
         """The cells of `count` elements a lane from `index` on, inside the buffer and aligned."""
         lanes = self.active(mask)
         party = self.party(mask, lanes)
@@ -38,13 +38,13 @@ class LaneAccess(LaneState):
         numbers = numbers if mask is None else [number[lanes] for number in numbers]
         if buffer.scope not in ("shared", "global"):
             raise InternalError(
-                "the simulator has no memory {scope} for {name}", at=at.place,
+                "the simulator has no memory {scope} for {name}", at=node.place,
                 scope=buffer.scope, name=buffer.name,
             )  # fmt: skip
         base = self.shared_base.get(buffer.name, 0)
-        check_index(numbers, buffer.shape, at, buffer.name)
+        check_index(numbers, buffer.shape, node, buffer.name)
         if count > 1:
-            check_vector(buffer, numbers, count, base, at)
+            check_vector(buffer, numbers, count, base, node)
         if buffer.scope == "shared":
             bits = first_bit(buffer, numbers, base)
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
@@ -53,16 +53,16 @@ class LaneAccess(LaneState):
         cells = None if memory is None else flat_index(numbers, buffer.shape, count, len(lanes))
         return Touch(numbers, lanes, party, memory, cells)
 
-    def fetch(self, at: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Any:
+    def fetch(self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Any:
         """(count, lanes) elements of shared or global memory; zeros in idle lanes."""
         if mask is not None and not mask.any():
             return np.zeros((count, self.lanes), buffer.dtype.numpy)
-        touch = self.touch(at, buffer, index, count, mask)
+        touch = self.touch(node, buffer, index, count, mask)
         if touch.cells is not None:
-            self.watch.read(touch.memory, touch.cells, touch.party, at, buffer.name)
+            self.watch.read(touch.memory, touch.cells, touch.party, node, buffer.name)
         if buffer.scope == "shared":
             if self.shared.history.unwritten(touch.cells):
-                refuse("{name} is read before anything was written there", at, name=buffer.name)
+                refuse("{name} is read before anything was written there", node, name=buffer.name)
             found = self.shared.load(touch.cells, buffer.dtype.numpy).T
         else:
             found = gather(self.arrays[buffer.name], touch.index, count)
@@ -72,13 +72,13 @@ class LaneAccess(LaneState):
         out[:, touch.lanes] = found
         return out
 
-    def keep(self, at: Node, buffer: Buffer, index: list[Value], values: Any, mask: Mask) -> None:
+    def keep(self, node: Node, buffer: Buffer, index: list[Value], values: Any, mask: Mask) -> None:
         """Store (count, lanes) elements to shared or global memory."""
         if mask is not None and not mask.any():
             return
-        touch = self.touch(at, buffer, index, len(values), mask)
+        touch = self.touch(node, buffer, index, len(values), mask)
         if touch.cells is not None:
-            self.watch.write(touch.memory, touch.cells, touch.party, at, buffer.name)
+            self.watch.write(touch.memory, touch.cells, touch.party, node, buffer.name)
         values = values if mask is None else values[:, touch.lanes]
         if buffer.scope == "shared":
             self.shared.store(touch.cells, values.T)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import numpy as np
 
-from ..errors import InternalError
-from ..ir import DType, Expr, Let, Load, Stmt, Var, walk
+from ..ir import Arith, DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
 from ..passes.fast_exprs import statements
 from .refusal import refuse
@@ -32,9 +31,9 @@ def computed(dtype: DType) -> Any:
 def data_names(body: tuple[Stmt, ...]) -> frozenset[str]:
     """The names of values that something read from memory went into."""
     found: set[str] = set()
-    for each in statements(body):
-        if isinstance(each, Let) and of_data(each.value, found):
-            found.add(each.var.name)
+    for stmt in statements(body):
+        if isinstance(stmt, Let) and of_data(stmt.value, found):
+            found.add(stmt.var.name)
     return frozenset(found)
 
 
@@ -42,23 +41,28 @@ def of_data(expr: Expr, names: Set[str]) -> bool:
     return any(isinstance(e, Load) or (isinstance(e, Var) and e.name in names) for e in walk(expr))
 
 
-def settle(value: Any, dtype: DType, at: Expr, data: Set[str]) -> Any:
+def settle(value: Any, dtype: DType, node: Expr, data: Set[str], mask: Any) -> Any:
     """An integer result in its own width: it wraps, but for an int32 that no memory went into.
 
-    Such a one is an index or leads to one; one that leaves its range is a fault of a pass.
+    Such a one is an index or leads to one; one that leaves its range in an active lane is a fault of a
+    pass.
     """
     if not dtype.is_integer or dtype.bits == 64:
         return value
     if dtype == int32:
-        if isinstance(value, int):
-            inside = -(2**31) <= value < 2**31
-        else:
-            inside = bool((value >= -(2**31)).all() and (value < 2**31).all())
-        if inside:
+        if inside_int32(value):
             return value
-        if not of_data(at, data):
-            refuse("an int32 overflows", at)
+        active = value if mask is None or not np.ndim(value) else value[mask]
+        if not inside_int32(active) and not of_data(node, data):
+            refuse("an int32 overflows", node)
     return np.asarray(value).astype(dtype.numpy).astype(np.int64)
+
+
+def inside_int32(value: Any) -> bool:
+    """Whether a number, or all of an array, are values of int32."""
+    if isinstance(value, int):
+        return -(2**31) <= value < 2**31
+    return bool((value >= -(2**31)).all() and (value < 2**31).all())
 
 
 def convert(value: Any, source: DType, target: DType) -> Any:
@@ -116,7 +120,7 @@ def _erf_of(x: Any) -> Any:
     return _erf(array).astype(array.dtype)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
     "rsqrt": _rsqrt, "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
     "sigmoid": _sigmoid, "erf": _erf_of,
@@ -126,26 +130,24 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def apply(word: str, args: list[Any], dtype: DType, at: Expr, data: Set[str]) -> Any:
+def apply(
+    function: Callable[..., Any], args: list[Any], dtype: DType, node: Expr, data: Set[str], mask: Any
+) -> Any:
     """A scalar function, computed in float32 and rounded for narrow floats."""
-    function = FUNCTIONS.get(word)
-    if function is None:
-        raise InternalError("the simulator has no function {word}", at=at.place, word=word)
-    if dtype.is_integer and word in ("max", "min"):
-        function = np.maximum if word == "max" else np.minimum
     with np.errstate(all="ignore"):
         if narrow(dtype):
-            return function(*(np.asarray(each).astype(np.float32) for each in args)).astype(dtype.numpy)
-        return settle(function(*args), dtype, at, data)
+            return function(*(np.asarray(arg).astype(np.float32) for arg in args)).astype(dtype.numpy)
+        return settle(function(*args), dtype, node, data, mask)
 
 
-def operate(op: str, a: Any, b: Any, dtype: DType, result: DType, at: Expr, data: Set[str]) -> Any:
-    """One binary operator on two values of `dtype`."""
+def operate(op: str, a: Any, b: Any, dtype: DType, node: Arith, data: Set[str], mask: Any) -> Any:
+    """One binary operator on two values of `dtype`, as part of the expression `node`."""
+    result = node.dtype
     with np.errstate(all="ignore"):
         if narrow(dtype):
-            made = BINARY[op](np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
-            return made if result == boolean else made.astype(dtype.numpy)
-        if op in ("//",) and dtype.is_float:
+            value = BINARY[op](np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
+            return value if result == boolean else value.astype(dtype.numpy)
+        if op == "//" and dtype.is_float:
             return np.floor(a / b)
-        made = BINARY[op](a, b)
-    return made if result == boolean else settle(made, dtype, at, data)
+        value = BINARY[op](a, b)
+    return value if result == boolean else settle(value, dtype, node, data, mask)

@@ -33,22 +33,22 @@ class InFlight:
         self.reading: Any = None
         self.readers: Any = None
 
-    def check_read(self, cells: Any, at: Node, name: str) -> None:
+    def check_read(self, cells: Any, node: Node, name: str) -> None:
         """Refuse a read of a target in flight."""
         if self.operations:
-            self._refuse(self.writing[cells], at, "{name} is read while {by} still writes it", name)
+            self._refuse(self.writing[cells], node, "{name} is read while {by} still writes it", name)
 
-    def check_write(self, cells: Any, at: Node, name: str) -> None:
+    def check_write(self, cells: Any, node: Node, name: str) -> None:
         """Refuse a write to a target or to a source in flight."""
         if self.operations:
-            self._refuse(self.writing[cells], at, "{name} is written while {by} still writes it", name)
+            self._refuse(self.writing[cells], node, "{name} is written while {by} still writes it", name)
             reading = np.where(self.readers[cells] > 0, self.reading[cells], 0)
-            self._refuse(reading, at, "{name} is written while {by} still reads it", name)
+            self._refuse(reading, node, "{name} is written while {by} still reads it", name)
 
-    def _refuse(self, numbers: Any, at: Node, what: str, name: str) -> None:
+    def _refuse(self, numbers: Any, node: Node, what: str, name: str) -> None:
         if numbers.any():
             refuse(
-                what, at, name=name, by=told(self.operations[int(numbers.max()) - 1]),
+                what, node, name=name, by=told(self.operations[int(numbers.max()) - 1]),
                 hint="wait for its token first, then let a barrier tell the other threads",
             )  # fmt: skip
 
@@ -150,13 +150,13 @@ class Tokens:
         if parts:
             token.groups.append(Group(parts, lanes.copy(), token.committed.copy()))
 
-    def wait(self, name: str, pending: int, lanes: Any, at: Node) -> list[Part]:
+    def wait(self, name: str, pending: int, lanes: Any, node: Node) -> list[Part]:
         """The parts that are complete once these lanes have waited for all but `pending` groups."""
         token = self.tokens.get(name)
         if token is None or (token.committed[lanes] == 0).any():
             refuse(
-                "the token {name} is waited for, and nothing was committed to it by the waiting threads", at,
-                name=name, hint="commit what was issued first; each thread waits for its own groups",
+                "the token {name} is waited for, and nothing was committed to it by the waiting threads",
+                node, name=name, hint="commit what was issued first; each thread waits for its own groups",
             )  # fmt: skip
         done: list[Part] = []
         for group in token.groups:

@@ -14,19 +14,35 @@ from .state import LaneState, Mask
 
 @dataclass(frozen=True)
 class Meeting:
-    """What a thread waits for: `threads` threads (0: all of the block) at the barrier of that number."""
+    """A barrier that a thread comes to: its number, and the threads that it counts (0: the whole block).
+
+    With `wait=False` the thread counts and goes on at once, as with `bar.arrive`.
+    """
 
     barrier: int = 0
     threads: int = 0
+    wait: bool = True
 
 
-@dataclass
+BLOCK = Meeting()
+
+
 class _Barrier:
-    """The threads that stand at one barrier in each block, and for how many they wait."""
+    """One barrier in each of `blocks` blocks of `warps` warps."""
 
-    present: Any  # (blocks, warps) bools
-    count: Any  # (blocks,) threads that are waited for, 0 where nobody waits
-    at: Stmt
+    def __init__(self, blocks: int, warps: int, groups: int, stmt: Stmt) -> None:
+        self.present = np.zeros((blocks, warps), np.bool_)
+        self.waiting = np.zeros((blocks, warps), np.bool_)
+        self.count = np.zeros(blocks, np.int64)  # threads that it counts; 0 where nobody has come
+        self.brought = np.zeros((blocks, groups), np.int32)  # stamps of those who did not wait
+        self.stmt = stmt
+
+    def close(self, blocks: Any) -> None:
+        """It has opened in these blocks: all is as before the first one came."""
+        self.present[blocks] = False
+        self.waiting[blocks] = False
+        self.count[blocks] = 0
+        self.brought[blocks] = 0
 
 
 class Barriers:
@@ -38,68 +54,67 @@ class Barriers:
         warps = -(-lanes.threads // lanes.warp)
         self.sizes = np.minimum(lanes.warp, lanes.threads - np.arange(warps) * lanes.warp)
 
-    def arrive(self, meeting: Meeting, mask: Mask, at: Stmt) -> Any:
-        """Threads come to a barrier: a mask of the lanes that may go on, or None when nobody may yet."""
-        if mask is None and meeting.threads in (0, self.lanes.threads):
-            self.lanes.clocks.meet_blocks(slice(None))
+    def arrive(self, meeting: Meeting, mask: Mask, node: Stmt) -> Any:
+        """Threads come to a barrier: the lanes (a mask) that waited there and may go on; None: nobody."""
+        clocks = self.lanes.clocks
+        if mask is None and meeting == BLOCK and 0 not in self.barriers:
+            clocks.meet_blocks(slice(None))
             return self.lanes.full(None)
-        coming = self._warps(meeting, mask, at)
-        barrier = self._barrier(meeting, coming, at)
+        coming = self._warps(meeting, mask, node)
+        barrier = self._barrier(meeting, coming, node)
         barrier.present |= coming
+        if meeting.wait:
+            barrier.waiting |= coming
+        else:
+            barrier.brought = np.maximum(barrier.brought, clocks.leave(coming))
         there = (barrier.present * self.sizes).sum(axis=1)
         if ((there > barrier.count) & (barrier.count > 0)).any():
             refuse(
-                "more threads come to barrier {n} than it counts", at, n=meeting.barrier,
+                "more threads come to barrier {n} than it counts", node, n=meeting.barrier,
                 expected=f"{int(barrier.count.max())} threads", found=f"{int(there.max())}",
             )  # fmt: skip
         full = (there == barrier.count) & (barrier.count > 0)
         if not full.any():
             return None
-        opened = barrier.present & full[:, None]
-        self._meet(opened, full)
-        barrier.present &= ~full[:, None]
-        barrier.count[full] = 0
+        opened = barrier.waiting & full[:, None]
+        if clocks.groups == 1:
+            clocks.meet_blocks(full)
+        else:
+            clocks.meet(opened, np.where(full[:, None], barrier.brought, 0))
+        barrier.close(full)
         return self._lanes_of(opened)
 
-    def _warps(self, meeting: Meeting, mask: Mask, at: Stmt) -> Any:
+    def _warps(self, meeting: Meeting, mask: Mask, node: Stmt) -> Any:
         warps = self.lanes.whole_warps(mask)
         if warps is None:
             refuse(
-                "not all threads of a warp reach this barrier", at,
+                "not all threads of a warp reach this barrier", node,
                 hint="a warp comes to a barrier as one: branch on conditions that its threads share",
             )  # fmt: skip
         if meeting.threads % self.lanes.warp and meeting.threads != self.lanes.threads:
             refuse(
-                "a barrier counts whole warps of {warp} threads, not {n} threads", at,
+                "a barrier counts whole warps of {warp} threads, not {n} threads", node,
                 warp=self.lanes.warp, n=meeting.threads,
             )  # fmt: skip
         return warps
 
-    def _barrier(self, meeting: Meeting, coming: Any, at: Stmt) -> _Barrier:
-        blocks, warps = coming.shape
-        if meeting.barrier not in self.barriers:
-            self.barriers[meeting.barrier] = _Barrier(
-                np.zeros((blocks, warps), np.bool_), np.zeros(blocks, np.int64), at
-            )
-        barrier = self.barriers[meeting.barrier]
-        count = meeting.threads or self.lanes.threads
-        rows = coming.any(axis=1)
-        waited = barrier.count[rows]
-        if ((waited != 0) & (waited != count)).any():
+    def _barrier(self, meeting: Meeting, coming: Any, node: Stmt) -> _Barrier:
+        number, count = meeting.barrier, meeting.threads or self.lanes.threads
+        if number not in self.barriers:
+            self.barriers[number] = _Barrier(*coming.shape, self.lanes.clocks.groups, node)
+        barrier = self.barriers[number]
+        if (barrier.present & coming).any():
+            refuse("a warp comes to barrier {n} twice before it opens", node, n=number)
+        blocks = coming.any(axis=1)
+        counted = barrier.count[blocks]
+        if ((counted != 0) & (counted != count)).any():
             refuse(
-                "barrier {n} counts {a} threads here, and {b} where others wait", at, n=meeting.barrier,
-                a=count, b=int(waited.max()), also=[("they wait here", barrier.at.place)],
+                "barrier {n} counts {a} threads here, and {b} where others wait", node, n=number,
+                a=count, b=int(counted.max()), also=[("they wait here", barrier.stmt.place)],
             )  # fmt: skip
-        barrier.count[rows] = count
-        barrier.at = at
+        barrier.count[blocks] = count
+        barrier.stmt = node
         return barrier
-
-    def _meet(self, opened: Any, full: Any) -> None:
-        clocks = self.lanes.clocks
-        if clocks.groups == 1:
-            clocks.meet_blocks(full)
-        else:
-            clocks.meet(opened)
 
     def _lanes_of(self, warps: Any) -> Any:
         wide = np.repeat(warps, self.lanes.warp, axis=1)

@@ -39,14 +39,27 @@ class Clocks:
         self.now = np.ones((blocks, self.groups), np.int32)
         self.known = np.zeros((blocks, self.groups, self.groups), np.int32)
 
-    def meet(self, present: Any) -> None:
-        """A barrier of the groups `present` (blocks, groups): what they did is done for all of them."""
+    def _joined(self, present: Any) -> Any:
+        """What the groups `present` know and have done, together: (blocks, groups) stamps."""
         own = np.arange(self.groups)
         before = self.known.copy()
         before[:, own, own] = self.now
-        joined = np.where(present[:, :, None], before, 0).max(axis=1)
+        return np.where(present[:, :, None], before, 0).max(axis=1)
+
+    def meet(self, present: Any, brought: Any = 0) -> None:
+        """A barrier of the groups `present` (blocks, groups): what they did is done for all of them.
+
+        `brought` (blocks, groups) are stamps that others left there before.
+        """
+        joined = np.maximum(self._joined(present), brought)
         self.known = np.where(present[:, :, None], joined[:, None, :], self.known)
         self.now = (self.now + present).astype(np.int32)
+
+    def leave(self, present: Any) -> Any:
+        """What the groups `present` bring to a barrier and do not wait: what they do next is later."""
+        brought = self._joined(present)
+        self.now = (self.now + present).astype(np.int32)
+        return brought
 
     def meet_blocks(self, blocks: Any) -> None:
         """A barrier of all threads of these blocks (a mask or a slice)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def uniform(value: Any) -> bool:
 class LaneExpressions(LaneAccess):
     """What an expression gives each lane; accesses in it are made by the active lanes alone."""
 
+    functions: Mapping[str, Callable[..., Any]]
+
     def value(self, expr: Expr, mask: Mask) -> Value:
         """The value of an expression for the active lanes; what idle lanes hold means nothing."""
         kind = type(expr)
@@ -45,12 +48,12 @@ class LaneExpressions(LaneAccess):
         raise InternalError("the simulator has no expression {name}", at=expr.place, name=type(expr).__name__)
 
     def register_of(
-        self, buffer: Buffer, index: tuple[Expr, ...], mask: Mask, at: Any, count: int = 1
+        self, buffer: Buffer, index: tuple[Expr, ...], mask: Mask, node: Any, count: int = 1
     ) -> Any:
         """The number of a register of a thread's own buffer, by its index expressions."""
         if not index:
             return 0
-        return self.register(buffer, self.value(index[0], mask), mask, at, count)
+        return self.register(buffer, self.value(index[0], mask), mask, node, count)
 
     def _load(self, expr: Load, mask: Mask) -> Value:
         buffer = expr.buffer
@@ -68,15 +71,15 @@ class LaneExpressions(LaneAccess):
         if op in LOGIC:
             return self._logic(expr, mask)
         dtype = args[0].dtype
-        first = self.value(args[0], mask)
+        total = self.value(args[0], mask)
         if len(args) == 1:
             if op == "-" and not dtype.is_float:
                 zero = np.asarray(0).astype(computed(dtype))
-                return operate("-", zero, first, dtype, dtype, expr, self.data)
-            return -first if op == "-" else ~first
+                return operate("-", zero, total, dtype, expr, self.data, mask)
+            return -total if op == "-" else ~total
         for arg in args[1:]:
-            first = operate(op, first, self.value(arg, mask), dtype, expr.dtype, expr, self.data)
-        return first
+            total = operate(op, total, self.value(arg, mask), dtype, expr, self.data, mask)
+        return total
 
     def _logic(self, expr: Arith, mask: Mask) -> Value:
         """`and` and `or` stop where the answer is known, so that a guard guards what stands behind it."""
@@ -106,7 +109,13 @@ class LaneExpressions(LaneAccess):
             return self._shuffle(expr, args, mask)
         if expr.word in ("min", "max") and all(isinstance(arg, int) for arg in args):
             return min(args) if expr.word == "min" else max(args)
-        return apply(expr.word, args, expr.type, expr, self.data)
+        function = self.functions.get(expr.word)
+        if function is None:
+            raise InternalError(
+                "the simulator has no function {word}", at=expr.place, word=expr.word,
+                hint="add a row to the functions that it is run with: the word, and its meaning on arrays",
+            )  # fmt: skip
+        return apply(function, args, expr.type, expr, self.data, mask)
 
     def _select(self, expr: Call, mask: Mask) -> Value:
         condition: Any = self.value(expr.args[0], mask)

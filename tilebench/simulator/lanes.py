@@ -25,10 +25,14 @@ class Lanes(LaneExpressions):
     """Some blocks of a launch, with the meanings of the words that their threads run."""
 
     def __init__(
-        self, launch: Launch, blocks: list[tuple[int, int, int]], meanings: Mapping[type, Meaning]
+        self,
+        launch: Launch,
+        blocks: list[tuple[int, int, int]],
+        meanings: Mapping[type, Meaning],
+        functions: Mapping[str, Callable[..., Any]],
     ) -> None:
         super().__init__(launch, blocks)
-        self.meanings = meanings
+        self.meanings, self.functions = meanings, functions
 
     def run(self, stmt: Stmt, mask: Mask) -> Waits | None:
         """Do a statement that is a word; what it waits for, where it does."""

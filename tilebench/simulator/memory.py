@@ -62,12 +62,12 @@ class Sites:
         self.numbers: dict[int, int] = {}
         self.nodes: list[Node] = []
 
-    def number(self, at: Node) -> int:
+    def number(self, node: Node) -> int:
         """The number of a node."""
-        found = self.numbers.get(id(at))
+        found = self.numbers.get(id(node))
         if found is None:
-            found = self.numbers[id(at)] = len(self.nodes)
-            self.nodes.append(at)
+            found = self.numbers[id(node)] = len(self.nodes)
+            self.nodes.append(node)
         return found
 
     def node(self, number: int) -> Node | None:
@@ -91,30 +91,30 @@ class Watch:
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
-    def read(self, memory: Shared | Tracked, cells: Any, party: Party, at: Node, name: str) -> None:
+    def read(self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str) -> None:
         """Note a read, or refuse it."""
-        memory.flight.check_read(cells, at, name)
-        clash = memory.history.read(cells, party, self.clocks, self.sites.number(at))
+        memory.flight.check_read(cells, node, name)
+        clash = memory.history.read(cells, party, self.clocks, self.sites.number(node))
         if clash is not None:
-            self._refuse(clash, party, at, {"name": name, "where": memory.name, "kind": "a read"})
+            self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "a read"})
 
-    def write(self, memory: Shared | Tracked, cells: Any, party: Party, at: Node, name: str) -> None:
+    def write(self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str) -> None:
         """Note a write, or refuse it."""
-        memory.flight.check_write(cells, at, name)
-        clash = memory.history.write(cells, party, self.clocks, self.sites.number(at))
+        memory.flight.check_write(cells, node, name)
+        clash = memory.history.write(cells, party, self.clocks, self.sites.number(node))
         if clash is not None:
-            self._refuse(clash, party, at, {"name": name, "where": memory.name, "kind": "a write"})
+            self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "a write"})
 
-    def _refuse(self, clash: Clash, party: Party, at: Node, words: dict[str, str]) -> NoReturn:
+    def _refuse(self, clash: Clash, party: Party, node: Node, words: dict[str, str]) -> NoReturn:
         mine, other = int(party.agent[clash.lane]), clash.other
         site = self.sites.node(clash.site)
         did = "wrote" if clash.wrote else "read"
-        there = [("the other access", site.place)] if site is not None and site is not at else []
+        there = [("the other access", site.place)] if site is not None and site is not node else []
         if other == NOBODY or self.block(mine) != self.block(other):
             refuse(
                 "a race in {where} memory: {kind} of {name} by block {a}, and {b} {did} it:"
                 " blocks have no order",
-                at, **words, did=did, a=self.block(mine), also=there,
+                node, **words, did=did, a=self.block(mine), also=there,
                 b="another block" if other == NOBODY else f"block {self.block(other)}",
             )  # fmt: skip
         a, b = self.thread(mine), self.thread(other)
@@ -122,31 +122,31 @@ class Watch:
             refuse(
                 "a race in {where} memory: threads {a} and {b} write one element of {name}"
                 " in the same statement",
-                at, **words, a=min(a, b), b=max(a, b),
+                node, **words, a=min(a, b), b=max(a, b),
             )  # fmt: skip
         refuse(
             "a race in {where} memory: {kind} of {name} by thread {a}, and thread {b} {did} it"
-            " with no barrier between", at, **words, a=a, b=b, did=did, also=there,
+            " with no barrier between", node, **words, a=a, b=b, did=did, also=there,
         )  # fmt: skip
 
 
-def check_index(index: list[Any], shape: tuple[int, ...], at: Node, name: str) -> None:
+def check_index(index: list[Any], shape: tuple[int, ...], node: Node, name: str) -> None:
     """Every index inside its dimension."""
     for dim, (number, extent) in enumerate(zip(index, shape, strict=True)):
         least, most = int(np.min(number)), int(np.max(number))
         if least < 0 or most >= extent:
             refuse(
                 "{name} is accessed outside: index {index} in dimension {dim} of extent {extent}",
-                at, name=name, index=least if least < 0 else most, dim=dim, extent=extent,
+                node, name=name, index=least if least < 0 else most, dim=dim, extent=extent,
             )  # fmt: skip
 
 
-def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, at: Node) -> None:
+def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, node: Node) -> None:
     """`count` elements from `index` on: inside the last dimension, and on a multiple of their width."""
-    check_index([index[-1] + count - 1], buffer.shape[-1:], at, buffer.name)
+    check_index([index[-1] + count - 1], buffer.shape[-1:], node, buffer.name)
     width = count * stored_bits(buffer.dtype)
     if (np.asarray(first_bit(buffer, index, base)) % width).any():
-        refuse("an access of {n} bytes to {name} is not aligned", at, n=width // 8, name=buffer.name)
+        refuse("an access of {n} bytes to {name} is not aligned", node, n=width // 8, name=buffer.name)
 
 
 def flat_index(index: list[Any], shape: tuple[int, ...], count: int, lanes: int) -> Any:

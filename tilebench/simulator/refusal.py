@@ -14,6 +14,6 @@ class SimulationError(LaunchError):
     title = "simulation error"
 
 
-def refuse(what: str, at: Node | None, **values: Any) -> NoReturn:
+def refuse(what: str, node: Node | None, **values: Any) -> NoReturn:
     """Raise a `SimulationError` at the statement or expression, with the template's values."""
-    raise SimulationError(what, at=None if at is None else at.place, **values)
+    raise SimulationError(what, at=None if node is None else node.place, **values)

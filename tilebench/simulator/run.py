@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import InternalError
 from ..ir import Buffer, Function, If
 from ..language.lowered.threads import SyncWarp
 from ..language.structure import KernelLaunch, Serial, Unroll
+from .arithmetic import FUNCTIONS
 from .lanes import Lanes, Meaning
 from .scheduler import Scheduler
 from .state import launch_of, ordered_by_blocks
@@ -26,11 +27,13 @@ def run_threaded(
     *,
     warp: int,
     meanings: Mapping[type, Meaning] = MEANINGS,
+    functions: Mapping[str, Callable[..., Any]] = FUNCTIONS,
 ) -> None:
     """Run the function on `arrays` (by parameter name, changed in place); `blocks` picks some, (x, y, z).
 
     `warp` is the machine's number of threads a warp. `meanings` holds what each word of the function
-    does, by the class of its statement: a target's own words are rows beside `MEANINGS`.
+    does, by the class of its statement, and `functions` what each function of elements gives, by its
+    word: a target's own are rows beside `MEANINGS` and `FUNCTIONS`.
 
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
     without a meaning and for an array that is missing or of another shape or dtype.
@@ -44,12 +47,13 @@ def run_threaded(
             )  # fmt: skip
     kernel = next(stmt for stmt in function.body if isinstance(stmt, KernelLaunch))
     buffers: dict[str, Buffer] = {param.name: param for param in function.params}
-    simple = frozenset(MEANINGS) - {SyncWarp} | _STRUCTURE
+    own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
+    simple = own - {SyncWarp} | _STRUCTURE
     launch = launch_of(kernel, buffers, arrays, warp, by_blocks=ordered_by_blocks(kernel, simple))
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
     at_once = max(1, MOST_LANES // kernel.threads)
     for start in range(0, len(chosen), at_once):
-        Scheduler(Lanes(launch, chosen[start : start + at_once], meanings)).run()
+        Scheduler(Lanes(launch, chosen[start : start + at_once], meanings, functions)).run()
 
 
 def _block(x: int, y: int = 0, z: int = 0) -> tuple[int, int, int]:

@@ -57,14 +57,14 @@ class Scheduler:
         self.lanes = lanes
         self.barriers = Barriers(lanes)
         body = lanes.launch.kernel.body
-        self.waiting = waiting_statements(body, lanes)
+        self.may_wait = waiting_statements(body, lanes)
         self.ready: deque[Strand] = deque([Strand(None, lanes.values, [Frame(body)])])
-        self.held: list[Strand] = []
+        self.waiting: list[Strand] = []
         self.joins: list[Join] = []
 
     def run(self) -> None:
         """Run to the end, or refuse what is wrong at its line."""
-        while self.ready or self.joins or self.held:
+        while self.ready or self.joins or self.waiting:
             if self.ready:
                 self._advance(self.ready.popleft())
             elif self.joins:
@@ -87,7 +87,7 @@ class Scheduler:
                 continue
             stmt = frame.body[frame.next]
             frame.next += 1
-            if id(stmt) not in self.waiting:
+            if id(stmt) not in self.may_wait:
                 run_body(lanes, (stmt,), strand.mask)
             elif isinstance(stmt, If):
                 if not self._branch(strand, stmt):
@@ -95,33 +95,35 @@ class Scheduler:
             elif isinstance(stmt, LOOPS):
                 self._enter(strand, stmt)
             else:
-                strand.meaning, strand.at = lanes.run(stmt, strand.mask), stmt
+                strand.meaning, strand.stmt = lanes.run(stmt, strand.mask), stmt
                 if strand.meaning is not None and not self._resume(strand):
                     return
 
     def _resume(self, strand: Strand) -> bool:
         """Go on in the word that a strand is in; False when it has to wait."""
-        meaning, at = strand.meaning, strand.at
+        meaning, stmt = strand.meaning, strand.stmt
         assert meaning is not None
-        assert at is not None
+        assert stmt is not None
         for meeting in meaning:
-            opened = self.barriers.arrive(meeting, strand.mask, at)
-            strand.meeting, strand.waits = meeting, self.lanes.full(strand.mask)
-            self.held.append(strand)
+            opened = self.barriers.arrive(meeting, strand.mask, stmt)
+            if meeting.wait:
+                strand.meeting, strand.waits = meeting, self.lanes.full(strand.mask)
+                self.waiting.append(strand)
             if opened is not None:
-                self._open(opened, meeting.barrier)
-            if strand in self.held:
+                self._open(opened)
+            if strand in self.waiting:
                 return False
-            self.ready.remove(strand)
-        strand.meaning = strand.at = None
+            if meeting.wait:
+                self.ready.remove(strand)
+        strand.meaning = strand.stmt = None
         return True
 
-    def _open(self, opened: Any, barrier: int) -> None:
+    def _open(self, opened: Any) -> None:
         """Let the lanes go on that a barrier held back."""
-        for strand in list(self.held):
+        for strand in list(self.waiting):
             strand.waits = strand.waits & ~opened
             if not strand.waits.any():
-                self.held.remove(strand)
+                self.waiting.remove(strand)
                 self.ready.append(strand)
 
     # -- ways that part
@@ -200,20 +202,20 @@ class Scheduler:
         self.ready.append(merged(waiting, mask, self.lanes.wide))
 
     def _deadlock(self) -> NoReturn:
-        held = sorted(self.held, key=lambda strand: int(np.flatnonzero(strand.waits)[0]))
-        first = held[0]
-        for strand in held:
+        waiting = sorted(self.waiting, key=lambda strand: int(np.flatnonzero(strand.waits)[0]))
+        first = waiting[0]
+        for strand in waiting:
             if (strand.waits != self.lanes.full(strand.mask)).any():
                 raise InternalError(
                     "the blocks of one run came to their barriers in different orders", at=_place(first),
                     hint="run these blocks one at a time",
                 )  # fmt: skip
         block = int(np.flatnonzero(first.waits)[0]) // self.lanes.threads
-        rows = [(strand, strand.waits.reshape(self.lanes.blocks, -1)[block]) for strand in held]
+        rows = [(strand, strand.waits.reshape(self.lanes.blocks, -1)[block]) for strand in waiting]
         rows = [(strand, row) for strand, row in rows if row.any()]
         ended = not np.logical_or.reduce([row for _, row in rows]).all()
         refuse(
-            "a deadlock: {who}{rest}", first.at, who=self._who_waits(*rows[0], block),
+            "a deadlock: {who}{rest}", first.stmt, who=self._who_waits(*rows[0], block),
             rest="; the other threads have ended" if ended and len(rows) == 1 else "",
             also=[(self._who_waits(strand, row, block), _place(strand)) for strand, row in rows[1:]],
         )  # fmt: skip
@@ -225,4 +227,4 @@ class Scheduler:
 
 
 def _place(strand: Strand) -> Place | None:
-    return None if strand.at is None else strand.at.place
+    return None if strand.stmt is None else strand.stmt.place

@@ -166,38 +166,38 @@ class LaneState:
         else:
             np.copyto(known.values, first, where=mask)
 
-    def register(self, buffer: Buffer, number: Value, mask: Mask, at: Node, count: int = 1) -> Any:
+    def register(self, buffer: Buffer, number: Value, mask: Mask, node: Node, count: int = 1) -> Any:
         """The number of a register, checked: an int, or one a lane with 0 in idle lanes."""
         if not isinstance(number, int):
             number = self.wide(number, np.int64)
             number = number if mask is None else np.where(mask, number, 0)
         for last in {0, count - 1}:
-            check_index([number + last], (buffer.size,), at, buffer.name)
+            check_index([number + last], (buffer.size,), node, buffer.name)
         return number
 
-    def own(self, buffer: Buffer, at: Node) -> Registers:
+    def own(self, buffer: Buffer, node: Node) -> Registers:
         """The registers of a buffer that is the thread's own."""
         found = self.registers.get(buffer.name)
         if found is None:
-            refuse("{name} is used before it is allocated", at, name=buffer.name)
+            refuse("{name} is used before it is allocated", node, name=buffer.name)
         return found
 
-    def get(self, buffer: Buffer, number: Any, count: int, at: Node) -> Any:
+    def get(self, buffer: Buffer, number: Any, count: int, node: Node) -> Any:
         """(count, lanes) elements of each lane's registers from `number` on."""
-        own = self.own(buffer, at)
+        own = self.own(buffer, node)
         if own.flight.operations:
-            own.flight.check_read(self.register_cells(number, count), at, buffer.name)
+            own.flight.check_read(self.register_cells(number, count), node, buffer.name)
         if isinstance(number, int):
             return own.values[number : number + count]
         return np.stack([own.values[number + k, self._all] for k in range(count)])
 
-    def put(self, buffer: Buffer, number: Any, values: Any, mask: Mask, at: Node) -> None:
+    def put(self, buffer: Buffer, number: Any, values: Any, mask: Mask, node: Node) -> None:
         """Store (count, lanes) elements into each active lane's registers from `number` on."""
-        own = self.own(buffer, at)
+        own = self.own(buffer, node)
         lanes = self.active(mask)
         if own.flight.operations:
             cells = self.register_cells(number, len(values))
-            own.flight.check_write(cells[lanes], at, buffer.name)
+            own.flight.check_write(cells[lanes], node, buffer.name)
         for k in range(len(values)):
             if not isinstance(number, int):
                 own.values[number[lanes] + k, lanes] = values[k][lanes]

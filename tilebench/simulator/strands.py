@@ -59,7 +59,7 @@ class Join:
 class Strand:
     """The lanes of `mask`, at one place: the bodies that they are in, outermost first.
 
-    `meaning` is the word they are in the middle of, `at` that statement; `waits` are the lanes that the
+    `meaning` is the word they are in the middle of, `stmt` that statement; `waits` are the lanes that the
     barrier of `meeting` still holds back.
     """
 
@@ -67,7 +67,7 @@ class Strand:
     values: dict[str, Value]
     frames: list[Frame]
     meaning: Waits | None = None
-    at: Stmt | None = None
+    stmt: Stmt | None = None
     meeting: Meeting | None = None
     waits: Any = None
 
