@@ -101,18 +101,19 @@ class Barriers:
     def _barrier(self, meeting: Meeting, coming: Any, node: Stmt) -> _Barrier:
         number, count = meeting.barrier, meeting.threads or self.lanes.threads
         if number not in self.barriers:
-            self.barriers[number] = _Barrier(*coming.shape, self.lanes.clocks.groups, node)
+            blocks, warps = coming.shape
+            self.barriers[number] = _Barrier(blocks, warps, self.lanes.clocks.groups, node)
         barrier = self.barriers[number]
         if (barrier.present & coming).any():
             refuse("a warp comes to barrier {n} twice before it opens", node, n=number)
-        blocks = coming.any(axis=1)
-        counted = barrier.count[blocks]
+        rows = coming.any(axis=1)
+        counted = barrier.count[rows]
         if ((counted != 0) & (counted != count)).any():
             refuse(
                 "barrier {n} counts {a} threads here, and {b} where others wait", node, n=number,
                 a=count, b=int(counted.max()), also=[("they wait here", barrier.stmt.place)],
             )  # fmt: skip
-        barrier.count[blocks] = count
+        barrier.count[rows] = count
         barrier.stmt = node
         return barrier
 
