@@ -1,4 +1,3 @@
-# ruff: noqa: E501 -- stages are one statement a line
 """A target from another package: found by its entry point, compiled, simulated, and run in C."""
 
 from __future__ import annotations
@@ -132,7 +131,9 @@ def test_own_words_print_back_and_are_legal_in_threaded_alone(toy: Manifest) -> 
     function = parse_function(OWN_WORDS, toy.registry)
     assert print_function(function).text == OWN_WORDS
     verify(function, next(row.forms for row in toy.road if row.name == "threaded"))
-    early = parse_function(OWN_WORDS.replace("T.vector_load(x[0 : 1], A[bx : bx + 1, tid : tid + 1])", "pass"), toy.registry)
+    early = parse_function(
+        OWN_WORDS.replace("T.vector_load(x[0 : 1], A[bx : bx + 1, tid : tid + 1])", "pass"), toy.registry
+    )
     with pytest.raises(IRError, match="toy_axpy is not legal in stage pipelined"):
         verify(early, next(row.forms for row in toy.road if row.name == "pipelined"))
     with pytest.raises(IRError, match="toy_axpy"):
@@ -155,7 +156,9 @@ def test_own_words_mean_in_the_simulator_what_their_text_does(toy: Manifest) -> 
 
 
 def test_the_simulator_refuses_a_warp_word_that_some_threads_miss(toy: Manifest) -> None:
-    inside = OWN_WORDS.replace("        T.toy_warp_sum(x[0 : 1])", "        if tid < 12:\n            T.toy_warp_sum(x[0 : 1])")
+    inside = OWN_WORDS.replace(
+        "        T.toy_warp_sum(x[0 : 1])", "        if tid < 12:\n            T.toy_warp_sum(x[0 : 1])"
+    )
     with pytest.raises(SimulationError, match="not all threads of a warp take part"):
         simulate(toy, parse_function(inside, toy.registry), [numbers(6, 16), np.zeros(6, np.float32)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from tilebench.ir import (
     Stmt,
     Store,
     Word,
+    WordStmt,
     attribute,
     node,
     operand,
@@ -28,6 +30,7 @@ from tilebench.ir import (
     print_function,
     reads,
     rewrite,
+    verify,
     walk,
     writes,
 )
@@ -36,13 +39,21 @@ from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
 from tilebench.language.lowered.decisions import Instr
 from tilebench.language.stages import TILES
+from tilebench.language.words import registry
 from tilebench.passes.context import Context
 from tilebench.targets.cpu import lowerings, manifest, manifest_with
+from tilebench.targets.cpu.llvm import const
+from tilebench.targets.cpu.loops.forms import LOOPS_FORMS
 from tilebench.targets.cpu.loops.lowering import Lowering, Table
 from tilebench.targets.cpu.loops.to_loops import to_loops, to_loops_with
 from tilebench.targets.cpu.loops.vectors import nest, vector_loop
+from tilebench.targets.cpu.loops.words import WORDS as WORDS_OF_LOOPS
 from tilebench.targets.cpu.loops.words import MicroGemm
-from tilebench.targets.cpu.machine import cpu_machine, named_isa
+from tilebench.targets.cpu.machine import cpu_machine, host_isa, named_isa
+from tilebench.targets.cpu.render import words
+from tilebench.targets.cpu.render.kernel import ENTRY, render_llvm
+from tilebench.targets.cpu.render.renderer import Rendering
+from tilebench.targets.cpu.run.jit import compile_text
 from tilebench.targets.gather import gathered
 
 
@@ -142,6 +153,76 @@ def test_a_package_brings_word_and_row_and_its_kernel_runs() -> None:
     a, c = np.arange(1200, dtype=np.float32).reshape(30, 40), np.zeros((30, 40), np.float32)
     made.executable()([a, c])
     assert np.array_equal(c, 2 * a)
+
+
+@node
+class Spin(OpStmt):
+    """`T.spin(C[0], 3)` in `loops`: the element takes a number that LLVM text alone says."""
+
+    word = "spin"
+    stages = frozenset({"loops"})
+    dst: Region = writes()
+    number: int = attribute()
+
+
+def spin(renderer: Any, statement: Spin) -> None:
+    where = renderer.state.address(
+        statement.dst.buffer, statement.dst.start, renderer.index, renderer.expr.value
+    )
+    renderer.f.store(const(statement.number, "float"), renderer.f.at(where.pointer, where.offset, "float"))
+
+
+SPIN = """
+@T.prim_func
+def main(C: T.Tensor((30, 40), T.float32)):
+    with T.Kernel(1, threads=1) as (bx,):
+        T.spin(C[2, 3], 7)
+"""
+
+
+def test_a_word_of_loops_without_a_rendering_is_refused_at_its_line() -> None:
+    function = parse_function(SPIN, manifest().registry.extended(((Spin.word, Word(Spin)),)))
+    with pytest.raises(TargetError) as caught:
+        render_llvm(function, named_isa("x86-64-v4"))
+    assert caught.value.message == "cpu has no LLVM text for T.spin"
+    assert caught.value.hint == (
+        "it writes T.accumulate, T.alloc_scratch, T.alloc_var, T.fold, T.micro_gemm, T.pack_transposed, "
+        "T.prefetch, T.serial, T.unroll, T.vectors; a package's word needs a Rendering of its own"
+    )
+    assert caught.value.place is not None
+    assert caught.value.place.line == 5
+
+
+def test_a_package_brings_a_word_of_loops_and_its_text() -> None:
+    rows = (Rendering(Spin, spin),)
+    own = manifest_with(words=((Spin.word, Word(Spin)),), renderings=rows)
+    function = parse_function(SPIN, own.registry)
+    verify(function, own.road[0].forms)
+    made = compile_text(render_llvm(function, host_isa(), more=rows).text, (ENTRY,))
+    c, cancel = np.zeros((30, 40), np.float32), ctypes.c_int32(0)
+    addresses = (ctypes.c_int64 * 1)(c.ctypes.data)
+    kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+    run = ctypes.CFUNCTYPE(None, *kinds)(made.address(ENTRY))
+    run(ctypes.addressof(addresses), ctypes.addressof(cancel), 0, 1, None)
+    assert c[2, 3] == 7
+    assert c.sum() == 7
+
+
+def test_every_word_of_loops_has_a_rendering() -> None:
+    rendered = {row.statement for row in words.rows()}
+    of_loops = {word.cls for _, word in WORDS_OF_LOOPS}
+    assert of_loops <= rendered
+    # The launch is the function itself.
+    kept = {cls.word for cls in rendered - of_loops if issubclass(cls, WordStmt)}
+    assert LOOPS_FORMS.words == kept | {"Kernel"} | {spelling for spelling, _ in WORDS_OF_LOOPS}
+
+
+def test_every_operation_on_tiles_has_a_lowering() -> None:
+    """What a kernel can say before `loops` is lowered, all of it."""
+    table = Table(lowerings.rows())
+    statements = {word.cls for word in registry().statements.values() if "bounded" in word.cls.stages}
+    assert statements
+    assert [cls for cls in statements if cls not in table.rows] == []
 
 
 def test_a_row_for_what_has_one_is_refused() -> None:

@@ -282,6 +282,11 @@ def test_named_barriers() -> None:
     text = threaded("t: T.int32 = T.thread_id()\nif t < 32:\n    T.sync_threads(barrier=1, threads=32)").text
     assert '    asm volatile("bar.sync 1, 32;" ::: "memory");\n' in text
     compile_cuda(text, machine_of("sm_80"))
-    assert '  asm volatile("bar.sync 2;" ::: "memory");  // roles\n' in threaded('T.sync_threads(why="roles", barrier=2)').text
+    assert (
+        '  asm volatile("bar.sync 2;" ::: "memory");  // roles\n'
+        in threaded('T.sync_threads(why="roles", barrier=2)').text
+    )
     for wrong in ("barrier=16", "barrier=1, threads=40", "barrier=1, threads=96"):
-        assert "expected: a barrier from 0 to 15, for a multiple of 32 threads, at most 64" in refused(f"T.sync_threads({wrong})")
+        assert "expected: a barrier from 0 to 15, for a multiple of 32 threads, at most 64" in refused(
+            f"T.sync_threads({wrong})"
+        )

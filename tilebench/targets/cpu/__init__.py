@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...ir import Stmt, Word
     from ...passes.context import Pass, StageRow
     from .loops.lowering import Lowering
+    from .render.renderer import Rendering
 
 
 def _describe(detail: str | None) -> Machine:
@@ -28,14 +29,20 @@ def _versions() -> dict[str, str]:
     return versions()
 
 
-def _step(name: str) -> Any:
+def _emit_llvm(renderings: Sequence[Rendering]) -> Callable[[Build], None]:
     # LLVM is imported when a kernel first reaches it.
     def run(build: Build) -> None:
-        from . import emit
+        from .emit import emit_llvm
 
-        getattr(emit, f"emit_{name}")(build)
+        emit_llvm(build, renderings)
 
     return run
+
+
+def _emit_asm(build: Build) -> None:
+    from .emit import emit_asm
+
+    emit_asm(build)
 
 
 def _load(build: Build) -> Any:
@@ -62,9 +69,16 @@ def manifest() -> Manifest:
     return manifest_with()
 
 
-def manifest_with(*, words: Sequence[tuple[str, Word]] = (), lowerings: Sequence[Lowering] = ()) -> Manifest:
-    """The CPU's manifest with words of a package, and the rows that lower them to the words of `loops`.
+def manifest_with(
+    *,
+    words: Sequence[tuple[str, Word]] = (),
+    lowerings: Sequence[Lowering] = (),
+    renderings: Sequence[Rendering] = (),
+) -> Manifest:
+    """The CPU's manifest with words of a package.
 
+    An operation on tiles comes with a row of `lowerings`, which says it in words of `loops`; where these
+    do not suffice, a word of that stage comes with a row of `renderings`, which writes it as LLVM.
     Raises `InternalError` where a row is for what has one already.
     """
     from .loops.to_loops import to_loops, to_loops_with
@@ -73,8 +87,11 @@ def manifest_with(*, words: Sequence[tuple[str, Word]] = (), lowerings: Sequence
     return Manifest(
         name="cpu",
         describe=_describe,
-        road=(_loops(to_loops_with(lowerings) if lowerings else to_loops),),
-        steps=(EmitStep("llvm", "llvm", _step("llvm")), EmitStep("asm", "gas", _step("asm"), tier="code")),
+        road=(_loops(to_loops_with(lowerings) if lowerings else to_loops, renderings),),
+        steps=(
+            EmitStep("llvm", "llvm", _emit_llvm(renderings)),
+            EmitStep("asm", "gas", _emit_asm, tier="code"),
+        ),
         load=_load,
         available=lambda: (True, ""),
         versions=_versions,
@@ -93,10 +110,11 @@ def _lowered(extra: Sequence[Lowering]) -> list[tuple[type[Stmt], str]]:
     return [(row.statement, row.instruction) for row in (*rows(), *extra)]
 
 
-def _loops(to_loops: Pass) -> StageRow:
+def _loops(to_loops: Pass, renderings: Sequence[Rendering]) -> StageRow:
     """The one stage of the CPU's own road."""
+    from ...ir import WordStmt
     from ...passes.context import StageRow
-    from .loops.forms import LOOPS_FORMS
+    from .loops.forms import loops_forms
     from .rows.contract_rows import contract_rows
     from .rows.fuse_rows import fuse_rows
 
@@ -107,4 +125,5 @@ def _loops(to_loops: Pass) -> StageRow:
         # After it: only then does a row live in one loop.
         ("contract_rows", contract_rows),
     )
-    return StageRow("loops", passes, LOOPS_FORMS)
+    more = [row.statement.word for row in renderings if issubclass(row.statement, WordStmt)]
+    return StageRow("loops", passes, loops_forms(more))

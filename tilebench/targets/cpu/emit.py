@@ -8,12 +8,14 @@ shown is the code that runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ...ir import print_function
 from ...record import Resources
 from ..manifest import Build
 from .machine import isa_of
 from .render.kernel import render_llvm
+from .render.renderer import Rendering
 from .run.jit import assemble, assembly_of, can_assemble, object_code
 
 _LABEL = re.compile(
@@ -21,14 +23,17 @@ _LABEL = re.compile(
 )
 
 
-def emit_llvm(build: Build) -> None:
-    """`loops` to LLVM text. Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch."""
+def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
+    """`loops` to LLVM text, `renderings` being those of a package's words.
+
+    Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch.
+    """
     printed = print_function(build.function)
     lines: dict[int, int] = {}
     for number, each in enumerate(printed.nodes, 1):
         if each is not None:
             lines.setdefault(id(each), number)
-    made = render_llvm(build.function, isa_of(build.machine), lines)
+    made = render_llvm(build.function, isa_of(build.machine), lines, renderings)
     build.texts["llvm"] = made.text
     build.lines["llvm"] = tuple((each,) if each else () for each in made.origins)
     blocks = 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ....ir import LegalForms, Node
-from .words import AllocScratch, Fold, MicroGemm, Vectors
+from .words import WORDS, AllocScratch, Fold, MicroGemm, Vectors
 
 
 def _decided(node: Node) -> str | None:
@@ -16,15 +18,14 @@ def _decided(node: Node) -> str | None:
     return None
 
 
-LOOPS_FORMS = LegalForms(
-    "loops",
-    frozenset(
-        {
-            "Kernel", "serial", "unroll", "vectors", "alloc_scratch", "alloc_var", "micro_gemm",
-            "pack_transposed", "prefetch",
-            "fold_sum", "fold_max", "fold_min", "accumulate_sum", "accumulate_max", "accumulate_min",
-        }
-    ),
-    frozenset({"scratch", "var"}),
-    (_decided,),
-)  # fmt: skip
+# Words of the language that keep their form in `loops`.
+_KEPT = frozenset({"Kernel", "serial", "unroll", "alloc_var"})
+
+
+def loops_forms(more: Iterable[str] = ()) -> LegalForms:
+    """The legal forms of `loops`; `more` are words that a package brings and renders."""
+    words = _KEPT | {word for word, _ in WORDS} | frozenset(more)
+    return LegalForms("loops", words, frozenset({"scratch", "var"}), (_decided,))
+
+
+LOOPS_FORMS = loops_forms()

@@ -54,7 +54,7 @@ class Table:
         if row is None:
             raise TargetError(
                 "{target} has no instruction {instruction!r} for {word}",
-                target=target, instruction=instruction, word=_word_of(statement), at=statement.place,
+                target=target, instruction=instruction, word=word_of(statement), at=statement.place,
                 hint=_instructions_of(named),
             )  # fmt: skip
         return row
@@ -72,7 +72,7 @@ class Table:
         return sorted(f"T.{word}_*" if cls in families else f"T.{word}" for cls, word in words.items())
 
     def _unknown(self, statement: Stmt, target: str) -> TargetError:
-        word, known = _word_of(statement), self.operations()
+        word, known = word_of(statement), self.operations()
         close = nearest(word, known)
         return TargetError(
             "{target} has no lowering of {word}", target=target, word=word, at=statement.place,
@@ -81,7 +81,8 @@ class Table:
         )  # fmt: skip
 
 
-def _word_of(statement: Stmt) -> str:
+def word_of(statement: Stmt) -> str:
+    """What a statement is called in an error: `T.copy`, or the kind of a statement without a word."""
     return f"T.{statement.spelling()}" if isinstance(statement, WordStmt) else type(statement).__name__
 
 

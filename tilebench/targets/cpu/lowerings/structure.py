@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....ir import If, Let, Stmt, Store, const_of
 from ....ir.arith import Range, bounds
-from ....language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ....language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 from ..loops.lowering import Lowering
 from ..loops.work import Work
 
@@ -14,6 +14,11 @@ def launch(work: Work, kernel: KernelLaunch) -> list[Stmt]:
     for var, size in zip(kernel.vars, kernel.grid, strict=True):
         work.ranges[var.name] = (0, max(size - 1, 0))
     return [KernelLaunch(kernel.grid, kernel.vars, work.body(kernel.body), threads=1, place=kernel.place)]
+
+
+def group(work: Work, threads: ThreadGroup) -> list[Stmt]:
+    """What some threads of a block do, its one thread here does."""
+    return list(work.body(threads.body))
 
 
 def loop(work: Work, old: Serial | Unroll) -> list[Stmt]:
@@ -58,6 +63,7 @@ def store(work: Work, old: Store) -> list[Stmt]:
 
 LOWERINGS = (
     Lowering(KernelLaunch, launch),
+    Lowering(ThreadGroup, group),
     Lowering(Serial, loop),
     Lowering(Unroll, loop),
     Lowering(Pipelined, pipelined),

@@ -239,13 +239,8 @@ class Expressions(Elements):
         """An expression evaluated only in the lanes of a condition."""
         if isinstance(at, (Const, Var)):
             return self.value(at)
-        state = self.state
-        mask, lazy = state.mask, state.lazy
-        state.mask, state.lazy = self.both(mask, test), True
-        try:
+        with self.state.under(self.both(self.state.mask, test)):
             return self.value(at)
-        finally:
-            state.mask, state.lazy = mask, lazy
 
     def both(self, a: Value | None, b: Value) -> Value:
         """The conjunction of two masks, either of which may be a scalar."""
@@ -282,13 +277,8 @@ class Expressions(Elements):
                 return f.compare("ne", raw, const(0, raw.type))
 
     def _flag_under(self, test: Value, at: Expr) -> Value:
-        state = self.state
-        mask, lazy = state.mask, state.lazy
-        state.mask, state.lazy = self.both(mask, test), True
-        try:
+        with self.state.under(self.both(self.state.mask, test)):
             return self.condition(at)
-        finally:
-            state.mask, state.lazy = mask, lazy
 
     def _logic(self, at: Arith) -> Value:
         total = self.condition(at.args[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,17 +60,35 @@ class State:
 
     @property
     def count(self) -> int:
+        """Lanes of the open loop over vectors; 1 outside."""
         return self.lanes.count if self.lanes else 1
+
+    @contextmanager
+    def under(self, mask: Value) -> Generator[None]:
+        """What is written inside happens in the lanes of a mask, perhaps in none."""
+        outer = self.mask, self.lazy
+        self.mask, self.lazy = mask, True
+        try:
+            yield
+        finally:
+            self.mask, self.lazy = outer
+
+    @contextmanager
+    def in_lanes(self, lanes: Lanes, mask: Value | None) -> Generator[None]:
+        """What is written inside happens in all of these lanes, or in those of a mask that has some."""
+        outer = self.lanes, self.mask, self.lazy
+        self.lanes, self.mask, self.lazy = lanes, mask, False
+        try:
+            yield
+        finally:
+            self.lanes, self.mask, self.lazy = outer
 
     def varies(self, expr: Node) -> bool:
         """Whether the value differs from lane to lane."""
         if self.lanes is None or self.lanes.count == 1:
             return False
-        held = self.lanes.name
-        for each in walk(expr):
-            if isinstance(each, Var) and (each.name == held or each.name in self.varying):
-                return True
-        return False
+        names = {self.lanes.name, *self.varying}
+        return any(isinstance(node, Var) and node.name in names for node in walk(expr))
 
     def lane_value(self) -> Value:
         """The variable of the open vector loop, as an i64 (its first lane)."""

@@ -6,26 +6,22 @@ all fall into one cache set: a 1024^3 product with B transposed then ran at 40 G
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ..llvm import Function, Index, Value, const, vector
-from ..loops.words import ColumnPanels, PackTransposed
-from ..microkernel.blocks import turned
-from ..numbers.convert import STORAGE, load_value, store_value
-
-if TYPE_CHECKING:
-    from .kernel import Renderer
+from ...llvm import Function, Index, Value, const, vector
+from ...loops.words import ColumnPanels, PackTransposed
+from ...microkernel.blocks import turned
+from ...numbers.convert import STORAGE, load_value, store_value
+from ..renderer import Renderer, Rendering
 
 
-def render_pack(work: Renderer, at: PackTransposed) -> None:
+def pack_transposed(renderer: Renderer, statement: PackTransposed) -> None:
     """Blocks of lanes x lanes; those at the edges are read and written under masks."""
-    f, state, lanes = work.f, work.state, at.lanes
-    layout = state.layouts[at.dst.buffer.name]
+    f, state, lanes = renderer.f, renderer.state, statement.lanes
+    layout = state.layouts[statement.dst.buffer.name]
     assert isinstance(layout, ColumnPanels)  # the plan lays the target out so
-    where = state.address(at.src.buffer, at.src.start, work.index, work.expr.value)
-    source = f.at(where.pointer, where.offset, STORAGE[at.src.buffer.dtype.name])
-    block = _Block(f, at, layout, source, state.pointers[at.dst.buffer.name])
-    rows, columns = work.index(at.rows), work.index(at.columns)
+    where = state.address(statement.src.buffer, statement.src.start, renderer.index, renderer.expr.value)
+    source = f.at(where.pointer, where.offset, STORAGE[statement.src.buffer.dtype.name])
+    block = _Block(f, statement, layout, source, state.pointers[statement.dst.buffer.name])
+    rows, columns = renderer.index(statement.rows), renderer.index(statement.columns)
     with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:
         inner = f.compare("sle", f.add(i.index, lanes), rows)
         full = f.binary("and", inner, f.compare("sle", f.add(j.index, lanes), columns))
@@ -39,12 +35,12 @@ class _Block:
     """Moves one square block from (i, j) of the source to (j, i) of the panels."""
 
     def __init__(
-        self, f: Function, at: PackTransposed, layout: ColumnPanels, source: Value, target: Value
+        self, f: Function, statement: PackTransposed, layout: ColumnPanels, source: Value, target: Value
     ) -> None:
-        self.f, self.lanes, self.layout = f, at.lanes, layout
+        self.f, self.lanes, self.layout = f, statement.lanes, layout
         self.source, self.target = source, target
-        self.types = (at.src.buffer.dtype.name, at.dst.buffer.dtype.name)
-        self.stride = at.src.buffer.element_strides[-2]
+        self.types = (statement.src.buffer.dtype.name, statement.dst.buffer.dtype.name)
+        self.stride = statement.src.buffer.element_strides[-2]
 
     def move(self, i: Value, j: Value, left: tuple[Value, Value] | None) -> None:
         """`left` are the rows and columns still inside, for a block at the edge."""
@@ -63,7 +59,10 @@ class _Block:
             every = const(1, vector("i1", lanes))
             store_value(f, column, pointer, target, None if left is None else self.only_if(c, left[1], every))
 
-    def only_if(self, at: Index, count: Value, mask: Value) -> Value:
-        """The mask where `at` is below the count, else no lane."""
+    def only_if(self, index: Index, count: Value, mask: Value) -> Value:
+        """The mask where `index` is below the count, else no lane."""
         f = self.f
-        return f.select(f.compare("slt", f.value(at), count), mask, const(0, mask.type))
+        return f.select(f.compare("slt", f.value(index), count), mask, const(0, mask.type))
+
+
+RENDERINGS = (Rendering(PackTransposed, pack_transposed),)

@@ -1,0 +1,86 @@
+"""Serial loops and tests."""
+
+from __future__ import annotations
+
+from .....errors import TargetError
+from .....ir import If, Stmt, const_of
+from .....ir.arith import bounds
+from .....language.structure import Serial, Unroll
+from ...llvm import Value, i64, lanes_of
+from ..renderer import Renderer, Rendering
+
+# Back edges of loops with at most so many turns do not poll the cancel word.
+_SHORT = 64
+# Loops to be unrolled with at most so many turns are written out.
+_UNROLLED = 8
+
+
+def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
+    """A loop with a constant step, upwards or downwards."""
+    f, state, var = renderer.f, renderer.state, statement.vars[0]
+    step = const_of(statement.step)
+    if not step:
+        raise TargetError("the step of a loop on the CPU is a constant other than 0", at=statement.place)
+    range_ = _range(renderer, statement, step)
+    start, stop = renderer.index(statement.start), renderer.index(statement.stop)
+    trips = None
+    if start.integer is not None and stop.integer is not None:
+        trips = len(range(start.integer, stop.integer, step))
+    if isinstance(statement, Unroll) and trips is not None and trips <= _UNROLLED:
+        for turn in range(trips):
+            renderer.count(var, i64((start.integer or 0) + turn * step), range_)
+            renderer.body(statement.body)
+        return
+    state.stored.clear()
+    first, last = (start, stop) if step > 0 else (i64(0), _turns_down(renderer, start, stop, step, trips))
+    with f.loop(first, last, max(step, 1)) as turn:
+        if trips is None or trips > _SHORT:
+            renderer.poll()
+        renderer.count(var, turn.index if step > 0 else f.add(start, f.mul(turn.index, step)), range_)
+        renderer.body(statement.body)
+        renderer.came_from(statement)
+    state.stored.clear()
+
+
+def _turns_down(renderer: Renderer, start: Value, stop: Value, step: int, trips: int | None) -> Value:
+    """How many turns a loop downwards has."""
+    if trips is not None:
+        return i64(trips)
+    f = renderer.f
+    return f.binary("sdiv", f.sub(f.add(start, -step - 1), stop), -step)
+
+
+def _range(renderer: Renderer, statement: Serial | Unroll, step: int) -> tuple[int, int]:
+    ranges = renderer.state.ranges
+    start, stop = bounds(statement.start, ranges), bounds(statement.stop, ranges)
+    if step > 0:
+        return start[0], max(start[0], stop[1] - 1)
+    return min(start[1], stop[0] + 1), start[1]
+
+
+def branch(renderer: Renderer, statement: If) -> None:
+    """Scalar conditions jump; a condition that differs between lanes becomes a mask."""
+    test = renderer.expr.condition(statement.condition)
+    _under(renderer, test, statement.then)
+    renderer.came_from(statement)
+    if statement.orelse:
+        _under(renderer, renderer.expr.negate(test), statement.orelse)
+        renderer.came_from(statement)
+
+
+def _under(renderer: Renderer, test: Value, body: tuple[Stmt, ...]) -> None:
+    """A body where a test holds."""
+    state = renderer.state
+    if not body or test.integer == 0:
+        return
+    state.stored.clear()
+    if lanes_of(test.type) == 1:
+        with renderer.f.when(test):
+            renderer.body(body)
+    else:
+        with state.under(renderer.expr.both(state.mask, test)):
+            renderer.body(body)
+    state.stored.clear()
+
+
+RENDERINGS = (Rendering(Serial, loop), Rendering(Unroll, loop), Rendering(If, branch))

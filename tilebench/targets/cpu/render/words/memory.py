@@ -1,0 +1,70 @@
+"""Tiles, scalars, single stores, names for values, requests for lines."""
+
+from __future__ import annotations
+
+from .....ir import Let, Load, Store
+from .....ir.arith import bounds
+from .....language.memory import AllocVar
+from ...llvm import Value
+from ...loops.words import AllocScratch, Prefetch
+from ...numbers.convert import COMPUTE, STORAGE, narrow
+from ..renderer import Renderer, Rendering
+
+
+def tile(renderer: Renderer, alloc: AllocScratch) -> None:
+    """A tile is a place in the worker's scratch memory."""
+    assert alloc.layout is not None  # the stage's legal forms ask for it
+    renderer.state.layouts[alloc.buffer.name] = alloc.layout
+    renderer.state.pointers[alloc.buffer.name] = renderer.f.at(renderer.scratch, alloc.offset, "i8")
+
+
+def scalar(renderer: Renderer, alloc: AllocVar) -> None:
+    """A scalar is a place on the stack."""
+    renderer.state.pointers[alloc.buffer.name] = renderer.f.alloca(STORAGE[alloc.buffer.dtype.name], 1, 8)
+    if alloc.init is not None:
+        store(renderer, Store(alloc.buffer, (), alloc.init, place=alloc.place))
+
+
+def store(renderer: Renderer, statement: Store) -> None:
+    """One element, or one for each lane of the open loop over vectors."""
+    state, dtype = renderer.state, statement.buffer.dtype.name
+    address = state.address(statement.buffer, statement.index, renderer.expr.index, renderer.expr.value)
+    bits = _bits(renderer, statement)
+    renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
+    for key in [key for key in state.stored if key[0] == statement.buffer.name]:
+        del state.stored[key]
+    if STORAGE[dtype] == COMPUTE[dtype] and address.varies:
+        state.stored[(statement.buffer.name, statement.index)] = (state.wide(bits), state.mask)
+
+
+def _bits(renderer: Renderer, statement: Store) -> Value:
+    """The bits to store: what is only moved is neither widened nor rounded."""
+    value = statement.value
+    if isinstance(value, Load) and (value.buffer.name, value.index) not in renderer.state.stored:
+        return renderer.expr.raw(value)
+    return narrow(renderer.f, renderer.expr.value(value, round_last=False), statement.buffer.dtype.name)
+
+
+def name(renderer: Renderer, let: Let) -> None:
+    """A name for a value: the value itself."""
+    state = renderer.state
+    if state.varies(let.value):
+        state.varying.add(let.var.name)
+    state.values[let.var.name] = renderer.expr.value(let.value)
+    state.ranges[let.var.name] = bounds(let.value, state.ranges)
+
+
+def prefetch(renderer: Renderer, hint: Prefetch) -> None:
+    """To the second level, for one reading that is still some microseconds away."""
+    f, buffer = renderer.f, hint.src.buffer
+    where = renderer.state.address(buffer, hint.src.start, renderer.expr.index, renderer.expr.value)
+    f.prefetch(f.at(where.pointer, where.offset, STORAGE[buffer.dtype.name]))
+
+
+RENDERINGS = (
+    Rendering(AllocScratch, tile),
+    Rendering(AllocVar, scalar),
+    Rendering(Store, store),
+    Rendering(Let, name),
+    Rendering(Prefetch, prefetch),
+)

@@ -1,0 +1,138 @@
+"""`T.vectors`: whole vectors, several a turn, then masked ones; sums of all turns; aligned streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .....ir import Let, LoopStmt, Store, names_read_and_written, walk
+from .....ir.arith import bounds
+from ...llvm import Value, vector
+from ...llvm.lanes import neutral, reduce_lanes, whole_steps
+from ...loops.buffers import reads_var, sure_loads
+from ...loops.words import Accumulate, Vectors
+from ...numbers.convert import COMPUTE, is_unsigned
+from ..renderer import Renderer, Rendering
+from ..state import Lanes
+from ..sums import finish, pairs, sum_dtype
+
+# Makes the mask of the vector at an index.
+Mask = Callable[[Value], Value]
+
+
+def vectors(renderer: Renderer, loop: Vectors) -> None:
+    """The loop: `unroll` whole vectors a turn; then what is left, one masked vector a turn."""
+    state, name = renderer.state, loop.vars[0].name
+    begin, end = renderer.index(loop.start), renderer.index(loop.stop)
+    state.ranges[name] = (bounds(loop.start, state.ranges)[0], bounds(loop.stop, state.ranges)[1] - 1)
+    if loop.lanes == 1:
+        with renderer.f.loop(begin, end) as turn:
+            _turn(renderer, loop, Lanes(name, turn.index, 1), None)
+        return
+    _load_before(renderer, loop)
+    _Loop(renderer, loop).run(begin, end)
+    state.fixed.clear()
+
+
+class _Loop:
+    """One loop of more than one lane, with the sums that its statements keep."""
+
+    def __init__(self, renderer: Renderer, loop: Vectors) -> None:
+        self.renderer, self.f, self.loop = renderer, renderer.f, loop
+        self.folds = [statement for statement in loop.body if isinstance(statement, Accumulate)]
+        # Sums side by side, for each statement that adds to one.
+        self.sums = [[_start(fold, loop.lanes)] * loop.unroll for fold in self.folds]
+
+    def run(self, begin: Value, end: Value) -> None:
+        """All turns, then the sums into their elements."""
+        f, loop, lanes = self.f, self.loop, self.loop.lanes
+        from_zero = begin.integer == 0
+        if loop.streaming:
+            begin, from_zero = self.to_a_line(begin, end), False
+        length = f.sub(end, begin)
+        step = lanes * loop.unroll
+        if loop.overrun and (length.integer or 1) % step:
+            step = lanes
+        stop = end if loop.overrun else f.add(begin, whole_steps(f, length, step))
+        self.turns(begin, stop, step, step if from_zero else 1, None)
+        self.renderer.streamed = None
+        if not loop.overrun and (length.integer is None or length.integer % step):
+            self.turns(stop, end, lanes, lanes if from_zero else 1, self.mask_to(end))
+        for fold, sums in zip(self.folds, self.sums, strict=True):
+            unsigned = is_unsigned(fold.dst.buffer.dtype.name)
+            total = pairs(self.renderer, fold, sums, unsigned)
+            finish(self.renderer, fold, reduce_lanes(f, total, fold.kind, unsigned=unsigned))
+
+    def mask_to(self, end: Value) -> Mask:
+        """Masks of the lanes in front of `end`."""
+        return lambda index: self.f.lane_mask(self.f.sub(end, index), self.loop.lanes)
+
+    def turns(self, begin: Value, stop: Value, step: int, multiple: int, mask: Mask | None) -> None:
+        """A loop of `step` elements a turn; each of its vectors has a sum of its own."""
+        renderer, loop, name = self.renderer, self.loop, self.loop.vars[0].name
+        count = len(self.sums[0]) if self.sums else 0
+        with self.f.loop(begin, stop, step, [value for sums in self.sums for value in sums]) as turn:
+            carried = [turn.carried[k * count : (k + 1) * count] for k in range(len(self.folds))]
+            masked = None if mask is None else mask(turn.index)
+            for k, ahead in enumerate(range(0, step, loop.lanes)):
+                renderer.sums = {id(fold): sums[k] for fold, sums in zip(self.folds, carried, strict=True)}
+                _turn(renderer, loop, Lanes(name, turn.index, loop.lanes, ahead, multiple), masked)
+                for fold, sums in zip(self.folds, carried, strict=True):
+                    sums[k] = renderer.sums[id(fold)]
+            turn.next = [value for sums in carried for value in sums]
+        self.sums = [turn.results[k * count : (k + 1) * count] for k in range(len(self.folds))]
+
+    def to_a_line(self, begin: Value, end: Value) -> Value:
+        """One masked turn up to where the stores are aligned; the index from which they are."""
+        f, loop, renderer, state = self.f, self.loop, self.renderer, self.renderer.state
+        store = streamed(loop)
+        with state.in_lanes(Lanes(loop.vars[0].name, begin, loop.lanes), None):
+            where = state.address(store.buffer, store.index, renderer.index, renderer.expr.value)
+            pointer = state.pointer(where, store.buffer.dtype.name)
+        size = store.buffer.dtype.bytes_of(1)
+        address = f.cast("ptrtoint", pointer, "i64")
+        past = f.binary("udiv", f.binary("and", f.sub(0, address), loop.lanes * size - 1), size)
+        stop = f.imin(f.add(begin, past), end)
+        self.turns(begin, stop, loop.lanes, 1, self.mask_to(stop))
+        renderer.streamed = store
+        return stop
+
+
+def _start(fold: Accumulate, lanes: int) -> Value:
+    type_ = vector(COMPUTE[sum_dtype(fold)], lanes)
+    return neutral(fold.kind, type_, unsigned=is_unsigned(fold.dst.buffer.dtype.name))
+
+
+def streamed(loop: Vectors) -> Store:
+    """The store of a streaming loop that goes past the caches: the first into an array."""
+    stores = (statement for statement in loop.body if isinstance(statement, Store))
+    return next(store for store in stores if store.buffer.scope == "global")
+
+
+def _turn(renderer: Renderer, loop: Vectors, lanes: Lanes, mask: Value | None) -> None:
+    """The body for one vector."""
+    state = renderer.state
+    varying = set(state.varying)
+    with state.in_lanes(lanes, mask):
+        state.stored.clear()
+        renderer.body(loop.body)
+        state.stored.clear()
+    state.varying = varying
+    renderer.came_from(loop)
+
+
+def _load_before(renderer: Renderer, loop: Vectors) -> None:
+    """Elements that are the same in all turns are loaded once, in front of the loop."""
+    state, nodes = renderer.state, walk(loop)
+    _, written = names_read_and_written(loop.body)
+    inner = {var.name for node in nodes if isinstance(node, LoopStmt) for var in node.vars}
+    inner |= {node.var.name for node in nodes if isinstance(node, Let)}
+    stores = [statement for statement in loop.body if isinstance(statement, Store)]
+    for load in (load for store in stores for load in sure_loads(store.value)):
+        if load.buffer.scope != "scratch" or load.buffer.name in written or reads_var(load, inner):
+            continue
+        key = (load.buffer.name, load.index)
+        if key not in state.fixed:
+            state.fixed[key] = state.f.splat(renderer.expr.load(load), loop.lanes)
+
+
+RENDERINGS = (Rendering(Vectors, vectors),)
