@@ -53,7 +53,10 @@ class Prelude:
 
     def parts_of(self, text: str) -> frozenset[str]:
         """The parts whose functions or types `text` names."""
-        joined = " ".join(self.names_in(text))
+        return self._parts_for(self.names_in(text))
+
+    def _parts_for(self, names: frozenset[str]) -> frozenset[str]:
+        joined = " ".join(names)
         return frozenset(part.name for part in self.parts if part.pattern.search(joined))
 
     def text_for(self, parts: Iterable[str], text: str | None = None) -> str:
@@ -66,6 +69,9 @@ class Prelude:
         unknown = wanted.parts - {part.name for part in self.parts}
         if unknown:
             raise InternalError("the prelude has no part {names}", names=", ".join(sorted(unknown)))
+        return self._text(wanted)
+
+    def _text(self, wanted: Wanted) -> str:
         if not wanted.parts:
             return ""
         chosen = [part.text for part in self.parts if part.name in wanted.parts]
@@ -74,5 +80,6 @@ class Prelude:
 
     def before(self, body: str) -> tuple[str, int]:
         """`body` behind the prelude that it needs, and the number of lines in front of it."""
-        prelude = self.text_for(self.parts_of(body), body)
+        names = self.names_in(body)
+        prelude = self._text(Wanted(self._parts_for(names), names))
         return prelude + body, prelude.count("\n")

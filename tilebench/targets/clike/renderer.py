@@ -58,6 +58,7 @@ class Renderer:
         write = self.rows.get(type(statement))
         if write is None:
             raise self._refusal(statement)
+        self.expressions.rough.forget()
         try:
             write(self, statement)
         except TargetError as error:
