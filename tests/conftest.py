@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -26,6 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Drop the caller's settings before any test module is imported."""
+    # Started by `nohup`, or in the background of a script, a process ignores Ctrl-C, and so do its
+    # children: the tests of interrupts would wait for ever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in [each for each in os.environ if each.startswith("TILEBENCH_")]:
         del os.environ[name]
     # Every pass is followed by the check of legal forms in tests, and unexpected errors stay raw.

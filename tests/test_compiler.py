@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +16,8 @@ from tilebench.errors import InternalError, OptionError, ResourceError
 from tilebench.frontend import trace
 from tilebench.passes import pipeline
 from tilebench.passes.context import StageRow
-from tilebench.runtime.cache import key_of
-from tilebench.targets import resolve
+from tilebench.runtime.cache import Cache, key_of
+from tilebench.targets import Build, EmitStep, Manifest, resolve
 
 
 class Shelf:
@@ -72,6 +75,92 @@ def test_a_second_compilation_takes_code_from_the_store() -> None:
     other = compilation("cuda:sm_80", shelf, dtype="float32")
     other.reach("ptx")
     assert (len(shelf.held), shelf.found) == (2, 1)
+
+
+def toy_target(made: list[str], versions: dict[str, str] | None = None) -> Manifest:
+    """A target whose text is the same for every machine and whose code names the machine it is for."""
+
+    def text(build: Build) -> None:
+        build.texts["text"], build.lines["text"] = "the same for all", ((1,),)
+
+    def code(build: Build) -> None:
+        made.append(build.machine.name)
+        build.texts["code"], build.lines["code"] = f"for {build.machine.name}", ((1,), (1,))
+        build.code = build.machine.name.encode()
+
+    null = resolve("null")[0]
+    steps = (EmitStep("text", "c", text), EmitStep("code", "asm", code, tier="code"))
+    return replace(null, steps=steps, versions=lambda: versions or {})
+
+
+def code_for(machine: str, store: Any, made: list[str], versions: dict[str, str] | None = None) -> Build:
+    traced = trace(kernels.add_kernel.function, {"M": 100, "N": 75})
+    described = replace(resolve("null")[1], name=machine)
+    compiled = Compilation(traced, toy_target(made, versions), described, store=store, key_of=key_of)
+    compiled.reach("code")
+    assert compiled.build is not None
+    return compiled.build
+
+
+def test_code_for_one_machine_is_never_served_for_another(tmp_path: Path) -> None:
+    made: list[str] = []
+    cache = Cache(tmp_path)
+    assert code_for("toy:a", cache, made).code == b"toy:a"
+    assert code_for("toy:b", cache, made).code == b"toy:b"
+    assert code_for("toy:a", Cache(tmp_path), made).code == b"toy:a"
+    assert made == ["toy:a", "toy:b"]
+
+
+def test_code_of_another_compiler_version_is_made_anew(tmp_path: Path) -> None:
+    made: list[str] = []
+    for versions in ({"cc": "1"}, {"cc": "2"}, {"cc": "1"}):
+        code_for("toy:a", Cache(tmp_path), made, versions)
+    assert len(made) == 2
+
+
+def _without_meta(files: dict[str, bytes]) -> None:
+    del files["meta.json"]
+
+
+def _with_cut_meta(files: dict[str, bytes]) -> None:
+    files["meta.json"] = files["meta.json"][:-9]
+
+
+def _with_other_meta(files: dict[str, bytes]) -> None:
+    files["meta.json"] = b'{"lines": [], "resources": null}'
+
+
+def _with_other_code(files: dict[str, bytes]) -> None:
+    files["code"] = b"toy:b"
+
+
+def _without_code(files: dict[str, bytes]) -> None:
+    del files["code"]
+
+
+def _with_other_text(files: dict[str, bytes]) -> None:
+    files["text"] = b"for toy:b"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_without_meta, _with_cut_meta, _with_other_meta, _with_other_code, _without_code, _with_other_text],
+)
+def test_what_is_not_what_was_kept_is_missing_and_replaced(
+    change: Callable[[dict[str, bytes]], None], tmp_path: Path
+) -> None:
+    """The zip and its sums are good; what lies in it is not what was put there."""
+    made: list[str] = []
+    code_for("toy:a", Cache(tmp_path), made)
+    (entry,) = tmp_path.rglob("*.zip")
+    files = Cache(tmp_path).get(entry.stem)
+    assert files is not None
+    good = dict(files)
+    change(files)
+    Cache(tmp_path).put(entry.stem, files)
+    assert code_for("toy:a", Cache(tmp_path), made).code == b"toy:a"
+    assert made == ["toy:a", "toy:a"]
+    assert Cache(tmp_path).get(entry.stem) == good
 
 
 def test_a_failure_of_ours_is_an_internal_error_with_the_step(monkeypatch: pytest.MonkeyPatch) -> None:

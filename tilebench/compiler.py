@@ -203,32 +203,62 @@ class Compilation:
         )  # fmt: skip
 
     def _take(self, step: EmitStep, key: str) -> bool:
-        held = self.store.get(key) if self.store else None
-        if held is None or self.build is None:
+        """Whether the store has what the step would make; the build has it then."""
+        files = self.store.get(key) if self.store else None
+        if files is None or self.build is None:
             return False
-        meta = json.loads(held["meta.json"])
-        self.build.texts[step.name] = held["text"].decode()
-        self.build.lines[step.name] = tuple(tuple(each) for each in meta["lines"])
-        if meta["resources"] is not None:
-            self.build.resources = Resources(**meta["resources"])
-        if "code" in held:
-            self.build.code = held["code"]
-        return True
+        return _unpacked(files, step, self.build)
 
     def _keep(self, step: EmitStep, key: str) -> None:
-        if self.store is None or self.build is None:
-            return
-        meta = {"lines": self.build.lines.get(step.name, ()), "resources": to_plain(self.build.resources)}
-        files = {"text": self.build.texts[step.name].encode(), "meta.json": json.dumps(meta).encode()}
-        if step.tier == "code":
-            files["code"] = self.build.code
-        self.store.put(key, files)
+        if self.store is not None and self.build is not None:
+            self.store.put(key, _packed(step, self.build))
 
     def print(self, name: str) -> Printed:
         """The text of an IR stage that has been made, printed once."""
         if name not in self.printed:
             self.printed[name] = print_function(self.functions[name])
         return self.printed[name]
+
+
+def _packed(step: EmitStep, build: Build) -> dict[str, bytes]:
+    """What a step made, as files. `meta.json` says what they are, so that no others are taken for them."""
+    files = {"text": build.texts[step.name].encode()}
+    if step.tier == "code":
+        files["code"] = build.code
+    meta = {
+        **_described(files, step, build),
+        "lines": build.lines.get(step.name, ()),
+        "resources": to_plain(build.resources),
+    }
+    return {**files, "meta.json": json.dumps(meta).encode()}
+
+
+def _described(files: Mapping[str, bytes], step: EmitStep, build: Build) -> dict[str, Any]:
+    """What an entry is: its step, machine and the hashes of its files."""
+    import hashlib  # 1 ms, and only code that is kept needs it
+
+    hashes = {name: hashlib.sha256(body).hexdigest() for name, body in files.items()}
+    return {"step": step.name, "machine": build.machine.name, "files": hashes}
+
+
+def _unpacked(files: Mapping[str, bytes], step: EmitStep, build: Build) -> bool:
+    """Put an entry's files into the build; False, and nothing done, when they are not what was kept."""
+    bodies = {name: body for name, body in files.items() if name != "meta.json"}
+    try:
+        meta = json.loads(files["meta.json"])
+        if any(meta[name] != value for name, value in _described(bodies, step, build).items()):
+            return False
+        if set(bodies) != ({"text", "code"} if step.tier == "code" else {"text"}):
+            return False
+        lines = tuple(tuple(found) for found in meta["lines"])
+        resources = Resources(**meta["resources"]) if meta["resources"] is not None else build.resources
+    except (KeyError, TypeError, ValueError):
+        return False
+    build.texts[step.name] = bodies["text"].decode()
+    build.lines[step.name] = lines
+    build.resources = resources
+    build.code = bodies.get("code", build.code)
+    return True
 
 
 def _deepest(function: Function) -> Place | None:
