@@ -7,19 +7,46 @@ from typing import Any
 
 import numpy as np
 
-from tilebench.ir import Function, parse_function, print_function, verify
+from tilebench.ir import Function, parse_function, print_function, rewrite, verify, walk
+from tilebench.language.copy import Copy
+from tilebench.language.gemm import Gemm
+from tilebench.language.lowered.decisions import Instr
+from tilebench.language.memory import AllocFragment
+from tilebench.language.reduce import Reduce
 from tilebench.language.words import registry
 from tilebench.layout import gemm_microtile, spread
+from tilebench.machine import Machine
 from tilebench.passes.context import Context
+from tilebench.passes.exchanges import exchange_instruction, exchange_row
 from tilebench.passes.thread_road import THREAD_ROW
 from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 
+def with_instructions(function: Function, machine: Machine) -> Function:
+    """The function with the plain instruction on every operation that a test left without one."""
+    layouts = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment)}
+
+    def fill(node: Any) -> Any:
+        if getattr(node, "by", None) is not None:
+            return node
+        if isinstance(node, Copy):
+            return node.but(by=Instr("ld.st"))
+        if isinstance(node, Gemm):
+            return node.but(by=Instr("fma"))
+        layout = layouts.get(node.src.buffer.name) if isinstance(node, Reduce) else None
+        if layout is not None:
+            row = exchange_row(node, machine.instructions_for("reduce"), layout, machine)
+            return node.but(by=exchange_instruction(node, row, layout))
+        return node
+
+    return rewrite(function, fill)
+
+
 def lower(text: str, arch: str = "sm_80") -> tuple[Function, Context]:
     """The `threaded` form; every pass must leave a function that verifies and prints back."""
     context = Context(machine_of(arch))
-    function = parse_function(text, registry())
+    function = with_instructions(parse_function(text, registry()), context.machine)
     verify(function)
     for name, step in THREAD_ROW.passes:
         function = step(function, context)
@@ -110,5 +137,5 @@ def gemm(A: T.Tensor({a_shape}, T.{ab}), B: T.Tensor({b_shape}, T.{ab}), C: T.Te
         T.fill(C_l, T.{c}(0), map={frag})
 {prologue}        for ko in T.serial({steps}):
 {body}            T.gemm({at("A_s", version)}, {at("B_s", version)}, C_l{flags}, by=T.Instr("fma"))
-        T.copy(C_l, C[by * {bm} : by * {bm} + {bm}, bx * {bn} : bx * {bn} + {bn}]{within((m, n), (bm, bn), "dst_within")}, map={frag})
+        T.copy(C_l, C[by * {bm} : by * {bm} + {bm}, bx * {bn} : bx * {bn} + {bn}]{within((m, n), (bm, bn), "dst_within")}, by=T.Instr("ld.st"), map={frag})
 """

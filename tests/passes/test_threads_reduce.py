@@ -42,7 +42,7 @@ def reduce(A: T.Tensor({shape}, T.{dtype}), D: T.Tensor({dst.extents}, T.{dtype}
         y = T.alloc_fragment({dst.extents}, T.{dtype}, layout={dst})
         T.copy(A, x, map={squeezed(src)})
         T.copy(D, y, map={squeezed(dst)})
-        T.reduce_{kind}(x, y, dim={dim}, clear={clear}, by=T.Instr("shfl", lanes=2))
+        T.reduce_{kind}(x, y, dim={dim}, clear={clear})
         T.copy(y, D, map={squeezed(dst)})
 """
 
@@ -106,7 +106,7 @@ def reduce(A: T.Tensor((4, 24), T.float32), D: T.Tensor((4,), T.float32)):
         x = T.alloc_fragment((4, 24), T.float32, layout={src})
         y = T.alloc_fragment((4,), T.float32, layout={dst})
         T.copy(A, x, map={src})
-        T.reduce_sum(x, y, by=T.Instr("shfl", lanes=8))
+        T.reduce_sum(x, y)
         T.copy(y, D, map={dst})
 """
     function, _ = lower(text)

@@ -11,6 +11,7 @@ from .gemm import WORDS as GEMM
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
+from .lowered.tokens import WORDS as TOKENS
 from .memory import WORDS as MEMORY
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
@@ -19,7 +20,7 @@ from .structure import WORDS as STRUCTURE
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS, TOKENS)
 
 
 @cache

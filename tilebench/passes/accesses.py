@@ -18,6 +18,7 @@ from ..ir import (
     Region,
     Stmt,
     Store,
+    WithStmt,
     children,
     const_of,
     effects_of,
@@ -145,6 +146,8 @@ def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Ac
         for each in children(stmt):
             out += accesses_of(each, ranges) if isinstance(each, Stmt) else loads_of(each, ranges)
         return out
+    if isinstance(stmt, WithStmt):
+        return [access for part in stmt.body for access in accesses_of(part, ranges)]
     if isinstance(stmt, If):
         out += loads_of(stmt.condition, ranges)
         return out + [each for part in (*stmt.then, *stmt.orelse) for each in accesses_of(part, ranges)]

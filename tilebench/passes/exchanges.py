@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ..errors import LayoutError
 from ..language.lowered.decisions import Instr
-from ..layout import Fragment
+from ..layout import Digit, Fragment
 from ..machine import WHOLE_BLOCK, Instruction, Machine
 
 
 def partners(layout: Fragment, dim: int) -> list[tuple[int, int]]:
     """(distance, count) of the thread digits along a dimension: who holds parts of one result."""
     return [(d.divisor, d.modulus) for d in layout.thread_digits if d.dim == dim and d.modulus > 1]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """How the threads that hold parts of one result meet.
+
+    `shuffles` are XOR distances in lanes; `across` are the digits of the thread number whose
+    partners are met in shared memory, `lanes` those that a shuffle has already made equal.
+    """
+
+    shuffles: tuple[int, ...]
+    across: tuple[Digit, ...]
+    lanes: tuple[Digit, ...]
+
+    @property
+    def parts(self) -> int:
+        """The partial results of one element that meet in shared memory."""
+        return prod(digit.modulus for digit in self.across)
+
+
+def _power(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def exchange_of(layout: Fragment, dim: int, warp: int) -> Exchange:
+    """The exchanges that a reduction of `layout` over `dim` takes on warps of `warp` threads."""
+    shuffles: list[int] = []
+    across: list[Digit] = []
+    lanes: list[Digit] = []
+    for digit in layout.thread_digits:
+        if digit.dim != dim or digit.modulus == 1:
+            continue
+        divisor, count = digit.divisor, digit.modulus
+        inside = warp // divisor if divisor < warp and _power(divisor) else 1
+        if inside > 1 and _power(count):
+            inside = min(inside, count)
+            lanes.append(Digit(divisor, inside, dim, digit.step))
+            step = divisor
+            while step < divisor * inside:
+                shuffles.append(step)
+                step *= 2
+            divisor, count = divisor * inside, count // inside
+        if count > 1:
+            across.append(Digit(divisor, count, dim, digit.step))
+    return Exchange(tuple(shuffles), tuple(across), tuple(lanes))
 
 
 def _reaches(row: Instruction, layout: Fragment, dim: int, warp: int) -> bool:

@@ -1,10 +1,12 @@
 """The road of targets with warps and shared memory: `laid_out`, `pipelined`, `threaded`.
 
-A target of that kind names `GPU` in its manifest; it fills the instruction table of its machine,
-not a pipeline of its own.
+A target of that kind names `GPU` in its manifest, or `gpu_road(rows)` with lowerings of its own
+instructions; it fills the instruction table of its machine, not a pipeline of its own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from .choose_instructions import choose_instructions
 from .choose_shared import choose_shared
@@ -14,7 +16,8 @@ from .infer_layouts import infer_layouts
 from .make_ring import make_ring
 from .open_parts import open_parts
 from .spill_operands import spill_operands
-from .thread_road import THREAD_ROW
+from .thread_road import THREAD_ROW, thread_row
+from .threads.lowering import Lowering, with_rows
 
 LAYOUT_ROW = StageRow(
     "laid_out",
@@ -34,3 +37,8 @@ LAYOUT_ROW = StageRow(
 RING_ROW = StageRow("pipelined", (("make_ring", make_ring),), PIPELINED_FORMS)
 
 GPU: tuple[StageRow, ...] = (LAYOUT_ROW, RING_ROW, THREAD_ROW)
+
+
+def gpu_road(extra: Iterable[Lowering]) -> tuple[StageRow, ...]:
+    """The road of a target that brings lowerings of its own besides the built-in ones."""
+    return LAYOUT_ROW, RING_ROW, thread_row(with_rows(extra))

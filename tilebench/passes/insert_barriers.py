@@ -3,7 +3,9 @@
 Statements of a block run in order in each thread, but threads drift apart between barriers. Two
 statements without a barrier between them clash when they touch the same bytes and one writes. The
 search keeps what has been touched since the last barrier. A loop is walked again with its earlier
-steps' accesses until every version of a ring has come round.
+steps' accesses until every version of a ring has come round. Threads of a group meet at a barrier of
+their own, and the block's stands in front of a group that touches what others have. What an
+asynchronous instruction writes counts from the wait for its token on: it is then that it is there.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 
 from ..errors import IRError
 from ..ir import (
+    WORKS,
     AllocStmt,
     Call,
     Expr,
@@ -27,18 +30,22 @@ from ..ir import (
     Var,
     WithStmt,
     children,
+    effects_of,
     substitute,
     walk,
 )
 from ..language.lowered.threads import SyncThreads
+from ..language.lowered.tokens import Wait
 from ..language.memory import AllocShared
-from ..language.reduce import Reduce
-from ..language.structure import Parallel, Serial, Unroll
+from ..language.structure import Parallel, Serial, ThreadGroup, Unroll
 from ..layout import SharedLayout
+from ..machine import Machine
 from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context
 from .fast_exprs import replaced, statements
 from .inline_indices import is_small
+from .launches import launch_of
+from .thread_groups import barrier, barrier_numbers, threads_by_statement
 
 HAZARDS = {
     (True, False): "read after write",
@@ -60,8 +67,11 @@ class _Bytes:
 class _Search:
     """One function. `before` collects the statements, by identity, that need a barrier, and why."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, machine: Machine) -> None:
         self.before: dict[int, str] = {}
+        self.threads = threads_by_statement(function, machine)
+        # What has been issued under each token, whether or not it is still in flight.
+        self.flights: dict[str, list[Access]] = {}
         self.bytes: dict[str, _Bytes] = {}
         self.versions = 1
         self.long: list[str] = []
@@ -116,6 +126,10 @@ class _Search:
     def statement(self, stmt: Stmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         if isinstance(stmt, SyncThreads):
             return []
+        if isinstance(stmt, Wait):
+            return _joined(pending, self.flights.get(stmt.token, []))
+        if isinstance(stmt, ThreadGroup):
+            return self._group(stmt, pending, lets)
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
             value = replaced(stmt.value, lets)
             if is_small(value):
@@ -130,15 +144,30 @@ class _Search:
             return self._if(stmt, pending, lets)
         new = self.of(stmt, lets)
         pending = self._meet(stmt, pending, new)
-        if isinstance(stmt, Reduce) and stmt.scratch is not None:
-            # Its own barrier stands between the write and the read of the scratch memory.
-            return [each if each.buffer.name != stmt.scratch.buffer.name else _read(each) for each in new]
+        token = getattr(stmt, "token", "")
+        if token:
+            self.flights[token] = _joined(self.flights.get(token, []), new)
+            return pending
+        works = {effect.buffer.name for effect in effects_of(stmt) if effect.kind == WORKS}
+        if works:
+            # A barrier inside stands between the write and the read of the memory it works in.
+            return [_read(access) if access.buffer.name in works else access for access in new]
+        return _joined(pending, new)
+
+    def _group(self, stmt: ThreadGroup, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
+        """Some threads' statements: for all others everything inside stays untold until they meet."""
+        made = substitute(stmt, lets) if lets else stmt
+        new = self.of(made, {})
+        pending = self._meet(stmt, pending, new)
+        self.body(stmt.body, [], dict(lets))
         return _joined(pending, new)
 
     def _meet(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> list[Access]:
         """A barrier before `stmt` when one is needed; what is still pending after it."""
         if id(stmt) in self.before:
             return []
+        if self.threads[id(stmt)].count == 1:
+            return pending  # one thread does everything in order
         why = self.reason(pending, new)
         if why is None:
             return pending
@@ -175,9 +204,13 @@ class _Search:
             end = self.body(stmt.body, start, dict(lets))
             out = _joined(out, [each.without(var.name) for each in end])
             following = _joined([], [each.moved(earlier) for each in end])
+            for token, issued in self.flights.items():
+                self.flights[token] = _joined(issued, [access.moved(earlier) for access in issued])
             if len(self.before) == known and set(following) == set(start):
                 break
             start = following
+        for token, issued in self.flights.items():
+            self.flights[token] = _joined([], [access.without(var.name) for access in issued])
         if self._has_barrier(stmt):
             for each in children(stmt):
                 if not isinstance(each, Stmt):
@@ -196,7 +229,7 @@ class _Search:
         return any(
             id(each) in self.before
             or isinstance(each, SyncThreads)
-            or (isinstance(each, Reduce) and each.scratch is not None)
+            or any(effect.kind == WORKS for effect in effects_of(each))
             for each in _inner(stmt)
         )
 
@@ -277,15 +310,17 @@ def _divergent_names(function: Function) -> set[str]:
 
 def insert_barriers(function: Function, context: Context) -> Function:
     """`T.copy(..., A_s); T.gemm(A_s, ...)` -> the same with `T.sync_threads(why="A_s: ...")` between."""
-    search = _Search(function)
-    search.body(function.body, [], {})
+    search = _Search(function, context.machine)
+    search.body(launch_of(function).body, [], {})
+    numbers = barrier_numbers(function, context.machine)
 
     def placed(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for each in body:
             why = search.before.get(id(each))
             if why is not None:
-                out.append(SyncThreads(why=why, place=each.place))
+                found = barrier(search.threads[id(each)], numbers, context.machine, why)
+                out += [each_barrier.at(each.place) for each_barrier in found]
                 context.remark("insert_barriers", "applied", f"a barrier for {why}", each)
             out.append(inside(each))
         return tuple(out)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import LayoutError
+from ..errors import LayoutError, ResourceError
 from ..ir import Function, If, LoopStmt, Node, Stmt, WithStmt
+from ..language.lowered.threads import SyncThreads, SyncWarp
 from ..language.structure import ThreadGroup
 from ..machine import Machine
 from .launches import launch_of
@@ -65,3 +67,38 @@ def refuse_strange_fragment(name: str, owner: Threads, user: Threads, statement:
         c=user.first, d=user.first + user.count - 1,
         hint="bring it over through a shared tile: T.copy it there, and from there",
     )  # fmt: skip
+
+
+# Named barriers of a block; number 0 is the block's own.
+MOST_BARRIERS = 16
+
+
+def barrier_numbers(function: Function, machine: Machine) -> dict[tuple[int, int], int]:
+    """A barrier's number for each group of several warps, by (first, count), in order of appearance.
+
+    Raises `ResourceError` where there are more groups than barriers.
+    """
+    numbers: dict[tuple[int, int], int] = {}
+    for threads in threads_by_statement(function, machine).values():
+        if not threads.whole and threads.count > machine.warp:
+            numbers.setdefault((threads.first, threads.count), len(numbers) + 1)
+    if len(numbers) >= MOST_BARRIERS:
+        raise ResourceError(
+            "the kernel has {count} groups of threads, and a block has barriers for {most}",
+            at=launch_of(function).place, count=len(numbers), most=MOST_BARRIERS - 1,
+        )  # fmt: skip
+    return numbers
+
+
+def barrier(
+    threads: Threads, numbers: Mapping[tuple[int, int], int], machine: Machine, why: str
+) -> list[Stmt]:
+    """The statement on which these threads meet: the block's barrier, a warp's, or one of their own."""
+    if threads.whole:
+        return [SyncThreads(why=why)]
+    if threads.count == 1:
+        return []
+    if threads.count <= machine.warp:
+        return [SyncWarp()]
+    number = numbers[threads.first, threads.count]
+    return [SyncThreads(why=why, barrier=number, threads=threads.count)]

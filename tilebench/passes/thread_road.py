@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from .allocate_workspaces import allocate_workspaces
 from .context import StageRow
 from .forms import THREADED_FORMS
 from .insert_barriers import insert_barriers
 from .map_shared import map_shared
-from .reduce_scratch import reduce_scratch
+from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
 
-THREAD_ROW = StageRow(
-    "threaded",
-    (
-        # Scratch of reductions is shared memory like any other: it takes part in the map.
-        ("reduce_scratch", reduce_scratch),
-        # The map before barriers: two buffers in the same bytes are a hazard.
-        ("map_shared", map_shared),
-        # Barriers on tile statements, where a whole copy or gemm is one access.
-        ("insert_barriers", insert_barriers),
-        ("to_threads", to_threads),
-    ),
-    THREADED_FORMS,
-)
+
+def thread_row(lowerings: Lowerings | None = None) -> StageRow:
+    """The row with a table of lowerings; None: the built-in ones."""
+    return StageRow(
+        "threaded",
+        (
+            # Memory that operations work in is shared memory like any other: it takes part in the map.
+            ("allocate_workspaces", partial(allocate_workspaces, lowerings=lowerings)),
+            # The map before barriers: two buffers in the same bytes are a hazard.
+            ("map_shared", map_shared),
+            # Barriers on tile statements, where a whole copy or gemm is one access.
+            ("insert_barriers", insert_barriers),
+            ("to_threads", partial(to_threads, lowerings=lowerings)),
+        ),
+        THREADED_FORMS,
+    )
+
+
+THREAD_ROW = thread_row()

@@ -20,17 +20,20 @@ from ...ir import (
     Var,
     all_of,
     zero_of,
-)  # fmt: skip
-from ...ir.arith import Linear, bounds, divisor, linear
+)
+from ...ir.arith import Linear, linear
 from ...ir.expr import COMPARE
+from ...ir.expr_walks import mentions, replaced
+from ...ir.facts import conjuncts
 from ...language.lowered.threads import VectorLoad
 from ...language.structure import Unroll
 from ...layout import SharedLayout
-from ..fast_exprs import mentions, replaced
-from .access import lower_expr, shared_offset
-from .env import NOWHERE, Env, Site
+from .addresses import lower_expr, shared_offset
+from .emitter import Emitter
+from .tiles import NOWHERE, Coordinates
 
 MEMORY = ("global", "shared")
+# A condition holds for all elements of a vector alike, is told by its two ends, or by neither.
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
 
 
@@ -38,8 +41,8 @@ UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
 class Vector:
     """`width` elements in a row along the coordinate `var`, which names the first of them."""
 
-    env: Env
-    site: Site
+    emitter: Emitter
+    at: Coordinates
     var: Var
     width: int
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -51,13 +54,13 @@ class Vector:
     # -- analysis
     def spelled(self, expr: Expr) -> Expr:
         """All names resolved but the vector's own coordinate."""
-        held = self._spelled.get(id(expr))
-        if held is None:
-            known = dict(self.env.lets)
-            known.pop(self.var.name, None)
-            made = replaced(replaced(expr, self.lets) if self.lets else expr, known)
-            held = self._spelled[id(expr)] = expr, made
-        return held[1]
+        known = self._spelled.get(id(expr))
+        if known is None:
+            lets = dict(self.emitter.facts.lets)
+            lets.pop(self.var.name, None)
+            spelled = replaced(replaced(expr, self.lets) if self.lets else expr, lets)
+            known = self._spelled[id(expr)] = expr, spelled
+        return known[1]
 
     def _varies(self, expr: Expr) -> bool:
         return mentions(expr, self.var.name)
@@ -70,35 +73,37 @@ class Vector:
             return None
         return form, factor
 
-    def access_width(self, at: Load | Store) -> int:
+    def access_width(self, access: Load | Store) -> int:
         """The elements one aligned access can take; 1 where the elements are not neighbours."""
-        held = self._widths.get(id(at))
-        if held is None:
-            held = self._widths[id(at)] = at, self._access_width(at.buffer, at.index, at.version)
-        return held[1]
+        known = self._widths.get(id(access))
+        if known is None:
+            width = self._access_width(access.buffer, access.index, access.version)
+            known = self._widths[id(access)] = access, width
+        return known[1]
 
     def _access_width(self, buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -> int:
-        width = min(self.width, max(1, buffer.dtype.elements_in(self.env.machine.vector_bytes[0])))
-        tile = self.env.shared.get(buffer.name)
+        width = min(self.width, max(1, buffer.dtype.elements_in(self.emitter.machine.vector_bytes[0])))
+        tile = self.emitter.shared.get(buffer.name)
         if tile is not None:
             width = width if version is None else gcd(width, tile.layout.cosize)
             return self._shared_width(tile.layout, index, width)
         step = 0
-        for k, (coordinate, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
-            found = self._form(coordinate)
+        for k, (part, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
+            found = self._form(part)
             if found is None:
                 return 1
-            step += found[1] * stride
-            if found[1] and (stride != 1 or k != len(index) - 1):
+            form, factor = found
+            step += factor * stride
+            if factor and (stride != 1 or k != len(index) - 1):
                 return 1
-            width = gcd(width, divisor(self.env.resolved(found[0].expr())) * stride)
+            width = gcd(width, self.emitter.facts.divisor(form.expr()) * stride)
         return width if step == 1 else 1
 
     def _shared_width(self, layout: SharedLayout, index: tuple[Expr, ...], width: int) -> int:
         """The same in a shared tile: what the layout keeps together, along the dimension that moves."""
         moved = False
-        for dim, coordinate in enumerate(index):
-            found = self._form(coordinate)
+        for dim, part in enumerate(index):
+            found = self._form(part)
             if found is None:
                 return 1
             form, factor = found
@@ -106,128 +111,132 @@ class Vector:
                 return 1
             if factor:
                 moved = True
-                width = gcd(width, layout.vector, divisor(self.env.resolved(form.expr())))
+                width = gcd(width, layout.vector, self.emitter.facts.divisor(form.expr()))
         return width if moved else 1
 
     def kind(self, condition: Expr) -> str:
         """Whether a condition holds for all elements of a vector alike, or is told by its two ends."""
-        held = self._kinds.get(id(condition))
-        if held is None:
-            held = self._kinds[id(condition)] = condition, self._kind(condition)
-        return held[1]
+        known = self._kinds.get(id(condition))
+        if known is None:
+            known = self._kinds[id(condition)] = condition, self._kind(condition)
+        return known[1]
 
     def _kind(self, condition: Expr) -> str:
         if not self._varies(self.spelled(condition)):
             return UNIFORM
         if isinstance(condition, Arith) and condition.op == "and":
-            kinds = {self.kind(each) for each in condition.args}
+            kinds = {self.kind(part) for part in condition.args}
             return MIXED if MIXED in kinds else ENDS if ENDS in kinds else UNIFORM
-        if not (
-            isinstance(condition, Arith)
-            and condition.op in COMPARE[:4]
-            and condition.args[0].dtype.is_integer
-        ):
+        if not _is_inequality(condition):
             return MIXED
-        found = self._form(condition.args[0] - condition.args[1])
+        found = self._form(condition.args[0] - condition.args[1])  # type: ignore[attr-defined]
         if found is None:
             return MIXED
-        edge = 1 if condition.op in ("<=", ">") else 0
-        start = self.env.resolved((found[0].expr()) - edge)
-        return UNIFORM if found[1] == 1 and divisor(start) % self.width == 0 else ENDS
+        form, factor = found
+        edge = 1 if condition.op in ("<=", ">") else 0  # type: ignore[attr-defined]
+        aligned = self.emitter.facts.divisor(form.expr() - edge) % self.width == 0
+        return UNIFORM if factor == 1 and aligned else ENDS
 
     def all_inside(self, condition: Expr) -> Expr:
         """The condition for all elements of the vector: a linear comparison is told by one end."""
-        step = {self.var.name: self.var + (self.width - 1)}
-        out: list[Expr] = []
-        for each in _parts(condition):
-            if self.kind(each) == UNIFORM:
-                out.append(each)
+        last = {self.var.name: self.var + (self.width - 1)}
+        tests: list[Expr] = []
+        for part in conjuncts(condition):
+            if self.kind(part) == UNIFORM:
+                tests.append(part)
                 continue
-            assert isinstance(each, Arith)
-            found = self._form(each.args[0] - each.args[1])
+            assert isinstance(part, Arith)
+            found = self._form(part.args[0] - part.args[1])
             rising = found is None or found[1] > 0
-            out.append(replaced(each, step) if rising == (each.op in ("<", "<=")) else each)
-        return all_of(out)
+            tests.append(replaced(part, last) if rising == (part.op in ("<", "<=")) else part)
+        return all_of(tests)
 
     # -- emission
-    def element_loop(self, body: list[Stmt]) -> Unroll:
-        return Unroll(Const(self.width), (self.e,), tuple(body))
-
-    def chunks(self, width: int) -> range:
-        return range(0, self.width, width)
-
-    def memory(self, at: Load | Store, width: int, lead: int, out: list[Stmt]) -> Region:
-        """The region of one access, `lead` elements into the vector."""
-        flat_site = Site(self.site.map, self.site.vars, self.site.digits)
-        if at.buffer.name in self.env.shared:
-            index = tuple(lower_expr(self.env, each, flat_site, out) for each in at.index)
-            fast = _fast_dim(index, self.env.shared[at.buffer.name].layout, self.var)
-            index = tuple(each + lead if k == fast else each for k, each in enumerate(index))
-            offset = shared_offset(self.env, at.buffer.name, index, at.version, out)
-            return Region(self.env.shared[at.buffer.name].flat, (offset,), extent=(width,))
-        index = tuple(lower_expr(self.env, each, flat_site, out) for each in at.index)
-        start = (*index[:-1], index[-1] + lead)
-        return Region(at.buffer, start, extent=(1,) * (len(start) - 1) + (width,))
-
-    def load(self, at: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
-        """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
-        inside: list[Stmt] = []
-        for lead in self.chunks(width):
-            source = self.memory(at, width, lead, inside)
-            inside.append(VectorLoad(Region(registers, (Const(lead),), extent=(width,)), source))
-        condition = fold_condition(self.env, all_of(list(guards)), self.site)
-        if condition == all_of([]):
-            return inside
-        e = self.e
-        zero = zero_of(at.dtype)
-        out: list[Stmt] = []
-        if self.kind(condition) == UNIFORM:
-            fill: Stmt = Store(registers, (e,), zero)
-            test = condition
-        else:
-            lets: list[Stmt] = []
-            single = lower_expr(self.env, at, self.site, lets)
-            shifted = lower_expr(self.env, condition, self.site, lets)
-            picked = Call("if_then_else", (shifted, single, zero), type=at.dtype)
-            out_of_line: list[Stmt] = [*lets, Store(registers, (e,), picked)]
-            base = lower_expr(self.env, self.all_inside(condition), Site(self.site.map, self.site.vars), out)
-            return [*out, If(base, tuple(inside), (self.element_loop(out_of_line),))]
-        base = lower_expr(self.env, test, Site(self.site.map, self.site.vars), out)
-        return [*out, If(base, tuple(inside), (self.element_loop([fill]),))]
-
     @property
     def e(self) -> Var:
         """The number of an element in its vector."""
-        assert self.site.shift is not None
-        assert isinstance(self.site.shift[1], Var)
-        return self.site.shift[1]
+        assert self.at.shift is not None
+        assert isinstance(self.at.shift[1], Var)
+        return self.at.shift[1]
+
+    @property
+    def base(self) -> Coordinates:
+        """The coordinates of the vector's first element, as code in front of its elements sees them."""
+        return Coordinates(self.at.map, self.at.vars)
+
+    def element_loop(self, body: list[Stmt]) -> Unroll:
+        """`body` for each element."""
+        return Unroll(Const(self.width), (self.e,), tuple(body))
+
+    def chunks(self, width: int) -> range:
+        """The first elements of the accesses that the vector takes."""
+        return range(0, self.width, width)
+
+    def memory(self, access: Load | Store, width: int, lead: int, before: list[Stmt]) -> Region:
+        """The region of one access, `lead` elements into the vector."""
+        first = Coordinates(self.at.map, self.at.vars, self.at.digits)
+        index = tuple(lower_expr(self.emitter, part, first, before) for part in access.index)
+        tile = self.emitter.shared.get(access.buffer.name)
+        if tile is not None:
+            fast = _fast_dim(index, tile.layout, self.var)
+            index = tuple(part + lead if k == fast else part for k, part in enumerate(index))
+            offset = shared_offset(self.emitter, access.buffer.name, index, access.version, before)
+            return Region(tile.flat, (offset,), extent=(width,))
+        start = (*index[:-1], index[-1] + lead)
+        return Region(access.buffer, start, extent=(1,) * (len(start) - 1) + (width,))
+
+    def load(self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
+        """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
+        condition = fold_condition(self.emitter, all_of(list(guards)), self.at)
+        if condition == all_of([]):
+            return self._vector_loads(access, width, registers)
+        tests: list[Stmt] = []
+        if self.kind(condition) == UNIFORM:
+            test = lower_expr(self.emitter, condition, self.base, tests)
+            with self.emitter.scope():
+                inside = self._vector_loads(access, width, registers)
+            fill: Stmt = Store(registers, (self.e,), zero_of(access.dtype))
+            return [*tests, If(test, tuple(inside), (self.element_loop([fill]),))]
+        test = lower_expr(self.emitter, self.all_inside(condition), self.base, tests)
+        with self.emitter.scope():
+            inside = self._vector_loads(access, width, registers)
+        with self.emitter.scope():
+            singles: list[Stmt] = []
+            single = lower_expr(self.emitter, access, self.at, singles)
+            holds = lower_expr(self.emitter, condition, self.at, singles)
+            picked = Call("if_then_else", (holds, single, zero_of(access.dtype)), type=access.dtype)
+            singles.append(Store(registers, (self.e,), picked))
+        return [*tests, If(test, tuple(inside), (self.element_loop(singles),))]
+
+    def _vector_loads(self, access: Load, width: int, registers: Buffer) -> list[Stmt]:
+        loads: list[Stmt] = []
+        for lead in self.chunks(width):
+            source = self.memory(access, width, lead, loads)
+            loads.append(VectorLoad(Region(registers, (Const(lead),), extent=(width,)), source))
+        return loads
 
 
-def _parts(condition: Expr) -> tuple[Expr, ...]:
-    return condition.args if isinstance(condition, Arith) and condition.op == "and" else (condition,)
+def _is_inequality(condition: Expr) -> bool:
+    """Whether a condition is `<`, `<=`, `>` or `>=` of integers."""
+    if not isinstance(condition, Arith) or condition.op not in COMPARE[:4]:
+        return False
+    return condition.args[0].dtype.is_integer
 
 
-def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int | None:
-    """The dimension the vector runs along: of stride 1, indexed with the vector's coordinate."""
-    for dim, coordinate in enumerate(index):
-        if layout.run(dim) > 1 and mentions(coordinate, var.name):
-            return dim
-    return layout.contiguous_dim
+def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int:
+    """The dimension the vector runs along: of neighbours, indexed with the vector's coordinate."""
+    return next(k for k, part in enumerate(index) if layout.run(k) > 1 and mentions(part, var.name))
 
 
-def fold_condition(env: Env, condition: Expr, site: Site = NOWHERE) -> Expr:
-    """The condition without the comparisons that the ranges of the variables prove.
+def fold_condition(emitter: Emitter, condition: Expr, at: Coordinates = NOWHERE) -> Expr:
+    """The condition without the comparisons that are proved.
 
     Inside a vector the coordinate names the first element, and all of them must pass.
     """
-    shift = {} if site.shift is None else {site.shift[0]: Var(site.shift[0]) + site.shift[1]}
+    shift = {} if at.shift is None else {at.shift[0]: Var(at.shift[0]) + at.shift[1]}
     kept: list[Expr] = []
-    for each in _parts(condition):
-        if isinstance(each, Arith) and each.op in COMPARE[:4] and each.args[0].dtype.is_integer:
-            difference = replaced(each.args[0] - each.args[1], shift)
-            low, high = bounds(env.resolved(difference), env.ranges)
-            true = {"<": high < 0, "<=": high <= 0, ">": low > 0, ">=": low >= 0}[each.op]
-            if true:
-                continue
-        kept.append(each)
+    for part in conjuncts(condition):
+        shifted = replaced(part, shift) if shift else part
+        if not (_is_inequality(part) and emitter.facts.proves(shifted)):
+            kept.append(part)
     return all_of(kept)

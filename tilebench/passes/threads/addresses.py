@@ -1,0 +1,98 @@
+"""Addresses of one thread: shared offsets with swizzle and version, registers, arrays of a thread's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var, refold
+from ...layout import offset_expr, swizzle_expr
+from .emitter import Emitter
+from .registers import register_of
+from .tiles import Coordinates
+
+
+def shared_offset(
+    emitter: Emitter,
+    name: str,
+    index: tuple[Expr, ...],
+    version: Expr | None,
+    before: list[Stmt],
+    lead: int = 0,
+) -> Expr:
+    """The element offset in the flat shared buffer; lets for swizzled ones are added to `before`."""
+    tile = emitter.shared[name]
+    facts, swizzle = emitter.facts, tile.layout.swizzle
+    total = offset_expr(tile.layout, index, facts.ranges, facts.resolved)
+    if swizzle is not None and swizzle.bits and isinstance(total, Const):
+        total = swizzle_expr(swizzle, total)
+    elif swizzle is not None and swizzle.bits:
+        plain = Var(emitter.name(f"{name}_at"))
+        before.append(emitter.let(plain, total))
+        # Its range, as `variable` gives it, is known better than from its value.
+        folded = emitter.variable(f"{name}_at", tile.layout.cosize)
+        before.append(Let(folded, swizzle_expr(swizzle, plain)))
+        total = folded
+    if version is not None:
+        total = total + version * tile.layout.cosize
+    return total + lead
+
+
+def flat_local(buffer: Buffer) -> Buffer:
+    """A thread's own array with its dimensions made one, row-major."""
+    return buffer if buffer.rank == 1 else Buffer(buffer.name, (buffer.size,), buffer.dtype, buffer.scope)
+
+
+def flat_index(buffer: Buffer, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The index of an element in `flat_local`."""
+    total: Expr = Const(0)
+    for part, stride in zip(index, buffer.element_strides, strict=True):
+        total = total + part * stride
+    return (total,)
+
+
+def lower_access(
+    emitter: Emitter,
+    access: Load | Store,
+    at: Coordinates,
+    before: list[Stmt],
+    lower: Callable[[Expr], Expr],
+) -> tuple[Buffer, tuple[Expr, ...]]:
+    """The buffer and index that an access of a tile buffer has in one thread; `lower` lowers indices."""
+    buffer = access.buffer
+    version = None if access.version is None else lower(access.version)
+    if buffer.name in emitter.fragments:
+        shifted = at.shift is not None and not all(isinstance(part, (Var, Const)) for part in access.index)
+        index = tuple(lower(part) for part in access.index) if shifted else access.index
+        number = register_of(emitter, buffer, index, version, at, access)
+        return emitter.fragments[buffer.name].local, (number,)
+    index = tuple(lower(part) for part in access.index)
+    if buffer.name in emitter.shared:
+        offset = shared_offset(emitter, buffer.name, index, version, before)
+        return emitter.shared[buffer.name].flat, (offset,)
+    if buffer.scope == "local" and buffer.rank != 1:
+        return flat_local(buffer), flat_index(buffer, index)
+    return buffer, index
+
+
+def lower_expr(emitter: Emitter, expr: Expr, at: Coordinates, before: list[Stmt]) -> Expr:
+    """The expression with shared loads made flat and fragment loads made registers."""
+    if isinstance(expr, (Const, Var)) and at.shift is None:
+        return expr
+
+    def lower(part: Expr) -> Expr:
+        if isinstance(part, Load):
+            buffer, index = lower_access(emitter, part, at, before, lower)
+            return Load(buffer, index, place=part.place)
+        if isinstance(part, Var) and at.shift is not None and part.name == at.shift[0]:
+            return part + at.shift[1]
+        if isinstance(part, (Arith, Call)):
+            args = tuple([lower(arg) for arg in part.args])
+            if all(new is old for new, old in zip(args, part.args, strict=True)):
+                return part
+            return refold(part.but(args=args))
+        if isinstance(part, Cast):
+            value = lower(part.value)
+            return part if value is part.value else part.but(value=value)
+        return part
+
+    return lower(expr)

@@ -1,0 +1,262 @@
+"""Element loops: a body over the coordinates of a tile becomes the loops of one thread over its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import gcd, prod
+
+from ...errors import LayoutError
+from ...ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, children, substitute, walk
+from ...ir.expr_walks import parts_of
+from ...ir.rewrite import rewrite
+from ...language.structure import Serial, Unroll
+from ...layout import Fragment
+from .emitter import Emitter
+from .registers import with_vector
+from .scalars import lower_body
+from .tiles import Coordinates
+from .vector import MEMORY, Vector
+from .vector_body import vector_body, widest
+
+# More registers than four times what a thread can have lie in local memory anyway.
+MOST_REGISTERS = 1024
+# Repeats that are written out where no register is indexed by them: enough for the loads of a
+# thread to be in flight together, and the text stays short beyond.
+UNROLLED = 16
+
+
+def loop_over_registers(total: int) -> type[Serial] | type[Unroll]:
+    """The loop over `total` registers in all: written out, so that each is a register of its own.
+
+    Those that do not fit stay rolled, or the compiler would take minutes for them.
+    """
+    return Unroll if total <= MOST_REGISTERS else Serial
+
+
+def looped(word: type[Serial] | type[Unroll], var: Var, count: int, body: list[Stmt]) -> list[Stmt]:
+    """A loop over `count` steps; the body itself, at step 0, when there is one step only."""
+    if count == 1:
+        return [substitute(statement, {var.name: Const(0)}) for statement in body]
+    return [word(Const(count), (var,), tuple(body))]
+
+
+@dataclass
+class Touched:
+    """The accesses of a body, by what they do and where."""
+
+    memory: list[Load | Store] = field(default_factory=list["Load | Store"])
+    stores: set[str] = field(default_factory=set[str])
+    registers: bool = False
+
+    @staticmethod
+    def of(body: tuple[Stmt, ...]) -> Touched:
+        """One walk; `stores` are the scopes that are written."""
+        touched = Touched()
+        stack: list[Node] = list(body)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (Load, Store)):
+                touched.registers = touched.registers or node.buffer.scope == "fragment"
+                if node.buffer.scope in MEMORY:
+                    touched.memory.append(node)
+                if isinstance(node, Store):
+                    touched.stores.add(node.buffer.scope)
+            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
+        return touched
+
+
+@dataclass(frozen=True)
+class ElementLoop:
+    """A body over a box: which thread does what (`mapping`), the coordinates the body uses, its node.
+
+    `cap` bounds the vector in elements (0: the machine's widest access). `ours` says that the names
+    of the coordinates are not the kernel's.
+    """
+
+    node: Node
+    mapping: Fragment
+    names: tuple[Var, ...]
+    body: tuple[Stmt, ...]
+    cap: int = 0
+    ours: bool = False
+
+
+def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
+    """The loops of one thread over its part of a tile.
+
+    Ghosts, and threads that do not own what they would write, are masked. Raises `LayoutError` for a
+    mapping of another number of dimensions or of other threads.
+    """
+    _check_mapping(emitter, loop)
+    touched = Touched.of(loop.body)
+    body, owner = _owned(emitter, loop, touched)
+    ghosts = [
+        name.compare("<", extent)
+        for name, extent, padded in zip(
+            loop.names, loop.mapping.extents, loop.mapping.padded, strict=True
+        )
+        if padded > extent
+    ]
+    if ghosts and touched.memory:
+        body = (If(all_of(ghosts), body, (), place=loop.node.place),)
+    width = _width(loop.mapping, touched, loop.cap, emitter.machine.vector_bytes[0])
+    with emitter.scope(bool(owner)):
+        lowered = _nest(emitter, loop, body, width, touched)
+        if lowered is None:
+            lowered = _nest(emitter, loop, body, 1, touched)
+            assert lowered is not None
+    return [If(all_of(owner), tuple(lowered), ())] if owner else lowered
+
+
+def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
+    dims, threads = len(loop.mapping.extents), loop.mapping.threads
+    if len(loop.names) != dims:
+        raise LayoutError(
+            "the thread mapping has {a} dimensions, the box {b}",
+            at=loop.node.place, a=dims, b=len(loop.names),
+        )  # fmt: skip
+    if threads > emitter.threads.count:
+        raise LayoutError(
+            "the thread mapping is for {a} threads, and {b} work here",
+            at=loop.node.place, a=threads, b=emitter.threads.count, mapping=loop.mapping,
+            found="{mapping}",
+        )  # fmt: skip
+
+
+def _owned(
+    emitter: Emitter, loop: ElementLoop, touched: Touched
+) -> tuple[tuple[Stmt, ...], list[Expr]]:
+    """The body whose stores to memory only owners do, and the condition that stands outside all loops."""
+    owner = emitter.owner(loop.mapping)
+    if not owner or not touched.stores.intersection(MEMORY):
+        return loop.body, []
+    if touched.stores <= set(MEMORY):
+        return loop.body, owner
+
+    def guard(node: Node) -> Node:
+        if isinstance(node, Store) and node.buffer.scope in MEMORY:
+            return If(all_of(owner), (node,), (), place=node.place)
+        return node
+
+    return tuple(rewrite(statement, guard) for statement in loop.body), []
+
+
+def _width(mapping: Fragment, touched: Touched, cap: int, most: int) -> int:
+    """The elements of a vector step: neighbours along the last dimension, a power of two of them."""
+    last = len(mapping.extents) - 1
+    run = with_vector(mapping, 1).value[:1]
+    if not run or run[0][1] != last or run[0][2] != 1:
+        return 1
+    sizes = [access.buffer.dtype.bits for access in touched.memory]
+    if not sizes:
+        return 1
+    width = gcd(gcd(run[0][0], mapping.extents[last]), 16)
+    while width > (cap or most * 8 // min(sizes)):
+        width //= 2
+    return width
+
+
+def _nest(
+    emitter: Emitter, loop: ElementLoop, body: tuple[Stmt, ...], width: int, touched: Touched
+) -> list[Stmt] | None:
+    """Loops over value digits around the body; None when no access is as wide as a vector."""
+    mapping = with_vector(loop.mapping, width)
+    total = prod(count for count, _, _ in mapping.value)
+    rolled = total > (MOST_REGISTERS if touched.registers else UNROLLED * width)
+    looped = any(count > 1 for count, _, _ in mapping.value[width > 1 :])
+    with emitter.scope(looped):
+        digits, loops, parts = _digits(emitter, mapping, width, rolled)
+        names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
+        lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(names, parts, strict=True)]
+        shift = (names[-1].name, digits[0]) if width > 1 else None
+        at = Coordinates(mapping, tuple(name.name for name in names), tuple(digits), shift)
+        if width > 1:
+            vector = Vector(emitter, at, names[-1], width)
+            if widest(vector, body) <= 1:
+                return None
+            inner = [*lets, *vector_body(vector, body)]
+        else:
+            inner = [*lets, *lower_body(emitter, body, at)]
+    return _around(loops, _used_lets(inner), rolled)
+
+
+def _digits(
+    emitter: Emitter, mapping: Fragment, width: int, rolled: bool
+) -> tuple[list[Expr], list[tuple[Var, int]], list[Expr]]:
+    """The value digits, the loops that they count in, and each coordinate from thread and digits."""
+    digits: list[Expr] = []
+    loops: list[tuple[Var, int]] = []
+    parts = emitter.thread_part(mapping)
+    for k, (_, count, dim, step) in enumerate(mapping.value_digits):
+        if k == 0 and width > 1:
+            digits.append(emitter.leaf_variable("e", width))
+            continue
+        digit: Expr = Const(0)
+        for unit, steps in _split(count, rolled and not loops):
+            variable = emitter.variable(f"r{len(loops)}", steps)
+            loops.append((variable, steps))
+            digit = digit + variable * unit
+        digits.append(digit)
+        parts[dim] = parts[dim] + digit * step
+    return digits, loops, parts
+
+
+def _bound(
+    emitter: Emitter, loop: ElementLoop, body: tuple[Stmt, ...], ours: bool
+) -> tuple[tuple[Var, ...], tuple[Stmt, ...]]:
+    """The coordinates, and the body, under names that are not bound around them.
+
+    Without a loop as a scope around them names stay bound: a later use of the kernel's (a text may
+    repeat a name in separate loops) gets another one.
+    """
+    new: dict[str, Expr] = {}
+    lets = [node.var for statement in body for node in walk(statement) if isinstance(node, Let)]
+    for variable in (*loop.names, *lets):
+        is_ours = ours and variable in loop.names
+        name = emitter.name(variable.name) if is_ours else emitter.coordinate(variable.name)
+        if name != variable.name:
+            new[variable.name] = Var(name, type=variable.type)
+    if not new:
+        return loop.names, body
+    names = tuple(new.get(name.name, name) for name in loop.names)
+    return names, tuple(_renamed(statement, new) for statement in body)  # type: ignore[return-value]
+
+
+def _renamed(statement: Stmt, new: dict[str, Expr]) -> Stmt:
+    """A statement with variables, and the lets that bind them, under new names."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, Let) and node.var.name in new:
+            return node.but(var=new[node.var.name])
+        return node
+
+    return rewrite(substitute(statement, new), change)
+
+
+def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
+    """(unit, steps) of the loops over a digit: of a long one a short run is written out inside."""
+    short = next((run for run in (4, 3, 2, 5, 7) if count % run == 0), 0)
+    if not rolled or count <= 8 or not short:
+        return [(1, count)]
+    return [(1, short), (short, count // short)]
+
+
+def _used_lets(body: list[Stmt]) -> list[Stmt]:
+    """The body without coordinates that nothing uses."""
+    used: set[str] = set()
+    stack: list[Node] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Var):
+            used.add(node.name)
+        else:
+            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
+    return [s for s in body if not (isinstance(s, Let) and s.var.name not in used)]
+
+
+def _around(loops: list[tuple[Var, int]], body: list[Stmt], rolled: bool) -> list[Stmt]:
+    """The loops around the body, innermost first; of rolled ones only a short innermost is written out."""
+    for k, (variable, count) in enumerate(loops):
+        word = Serial if rolled and (k > 0 or count > 8) else Unroll
+        body = [word(Const(count), (variable,), tuple(body))]
+    return body

@@ -1,0 +1,109 @@
+"""The table of lowerings: which code an operation becomes, by its class and the name of its instruction.
+
+A row is all that the road down to one thread has to know of an operation: how it is lowered, and what
+memory of the block it works in. Built-in rows stand in the folder `rows/`, a module each, under the
+name `LOWERINGS`; a target adds rows of its own. There is no default: an operation or an instruction
+without a row is refused at the user's line, with those that there are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...errors import TargetError
+from ...ir import DType, Stmt, WordStmt
+from ...layout import Fragment
+from ...machine import Machine
+from .emitter import Emitter
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Shared memory that an operation works in: `elements` of `dtype`, called after `base`."""
+
+    base: str
+    elements: int
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """One row. `instruction` is the name in `by=`, empty for an operation that names none.
+
+    `lower(emitter, statement)` gives the statements of one thread. `workspace(statement, layouts,
+    machine)` gives the shared memory that the operation needs, from the layouts of fragments by
+    name, or None; its region is put into the field that is marked `works`.
+    """
+
+    operation: type[WordStmt]
+    instruction: str
+    lower: Callable[[Emitter, Any], list[Stmt]]
+    workspace: Callable[[Any, Mapping[str, Fragment], Machine], Workspace | None] | None = None
+
+
+@dataclass(frozen=True)
+class Lowerings:
+    """All rows of a road, by operation and instruction."""
+
+    rows: Mapping[tuple[type[WordStmt], str], Lowering]
+
+    @staticmethod
+    def of(rows: Iterable[Lowering]) -> Lowerings:
+        """The table. Raises `TargetError` for two rows of one operation and instruction."""
+        table: dict[tuple[type[WordStmt], str], Lowering] = {}
+        for row in rows:
+            key = row.operation, row.instruction
+            if key in table:
+                raise TargetError(
+                    "T.{word} by {name!r} has two lowerings: {a} and {b}", word=row.operation.word,
+                    name=row.instruction, a=table[key].lower.__module__, b=row.lower.__module__,
+                )  # fmt: skip
+            table[key] = row
+        return Lowerings(table)
+
+    def has(self, statement: Stmt) -> bool:
+        """Whether an operation is lowered by a row at all."""
+        return any(operation is type(statement) for operation, _ in self.rows)
+
+    def find(self, statement: Any, machine: Machine) -> Lowering:
+        """The row of a statement. Raises `TargetError` at its line where there is none."""
+        by = getattr(statement, "by", None)
+        name = by.name if by is not None else ""
+        row = self.rows.get((type(statement), name))
+        if row is not None:
+            return row
+        word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__
+        names = sorted(instruction for operation, instruction in self.rows if operation is type(statement))
+        if not names:
+            known = sorted({row.operation.word for row in self.rows.values()})
+            raise TargetError(
+                "T.{word} has no code for {machine}", at=statement.place, word=word, machine=machine.name,
+                hint="what has: " + ", ".join(f"T.{name}" for name in known),
+            )  # fmt: skip
+        raise TargetError(
+            "T.{word} has no code by the instruction {name!r} for {machine}", at=statement.place, word=word,
+            name=name, machine=machine.name,
+            hint="it has by " + ", ".join(each or "no instruction" for each in names),
+        )  # fmt: skip
+
+
+@cache
+def built_in() -> Lowerings:
+    """The rows of the folder `rows/`. A module there without `LOWERINGS` is an `AttributeError`."""
+    from . import rows
+
+    names = sorted(module.name for module in pkgutil.iter_modules(rows.__path__))
+    found: list[Lowering] = []
+    for name in names:
+        found += importlib.import_module(f"{rows.__name__}.{name}").LOWERINGS
+    return Lowerings.of(found)
+
+
+def with_rows(extra: Iterable[Lowering]) -> Lowerings:
+    """The built-in rows and those that a target adds."""
+    return Lowerings.of((*built_in().rows.values(), *extra))

@@ -1,0 +1,24 @@
+"""Places of what a lowering makes: those of the statements it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...ir import Node, Stmt
+from ...ir.node import BODY
+
+
+def placed(body: Iterable[Stmt], source: Node) -> list[Stmt]:
+    """Statements, and those inside them, with the place of the node they were made from."""
+    return [_place(statement, source) for statement in body]
+
+
+def _place(statement: Stmt, source: Node) -> Stmt:
+    changes: dict[str, object] = {
+        mark.name: tuple(_place(inner, source) for inner in getattr(statement, mark.name))
+        for mark in statement.marks
+        if mark.mark == BODY
+    }
+    if statement.place is None:
+        changes["place"] = source.place
+    return statement.but(**changes) if changes else statement

@@ -1,0 +1,169 @@
+"""Which register of a thread holds an element of a fragment."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...errors import LayoutError
+from ...ir import Buffer, Const, Expr, Node, Var, const_of
+from ...layout import Fragment, FragmentMode
+from .emitter import Emitter
+from .tiles import Coordinates
+
+
+def coalesced(modes: tuple[FragmentMode, ...]) -> tuple[FragmentMode, ...]:
+    """Modes of the same map with neighbours that count on along one dimension made one."""
+    merged: list[FragmentMode] = []
+    for count, dim, step in modes:
+        if count == 1:
+            continue
+        if merged and merged[-1][1] == dim and merged[-1][2] * merged[-1][0] == step and dim >= 0:
+            merged[-1] = (merged[-1][0] * count, dim, merged[-1][2])
+        else:
+            merged.append((count, dim, step))
+    return tuple(merged)
+
+
+def with_vector(fragment: Fragment, width: int) -> Fragment:
+    """The same map with its value modes coalesced and the first cut to `width` (where it is longer)."""
+    value = coalesced(fragment.value)
+    if value and width > 1 and value[0][0] > width:
+        count, dim, step = value[0]
+        value = ((width, dim, step), (count // width, dim, step * width), *value[1:])
+    return Fragment(fragment.extents, fragment.thread, value)
+
+
+def _thread_set(fragment: Fragment, relabel: dict[int, int]) -> set[tuple[int, int, int, int]]:
+    """Digits (divisor, count, dim, step) of the dimensions named by `relabel`, coalesced."""
+    digits: list[tuple[int, int, int, int]] = []
+    for divisor, count, dim, step in fragment.thread_digits:
+        if count == 1 or dim not in relabel:
+            continue
+        label = relabel[dim]
+        if digits:
+            d, c, last, s = digits[-1]
+            if last == label and s * c == step and d * c == divisor:
+                digits[-1] = (d, c * count, last, s)
+                continue
+        digits.append((divisor, count, label, step))
+    return set(digits)
+
+
+@lru_cache(maxsize=4096)
+def value_strides(
+    mapping: Fragment, layout: Fragment, dims: tuple[int | None, ...]
+) -> tuple[int, ...] | None:
+    """What each value digit of a mapping adds to the register number in a fragment's layout.
+
+    `dims[k]` is the dimension of the mapping that dimension k of the fragment is indexed with, None for
+    a dimension of extent 1. None when a thread lacks an element it asks for.
+    """
+    relabel = {dim: k for k, dim in enumerate(dims) if dim is not None}
+    threads = _thread_set(layout, {k: k for k, dim in enumerate(dims) if dim is not None})
+    if _thread_set(mapping, relabel) != threads:
+        return _strides_by_search(mapping, layout, dims)
+    digits: dict[int, list[tuple[int, int, int]]] = {}
+    divisor = 1
+    for count, dim, step in coalesced(layout.value):
+        digits.setdefault(dim, []).append((step, count, divisor))
+        divisor *= count
+    strides: list[int] = []
+    for _, count, dim, step in mapping.value_digits:
+        if dim not in relabel or count == 1:
+            strides.append(0)
+            continue
+        found = [
+            (step // s * d)
+            for s, c, d in digits.get(relabel[dim], [])
+            if step % s == 0 and step * count <= s * c
+        ]
+        if not found:
+            return _strides_by_search(mapping, layout, dims)
+        strides.append(found[0])
+    return tuple(strides)
+
+
+def _strides_by_search(
+    mapping: Fragment, layout: Fragment, dims: tuple[int | None, ...]
+) -> tuple[int, ...] | None:
+    """The same by enumerating all threads and values, for maps whose modes are cut differently."""
+    if None in dims or mapping.threads != layout.threads:
+        return None
+    table = mapping.value_map(layout, [dim for dim in dims if dim is not None])
+    if table is None:
+        return None
+    strides = tuple(table[d.divisor] - table[0] if d.modulus > 1 else 0 for d in mapping.value_digits)
+    for value, found in enumerate(table):
+        digits = zip(mapping.value_digits, strides, strict=True)
+        linear = sum(value // d.divisor % d.modulus * stride for d, stride in digits)
+        if linear + table[0] != found or table[0] != 0:
+            return None
+    return strides
+
+
+def register_of(
+    emitter: Emitter,
+    buffer: Buffer,
+    index: tuple[Expr, ...],
+    version: Expr | None,
+    at: Coordinates,
+    node: Node,
+) -> Expr:
+    """The number of the register that holds an element of a fragment in this thread.
+
+    Raises `LayoutError` when the thread does not hold it, or its number differs from thread to thread.
+    """
+    tile = emitter.fragments[buffer.name]
+    lead: Expr = Const(0) if version is None else version * tile.layout.values
+    dims = _dimensions(emitter, tile.layout, index, at)
+    if dims is None or at.map is None:
+        return lead + _replicated_register(emitter, buffer, index, node)
+    strides = value_strides(at.map, tile.layout, dims)
+    if strides is None:
+        raise LayoutError(
+            "the thread that computes an element does not hold the element of {name} it needs",
+            at=node.place, name=buffer.name, loop=at.map, layout=tile.layout,
+            expected="the layout of {name} and the thread mapping to agree",
+            found="mapping {loop}, layout {layout}",
+        )  # fmt: skip
+    number: Expr = lead
+    for digit, stride in zip(at.digits, strides, strict=True):
+        number = number + digit * stride
+    return number
+
+
+def _dimensions(
+    emitter: Emitter, layout: Fragment, index: tuple[Expr, ...], at: Coordinates
+) -> tuple[int | None, ...] | None:
+    """The coordinate that indexes each dimension; None where an index is something else."""
+    dims: list[int | None] = []
+    for extent, part in zip(layout.extents, index, strict=True):
+        if isinstance(part, Var) and part.name in at.vars:
+            dims.append(at.vars.index(part.name))
+        elif extent == 1 and const_of(emitter.facts.resolved(part)) == 0:
+            dims.append(None)
+        else:
+            return None
+    return tuple(dims)
+
+
+def _replicated_register(emitter: Emitter, buffer: Buffer, index: tuple[Expr, ...], node: Node) -> Expr:
+    """The register of a fragment that every thread holds whole, at any index."""
+    layout = emitter.fragments[buffer.name].layout
+    if any(dim >= 0 and count > 1 for count, dim, _ in layout.thread):
+        raise LayoutError(
+            "{name} is spread over threads, and indexed by more than the variables of the loop",
+            at=node.place, name=buffer.name, layout=layout,
+            expected="a fragment that every thread holds whole, or one index variable a dimension",
+            found="layout {layout}",
+        )  # fmt: skip
+    number: Expr = Const(0)
+    for divisor, count, dim, step in layout.value_digits:
+        digit = _digit(emitter, index[dim], step, count)
+        number = number + digit * divisor
+    return number
+
+
+def _digit(emitter: Emitter, part: Expr, step: int, count: int) -> Expr:
+    """`part // step % count`."""
+    return emitter.facts.mod(emitter.facts.floordiv(part, step), count)

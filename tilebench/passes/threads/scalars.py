@@ -1,0 +1,95 @@
+"""Statements of one element or of one thread: each access on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...errors import IRError
+from ...ir import Const, Expr, If, Let, Stmt, Store, Var, WordStmt, all_of, substitute
+from ...language.memory import AllocLocal, AllocVar
+from ...language.structure import Serial, Unroll, Vectorized
+from .addresses import flat_local, lower_access, lower_expr
+from .emitter import Emitter
+from .tiles import Coordinates
+from .vector import fold_condition
+
+
+def lower_body(emitter: Emitter, body: tuple[Stmt, ...], at: Coordinates) -> list[Stmt]:
+    """Statements of one element or of one thread."""
+    lowered: list[Stmt] = []
+    for statement in body:
+        lowered += lower_one(emitter, statement, at)
+    return lowered
+
+
+def lower_one(emitter: Emitter, statement: Stmt, at: Coordinates) -> list[Stmt]:
+    """One scalar statement; lets for addresses come before it. Raises `IRError` for what is none."""
+    lowered: list[Stmt] = []
+
+    def value(expr: Expr) -> Expr:
+        return lower_expr(emitter, expr, at, lowered)
+
+    match statement:
+        case Let():
+            lowered.append(emitter.let(statement.var, value(statement.value)).at(statement.place))
+        case Store():
+            buffer, index = lower_access(emitter, statement, at, lowered, value)
+            lowered.append(Store(buffer, index, value(statement.value), place=statement.place))
+        case If():
+            lowered += _branch(emitter, statement, at)
+        case Serial() | Unroll():
+            lowered.append(
+                counted_loop(emitter, statement, value, lambda body: lower_body(emitter, body, at))
+            )
+        case Vectorized():
+            with emitter.scope():
+                variable, body = bound_coordinate(emitter, statement.vars[0], statement.body)
+                emitter.facts = emitter.facts.with_range(variable.name, 0, statement.extent - 1)
+                inner = tuple(lower_body(emitter, body, at))
+            lowered.append(Unroll(Const(statement.extent), (variable,), inner, place=statement.place))
+        case AllocVar():
+            lowered.append(statement if statement.init is None else statement.but(init=value(statement.init)))
+        case AllocLocal():
+            lowered.append(statement.but(buffer=flat_local(statement.buffer)))
+        case _:
+            word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__
+            raise IRError("T.{word} cannot stand inside T.Parallel", at=statement.place, word=word)
+    return lowered
+
+
+def _branch(emitter: Emitter, statement: If, at: Coordinates) -> list[Stmt]:
+    condition = fold_condition(emitter, statement.condition, at)
+    if condition == all_of([]):
+        return lower_body(emitter, statement.then, at)
+    before: list[Stmt] = []
+    test = lower_expr(emitter, condition, at, before)
+    with emitter.scope():
+        then = lower_body(emitter, statement.then, at)
+    with emitter.scope():
+        orelse = lower_body(emitter, statement.orelse, at)
+    return [*before, If(test, tuple(then), tuple(orelse), place=statement.place)]
+
+
+def counted_loop(
+    emitter: Emitter,
+    loop: Serial | Unroll,
+    value: Callable[[Expr], Expr],
+    lower: Callable[[tuple[Stmt, ...]], Sequence[Stmt]],
+) -> Stmt:
+    """A loop of the user's, with its bounds lowered and its variable's range known to the body."""
+    start, stop, step = value(loop.start), value(loop.stop), value(loop.step)
+    with emitter.scope():
+        variable, body = bound_coordinate(emitter, loop.vars[0], loop.body)
+        emitter.facts = emitter.facts.with_loop(variable, start, stop, step)
+        return loop.but(start=start, stop=stop, step=step, vars=(variable,), body=tuple(lower(body)))
+
+
+def bound_coordinate(
+    emitter: Emitter, variable: Var, body: tuple[Stmt, ...]
+) -> tuple[Var, tuple[Stmt, ...]]:
+    """A variable of the kernel's, under another name with its body where that one is still bound."""
+    name = emitter.coordinate(variable.name)
+    if name == variable.name:
+        return variable, body
+    renamed = Var(name, type=variable.type)
+    return renamed, tuple(substitute(statement, {variable.name: renamed}) for statement in body)

@@ -1,0 +1,221 @@
+"""Bodies of a vector: wide loads in front, the elements unrolled, wide stores behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...ir import (
+    Arith,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    all_of,
+    map_children,
+    refold,
+    zero_of,
+)
+from ...ir.expr_walks import replaced
+from ...ir.facts import is_small
+from ...language.lowered.threads import VectorStore
+from ...language.memory import AllocLocal
+from .addresses import lower_access, lower_expr
+from .scalars import lower_body
+from .vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
+
+Guards = tuple[Expr, ...]
+
+
+@dataclass
+class _Group:
+    """One run of stores and lets: the vectors its loads come from and its stores go to."""
+
+    vector: Vector
+    loads: dict[tuple[Load, Guards], Buffer] = field(default_factory=dict[tuple[Load, Guards], Buffer])
+    before: list[Stmt] = field(default_factory=list[Stmt])
+
+
+def guarded_loads(expr: Expr, guards: Guards = ()) -> list[tuple[Load, Guards]]:
+    """Each load of memory with the conditions under which it is evaluated."""
+    if isinstance(expr, Call) and expr.word == "if_then_else":
+        condition, yes, no = expr.args
+        return [
+            *guarded_loads(condition, guards),
+            *guarded_loads(yes, (*guards, condition)),
+            *guarded_loads(no, (*guards, Arith("not", (condition,)))),
+        ]
+    if isinstance(expr, Load):
+        own = [(expr, guards)] if expr.buffer.scope in MEMORY else []
+        return own + [load for part in expr.index for load in guarded_loads(part, guards)]
+    parts: tuple[Expr, ...] = ()
+    if isinstance(expr, (Arith, Call)):
+        parts = expr.args
+    elif isinstance(expr, Cast):
+        parts = (expr.value,)
+    return [load for part in parts for load in guarded_loads(part, guards)]
+
+
+def scalar_buffers(group: list[Let | Store]) -> set[str]:
+    """Buffers that a group reads after it wrote them: their accesses keep their order, one by one."""
+    written: set[str] = set()
+    found: set[str] = set()
+    for statement in group:
+        found |= {load.buffer.name for load, _ in guarded_loads(statement.value)} & written
+        if isinstance(statement, Store):
+            written.add(statement.buffer.name)
+    return found
+
+
+def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
+    """The widest access that a body has; 0 when it is no body for vectors at all."""
+    lets = any(isinstance(statement, Let) for statement in body)
+    best = 1
+    for statement in body:
+        if isinstance(statement, If):
+            if lets or vector.kind(statement.condition) == MIXED:
+                return 0
+            inner = [widest(vector, part) for part in (statement.then, statement.orelse) if part]
+            if 0 in inner:
+                return 0
+            best = max([best, *inner])
+        elif isinstance(statement, (Store, Let)):
+            if isinstance(statement, Let):
+                seen = vector.lets[statement.var.name] = replaced(statement.value, vector.lets)
+                if not is_small(seen):
+                    return 0  # what stands in it is not looked at, so nothing is known of neighbours
+            for load, _ in guarded_loads(statement.value):
+                best = max(best, vector.access_width(load))
+            if isinstance(statement, Store) and statement.buffer.scope in MEMORY:
+                best = max(best, vector.access_width(statement))
+        else:
+            return 0
+    return best
+
+
+def vector_body(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
+    """The statements of one vector: `widest` has said that the body allows it."""
+    lowered: list[Stmt] = []
+    group: list[Let | Store] = []
+    for statement in body:
+        if isinstance(statement, If):
+            lowered += straight(vector, group)
+            group = []
+            lowered += _branch(vector, statement)
+        else:
+            assert isinstance(statement, (Let, Store))
+            group.append(statement)
+    return lowered + straight(vector, group)
+
+
+def _branch(vector: Vector, statement: If) -> list[Stmt]:
+    emitter = vector.emitter
+    condition = fold_condition(emitter, statement.condition, vector.at)
+    if condition == all_of([]):
+        return vector_body(vector, statement.then)
+    before: list[Stmt] = []
+    uniform = vector.kind(condition) == UNIFORM
+    test = lower_expr(emitter, condition if uniform else vector.all_inside(condition), vector.base, before)
+    with emitter.scope():
+        then = vector_body(vector, statement.then)
+    with emitter.scope():
+        if uniform:
+            return [*before, If(test, tuple(then), tuple(vector_body(vector, statement.orelse)))]
+        single = lower_body(emitter, (statement.but(condition=condition),), vector.at)
+        return [*before, If(test, tuple(then), (vector.element_loop(single),))]
+
+
+def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
+    """Vector loads, the unrolled elements, vector stores."""
+    if not group:
+        return []
+    emitter = vector.emitter
+    alone = scalar_buffers(group)
+    vectors = _Group(vector)
+    elements: list[Stmt] = []
+    after: list[Stmt] = []
+    for statement in group:
+        value = _with_vectors(vectors, statement.value, alone, elements)
+        if isinstance(statement, Let):
+            elements.append(emitter.let(statement.var, value).at(statement.place))
+            continue
+        width = 1
+        if statement.buffer.scope in MEMORY and statement.buffer.name not in alone:
+            width = vector.access_width(statement)
+        if width == 1:
+            buffer, index = lower_access(
+                emitter, statement, vector.at, elements, lambda x: lower_expr(emitter, x, vector.at, elements)
+            )
+            elements.append(Store(buffer, index, value, place=statement.place))
+        else:
+            after += _vector_stores(vectors, statement, width, value, elements)
+    loop: list[Stmt] = [vector.element_loop(elements)] if elements else []
+    return [*vectors.before, *loop, *after]
+
+
+def _vector_stores(
+    group: _Group, store: Store, width: int, value: Expr, elements: list[Stmt]
+) -> list[Stmt]:
+    """The accesses of a wide store, from the registers that hold its values already or from new ones."""
+    vector = group.vector
+    source = value.buffer if isinstance(value, Load) and value.index == (vector.e,) else None
+    if source is None or source not in group.loads.values():
+        source = vector.emitter.buffer(f"{store.buffer.name}_w", vector.width, store.buffer)
+        group.before.append(AllocLocal(source))
+        elements.append(Store(source, (vector.e,), value, place=store.place))
+    stores: list[Stmt] = []
+    for lead in vector.chunks(width):
+        target = vector.memory(store, width, lead, stores)
+        stores.append(VectorStore(target, Region(source, (Const(lead),), extent=(width,))))
+    return stores
+
+
+def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Buffer | None:
+    """The registers that a wide load fills, one for each load and its guards; None for a narrow load."""
+    vector = group.vector
+    if load.buffer.scope not in MEMORY or load.buffer.name in alone:
+        return None
+    if any(vector.kind(guard) == MIXED for guard in guards):
+        return None
+    width = vector.access_width(load)
+    if width == 1:
+        return None
+    registers = group.loads.get((load, guards))
+    if registers is None:
+        registers = vector.emitter.buffer(f"{load.buffer.name}_v", vector.width, load.buffer)
+        group.before.append(AllocLocal(registers))
+        group.before += vector.load(load, width, registers, guards)
+        group.loads[load, guards] = registers
+    return registers
+
+
+def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stmt]) -> Expr:
+    """The value of element `e`, with wide loads read from their registers."""
+    vector = group.vector
+
+    def lower(part: Expr, guards: Guards) -> Expr:
+        if isinstance(part, Call) and part.word == "if_then_else":
+            condition, a, b = part.args
+            yes = lower(a, (*guards, condition))
+            if isinstance(yes, Load) and yes.buffer in group.loads.values() and b == zero_of(a.dtype):
+                return yes
+            no = lower(b, (*guards, Arith("not", (condition,))))
+            return part.but(args=(lower(condition, guards), yes, no))
+        if isinstance(part, Load):
+            registers = _registers(group, part, guards, alone)
+            if registers is not None:
+                return Load(registers, (vector.e,))
+            return lower_expr(vector.emitter, part, vector.at, elements)
+        if isinstance(part, Var):
+            return lower_expr(vector.emitter, part, vector.at, elements)
+        below = map_children(part, lambda child: lower(child, guards))
+        return refold(below) if below is not part else part
+
+    return lower(expr, ())
