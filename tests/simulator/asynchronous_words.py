@@ -34,17 +34,17 @@ class AsyncDot(OpStmt):
 
 @node
 class Commit(OpStmt):
-    """`T.commit()`: what was issued is a group."""
+    """`T.commit_group()`: what was issued is a group."""
 
-    word = "commit"
+    word = "commit_group"
     token: str = attribute(default="copies")
 
 
 @node
 class Wait(OpStmt):
-    """`T.wait(pending=1)`: all groups but the youngest are complete."""
+    """`T.wait_group(pending=1)`: all groups but the youngest are complete."""
 
-    word = "wait"
+    word = "wait_group"
     token: str = attribute(default="copies")
     pending: int = attribute(default=0)
 

@@ -72,9 +72,9 @@ class Lowerings:
 
     def find(self, statement: Any, machine: Machine) -> Lowering:
         """The row of a statement. Raises `TargetError` at its line where there is none."""
-        by = getattr(statement, "by", None)
-        name = by.name if by is not None else ""
-        row = self.rows.get((type(statement), name))
+        name: str = getattr(getattr(statement, "by", None), "name", "")
+        operation: type[WordStmt] = type(statement)
+        row = self.rows.get((operation, name))
         if row is not None:
             return row
         word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__

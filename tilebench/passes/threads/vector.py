@@ -223,9 +223,12 @@ def _is_inequality(condition: Expr) -> bool:
     return condition.args[0].dtype.is_integer
 
 
-def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int:
+def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int | None:
     """The dimension the vector runs along: of neighbours, indexed with the vector's coordinate."""
-    return next(k for k, part in enumerate(index) if layout.run(k) > 1 and mentions(part, var.name))
+    for dim, part in enumerate(index):
+        if layout.run(dim) > 1 and mentions(part, var.name):
+            return dim
+    return layout.contiguous_dim
 
 
 def fold_condition(emitter: Emitter, condition: Expr, at: Coordinates = NOWHERE) -> Expr:
