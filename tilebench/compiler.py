@@ -23,7 +23,8 @@ from .machine import Machine
 from .passes.context import Context
 from .passes.pipeline import COMMON
 from .record import Resources, to_plain
-from .targets.manifest import Build, EmitStep, Manifest
+from .targets.build import Build, EmitStep
+from .targets.manifest import Manifest
 
 # Stages that hold whole tiles and nothing of threads: NumPy can run them.
 REFERENCE_STAGES = ("tile", "scheduled", "bounded")

@@ -13,7 +13,7 @@ from .compiler import VERSION, Compilation
 from .passes.count_work import count_work
 from .passes.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
-from .targets.manifest import EmitStep
+from .targets.build import EmitStep
 
 Lines = tuple[tuple[int, ...], ...]
 

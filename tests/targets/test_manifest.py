@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tilebench.errors import TargetError
-from tilebench.ir import OpStmt, Word, node
+from tilebench.ir import OpStmt, ScalarFunction, Word, node, same_as_first
 from tilebench.language.copy import Copy
 from tilebench.language.lowered.threads import SyncWarp
 from tilebench.language.stages import THREAD
@@ -90,6 +90,15 @@ def test_what_words_do_in_the_simulator_is_the_languages_or_the_rows_own() -> No
         "target error: T.nap of target null has no meaning in the simulator\n"
         "  help: give its row one: Intrinsic(Nap, simulate, text)"
     )
+
+
+def test_a_function_of_elements_needs_a_meaning() -> None:
+    twice = ScalarFunction("twice", 1, same_as_first)
+    silent = replace(null, functions=(twice,))
+    with pytest.raises(TargetError, match=r"T\.twice of target null has no meaning in the simulator"):
+        _ = silent.simulated_functions
+    told = replace(silent, function_meanings=lambda: {"twice": _nothing})
+    assert told.simulated_functions["twice"] is _nothing
 
 
 def test_the_words_of_cuda_come_through_the_same_door() -> None:

@@ -35,14 +35,16 @@ def own(A: T.Tensor((6, 16), T.float32), S: T.Tensor((6,), T.float32)):
         T.toy_axpy(x[0 : 1], x[1 : 2], T.cast(bx, T.float32))
         T.toy_warp_sum(x[0 : 1])
         if tid == 8:
-            S[bx] = x[0]
+            S[bx] = x[0] + T.toy_ramp(x[0] - T.float32(8))
 """
 
 
 def simulate(manifest: Manifest, function: Function, arrays: list[np.ndarray[Any, Any]]) -> None:
     """The function on the arrays, with the meanings that the target brings."""
     named = dict(zip([param.name for param in function.params], arrays, strict=True))
-    run_threaded(function, named, warp=8, meanings=manifest.meanings)
+    run_threaded(
+        function, named, warp=8, meanings=manifest.meanings, functions=manifest.simulated_functions
+    )
 
 
 def numbers(*shape: int) -> np.ndarray[Any, Any]:
@@ -142,7 +144,8 @@ def test_own_words_print_back_and_are_legal_in_threaded_alone(toy: Manifest) -> 
 
 def test_own_words_mean_in_the_simulator_what_their_text_does(toy: Manifest) -> None:
     a = numbers(6, 16)
-    expected = a[:, 8:].sum(1) + 8 * np.arange(6, dtype=np.float32)
+    total = a[:, 8:].sum(1) + 8 * np.arange(6, dtype=np.float32)
+    expected = total + np.clip(total - 8, 0, 1)
     simulated = np.zeros(6, np.float32)
     simulate(toy, parse_function(OWN_WORDS, toy.registry), [a, simulated])
     np.testing.assert_allclose(simulated, expected, rtol=1e-6)

@@ -14,7 +14,9 @@ from typing import Any
 from .. import settings
 from ..errors import TargetError, nearest
 from ..machine import Machine
-from .manifest import Build, EmitStep, Executable, Intrinsic, Manifest
+from .build import Build, EmitStep, Executable
+from .intrinsics import Intrinsic
+from .manifest import Manifest
 from .presentation import Language
 
 BUILT_IN = {

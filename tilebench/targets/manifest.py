@@ -7,109 +7,24 @@ where the code can run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import TargetError
-from ..ir import Function, Registry, ScalarFunction, Stmt, Word, WordStmt
+from ..ir import Registry, ScalarFunction, Stmt, Word, WordStmt
 from ..language.words import registry
 from ..machine import Machine, Occupancy
-from ..passes.context import Context, StageRow
+from ..passes.context import StageRow
 from ..passes.pipeline import COMMON, TILE_FORMS
-from ..record import Resources
+from .build import Build, DeviceArrays, EmitStep, Executable
 from .devices import HOST
+from .intrinsics import Intrinsic, Meaning, functions_with, meanings_with, rows_by_class
 from .presentation import Language, Presentation
 
 if TYPE_CHECKING:
     import numpy as np
-
-# The stage whose words are intrinsics.
-THREADED = "threaded"
-
-
-@dataclass
-class Build:
-    """One kernel being emitted. Steps read what earlier steps left and add their own.
-
-    `lines[name][k]` are the lines of the stage before that line k+1 of stage `name` came from.
-    """
-
-    function: Function
-    machine: Machine
-    context: Context
-    texts: dict[str, str] = field(default_factory=dict[str, str])
-    lines: dict[str, tuple[tuple[int, ...], ...]] = field(
-        default_factory=dict[str, tuple[tuple[int, ...], ...]]
-    )
-    code: bytes = b""
-    resources: Resources | None = None
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-@dataclass(frozen=True)
-class EmitStep:
-    """One step: it fills `build.texts[name]` and `build.lines[name]`.
-
-    `tier` is `text` for what takes milliseconds, `code` for what a compiler of another maker does,
-    `later` for what is made in the background and shown as pending. `lines_of` names the earlier
-    text that its lines refer to, where that is not the one just before it. `begin` starts the work of
-    a `later` step in the background; `run` then waits for what is left of it.
-    """
-
-    name: str
-    language: str
-    run: Callable[[Build], None]
-    tier: str = "text"
-    lines_of: str = ""
-    begin: Callable[[Build], None] | None = None
-
-
-class Executable(Protocol):
-    """Loaded code. Called with array descriptions in parameter order; returns when launched."""
-
-    def __call__(self, arrays: Sequence[Any]) -> None: ...
-
-
-class DeviceArrays(Protocol):
-    """Loaded code with copies of some host arrays in a device's memory, for the timing method.
-
-    `clock.time(run)` gives the seconds of one launch on the device; `flush()` leaves its caches cold.
-    """
-
-    @property
-    def clock(self) -> Any: ...
-
-    @property
-    def flush(self) -> Any: ...
-
-    def run(self) -> None:
-        """Launch once on the copies."""
-        ...
-
-    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """Host arrays into the copies."""
-        ...
-
-    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """The copies into host arrays, once the device is done."""
-        ...
-
-
-@dataclass(frozen=True)
-class Intrinsic:
-    """A word of the stage `threaded` that a target has code for: the node's class and its rows.
-
-    `simulate(lanes, statement, mask)` is what it does in the simulator, a plain function or a generator
-    that yields what it waits for; None for a word of the language, which the simulator knows.
-    `text(renderer, statement)` writes its lines in a language like C.
-    """
-
-    cls: type[WordStmt]
-    simulate: Callable[[Any, Any, Any], Any] | None
-    text: Callable[[Any, Any], None]
-
 
 @dataclass(frozen=True)
 class Manifest:
@@ -121,6 +36,7 @@ class Manifest:
     can end the process.
     `words`, `functions` and `values` are what its own stages are written in besides the language.
     `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
+    `function_meanings` says what its own `functions` give, of arrays, in the simulator.
     `lowered` gives the classes of the operations that it lowers, each with the name of an instruction
     (empty: it needs none), `scalars` the functions of elements with the dtypes of their results that it
     has code for: what `abilities` tells, read off the tables that compile.
@@ -150,6 +66,9 @@ class Manifest:
     occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
     present: Callable[[], Presentation] | None = None
     intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
+    function_meanings: Callable[[], Mapping[str, Callable[..., Any]]] = field(
+        default=dict[str, Callable[..., Any]]
+    )
     lowered: Callable[[], Iterable[tuple[type[Stmt], str]]] = tuple
     scalars: Callable[[], Mapping[str, Iterable[str]]] = field(default=dict[str, Iterable[str]])
 
@@ -179,51 +98,17 @@ class Manifest:
     @cached_property
     def intrinsic_rows(self) -> Mapping[type[WordStmt], Intrinsic]:
         """The words of `threaded` by class. Raises `TargetError` for a class twice or without a word."""
-        words: set[type[WordStmt]] = {word.cls for word in self.registry.statements.values()}
-        rows: dict[type[WordStmt], Intrinsic] = {}
-        for intrinsic in self.intrinsics():
-            cls = intrinsic.cls
-            if cls in rows:
-                raise TargetError("target {name} has two rows for {cls}", name=self.name, cls=cls.__name__)
-            if cls not in words:
-                raise TargetError(
-                    "target {name} has a row for {cls}, which is no word of its registry",
-                    name=self.name,
-                    cls=cls.__name__,
-                    hint='name it in the manifest: words=(("its_word", Word({cls})), ...)',
-                )
-            if THREADED not in cls.stages:
-                raise TargetError(
-                    "target {name} has a row for {cls}, which is no word of the stage {stage}",
-                    name=self.name,
-                    cls=cls.__name__,
-                    stage=THREADED,
-                    expected="a class whose `stages` has it",
-                )
-            rows[cls] = intrinsic
-        return rows
+        return rows_by_class(self.name, self.intrinsics(), self.registry)
 
     @property
-    def meanings(self) -> Mapping[type, Callable[[Any, Any, Any], Any]]:
-        """What each word of `threaded` does in the simulator, for `run_threaded(meanings=...)`.
+    def meanings(self) -> Mapping[type, Meaning]:
+        """What each word of `threaded` does in the simulator, for `run_threaded(meanings=...)`."""
+        return meanings_with(self.name, self.intrinsic_rows)
 
-        Raises `TargetError` for a row without a meaning whose word the simulator does not know.
-        """
-        from ..simulator.words import MEANINGS  # 24 ms, and only the simulator asks
-
-        meanings = dict(MEANINGS)
-        for cls, row in self.intrinsic_rows.items():
-            if row.simulate is not None:
-                meanings[cls] = row.simulate
-            elif cls not in meanings:
-                raise TargetError(
-                    "T.{word} of target {name} has no meaning in the simulator",
-                    name=self.name,
-                    word=cls.word,
-                    hint="give its row one: Intrinsic({cls}, simulate, text)",
-                    cls=cls.__name__,
-                )
-        return meanings
+    @property
+    def simulated_functions(self) -> Mapping[str, Callable[..., Any]]:
+        """What each function of elements gives in the simulator, for `run_threaded(functions=...)`."""
+        return functions_with(self.name, self.functions, self.function_meanings())
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -7,7 +7,7 @@ A target is a package of its own. It names its manifest under the entry point `t
    its table of instructions, from which the compiler chooses.
 2. `dialect.py` and `prelude.py`: its language, as far as it differs from C, and the small functions in
    front of a kernel. A function or dtype without a row is refused at the user's line.
-3. `words.py`: words of one thread that only this accelerator has. A node class with marked fields.
+3. `words.py`: words of one thread and functions of elements that only this accelerator has.
 4. `meanings.py` and `intrinsics.py`: for each word of a thread what it does in the simulator, which then
    runs and checks every kernel of the target without the accelerator, and its text.
 5. `emit.py`: from the last stage to text.
@@ -22,12 +22,13 @@ can be printed: `tilebench.targets.abilities`.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from tilebench.passes.gpu_road import GPU
-from tilebench.targets import EmitStep, Intrinsic, Manifest
+from tilebench.targets import Build, EmitStep, Intrinsic, Manifest
 
 from .machine import describe
-from .words import WORDS
+from .words import FUNCTIONS, WORDS
 
 
 def _intrinsics() -> tuple[Intrinsic, ...]:
@@ -36,10 +37,16 @@ def _intrinsics() -> tuple[Intrinsic, ...]:
     return intrinsics()
 
 
-def _emit(build: object) -> None:
+def _function_meanings() -> dict[str, Any]:
+    from . import meanings
+
+    return meanings.FUNCTIONS
+
+
+def _emit(build: Build) -> None:
     from . import emit
 
-    emit.emit_text(build)  # type: ignore[arg-type]
+    emit.emit_text(build)
 
 
 def _scalars() -> dict[str, frozenset[str]]:
@@ -63,6 +70,8 @@ def manifest() -> Manifest:
         available=available,
         examples=("toy",),
         words=WORDS,
+        functions=FUNCTIONS,
         intrinsics=_intrinsics,
+        function_meanings=_function_meanings,
         scalars=_scalars,
     )

@@ -1,4 +1,4 @@
-"""Step 4, its first half: what the words of `words.py` do in the simulator.
+"""Step 4, its first half: what the words and functions of `words.py` do in the simulator.
 
 A meaning is called with all threads of some blocks at once. `lanes.read` gives an array (elements,
 threads) and `lanes.write` takes one; both check bounds, races, and registers that nobody wrote.
@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tilebench.simulator.refusal import refuse
 
 from .words import ToyAxpy, ToyWarpSum
+
+
+def ramp(x: Any) -> Any:
+    """`T.toy_ramp` of arrays."""
+    return np.clip(x, np.float32(0), np.float32(1))
+
+
+FUNCTIONS = {"toy_ramp": ramp}
 
 
 def axpy(lanes: Any, statement: ToyAxpy, mask: Any) -> None:

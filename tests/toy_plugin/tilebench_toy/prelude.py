@@ -71,6 +71,7 @@ AXPY = """\
 static inline void tb_axpy(float* y, const float* x, float a, int count) {
   for (int i = 0; i < count; ++i) y[i] += a * x[i];
 }"""
+RAMP = "static inline float tb_ramp(float x) { return fmaxf(0.0f, fminf(x, 1.0f)); }"
 _WARP_SUM = """\
 static inline void tb_warp_sum(float* value) {{
   for (int lanes = 1; lanes < {warp}; lanes *= 2) *value += tb_shfl_xor_float32(*value, lanes);
@@ -125,6 +126,7 @@ PRELUDE = Prelude(
         Part("exchanges", r"tb_shfl_\w+|tb_warp_sum", _exchanges),
         Part("special", r"tb_(?:inf|nan)_f\d+", SPECIAL),
         Part("axpy", r"tb_axpy", AXPY),
+        Part("ramp", r"tb_ramp", RAMP),
         Part("warp_sum", r"tb_warp_sum", _WARP_SUM.format(warp=WARP)),
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...ir import Buffer, Function, If, LoopStmt, Stmt, WithStmt, effects_of
 from ...machine import Machine
 from ...passes.fast_exprs import statements
-from ..manifest import Intrinsic
+from ..intrinsics import Intrinsic
 from .dialect import Dialect
 from .renderer import Renderer
 from .statements import STATEMENTS

@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...machine import Machine
-from ..manifest import Build, EmitStep, Manifest
+from ..build import Build, EmitStep
+from ..manifest import Manifest
 from ..presentation import Presentation
 
 if TYPE_CHECKING:

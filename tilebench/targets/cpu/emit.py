@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ...ir import print_function
 from ...record import Resources
-from ..manifest import Build
+from ..build import Build
 from .machine import isa_of
 from .render.kernel import render_llvm
 from .render.renderer import Rendering

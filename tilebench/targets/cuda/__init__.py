@@ -6,8 +6,10 @@ from functools import cache
 from typing import Any
 
 from ...machine import Machine, Occupancy
+from ..build import Build, EmitStep
 from ..devices import CARD
-from ..manifest import Build, EmitStep, Intrinsic, Manifest
+from ..intrinsics import Intrinsic
+from ..manifest import Manifest
 from ..presentation import Presentation
 
 

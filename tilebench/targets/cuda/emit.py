@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...ir import walk
 from ...language.structure import KernelLaunch
 from ...record import Diagnostic
-from ..manifest import Build
+from ..build import Build
 from .compiler.elf import read_cubin
 from .compiler.log import FunctionResources, ptx_lines
 from .compiler.nvrtc import CudaCompileError, compile_cuda

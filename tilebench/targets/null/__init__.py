@@ -7,7 +7,8 @@ from typing import NoReturn
 from ...errors import TargetError
 from ...ir import print_function
 from ...machine import SM, Machine, MemoryLevel
-from ..manifest import Build, EmitStep, Manifest
+from ..build import Build, EmitStep
+from ..manifest import Manifest
 from ..presentation import Presentation
 
 

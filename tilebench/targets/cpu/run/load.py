@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import ArgumentError, TargetError
 from ....ir import walk
 from ....language.structure import Serial
-from ...manifest import Build
+from ...build import Build
 from ..machine import host_isa, isa_of
 from ..render.kernel import ENTRY
 from .jit import load_object

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....errors import ArgumentError
 from ....passes.reads_writes import reads_and_writes
-from ...manifest import Build
+from ...build import Build
 from .arrays import current_stream
 from .clock import CudaArrays
 from .context import context

@@ -8,7 +8,7 @@ from ....errors import TargetError
 from ....ir import Region
 from ....language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...clike.renderer import Renderer
-from ...manifest import Intrinsic
+from ...intrinsics import Intrinsic
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)

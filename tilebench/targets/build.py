@@ -1,0 +1,83 @@
+"""One kernel on its way from the last stage to code: what steps fill, and what running takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..ir import Function
+from ..machine import Machine
+from ..passes.context import Context
+from ..record import Resources
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass
+class Build:
+    """One kernel being emitted. Steps read what earlier steps left and add their own.
+
+    `lines[name][k]` are the lines of the stage before that line k+1 of stage `name` came from.
+    """
+
+    function: Function
+    machine: Machine
+    context: Context
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+    lines: dict[str, tuple[tuple[int, ...], ...]] = field(
+        default_factory=dict[str, tuple[tuple[int, ...], ...]]
+    )
+    code: bytes = b""
+    resources: Resources | None = None
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class EmitStep:
+    """One step: it fills `build.texts[name]` and `build.lines[name]`.
+
+    `tier` is `text` for what takes milliseconds, `code` for what a compiler of another maker does,
+    `later` for what is made in the background and shown as pending. `lines_of` names the earlier
+    text that its lines refer to, where that is not the one just before it. `begin` starts the work of
+    a `later` step in the background; `run` then waits for what is left of it.
+    """
+
+    name: str
+    language: str
+    run: Callable[[Build], None]
+    tier: str = "text"
+    lines_of: str = ""
+    begin: Callable[[Build], None] | None = None
+
+
+class Executable(Protocol):
+    """Loaded code. Called with array descriptions in parameter order; returns when launched."""
+
+    def __call__(self, arrays: Sequence[Any]) -> None: ...
+
+
+class DeviceArrays(Protocol):
+    """Loaded code with copies of some host arrays in a device's memory, for the timing method.
+
+    `clock.time(run)` gives the seconds of one launch on the device; `flush()` leaves its caches cold.
+    """
+
+    @property
+    def clock(self) -> Any: ...
+
+    @property
+    def flush(self) -> Any: ...
+
+    def run(self) -> None:
+        """Launch once on the copies."""
+        ...
+
+    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """Host arrays into the copies."""
+        ...
+
+    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
+        """The copies into host arrays, once the device is done."""
+        ...
