@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,22 @@ def test_the_cpus_operations_and_instructions() -> None:
     assert found.words == ()
     assert {"copy", "fill", "gemm", "reduce_sum", "reduce_max", "reduce_min"} <= set(found.operations)
     assert "Parallel" not in found.operations
+
+
+def test_operations_and_instructions_of_a_card() -> None:
+    found = table("cuda:sm_80").operations
+    assert found["copy"] == ("ld.st",)
+    assert found["gemm"] == ("fma",)
+    assert found["reduce_sum"] == ("shared", "shfl", "thread")
+    assert found["fill"] == ()
+
+
+def test_an_instruction_counts_where_the_machine_has_it() -> None:
+    manifest, machine = resolve("cuda:sm_80")
+    others = tuple(row for row in machine.instructions if row.operation != "gemm")
+    found = abilities(manifest, replace(machine, instructions=others)).operations
+    assert "gemm" not in found
+    assert "copy" in found
 
 
 def test_the_words_of_threads() -> None:

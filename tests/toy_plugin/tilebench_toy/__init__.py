@@ -21,10 +21,13 @@ can be printed: `tilebench.targets.abilities`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from tilebench.ir import Stmt
 from tilebench.passes.gpu_road import GPU
+from tilebench.passes.threads.lowering import built_in
 from tilebench.targets import Build, EmitStep, Intrinsic, Manifest
 
 from .machine import describe
@@ -47,6 +50,10 @@ def _emit(build: Build) -> None:
     from . import emit
 
     emit.emit_text(build)
+
+
+def _lowered() -> Iterable[tuple[type[Stmt], str]]:
+    return built_in().rows
 
 
 def _scalars() -> dict[str, frozenset[str]]:
@@ -73,5 +80,6 @@ def manifest() -> Manifest:
         functions=FUNCTIONS,
         intrinsics=_intrinsics,
         function_meanings=_function_meanings,
+        lowered=_lowered,
         scalars=_scalars,
     )

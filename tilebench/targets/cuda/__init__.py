@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from ...ir import Stmt
 from ...machine import Machine, Occupancy
 from ..build import Build, EmitStep
 from ..devices import CARD
@@ -71,6 +73,12 @@ def _intrinsics() -> tuple[Intrinsic, ...]:
     return intrinsics()
 
 
+def _lowered() -> Iterable[tuple[type[Stmt], str]]:
+    from ...passes.threads.lowering import built_in
+
+    return built_in().rows
+
+
 def _scalars() -> dict[str, frozenset[str]]:
     from .text.dialect import CUDA
 
@@ -101,6 +109,7 @@ def manifest() -> Manifest:
         device=CARD,
         rehearse=True,
         intrinsics=_intrinsics,
+        lowered=_lowered,
         scalars=_scalars,
         ceilings="tilebench.targets.cuda.run.ceilings:measure_device_ceilings",
         device_arrays=lambda executable, arrays: executable.device_arrays(arrays),
