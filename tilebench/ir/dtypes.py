@@ -15,7 +15,8 @@ from ..errors import DTypeError, nearest
 class DType:
     """An element type. `kind` is one of `float`, `int`, `uint`, `bool`.
 
-    `mantissa` counts the stored fraction bits of a float (10 for float16), 0 otherwise.
+    `mantissa` counts the stored fraction bits of a float (10 for float16), 0 otherwise. Integers of 4
+    bits lie two a byte in memory, the element of even index in the low half; rows are whole bytes.
     """
 
     name: str
@@ -51,35 +52,53 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
+    def has_infinity(self) -> bool:
+        """Whether the format has infinities: every float but those named `fn` (finite, with NaN)."""
+        return self.is_float and not self.name.endswith("fn")
+
+    @property
+    def saturates(self) -> bool:
+        """Whether a value too large for the format is stored as the largest: the 8-bit floats."""
+        return self.is_float and self.bits == 8
+
+    @property
+    def largest(self) -> float:
+        """The greatest finite value of a float: 65504 of float16, 448 of float8_e4m3fn."""
+        exponent = self.bits - 1 - self.mantissa
+        # Without infinities the top exponent holds numbers too, all but the last, which is NaN.
+        top, spare = (0, 1) if self.has_infinity else (1, 2)
+        return (2.0 - spare * 2.0**-self.mantissa) * 2.0 ** (2 ** (exponent - 1) - 1 + top)
+
+    @property
     def unit_roundoff(self) -> float:
         """Half an ulp at 1: the largest relative error of one rounding; 0 for exact types."""
         return 2.0 ** -(self.mantissa + 1) if self.is_float else 0.0
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type; bfloat16 and the 8-bit floats come from `ml_dtypes`."""
+        """The NumPy type; bfloat16, 8-bit floats and 4-bit integers come from `ml_dtypes`."""
         if self.name in _ML_DTYPES:
             import ml_dtypes
 
-            return np.dtype(getattr(ml_dtypes, _ML_DTYPES[self.name]))
+            return np.dtype(getattr(ml_dtypes, self.name))
         return np.dtype(self.name)
 
     @property
     def least(self) -> float | int:
-        """The most negative value (minus infinity for floats that have it)."""
+        """The most negative value: minus infinity for floats that have it."""
         if self.kind == "bool":
             return 0
         if self.is_float:
-            return float("-inf")
+            return float("-inf") if self.has_infinity else -self.largest
         return 0 if self.kind == "uint" else -(2 ** (self.bits - 1))
 
     @property
     def most(self) -> float | int:
-        """The greatest value (infinity for floats that have it)."""
+        """The greatest value: infinity for floats that have it."""
         if self.kind == "bool":
             return 1
         if self.is_float:
-            return float("inf")
+            return float("inf") if self.has_infinity else self.largest
         return 2**self.bits - 1 if self.kind == "uint" else 2 ** (self.bits - 1) - 1
 
     def __str__(self) -> str:
@@ -89,7 +108,8 @@ class DType:
         return f"T.{self.name}"
 
 
-_ML_DTYPES = {"bfloat16": "bfloat16", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
+# Types that NumPy has not; those of 4 bits are one a byte there.
+_ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"})
 
 float64 = DType("float64", 64, "float", 52)
 float32 = DType("float32", 32, "float", 23)
@@ -97,10 +117,12 @@ float16 = DType("float16", 16, "float", 10)
 bfloat16 = DType("bfloat16", 16, "float", 7)
 float8_e4m3fn = DType("float8_e4m3fn", 8, "float", 3)
 float8_e5m2 = DType("float8_e5m2", 8, "float", 2)
+int4 = DType("int4", 4, "int")
 int8 = DType("int8", 8, "int")
 int16 = DType("int16", 16, "int")
 int32 = DType("int32", 32, "int")
 int64 = DType("int64", 64, "int")
+uint4 = DType("uint4", 4, "uint")
 uint8 = DType("uint8", 8, "uint")
 uint16 = DType("uint16", 16, "uint")
 uint32 = DType("uint32", 32, "uint")
@@ -111,7 +133,7 @@ ALL: dict[str, DType] = {
     each.name: each
     for each in (
         float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2,
-        int8, int16, int32, int64, uint8, uint16, uint32, uint64, boolean,
+        int4, int8, int16, int32, int64, uint4, uint8, uint16, uint32, uint64, boolean,
     )
 }  # fmt: skip
 ALIASES = {"float": float32, "half": float16, "int": int32}

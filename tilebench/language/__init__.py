@@ -57,6 +57,7 @@ Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 float16, bfloat16, float32, float64 = (_dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
 float8_e4m3fn, float8_e5m2 = _dtypes["float8_e4m3fn"], _dtypes["float8_e5m2"]
+int4, uint4 = _dtypes["int4"], _dtypes["uint4"]
 int8, int16, int32, int64 = (_dtypes[n] for n in ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (_dtypes[n] for n in ("uint8", "uint16", "uint32", "uint64"))
 bool = _dtypes["bool"]
@@ -68,9 +69,10 @@ __all__ = [
     "alloc_shared", "alloc_var", "bfloat16", "bool", "cast", "ceil", "ceildiv", "clamp", "clear", "copy",
     "cos", "erf", "exp", "exp2", "fill", "float", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
     "float64", "floor", "floordiv", "floormod", "gemm", "grid", "half", "if_then_else", "infinity", "int",
-    "int8", "int16", "int32", "int64", "knob", "log", "log2", "max", "max_value", "min", "min_value", "pow",
-    "prim_func", "reduce_max", "reduce_min", "reduce_sum", "registry", "rsqrt", "serial", "sigmoid", "sin",
-    "sqrt", "swizzle", "tanh", "uint8", "uint16", "uint32", "uint64", "unroll", "use_swizzle", "vectorized",
+    "int4", "int8", "int16", "int32", "int64", "knob", "log", "log2", "max", "max_value", "min", "min_value",
+    "pow", "prim_func", "reduce_max", "reduce_min", "reduce_sum", "registry", "rsqrt", "serial", "sigmoid",
+    "sin", "sqrt", "swizzle", "tanh", "uint4", "uint8", "uint16", "uint32", "uint64", "unroll",
+    "use_swizzle", "vectorized",
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from .tracing.arithmetic import integer_power, truth
 from .tracing.builder import here
 from .tracing.dtype_words import plain
 from .tracing.expressions import Value, cast_value
-from .tracing.promote import expr_of, number_of, pair
+from .tracing.promote import expr_of, number_of, operands, pair
 
 _PYTHON: dict[str, Callable[[float], float]] = {
     "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log,
@@ -126,7 +126,7 @@ def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: 
     if number_of(a) is not None and number_of(b) is not None:
         made: Any = python(number_of(a), number_of(b))
     else:
-        left, right = pair(a, b)
+        left, right = operands(a, b)
         made = Value(Call(name, (left, right), type=left.dtype, place=here()))
     return _extreme(name, python, made, more[0], more[1:]) if more else made
 
@@ -151,7 +151,7 @@ def pow(x: object, y: object) -> Any:
     a, b = number_of(x), number_of(y)
     if a is not None and b is not None:
         return a**b
-    left, right = pair(x, y)
+    left, right = operands(x, y)
     if left.dtype.is_integer:
         return Value(integer_power(left, right))
     return Value(Call("pow", (left, right), type=left.dtype, place=here()))

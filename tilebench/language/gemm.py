@@ -243,6 +243,6 @@ def _check_dtypes(a: Part, b: Part, c: Part) -> None:
             dtype=a.view.buffer.dtype,
             acc=c.view.buffer.dtype,
             known=" or ".join(allowed),
-            expected="an accumulator of {known}" if allowed else "operands that are numbers",
+            expected="an accumulator of {known}" if allowed else "operands of 8 bits or wider",
             also=[a.declared, c.declared],
         )

@@ -17,7 +17,7 @@ _LATER = """
     cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dtype dyn dynamic
     empty evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
     get_block_bindings get_lane_idx get_thread_binding get_thread_bindings get_thread_extent
-    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline int4
+    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline
     isfinite isinf isnan log10 macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_absmax reduce_abssum reduce_bitand

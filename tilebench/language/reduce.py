@@ -90,6 +90,11 @@ def _reduce(
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)
     a, b = src.view.buffer.dtype, dst.view.buffer.dtype
+    if a.per_byte > 1 or b.per_byte > 1:
+        raise DTypeError(
+            "{word} of {a} into {b}: integers of 4 bits are a dtype of storage", word=word, a=a, b=b,
+            also=[src.declared, dst.declared], hint="copy the tile into one of int8 or wider first",
+        )  # fmt: skip
     if a.kind != b.kind:
         raise DTypeError(
             "{word} of {a} cannot give {b}",

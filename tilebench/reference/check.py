@@ -146,8 +146,8 @@ def poison(array: NDArray[Any]) -> None:
 
 
 def poisoned(array: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
-    """Where an array still holds poison, bit by bit. Bools have no poison."""
-    if dtype.kind == "bool":
+    """Where an array still holds poison, bit by bit. Bools and integers of 4 bits have no poison."""
+    if dtype.kind == "bool" or dtype.per_byte > 1:
         return np.zeros(array.shape, np.bool_)
     bits: Any = _BITS[dtype.numpy.itemsize]
     same: Any = np.ascontiguousarray(array).view(bits) == np.asarray(poison_value(dtype)).view(bits)

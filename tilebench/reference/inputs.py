@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from ..ir import Buffer, DType, Function
+from ..language.meanings.rounding import narrowed
 from ..passes.reads_writes import reads_and_writes
 from .check import poison
 
@@ -36,9 +37,10 @@ def random_array(
 ) -> NDArray[Any]:  # fmt: skip
     """An array of random values.
 
-    `uniform`: floats in [-1, 1), integers in [-8, 8] (unsigned [0, 8]), whose products summed over any
-    extent below 2**24 stay in int32. `normal`: a standard normal, integers as before. `wide`: floats
-    of either sign over half the dtype's exponents, integers over their full range. Bools are even.
+    `uniform`: floats in [-1, 1), integers in [-8, 8] (unsigned [0, 8]; int4 [-8, 7]), whose products
+    summed over any extent below 2**24 stay in int32. `normal`: a standard normal, integers as before.
+    `wide`: floats of either sign over half the dtype's exponents, integers over their full range.
+    Bools are even.
     Raises `OptionError` for another kind.
     """
     if kind not in KINDS:
@@ -54,13 +56,20 @@ def random_array(
     if dtype.kind == "bool":
         out[...] = random.integers(0, 2, size, np.uint8) != 0
     elif dtype.is_integer and kind == "wide":
-        out[...] = random.integers(int(dtype.least), int(dtype.most), size, dtype.numpy, endpoint=True)
+        out[...] = _integers(random, int(dtype.least), int(dtype.most), size, dtype)
     elif dtype.is_integer:
         low = 0 if dtype.kind == "uint" else -SMALL
-        out[...] = random.integers(low, SMALL, size, dtype.numpy, endpoint=True)
+        out[...] = _integers(random, low, min(SMALL, int(dtype.most)), size, dtype)
     else:
-        out[...] = _floats(random, size, dtype, kind).astype(dtype.numpy)
+        out[...] = narrowed(_floats(random, size, dtype, kind), dtype)
     return out
+
+
+def _integers(
+    random: np.random.Generator, low: int, high: int, size: tuple[int, ...], dtype: DType
+) -> NDArray[Any]:
+    drawn = np.dtype(np.int8) if dtype.per_byte > 1 else dtype.numpy
+    return random.integers(low, high, size, drawn, endpoint=True).astype(dtype.numpy)
 
 
 def _floats(random: np.random.Generator, size: tuple[int, ...], dtype: DType, kind: Kind) -> NDArray[Any]:

@@ -14,9 +14,10 @@ import numpy as np
 from ..errors import LanguageError, Place
 from ..ir import Buffer
 from ..ir.dtypes import DType
-from ..language.meanings.conversion import cast_bound, cast_meaning, round_to
+from ..language.meanings.conversion import cast_bound, cast_meaning
 from ..language.meanings.elements import scalar_bound, scalar_meaning
 from ..language.meanings.inexact import Inexact, exact, inexact
+from ..language.meanings.rounding import number_in
 from ..language.meanings.tiles import TileMeaning
 from ..language.tracing.operators import operator_bound, operator_meaning, select_bound
 
@@ -46,9 +47,14 @@ class Numbers(Protocol):
 
 
 def poison_value(dtype: DType) -> Any:
-    """What unwritten elements hold: a NaN with a payload, bytes 0xA5 for integers, True for bools."""
+    """What unwritten elements hold: a NaN with a payload, bytes 0xA5 for integers, True for bools.
+
+    Of 4 bits every pattern is a number that a kernel may write: 5 is as good as any.
+    """
     if dtype.kind == "bool":
         return np.bool_(True)
+    if dtype.per_byte > 1:
+        return dtype.numpy.type(5)
     bits = _POISON.get(dtype.name)
     if bits is None:
         return np.frombuffer(b"\xa5" * dtype.numpy.itemsize, dtype.numpy)[0]
@@ -70,7 +76,7 @@ class Plain:
     def constant(self, value: Any, dtype: DType) -> Any:
         if not dtype.is_float:
             return bool(value) if dtype.kind == "bool" else int(value)
-        return round_to(value, dtype)[()]
+        return number_in(value, dtype)
 
     def operator(self, op: str, dtype: DType) -> Callable[..., Any]:
         return operator_meaning(op, dtype)
@@ -177,7 +183,7 @@ class Bounded:
     def constant(self, value: Any, dtype: DType) -> Any:
         if not dtype.is_float:
             return bool(value) if dtype.kind == "bool" else int(value)
-        return exact(np.float64(round_to(value, dtype)))
+        return exact(np.float64(number_in(value, dtype)))
 
     def operator(self, op: str, dtype: DType) -> Callable[..., Any]:
         return operator_bound(op, dtype)

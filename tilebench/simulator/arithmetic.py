@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir import Arith, DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
+from ..language.meanings.rounding import narrowed, round_to
 from ..passes.fast_exprs import statements
 from .refusal import refuse
 
@@ -77,13 +78,17 @@ def convert(value: Any, source: DType, target: DType) -> Any:
 
 def _converted(array: Any, source: DType, target: DType) -> Any:
     if source.is_float and target.is_integer:
-        info = np.iinfo(target.numpy)
+        low, high = int(target.least), int(target.most)
         whole = np.trunc(np.nan_to_num(array.astype(np.float64), nan=0.0))
-        wide = np.clip(whole, float(info.min), float(info.max))
-        return np.where(wide >= float(info.max), info.max, wide.astype(target.numpy)).astype(computed(target))
+        wide = np.clip(whole, float(low), float(high))
+        stored = np.dtype(np.int64) if target.bits < 64 else target.numpy
+        return np.where(wide >= float(high), stored.type(high), wide.astype(stored)).astype(computed(target))
     if narrow(target):
-        return array.astype(float32.numpy if source.name != "float64" else source.numpy).astype(target.numpy)
+        # Doubles and wide integers would be rounded twice on their way through single precision.
+        return round_to(array, target) if source.bits >= 32 and source != float32 else narrowed(array, target)
     if target.is_integer:
+        if target.per_byte > 1:  # `ml_dtypes` has no way from one 4-bit type to the other
+            array = array.astype(np.int8)
         return array.astype(target.numpy).astype(computed(target))
     return array.astype(np.float32).astype(target.numpy) if narrow(source) else array.astype(target.numpy)
 
@@ -136,7 +141,7 @@ def apply(
     """A scalar function, computed in float32 and rounded for narrow floats."""
     with np.errstate(all="ignore"):
         if narrow(dtype):
-            return function(*(np.asarray(arg).astype(np.float32) for arg in args)).astype(dtype.numpy)
+            return narrowed(function(*(np.asarray(arg).astype(np.float32) for arg in args)), dtype)
         return settle(function(*args), dtype, node, data, mask)
 
 
@@ -146,7 +151,7 @@ def operate(op: str, a: Any, b: Any, dtype: DType, node: Arith, data: Set[str], 
     with np.errstate(all="ignore"):
         if narrow(dtype):
             value = BINARY[op](np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
-            return value if result == boolean else value.astype(dtype.numpy)
+            return value if result == boolean else narrowed(value, dtype)
         if op == "//" and dtype.is_float:
             return np.floor(a / b)
         value = BINARY[op](a, b)

@@ -11,6 +11,7 @@ from ..errors import InternalError
 from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Var
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
+from ..language.meanings.rounding import number_in
 from .access import LaneAccess
 from .arithmetic import apply, computed, convert, operate
 from .refusal import refuse
@@ -147,7 +148,7 @@ def constant(expr: Const) -> Value:
         return bool(expr.value)
     if expr.type.is_integer and expr.type.bits <= 32:
         return int(expr.value)
-    return expr.type.numpy.type(expr.value)
+    return number_in(expr.value, expr.type) if expr.type.is_float else expr.type.numpy.type(expr.value)
 
 
 def _cast(expr: Cast, value: Value) -> Value:

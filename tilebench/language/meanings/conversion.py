@@ -8,24 +8,7 @@ import numpy as np
 
 from ...ir.dtypes import DType
 from .inexact import Inexact, inexact, narrows, rounded
-
-
-def round_to(value: Any, dtype: DType) -> Any:
-    """A float64 array rounded once, to nearest even, to a float dtype.
-
-    `ml_dtypes` converts float64 by way of float32, which can round twice; the first step is made a
-    rounding to odd, after which the second is right (Boldo and Melquiond, 2008).
-    """
-    wide = np.asarray(value, np.float64)
-    if dtype.bits >= 32 or dtype.name == "float16":
-        return wide.astype(dtype.numpy)
-    middle = np.asarray(wide.astype(np.float32))
-    inexact_ = np.isfinite(middle) & (middle.astype(np.float64) != wide)
-    if inexact_.any():
-        bits = middle.view(np.int32)
-        step = np.where(np.abs(middle.astype(np.float64)) > np.abs(wide), -1, 1)
-        middle = np.where(inexact_ & (bits & 1 == 0), bits + step, bits).astype(np.int32).view(np.float32)
-    return middle.astype(dtype.numpy)
+from .rounding import narrowed, round_to
 
 
 def _to_integer(value: Any, target: DType) -> Any:
@@ -42,7 +25,8 @@ def _to_integer(value: Any, target: DType) -> Any:
 def cast_meaning(value: Any, source: DType, target: DType) -> Any:
     """`T.cast`: floats to nearest even; float to integer towards zero; integers keep their low bits.
 
-    A float outside an integer's range gives the end of the range, NaN gives 0; to bool, `value != 0`.
+    What is too large for an 8-bit float gives its largest value. A float outside an integer's range
+    gives the end of the range, NaN gives 0; to bool, `value != 0`.
     """
     if source == target:
         return value
@@ -56,7 +40,12 @@ def cast_meaning(value: Any, source: DType, target: DType) -> Any:
     # Two steps would round twice: from 32-bit integers and doubles into the 16-bit and 8-bit floats.
     if target.is_float and target.bits < 32 and (source.bits >= 32 and source.name != "float32"):
         return round_to(held.astype(np.float64), target)
-    return held.astype(target.numpy)
+    return narrowed(held, target) if target.is_float else _low_bits(held, target)
+
+
+def _low_bits(held: Any, target: DType) -> Any:
+    """Integers in another width. `ml_dtypes` knows no way from one 4-bit type to the other."""
+    return (held.astype(np.int8) if target.per_byte > 1 else held).astype(target.numpy)
 
 
 def wrap(value: int, dtype: DType) -> int:
@@ -88,7 +77,7 @@ def cast_bound(value: Any, source: DType, target: DType) -> Any:
         made = _to_integer(held.value, target)
         ends = [_to_integer(held.value + sign * held.error, target).astype(np.float64) for sign in (-1, 1)]
         return plain_if_sure(made, np.maximum(made - ends[0], ends[1] - made))
-    made = held.value.astype(target.numpy)
+    made = _low_bits(held.value, target)
     wide = held.value.astype(np.float64)
     leaves = (wide + held.error > target.most) | (wide - held.error < target.least)
     return plain_if_sure(made, np.where((held.error > 0) & leaves, np.inf, held.error))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.dtypes import DType
 from .inexact import Inexact, inexact, limits, rounded
+from .rounding import narrowed
 
 Function = Callable[..., Any]
 
@@ -123,7 +124,7 @@ def scalar_meaning(word: str, dtype: DType) -> Function | None:
         if word == "pow" and not dtype.is_float:
             return _integer_power(held[0], held[1])
         made = row.plain(*(held if direct else [each.astype(middle) for each in held]))
-        return np.asarray(made).astype(kind)
+        return narrowed(made, dtype) if dtype.is_float else np.asarray(made).astype(kind)
 
     return apply
 

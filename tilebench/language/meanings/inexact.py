@@ -95,7 +95,7 @@ def limits(dtype: DType) -> Limits:
     # From half a step above the greatest value on, rounding to nearest gives infinity.
     u = dtype.unit_roundoff
     overflow = np.inf if dtype.bits == 64 else most * (1.0 + u / (2.0 - 2.0 * u))
-    return Limits(overflow, normal, float(info.smallest_subnormal), dtype.name != "float8_e4m3fn")
+    return Limits(overflow, normal, float(info.smallest_subnormal), dtype.has_infinity)
 
 
 def narrows(source: DType, target: DType) -> bool:
@@ -147,8 +147,11 @@ def rounded(
 def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
     """Overflow decided: a sure one is infinity without error, a possible one is bounded by nothing.
 
-    Where the value is no finite number, the error is infinite only if the carried one is.
+    Where the value is no finite number, the error is infinite only if the carried one is. A dtype that
+    saturates has no overflow: stopping at its ends brings no two values further apart.
     """
+    if dtype.saturates:
+        return _stopped(value, error, carried, dtype.largest)
     edge = limits(dtype).overflow
     if value.size == 0 or max(float(value.max()), -float(value.min())) + float(error.max()) < edge:
         return Inexact(value, error)
@@ -160,10 +163,14 @@ def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
     if np.isfinite(edge):
         sure = finite & (size - error >= edge)
         unsure = finite & ~sure & (top >= edge)
-        if limits(dtype).has_infinity:
-            value = np.where(sure, np.copysign(np.inf, value), value)
-            error = np.where(sure, 0.0, np.where(unsure, np.inf, error))
-        else:
-            # A card saturates where ml_dtypes gives NaN: both are allowed.
-            error = np.where(sure | unsure, np.inf, error)
+        value = np.where(sure, np.copysign(np.inf, value), value)
+        error = np.where(sure, 0.0, np.where(unsure, np.inf, error))
     return Inexact(value, error)
+
+
+def _stopped(value: F64, error: F64, carried: F64, largest: float) -> Inexact:
+    """Values stopped at the ends of a dtype; one that surely lies beyond an end has no error."""
+    unbounded = np.isposinf(carried) | (np.isnan(error) & np.isfinite(value))
+    sure = (np.abs(value) - carried >= largest) & ~unbounded  # from the end on, rounding gives the end
+    found: Any = np.where(sure | np.isnan(value), 0.0, error)
+    return Inexact(np.clip(value, -largest, largest), np.where(unbounded, np.inf, found))

@@ -18,6 +18,7 @@ from ..gemm import Gemm
 from ..reduce import Reduce
 from .conversion import cast_bound, cast_meaning
 from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, rounded, settled
+from .rounding import narrowed
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def gemm_meaning(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     if target.is_float:
         kind: Any = np.float64 if target.bits == 64 else np.float32
         made = x.astype(kind) @ y.astype(kind)
-        return (made if clear else made + c.reshape(made.shape).astype(kind)).astype(target.numpy)
+        return narrowed(made if clear else made + c.reshape(made.shape).astype(kind), target)
     made = _integer_product(x, y, op.a.buffer.dtype, target)
     return made if clear else made + c.reshape(made.shape)
 
@@ -168,7 +169,7 @@ def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
     made = fold.reduce(source.astype(kind), axis=op.dim)
     if old is not None:
         made = fold(made, old.reshape(made.shape).astype(kind))
-    return made.astype(target.numpy)
+    return narrowed(made, target) if target.is_float else made.astype(target.numpy)
 
 
 def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:

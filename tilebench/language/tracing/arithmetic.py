@@ -8,7 +8,7 @@ from ...errors import DTypeError, LanguageError
 from ...ir import Arith, Call, Const, DType, Expr, boolean, int32
 from ...ir import expr as fold
 from .builder import here
-from .promote import convert, pair
+from .promote import computable, convert, operands
 
 
 def _fold_integers(op: str) -> Callable[[Expr, Expr], Expr] | None:
@@ -25,7 +25,7 @@ def stamped(expr: Expr) -> Expr:
 
 def arithmetic(op: str, a: object, b: object) -> Expr:
     """`a op b` for one of Python's binary operators, with promotion. Raises `DTypeError`."""
-    left, right = pair(a, b)
+    left, right = operands(a, b)
     dtype = left.dtype
     if dtype == boolean:
         if op in ("&", "|"):
@@ -88,6 +88,7 @@ def negative(expr: Expr) -> Expr:
     """`-value`."""
     if expr.dtype == boolean:
         raise DTypeError("- does not take a bool", hint="use `not`")
+    expr = computable(expr)
     if isinstance(expr, Const):
         return Const(-expr.value, type=expr.type)
     return Arith("-", (expr,), place=here())
@@ -95,7 +96,7 @@ def negative(expr: Expr) -> Expr:
 
 def comparison(op: str, a: object, b: object) -> Expr:
     """`a op b` as a bool; comparisons of integer constants are decided now."""
-    left, right = pair(a, b)
+    left, right = operands(a, b)
     return stamped(fold.compare(op, left, right))
 
 

@@ -14,7 +14,7 @@ from ...ir.dtypes import ALIASES, ALL, DType
 from .arithmetic import arithmetic, comparison, logical_not, negative
 from .builder import here
 from .kinds import Scalar
-from .promote import cast_expr
+from .promote import cast_expr, computable
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,8 @@ class Value(Scalar):
         return Value(Arith("~", (self.expr,), place=here()))
 
     def __abs__(self) -> Value:
-        return Value(Call("abs", (self.expr,), type=self.expr.dtype, place=here()))
+        value = computable(self.expr)
+        return Value(Call("abs", (value,), type=value.dtype, place=here()))
 
     # -- comparison
     def __lt__(self, other: object) -> Value:

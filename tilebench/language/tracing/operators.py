@@ -15,6 +15,7 @@ import numpy as np
 from ...ir.dtypes import DType
 from ..meanings.conversion import plain_if_sure, wrap
 from ..meanings.inexact import Inexact, inexact, rounded
+from ..meanings.rounding import narrowed
 
 Binary = Callable[[Any, Any], Any]
 
@@ -41,7 +42,7 @@ def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
 
     if op in ("~", "not"):
         return invert if op == "~" else negate
-    binary = PLAIN[op]
+    binary = _in_single(PLAIN[op], dtype) if dtype.saturates and op in _ROUNDED else PLAIN[op]
 
     def fold(*args: Any) -> Any:
         if len(args) == 1:
@@ -53,6 +54,16 @@ def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
         return wrap(made, dtype) if type(made) is int else made
 
     return fold
+
+
+_ROUNDED = frozenset({"+", "-", "*", "/", "//", "%"})
+
+
+def _in_single(binary: Binary, dtype: DType) -> Binary:
+    """The operator computed in float32 and rounded once, stopping at the dtype's largest values."""
+    return lambda a, b: narrowed(
+        binary(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32)), dtype
+    )
 
 
 def operator_bound(op: str, dtype: DType) -> Callable[..., Any]:

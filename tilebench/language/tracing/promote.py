@@ -42,7 +42,7 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
         if isinstance(value, int) and abs(value) >= 2**1024:
             digits = f"an integer of {value.bit_length()} bits"
             raise DTypeError("{value} is outside the range of {dtype}", value=digits, dtype=dtype)
-        return Const(float(value), type=dtype)
+        return Const(_stopped(float(value), dtype), type=dtype)
     if dtype == boolean:
         return TRUE if value else FALSE
     if isinstance(value, float) and not value.is_integer():
@@ -55,6 +55,11 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
     if not math.isfinite(value) or not fits(int(value), dtype):
         raise DTypeError("{value} is outside the range of {dtype}", value=value, dtype=dtype)
     return Const(int(value), type=dtype)
+
+
+def _stopped(value: float, dtype: DType) -> float:
+    """A float as the conversion to a dtype has it that stops at its largest values."""
+    return min(max(value, -dtype.largest), dtype.largest) if dtype.saturates and value == value else value
 
 
 def expr_of(value: object, dtype: DType | None = None) -> Expr:
@@ -110,7 +115,7 @@ def convert(expr: Expr, dtype: DType) -> Expr:
             or (value.is_integer() and abs(value) <= 256)
         )
         if exact and dtype.is_float:
-            return Const(float(value), type=dtype)
+            return Const(_stopped(float(value), dtype), type=dtype)
         if dtype.is_integer and math.isfinite(value) and fits(int(value), dtype):
             return Const(int(value), type=dtype)
     return Cast(expr, type=dtype, place=here())
@@ -132,6 +137,22 @@ def pair(a: object, b: object) -> tuple[Expr, Expr]:
         right, left = beside(right, a)
         return left, right
     return beside(left, b)
+
+
+def operands(a: object, b: object) -> tuple[Expr, Expr]:
+    """The same for an operator that computes. Raises `DTypeError` for a dtype that is only stored."""
+    left, right = pair(a, b)
+    return computable(left), computable(right)
+
+
+def computable(expr: Expr) -> Expr:
+    """The expression. Raises `DTypeError` where its dtype is storage alone: integers of 4 bits."""
+    if expr.dtype.per_byte > 1:
+        raise DTypeError(
+            "{dtype} is a dtype of storage: values are converted to be computed with", dtype=expr.dtype,
+            wide=expr.dtype.kind + "8", hint="T.cast(x, T.{wide})",
+        )  # fmt: skip
+    return expr
 
 
 def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:

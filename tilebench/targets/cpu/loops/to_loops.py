@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from ....ir import Function
+from ....errors import TargetError
+from ....ir import Buffer, Function, walk
 from ....passes.context import Context, Pass
 from ..lowerings import rows
 from .clear_first import clear_first
@@ -39,6 +40,10 @@ def _own_table() -> Table:
 
 
 def _lowered(function: Function, context: Context, table: Table) -> Function:
+    for node in (*function.params, *walk(function)):
+        buffer = getattr(node, "buffer", node)
+        if isinstance(buffer, Buffer) and buffer.dtype.per_byte > 1:
+            raise TargetError("there is no CPU code for {dtype} yet", dtype=buffer.dtype, at=function.place)
     function = clear_first(function)
     work = Work(function, context, table)
     lowered = function.but(body=work.body(function.body))

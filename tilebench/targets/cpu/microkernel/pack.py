@@ -132,7 +132,7 @@ def _pack_strided(
         raw = f.load(source.at(f, r, c), source.storage)
         if source.dtype != target.dtype:
             value = convert(f, widen(f, raw, source.dtype), source.dtype, target.dtype)
-            raw = narrow(f, value, target.dtype)
+            raw = narrow(f, value, target.dtype, rounded=True)
         f.store(raw, target.at(f, r, c))
 
 

@@ -28,21 +28,26 @@ COMPUTE = STORAGE | {
 
 
 class SmallFloat(NamedTuple):
-    """An IEEE-like format: fraction bits, exponent bias, code of the overflow, code of NaN."""
+    """An IEEE-like format: fraction bits, exponent bias, and codes without a sign.
+
+    `top` is the code of the infinity, or of the NaN where there is none; `limit` the code that what is
+    too large becomes.
+    """
 
     fraction: int
     bias: int
-    overflow: int
+    top: int
+    limit: int
     nan: int
     has_infinity: bool
     bits: int
 
 
 SMALL = {
-    "float16": SmallFloat(10, 15, 0x7C00, 0x7E00, True, 16),
-    "float8_e5m2": SmallFloat(2, 15, 0x7C, 0x7E, True, 8),
-    # No infinity: what is too large becomes NaN, as in ml_dtypes and the OCP specification.
-    "float8_e4m3fn": SmallFloat(3, 7, 0x7F, 0x7F, False, 8),
+    "float16": SmallFloat(10, 15, 0x7C00, 0x7C00, 0x7E00, True, 16),
+    # Conversions to 8 bits stop at the largest number, as on the cards.
+    "float8_e5m2": SmallFloat(2, 15, 0x7C, 0x7B, 0x7E, True, 8),
+    "float8_e4m3fn": SmallFloat(3, 7, 0x7F, 0x7E, 0x7F, False, 8),
 }
 
 
@@ -78,7 +83,7 @@ def _widen_small(f: Function, raw: Value, form: SmallFloat) -> Value:
     normal = f.binary("add", moved, rebias)
     if form.has_infinity:
         top = f.binary("add", normal, rebias)
-        normal = f.select(f.compare("sge", code, form.overflow), top, normal)
+        normal = f.select(f.compare("sge", code, form.top), top, normal)
     else:
         normal = f.select(f.compare("eq", code, form.nan), const(0x7FC00000, integer), normal)
     unit = 2.0 ** (1 - form.bias - form.fraction)
@@ -88,10 +93,15 @@ def _widen_small(f: Function, raw: Value, form: SmallFloat) -> Value:
     return f.bits(f.binary("or", magnitude, sign), floating)
 
 
-def narrow(f: Function, value: Value, dtype: str) -> Value:
+# What a value that is one of the format's already is stored by: its infinities stay.
+_KEPT = {"float8_e5m2": SMALL["float8_e5m2"]._replace(limit=0x7C)}
+
+
+def narrow(f: Function, value: Value, dtype: str, *, rounded: bool = False) -> Value:
     """A computed value (float or double for float dtypes) to the bits memory holds, rounded once.
 
-    Too large becomes infinity (NaN for float8_e4m3fn), NaN stays NaN.
+    Too large becomes infinity, of 8 bits the largest number; NaN stays NaN. `rounded` says that the
+    value is one of the dtype's.
     """
     if dtype == "float32" and element_of(value.type) == "double":
         return f.cast("fptrunc", value, vector("float", lanes_of(value.type)))
@@ -104,7 +114,7 @@ def narrow(f: Function, value: Value, dtype: str) -> Value:
         return f.bits(f.cast("fptrunc", value, vector("half", lanes)), vector("i16", lanes))
     if dtype == "bfloat16":
         return _narrow_bfloat(f, value)
-    return _narrow_small(f, value, SMALL[dtype])
+    return _narrow_small(f, value, _KEPT.get(dtype, SMALL[dtype]) if rounded else SMALL[dtype])
 
 
 def _double_to_odd_float(f: Function, value: Value) -> Value:
@@ -149,7 +159,7 @@ def _narrow_small(f: Function, value: Value, form: SmallFloat) -> Value:
     tie = f.binary("and", f.binary("lshr", size, shift), 1)
     up = f.binary("add", f.binary("add", size, (1 << (shift - 1)) - 1), tie)
     normal = f.binary("lshr", f.binary("sub", up, (127 - form.bias) << 23), shift)
-    normal = f.select(f.compare("sgt", normal, form.overflow), const(form.overflow, integer), normal)
+    normal = f.select(f.compare("sgt", normal, form.limit), const(form.limit, integer), normal)
     # Adding a number whose ulp is the format's smallest step rounds a subnormal in the adder.
     magic = 2.0 ** (1 - form.bias - form.fraction + 23)
     sum_ = f.fadd(f.bits(size, floating), const(magic, floating))
@@ -230,8 +240,11 @@ def store_value(
     align: int = 0,
     streaming: bool = False,
 ) -> None:
-    """Narrow a computed value of the dtype and store it; with a mask only its lanes."""
-    raw = narrow(f, value, dtype)
+    """Narrow a computed value of the dtype and store it; with a mask only its lanes.
+
+    A value for 8 bits is one that was converted or loaded: its infinities stay.
+    """
+    raw = narrow(f, value, dtype, rounded=True)
     if mask is None:
         f.store(raw, pointer, align=align, streaming=streaming)
     else:

@@ -42,7 +42,11 @@ def _bits(renderer: Renderer, statement: Store) -> Value:
     value = statement.value
     if isinstance(value, Load) and (value.buffer.name, value.index) not in renderer.state.stored:
         return renderer.expr.raw(value)
-    return narrow(renderer.f, renderer.expr.value(value, round_last=False), statement.buffer.dtype.name)
+    dtype = statement.buffer.dtype
+    # A conversion to a dtype with infinities that saturates must not meet those that are there.
+    rounded = dtype.saturates and dtype.has_infinity
+    bits = renderer.expr.value(value, round_last=rounded)
+    return narrow(renderer.f, bits, dtype.name, rounded=rounded)
 
 
 def name(renderer: Renderer, let: Let) -> None:
