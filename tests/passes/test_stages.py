@@ -213,3 +213,10 @@ def test_too_many_threads_are_told_before_anything_else() -> None:
     made = Compilation(trace(kernels.add_kernel.function, values), manifest, machine)
     with pytest.raises(TileError, match="2048 threads"):
         made.reach("scheduled")
+
+
+def test_a_launch_of_one_threads_code_says_its_threads() -> None:
+    text = "@T.prim_func\ndef k(A: T.Tensor((4,), T.float32)):\n    with T.Kernel(1) as bx:\n        pass\n"
+    with pytest.raises(IRError, match=r"T\.Kernel has no threads in stage threaded"):
+        verify(parse_function(text, registry()), THREADED_FORMS)
+    verify(parse_function(text.replace("(1)", "(1, threads=32)"), registry()), THREADED_FORMS)

@@ -12,6 +12,7 @@ from ..ir import LegalForms, Node, WordStmt, effects_of
 from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
+from ..language.structure import KernelLaunch
 
 TILE_SCOPES = frozenset({"shared", "fragment", "local", "var"})
 Rule = Callable[[Node], str | None]
@@ -56,6 +57,8 @@ def _flat(node: Node) -> str | None:
         return f"{node.buffer.name} has {node.buffer.rank} dimensions; a thread addresses it by one number"
     if isinstance(node, AllocShared) and node.offset is None:
         return f"{node.buffer.name} has no place in the map of shared memory"
+    if isinstance(node, KernelLaunch) and node.threads is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return "T.Kernel has no threads"
     return None
 
 
