@@ -155,9 +155,7 @@ class Statements(Assignments):
                 self.bind_loop(names, variables)
 
         body = self.filled("kernel", node, node.body, bind)
-        made = KernelLaunch(
-            spec.grid, variables, body, order=self.builder.order, place=self.place(node)
-        )
+        made = KernelLaunch(spec.grid, variables, body, order=self.builder.order, place=self.place(node))
         made = made if spec.threads is None else made.but(threads=spec.threads)
         self.builder.frames[-1].statements.append(made)
 

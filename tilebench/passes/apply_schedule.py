@@ -158,9 +158,7 @@ def _note(hint: Hint, address: str, node: Node, chosen: Chosen, context: Context
     unused = context.machine.why_unused(hint.option)
     value = directive.value if directive is not None else _effective(hint, node, chosen)
     told = _text(value) if value is not None else "none" if unused else hint.told
-    context.choices.append(
-        Choice(f"{hint.kind} {address}".strip(), hint.option, told, origin, unused or why)
-    )
+    context.choices.append(Choice(f"{hint.kind} {address}".strip(), hint.option, told, origin, unused or why))
 
 
 def _text(value: Any) -> str:

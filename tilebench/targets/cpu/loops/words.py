@@ -1,7 +1,8 @@
 """Words of the `loops` stage: a kernel as loops over vectors, for targets whose block is one thread.
 
 Tiles are scratch memory with a layout, an element-wise loop is taken several elements at a time, a
-gemm names the register block of its micro-kernel. Nobody writes these words in a kernel.
+gemm names the register block of its micro-kernel. A region without extents is one element. Nobody
+writes these words in a kernel.
 """
 
 from __future__ import annotations
@@ -126,9 +127,10 @@ class MicroGemm(OpStmt):
 
 @node
 class PackTransposed(OpStmt):
-    """`T.pack_transposed(B_s, B[n, k], rows, columns)`: `B_s[i, j] = B[n + i, k + j]`, rows x columns of it.
+    """`T.pack_transposed(B_s, B[n : n + 64, k : k + 32], rows, columns)`: `B_s[i, j] = B[n + i, k + j]`.
 
-    B_s lies in panels of the transpose; blocks of `lanes` x `lanes` are turned in registers.
+    Only `rows` x `columns` of it, those inside. B_s lies in panels of the transpose; blocks of `lanes` x
+    `lanes` are turned in registers.
     """
 
     word = "pack_transposed"

@@ -67,8 +67,7 @@ def _turns(work: Work, old: Copy, src: Region, dst: Region, long: list[int]) -> 
 
 def _packed(work: Work, old: Copy, src: Region, dst: Region, axes: list[Axis]) -> PackTransposed:
     lanes = work.isa.lanes(max(dst.buffer.dtype.bytes_of(1), 4))
-    corner = Region(src.buffer, src.start, place=src.place)
-    return PackTransposed(dst, corner, axes[0].stop, axes[1].stop, lanes=lanes, place=old.place)
+    return PackTransposed(dst, src, axes[0].stop, axes[1].stop, lanes=lanes, place=old.place)
 
 
 def _zero_filled(work: Work, old: Copy, src: Region, over: Axes, store: Store) -> list[Stmt]:

@@ -10,12 +10,13 @@ shared their memory with others, where a copy had 7.5.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
-from ....ir import Const, Load, Region, Stmt, Store, Var, const_of, rewrite, substitute, walk
+from ....ir import Const, Load, Stmt, Store, Var, const_of, effects_in, rewrite, substitute
 from ....ir.expr import Expr
 from ....language.structure import Serial
 from ..loops.words import Accumulate, PaddedRows, Prefetch, Vectors
+from .touches import index_of, touches_buffer
 
 # How far ahead of the reading of a row lines are asked for: 512 B to 8 KB were the same here.
 _AHEAD_BYTES = 4096
@@ -34,13 +35,13 @@ def overlap_rows(loop: Serial, names: list[str]) -> Overlapped | None:
 
     `names` are tiles of which each turn fills and reads one row, at index 0.
     """
-    steps = [each for each in loop.body if isinstance(each, Vectors)]
+    steps = [statement for statement in loop.body if isinstance(statement, Vectors)]
     turns = const_of(loop.stop)
     if turns is None or const_of(loop.start) != 0 or const_of(loop.step) != 1 or len(steps) != len(loop.body):
         return None
     if not 2 <= len(steps) <= 4 or turns < 2 * len(steps) or not _alike(steps):
         return None
-    if not all(_own(each, loop.vars[0], names) for each in steps) or not _one_stream(steps):
+    if not all(_own(step, loop.vars[0], names) for step in steps) or not _one_stream(steps):
         return None
     rows = _rows(steps, names)
     return Overlapped(_Skewed(loop, steps, names, turns, rows).body(), rows)
@@ -53,11 +54,7 @@ def _rows(steps: list[Vectors], names: list[str]) -> int:
     """
     most = 1
     for name in names:
-        using = [
-            s
-            for s, each in enumerate(steps)
-            if any(getattr(getattr(n, "buffer", None), "name", "") == name for n in walk(each))
-        ]
+        using = [s for s, step in enumerate(steps) if any(True for _ in touches_buffer(step, name))]
         most = max(most, max(using, default=0) - min(using, default=0) + 1)
     return 1 << (most - 1).bit_length()
 
@@ -65,30 +62,34 @@ def _rows(steps: list[Vectors], names: list[str]) -> int:
 def _alike(steps: list[Vectors]) -> bool:
     """Whether the loops go over the same elements, a vector at a time, without more loops or tests."""
     first = steps[0]
-    plain = all(isinstance(n, (Store, Accumulate, Prefetch)) for each in steps for n in each.body)
-    same = all((each.stop, each.lanes) == (first.stop, first.lanes) for each in steps)
-    return plain and same and first.lanes > 1 and all(const_of(each.start) == 0 for each in steps)
+    plain = all(isinstance(each, (Store, Accumulate, Prefetch)) for step in steps for each in step.body)
+    same = all((step.stop, step.lanes) == (first.stop, first.lanes) for step in steps)
+    return plain and same and first.lanes > 1 and all(const_of(step.start) == 0 for step in steps)
 
 
 def _one_stream(steps: list[Vectors]) -> bool:
     """Whether the last loop alone stores to arrays, past the caches, and none of these is read."""
-    stored = [n.buffer.name for each in steps for n in each.body if isinstance(n, Store) and _is_output(n)]
-    read = {n.buffer.name for each in steps for n in walk(each) if isinstance(n, (Load, Region))}
-    last = [n for n in steps[-1].body if _is_output(n)]
-    return steps[-1].streaming and len(stored) == len(last) == 1 and stored[0] not in read
+    stored = [each.buffer.name for step in steps for each in step.body if _is_output(each)]
+    last = [each for each in steps[-1].body if _is_output(each)]
+    touched = {name for step in steps for name in _touched_without_stores(step)}
+    return steps[-1].streaming and len(stored) == len(last) == 1 and stored[0] not in touched
 
 
-def _is_output(at: Stmt) -> bool:
-    return isinstance(at, Store) and at.buffer.scope == "global"
+def _touched_without_stores(step: Vectors) -> set[str]:
+    return {effect.buffer.name for effect in effects_in(step) if not isinstance(effect.node, Store)}
+
+
+def _is_output(statement: Stmt) -> TypeGuard[Store]:
+    return isinstance(statement, Store) and statement.buffer.scope == "global"
 
 
 def _own(step: Vectors, row: Var, names: list[str]) -> bool:
     """Whether what the loops share is the turn's own: a row of its own or an element at its own index."""
-    for each in walk(step):
-        if not isinstance(each, (Load, Store, Region)) or each.buffer.name in names:
+    for effect in effects_in(step):
+        if effect.buffer.name in names or effect.buffer.scope == "global":
             continue
-        index = each.start if isinstance(each, Region) else each.index
-        if each.buffer.scope != "global" and (not index or index[0] != row):
+        index = index_of(effect)
+        if not index or index[0] != row:
             return False
     return True
 
@@ -97,23 +98,22 @@ class _Skewed:
     """Writes the turns: loop s works on row t + (count - 1 - s) in turn t."""
 
     def __init__(self, loop: Serial, steps: list[Vectors], names: list[str], turns: int, rows: int) -> None:
-        self.row, self.place, self.turns = loop.vars[0], loop.place, turns
+        self.loop, self.row, self.turns = loop, loop.vars[0], turns
         self.names, self.rows = names, rows
         # Those of the last loop are for its own row, a little ahead: they stay.
-        hints = [n for each in steps[:-1] for n in each.body if isinstance(n, Prefetch)]
+        hints = [each for step in steps[:-1] for each in step.body if isinstance(each, Prefetch)]
         self.hint = hints[0] if hints else None
-        self.column = next((each.vars[0] for each in steps if self.hint in each.body), steps[0].vars[0])
-        self.steps = [each.but(body=tuple(n for n in each.body if n not in hints)) for each in steps]
-        self.loop = loop
+        self.column = next((step.vars[0] for step in steps if self.hint in step.body), steps[0].vars[0])
+        self.steps = [step.but(body=tuple(each for each in step.body if each not in hints)) for step in steps]
 
     def body(self) -> tuple[Stmt, ...]:
         """Turns that fill the line, the loop, turns that empty it and bring the next block's rows near."""
         late = len(self.steps) - 1
-        head = [self.turn(numbered(t), range(t + late + 1)) for t in range(-late, 0)]
+        head = [self.turn(Const(t), range(t + late + 1)) for t in range(-late, 0)]
         main = self.turn(self.row, range(late + 1))
         middle = self.loop.but(stop=self.loop.stop - late, body=(main,))
         tail = [
-            self.turn(numbered(self.turns - late + t), range(t + 1, late + 1), ahead=self.turns + t)
+            self.turn(Const(self.turns - late + t), range(t + 1, late + 1), ahead=self.turns + t)
             for t in range(late)
         ]
         return (*head, middle, *tail)
@@ -124,25 +124,18 @@ class _Skewed:
         body: list[Stmt] = []
         for s in which:
             here = row + (count - 1 - s)
-            made = [substitute(n, self.renamed(s, var, here)) for n in self.steps[s].body]
-            body += [self.in_ring(n, here) for n in made]
+            renamed: dict[str, Expr] = {self.row.name: here, self.steps[s].vars[0].name: var}
+            body += [self.in_ring(substitute(each, renamed), here) for each in self.steps[s].body]
             if s == 0:
                 body += self.hinted(here, var, self.distance())
         if ahead is not None:
-            body = [*self.hinted(numbered(ahead), var, 0), *body]
+            body = [*self.hinted(Const(ahead), var, 0), *body]
         last = self.steps[which[-1]]
+        unroll = min(self.steps[s].unroll for s in which)
         return Vectors(
-            last.stop,
-            (var,),
-            tuple(body),
-            lanes=last.lanes,
-            unroll=min(self.steps[s].unroll for s in which),
-            streaming=last.streaming,
+            last.stop, (var,), tuple(body), lanes=last.lanes, unroll=unroll, streaming=last.streaming,
             place=last.place,
-        )
-
-    def renamed(self, s: int, var: Var, row: Expr) -> dict[str, Expr]:
-        return {self.row.name: row, self.steps[s].vars[0].name: var}
+        )  # fmt: skip
 
     def hinted(self, row: Expr, var: Var, distance: int) -> list[Stmt]:
         """The request for a line of a row, made for the row after the one it stood in."""
@@ -151,12 +144,13 @@ class _Skewed:
         return [substitute(self.hint, {self.row.name: row - 1, self.column.name: var + distance})]
 
     def distance(self) -> int:
+        """How many elements ahead of the reading a line is asked for."""
         return self.hint.src.buffer.dtype.elements_in(_AHEAD_BYTES) if self.hint is not None else 0
 
-    def in_ring(self, at: Any, row: Expr) -> Any:
+    def in_ring(self, statement: Any, row: Expr) -> Any:
         """The statement with tiles of one row as rings of as many rows as there are loops."""
         fixed, count = const_of(row), self.rows
-        where = numbered(fixed % count) if fixed is not None else row % count
+        where = Const(fixed % count) if fixed is not None else row % count
 
         def change(node: Any) -> Any:
             if isinstance(node, (Load, Store)) and node.buffer.name in self.names:
@@ -164,12 +158,7 @@ class _Skewed:
                 return node.but(buffer=ring, index=(where, *node.index[1:]))
             return node
 
-        return rewrite(at, change)
-
-
-def numbered(row: int) -> Expr:
-    """A row's number as an expression."""
-    return Const(row)
+        return rewrite(statement, change)
 
 
 def ring_layout(layout: PaddedRows, columns: int, rows: int, size: int) -> PaddedRows:
