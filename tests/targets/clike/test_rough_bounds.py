@@ -1,0 +1,81 @@
+"""Rough bounds hold for every value, and what they call natural is not negative even where int32 wraps."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tilebench.ir import Arith, Const, Expr, Var
+from tilebench.ir.arith import bounds
+from tilebench.targets.clike.rough_bounds import RoughBounds
+
+RANGES = {"a": (0, 3), "b": (-2, 2), "c": (40000, 40002)}
+
+
+def wrapped(value: int) -> int:
+    return (value + 2**31) % 2**32 - 2**31
+
+
+def value_of(expr: Expr, values: dict[str, int]) -> int:
+    """The expression as a card computes it: 32 bits that wrap, floor division."""
+    match expr:
+        case Const():
+            return int(expr.value)
+        case Var():
+            return values[expr.name]
+        case Arith():
+            args = [value_of(arg, values) for arg in expr.args]
+            total = args[0]
+            for arg in args[1:]:
+                match expr.op:
+                    case "+":
+                        total += arg
+                    case "-":
+                        total -= arg
+                    case "*":
+                        total *= arg
+                    case "//":
+                        total //= arg
+                    case _:
+                        total %= arg
+                total = wrapped(total)
+            return total
+    raise AssertionError(expr)
+
+
+def an_expression(choice: random.Random, depth: int) -> Expr:
+    if depth == 0 or choice.random() < 0.2:
+        return choice.choice([Var("a"), Var("b"), Var("c"), Const(choice.choice([-3, 1, 5, 60000]))])
+    op = choice.choice(["+", "+", "*", "-", "//", "%"])
+    if op in ("//", "%"):
+        return Arith(op, (an_expression(choice, depth - 1), Const(choice.choice([1, 2, 7]))))
+    return Arith(op, (an_expression(choice, depth - 1), an_expression(choice, depth - 1)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_that_fit_hold_for_every_value(seed: int) -> None:
+    choice = random.Random(seed)
+    proved = 0
+    for _ in range(400):
+        expr, rough = an_expression(choice, 3), RoughBounds(RANGES)
+        fits, natural = rough.fits(expr), rough.is_natural(expr)
+        low, high = rough.of(expr)
+        for numbers in itertools.product(*(range(least, most + 1) for least, most in RANGES.values())):
+            value = value_of(expr, dict(zip(RANGES, numbers, strict=True)))
+            assert not fits or low <= value <= high, expr
+            assert not natural or value >= 0, expr
+        proved += fits
+    assert proved > 100
+
+
+def test_what_is_kept_is_forgotten_when_ranges_change() -> None:
+    ranges = {"i": (0, 7)}
+    rough = RoughBounds(ranges)
+    expr = Arith("+", (Var("i"), Const(1)))
+    assert rough.of(expr) == (1, 8)
+    ranges["i"] = (0, 100)
+    assert rough.of(expr) == (1, 8)
+    rough.forget()
+    assert rough.of(expr) == (1, 101) == bounds(expr, ranges)
