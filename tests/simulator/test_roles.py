@@ -38,6 +38,15 @@ class Arrive(OpStmt):
 
 
 @node
+class Meet(OpStmt):
+    """`T.meet(barrier=1, threads=64)`: a wait that something might follow."""
+
+    word = "meet"
+    barrier: int = attribute(default=0)
+    threads: int = attribute(default=0)
+
+
+@node
 class MeetTwice(OpStmt):
     """`T.meet_twice(1)`: a word with two waits in it."""
 
@@ -64,13 +73,16 @@ def run(
     def arrive(lanes: Lanes, stmt: Arrive, mask: Any) -> Iterator[Meeting]:
         yield Meeting(stmt.barrier, stmt.threads, wait=False)
 
+    def meet(lanes: Lanes, stmt: Meet, mask: Any) -> Iterator[Meeting]:
+        yield Meeting(stmt.barrier, stmt.threads)
+
     def meet_twice(lanes: Lanes, stmt: MeetTwice, mask: Any) -> Iterator[Meeting]:
         yield Meeting(stmt.barrier)
         yield Meeting(stmt.barrier)
 
-    words = [(cls.word, Word(cls)) for cls in (Probe, Arrive, MeetTwice, Stranger)]
+    words = [(cls.word, Word(cls)) for cls in (Probe, Arrive, Meet, MeetTwice, Stranger)]
     known = registry().extended([*words, *ASYNCHRONOUS], [ScalarFunction("cube", 1, same_as_first)])
-    table = {**with_asynchronous(), Probe: probe, Arrive: arrive, MeetTwice: meet_twice}
+    table = {**with_asynchronous(), Probe: probe, Arrive: arrive, Meet: meet, MeetTwice: meet_twice}
     run_threaded(parse_function(text, known), arrays, warp=32, meanings=table, **options)
 
 
@@ -311,3 +323,39 @@ def test_blocks_that_do_not_run_together_race_too() -> None:
     with pytest.raises(SimulationError, match=r"by block \(299, 0, 0\), and block \(0, 0, 0\) wrote it"):
         run(kernel(body, blocks=300), wide)
     run(kernel(body, blocks=300), wide, blocks=[(299, 0, 0)])
+
+
+BLOCKS_THAT_PART = """
+if tid < 32:
+    {wait}
+    if bx == 0:
+        T.sync_threads(barrier=2, threads=64)
+    C[bx * 32 + tid] = A[tid]
+elif tid < 64:
+    T.sync_threads(barrier=2, threads=64)
+    if bx == 1:
+        T.sync_threads(barrier=1, threads=64)
+elif tid < 96:
+    if bx == 0:
+        T.sync_threads(barrier=1, threads=64)
+else:
+    if bx == 1:
+        T.sync_threads(barrier=2, threads=64)
+"""
+
+
+def test_blocks_whose_warps_meet_in_different_orders_run_on_their_own() -> None:
+    """Block 0 needs the first warp behind its wait before the second, block 1 the other way round."""
+    given = arrays()
+    run(
+        kernel(BLOCKS_THAT_PART.format(wait="T.sync_threads(barrier=1, threads=64)"), threads=128, blocks=2),
+        given,
+    )
+    assert np.array_equal(given["C"][:64].reshape(2, 32), np.stack([given["A"][:32]] * 2))
+
+
+def test_blocks_cannot_part_in_the_middle_of_a_word() -> None:
+    text = kernel(BLOCKS_THAT_PART.format(wait="T.meet(barrier=1, threads=64)"), threads=128, blocks=2)
+    with pytest.raises(InternalError, match="have parted in the middle of a word"):
+        run(text, arrays())
+    run(text, arrays(), blocks=[(1, 0, 0)])

@@ -16,15 +16,14 @@ from .state import LaneState, Mask
 class Meeting:
     """A barrier that a thread comes to: its number, and the threads that it counts (0: the whole block).
 
-    With `wait=False` the thread counts and goes on at once, as with `bar.arrive`.
+    With `wait=False` the thread counts and goes on at once, as with `bar.arrive`. `last` promises that
+    the word does nothing more behind it, so that blocks which have met there may go on without others.
     """
 
     barrier: int = 0
     threads: int = 0
     wait: bool = True
-
-
-BLOCK = Meeting()
+    last: bool = False
 
 
 class _Barrier:
@@ -57,7 +56,7 @@ class Barriers:
     def arrive(self, meeting: Meeting, mask: Mask, node: Stmt) -> Any:
         """Threads come to a barrier: the lanes (a mask) that waited there and may go on; None: nobody."""
         clocks = self.lanes.clocks
-        if mask is None and meeting == BLOCK and 0 not in self.barriers:
+        if mask is None and not (meeting.barrier or meeting.threads or self.barriers):
             clocks.meet_blocks(slice(None))
             return self.lanes.full(None)
         coming = self._warps(meeting, mask, node)

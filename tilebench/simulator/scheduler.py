@@ -69,7 +69,7 @@ class Scheduler:
                 self._advance(self.ready.popleft())
             elif self.joins:
                 self._go_on(self.joins.pop())
-            else:
+            elif not self._part_blocks():
                 self._deadlock()
         self.lanes.tokens.check_end()
 
@@ -201,15 +201,25 @@ class Scheduler:
             mask = np.logical_or.reduce([self.lanes.full(strand.mask) for strand in waiting])
         self.ready.append(merged(waiting, mask, self.lanes.wide))
 
+    def _part_blocks(self) -> bool:
+        """Let blocks go on whose barrier has opened while the same strand still waits in others."""
+        for strand in self.waiting:
+            going = self.lanes.full(strand.mask) & ~strand.waits
+            if not going.any():
+                continue
+            if strand.meeting is None or not strand.meeting.last:
+                raise InternalError(
+                    "blocks that run together have parted in the middle of a word", at=_place(strand),
+                    hint="run them one at a time, or let the word wait with last=True",
+                )  # fmt: skip
+            self.ready.append(strand.part(going))
+            strand.mask = strand.waits.copy()
+            return True
+        return False
+
     def _deadlock(self) -> NoReturn:
         waiting = sorted(self.waiting, key=lambda strand: int(np.flatnonzero(strand.waits)[0]))
         first = waiting[0]
-        for strand in waiting:
-            if (strand.waits != self.lanes.full(strand.mask)).any():
-                raise InternalError(
-                    "the blocks of one run came to their barriers in different orders", at=_place(first),
-                    hint="run these blocks one at a time",
-                )  # fmt: skip
         block = int(np.flatnonzero(first.waits)[0]) // self.lanes.threads
         rows = [(strand, strand.waits.reshape(self.lanes.blocks, -1)[block]) for strand in waiting]
         rows = [(strand, row) for strand, row in rows if row.any()]

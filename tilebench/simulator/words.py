@@ -53,7 +53,7 @@ def alloc_var(lanes: Lanes, stmt: AllocVar, mask: Mask) -> None:
 
 def sync_threads(lanes: Lanes, stmt: SyncThreads, mask: Mask) -> Waits:
     """`T.sync_threads(barrier=1, threads=64)`"""
-    yield Meeting(stmt.barrier, stmt.threads)
+    yield Meeting(stmt.barrier, stmt.threads, last=True)
 
 
 def sync_warp(lanes: Lanes, stmt: SyncWarp, mask: Mask) -> None:
