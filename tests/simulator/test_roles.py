@@ -272,13 +272,13 @@ def test_a_ring_of_asynchronous_copies_gives_what_it_copies() -> None:
 S = T.alloc_shared((192,), T.float32, offset=0)
 for p in T.unroll(2):
     T.async_copy(S[p * 64 + tid : p * 64 + tid + 1], A[p * 64 + tid : p * 64 + tid + 1])
-    T.commit()
+    T.commit_group()
 for k in T.serial(4):
-    T.wait(pending=1)
+    T.wait_group(pending=1)
     T.sync_threads()
     if k + 2 < 4:
         T.async_copy(S[(k + 2) % 3 * 64 + tid : (k + 2) % 3 * 64 + tid + 1], A[(k + 2) * 64 + tid : (k + 2) * 64 + tid + 1])
-    T.commit()
+    T.commit_group()
     C[k * 64 + tid] = S[k % 3 * 64 + 63 - tid]
 """
     given = arrays()
