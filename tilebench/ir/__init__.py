@@ -57,9 +57,10 @@ from .node import (
     writes,
 )
 from .parser import parse_function
-from .printer import Printed, print_function, print_statements, show
+from .printer import Printed, line_numbers, print_function, print_statements
 from .registry import Registry, ScalarFunction, Word, call, same_as_first
 from .rewrite import refold, rename_buffers, rewrite, substitute
+from .show import show
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
 from .verifier import LegalForms, verify
 
@@ -115,6 +116,7 @@ __all__ = [
     "effects_of",
     "int32",
     "lift",
+    "line_numbers",
     "map_children",
     "names_read_and_written",
     "node",

@@ -29,6 +29,9 @@ class ValueParser:
         self.registry = registry
         self.file = file
         self.names: dict[str, Var | Buffer] = {}
+        # Values that the text names: those bound at its head, and what allocations say of their buffers.
+        self.values: dict[str, Any] = {}
+        self.decided: dict[str, Any] = {}
 
     # -- places and errors
     def place(self, at: Any) -> Place:
@@ -54,8 +57,12 @@ class ValueParser:
                 return tuple(self.value(each) for each in parts)
             case ast.Name(id=name) if name in self.names:
                 return self.names[name]
+            case ast.Name(id=name) if name in self.values:
+                return self.values[name]
             case ast.Attribute() if (word := self.word_of(at)) in ALL:
                 return ALL[word]
+            case ast.Attribute(value=ast.Name(id=name), attr=field) if name in self.names:
+                return self.value_of_buffer(at, name, field)
             case ast.Call() if (word := self.word_of(at.func)) is not None:
                 if word == "float" and len(at.args) == 1:
                     return float(self.value(at.args[0]))
@@ -65,6 +72,21 @@ class ValueParser:
             case _:
                 pass
         return self.operand(at)
+
+    def value_of_buffer(self, at: ast.Attribute, name: str, field: str) -> Any:
+        """What the allocation of a buffer says: `C_l.layout`."""
+        value = self.decided.get(f"{name}.{field}")
+        if value is None:
+            own = {key: value for key, value in self.decided.items() if key.startswith(f"{name}.")}
+            known = [key for key, value in own.items() if value is not None]
+            self.fail(
+                at,
+                "{name} says no {field}",
+                hint="it says " + ", ".join(known) if known else "write the value out",
+                name=name,
+                field=field,
+            )
+        return value
 
     def construct(self, at: ast.Call, cls: Callable[..., Any]) -> Any:
         args = [self.value(each) for each in at.args]
@@ -86,17 +108,17 @@ class ValueParser:
             case ast.Tuple(elts=parts):
                 return tuple(self.operand(each) for each in parts)
             case ast.Name(id=name) if isinstance(self.names.get(name), Buffer):
-                held: Any = self.names[name]
-                if held.rank:
-                    return self.region(at, held, [], None)
+                whole: Any = self.names[name]
+                if whole.rank:
+                    return self.region(at, whole, [], None)
             case ast.Call(func=ast.Attribute(attr="version", value=ast.Name()), args=[_]):
-                held, version = self.target(at)
-                return self.region(at, held, [], version)
+                buffer, version = self.target(at)
+                return self.region(at, buffer, [], version)
             case ast.Subscript():
-                held, version = self.target(at.value)
+                buffer, version = self.target(at.value)
                 parts = at.slice.elts if isinstance(at.slice, ast.Tuple) else [at.slice]
                 if any(isinstance(each, ast.Slice) for each in parts):
-                    return self.region(at, held, parts, version)
+                    return self.region(at, buffer, parts, version)
             case _:
                 pass
         return self.expr(at)
@@ -107,8 +129,8 @@ class ValueParser:
             case ast.Call(func=ast.Attribute(attr="version", value=inner), args=[version]):
                 return self.target(inner)[0], self.expr(version)
             case ast.Name(id=name) if isinstance(self.names.get(name), Buffer):
-                held: Any = self.names[name]
-                return held, None
+                buffer: Any = self.names[name]
+                return buffer, None
             case _:
                 return self.fail(at, "a buffer is expected here")
 
@@ -147,8 +169,7 @@ class ValueParser:
         return above.constant - below.constant
 
     def expr(self, at: ast.expr) -> Expr:
-        made = self._expr(at)
-        return made.at(self.place(at))
+        return self._expr(at).at(self.place(at))
 
     def _expr(self, at: ast.expr) -> Any:
         match at:
@@ -172,20 +193,23 @@ class ValueParser:
                 return self.fail(at, "a stage has no such expression")
 
     def name(self, at: ast.expr, name: str) -> Expr:
-        held = self.names.get(name)
-        if held is None:
-            close = nearest(name, list(self.names))
+        if name in self.values:
+            kind = type(self.values[name]).__name__
+            self.fail(at, "{name} is a T.{kind}; a number is expected here", name=name, kind=kind)
+        bound = self.names.get(name)
+        if bound is None:
+            close = nearest(name, [*self.names, *self.values])
             self.fail(
                 at,
                 "the name {name} is not bound",
                 hint=f"did you mean {close[0]}?" if close else "",
                 name=name,
             )
-        if isinstance(held, Buffer):
-            if held.rank:
+        if isinstance(bound, Buffer):
+            if bound.rank:
                 self.fail(at, "{name} is a buffer; an element is expected", name=name)
-            return Load(held, ())
-        return held
+            return Load(bound, ())
+        return bound
 
     def arith(self, at: Any) -> Expr:
         match at:

@@ -16,6 +16,7 @@ from .node import ATTRIBUTE, RESULT, FieldMark
 from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
+from .stated_once import owned_name
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
 
 
@@ -44,8 +45,23 @@ class _Parser(ValueParser):
             if isinstance(each, ast.Call):
                 info.extend((k.arg or "", self.value(k.value)) for k in each.keywords)
         params = tuple(self.param(each) for each in at.args.args)
-        body = self.body(at.body)
+        bound = self.bindings(at.body)
+        body = self.body(at.body[bound:])
         return Function(at.name, params, body, info=tuple(info), place=self.place(at))
+
+    def bindings(self, statements: list[ast.stmt]) -> int:
+        """Read the names of repeated values at the head of a function; how many lines they are."""
+        for count, at in enumerate(statements):
+            match at:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                    if self.word_of(call.func) not in self.registry.values:
+                        return count
+                    self.bind(at, name, None)
+                    del self.names[name]
+                    self.values[name] = self.value(call)
+                case _:
+                    return count
+        return len(statements)
 
     def param(self, at: ast.arg) -> Buffer:
         note = at.annotation
@@ -59,7 +75,7 @@ class _Parser(ValueParser):
         return self.bind(at, at.arg, buffer)
 
     def bind(self, at: Any, name: str, value: Any) -> Any:
-        if name in self.names:
+        if name in self.names or name in self.values:
             self.fail(at, "the name {name} is bound twice", name=name)
         self.names[name] = value
         return value
@@ -166,6 +182,8 @@ class _Parser(ValueParser):
         buffer = Buffer(name, shape, dtype, cls.scope)
         fields = self.fields(call, word, list(call.args[used:]))
         self.bind(call, name, buffer)
+        for field, value in fields.items():
+            self.decided[owned_name(buffer, field)] = value
         return cls(buffer=buffer, **fields, place=place)
 
     def operation(self, call: ast.Call, form: type[WordStmt], extra: dict[str, Any], place: Place) -> Stmt:

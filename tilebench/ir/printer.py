@@ -1,265 +1,144 @@
 """From nodes to text: valid Python in the words of the language, one statement a line.
 
-`show` prints one expression or attribute value; `print_function` a whole stage, together with the
-node behind each line, which is what line maps are made of.
+`print_function` prints a whole stage, together with the node behind each line, which is what line maps
+are made of; `line_numbers` is that account without the text.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 from ..errors import Place
-from .dtypes import DType, boolean, int32
-from .expr import Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Var
+from .expr import Buffer
 from .node import ATTRIBUTE, OPERAND, FieldMark
+from .show import show, show_access, show_value
+from .stated_once import NO_NAMES, SharedValues, shared_values
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
 
-# Binding strength of Python's operators; a weaker operand is put in parentheses.
-LEVEL = {
-    "or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==": 4, "!=": 4,
-    "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "//": 10, "%": 10,
-}  # fmt: skip
-UNARY, ATOM = 11, 20
 INDENT = "    "
-# A flat sum longer than this is printed as T.sum_of(...): CPython's parser recurses on operators.
-LONGEST_CHAIN = 64
+
+
+class Line(NamedTuple):
+    """One line of a body. `text` is None where the statement says it, and its head stands there."""
+
+    depth: int
+    statement: Stmt | None
+    text: str | None = None
 
 
 @dataclass(frozen=True)
 class Printed:
-    """Text of a stage and the statement behind each line (None for blank or decorator lines)."""
+    """Text of a stage and the statement behind each line (None for a decorator or `pass`).
+
+    Behind the line that binds a name stands the first statement that uses the name.
+    """
 
     text: str
     nodes: tuple[Stmt | None, ...]
 
     @property
     def places(self) -> tuple[Place | None, ...]:
-        return tuple(None if each is None else each.place for each in self.nodes)
-
-
-def show(value: Any) -> str:
-    """An expression, region or attribute value as Python text."""
-    return _expr(value)[0] if isinstance(value, (Expr, Region)) else show_value(value)
-
-
-def show_value(value: Any) -> str:
-    """An attribute value: number, text, dtype, tuple, expression or value class."""
-    if value.__class__ in _SHOWN:
-        return _expr(value)[0]
-    if isinstance(value, str):
-        return _quoted(value)
-    if value is None or isinstance(value, (bool, int)):
-        return repr(value)
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f'T.float("{value}")'
-    if isinstance(value, DType):
-        return f"T.{value.name}"
-    if isinstance(value, Buffer):
-        return value.name
-    if isinstance(value, tuple):
-        inner = ", ".join(show_value(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
-        return f"({inner},)" if len(value) == 1 else f"({inner})"  # pyright: ignore[reportUnknownArgumentType]
-    if dataclasses.is_dataclass(value):
-        return _show_dataclass(value)
-    raise TypeError(f"an attribute cannot hold {type(value).__name__}")
-
-
-def _quoted(text: str) -> str:
-    """A string literal in double quotes, as kernels are written, unless it holds one."""
-    shown = repr(text)
-    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in text else shown
-
-
-@cache
-def _shown_fields(cls: type) -> tuple[tuple[str, bool, Any], ...]:
-    """The fields of a value class that are printed: name, whether by position, default."""
-    missing = dataclasses.MISSING
-    fields: Any = dataclasses.fields(cls)
-    return tuple(
-        (each.name, each.default is missing and not each.kw_only, each.default)
-        for each in fields
-        if each.init and each.compare
-    )
-
-
-def _show_dataclass(value: Any) -> str:
-    parts: list[str] = []
-    for name, positional, default in _shown_fields(value.__class__):
-        held = getattr(value, name)
-        if positional:
-            parts.append(show_value(held))
-        elif held != default:
-            parts.append(f"{name}={show_value(held)}")
-    return f"T.{type(value).__name__}({', '.join(parts)})"
-
-
-def _literal(value: Any, dtype: DType) -> str:
-    if dtype == int32:
-        return str(value)
-    if dtype == boolean:
-        return "True" if value else "False"
-    if dtype.is_float:
-        number = float(value)
-        if not math.isfinite(number):
-            return f'T.{dtype.name}("{number}")'
-        text = repr(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-        # -0.0 must keep its sign through a round trip.
-        return f"T.{dtype.name}({'-0.0' if number == 0 and math.copysign(1, number) < 0 else text})"
-    return f"T.{dtype.name}({value})"
-
-
-def _at_least(expr: Expr, level: int) -> str:
-    text, strength = _expr(expr)
-    return text if strength >= level else f"({text})"
-
-
-def _expr(expr: Any) -> tuple[str, int]:
-    """Text and binding strength. By class in a table: a chain of patterns costs more than the text."""
-    try:
-        return _SHOWN[expr.__class__](expr)
-    except KeyError:
-        raise TypeError(f"no expression: {type(expr).__name__}") from None
-
-
-def _const(expr: Const) -> tuple[str, int]:
-    text = _literal(expr.value, expr.type)
-    return text, UNARY if text.startswith("-") else ATOM
-
-
-_SHOWN: dict[type, Callable[[Any], tuple[str, int]]] = {
-    Var: lambda expr: (expr.name, ATOM),
-    Const: _const,
-    Load: lambda expr: (_access(expr.buffer, expr.index, expr.version), ATOM),
-    Arith: lambda expr: _arith(expr),
-    Cast: lambda expr: (f"T.cast({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
-    Call: lambda expr: (f"T.{expr.word}({', '.join([_expr(a)[0] for a in expr.args])})", ATOM),
-    Region: lambda expr: (show_region(expr), ATOM),
-}
-
-
-def _arith(expr: Arith) -> tuple[str, int]:
-    if len(expr.args) == 1:
-        space = " " if expr.op == "not" else ""
-        level = LEVEL["not"] if expr.op == "not" else UNARY
-        return f"{expr.op}{space}{_at_least(expr.args[0], level)}", level
-    if len(expr.args) > LONGEST_CHAIN:
-        inner = ", ".join(_expr(a)[0] for a in expr.args)
-        return f'T.chain("{expr.op}", {inner})', ATOM
-    level = LEVEL[expr.op]
-    # The first operand may be as strong as the operator itself only where that does not change
-    # the tree: an n-ary chain printed bare on the left would parse as part of this one.
-    first = expr.args[0]
-    same = isinstance(first, Arith) and first.op == expr.op and level != LEVEL["<"]
-    bare = same and expr.op not in ("+", "*", "and", "or", "&", "|", "^")
-    first_level = level if (bare or not same) and level != LEVEL["<"] else level + 1
-    parts = [_at_least(first, first_level), *(_at_least(a, level + 1) for a in expr.args[1:])]
-    return f" {expr.op} ".join(parts), level
-
-
-def _access(buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -> str:
-    name = buffer.name if version is None else f"{buffer.name}.version({_expr(version)[0]})"
-    if not index:
-        return name
-    return f"{name}[{', '.join(_expr(i)[0] for i in index)}]"
-
-
-def show_region(region: Region) -> str:
-    """`A` for a whole buffer, `A[i, j]` for a head address, `A[i : i + 8, ...]` for a box."""
-    name = region.buffer.name
-    if region.version is not None:
-        name = f"{name}.version({_expr(region.version)[0]})"
-    if region.is_whole:
-        return name
-    if region.extent is None:
-        return f"{name}[{', '.join(_expr(s)[0] for s in region.start)}]"
-    parts: list[str] = []
-    for start, extent in zip(region.start, region.extent, strict=True):
-        parts.append(f"{_expr(start)[0]} : {_expr(start + extent)[0]}")
-    return f"{name}[{', '.join(parts)}]"
+        return tuple(None if node is None else node.place for node in self.nodes)
 
 
 @cache
 def printed_marks(cls: type[WordStmt]) -> tuple[FieldMark, ...]:
     """Operands then attributes, positional before keyword, in field order."""
-    marks = [each for each in cls.marks if each.mark in (OPERAND, ATTRIBUTE)]
+    marks = [mark for mark in cls.marks if mark.mark in (OPERAND, ATTRIBUTE)]
     return tuple([m for m in marks if m.required] + [m for m in marks if not m.required])
 
 
-def arguments(stmt: WordStmt) -> list[str]:
-    """The printed arguments of a word statement."""
+def arguments(stmt: WordStmt, shared: SharedValues = NO_NAMES) -> list[str]:
+    """The printed arguments of a word statement; values in `shared` by their names."""
     hidden = stmt.hidden()
     out: list[str] = []
     for mark in printed_marks(type(stmt)):
         if mark.name in hidden:
             continue
-        held = getattr(stmt, mark.name)
+        value = getattr(stmt, mark.name)
         if mark.required:
             if mark.star:
-                out.extend(show_value(each) for each in held)
+                out.extend(show_value(part) for part in value)
             else:
-                out.append(show_value(held))
-        elif held != mark.default or type(held) is not type(mark.default):
-            out.append(f"{mark.name}={show_value(held)}")
+                out.append(shared.name_of(value, stmt, mark.name) or show_value(value))
+        elif value != mark.default or type(value) is not type(mark.default):
+            out.append(f"{mark.name}={shared.name_of(value, stmt, mark.name) or show_value(value)}")
     return out
 
 
-def _call(stmt: WordStmt, lead: list[str] | None = None) -> str:
-    return f"T.{stmt.spelling()}({', '.join((lead or []) + arguments(stmt))})"
+def _call(stmt: WordStmt, shared: SharedValues, lead: tuple[str, ...] = ()) -> str:
+    return f"T.{stmt.spelling()}({', '.join([*lead, *arguments(stmt, shared)])})"
 
 
-def _shape(buffer: Buffer) -> str:
-    return show_value(buffer.shape)
-
-
-def _head(stmt: Stmt) -> str:
+def _head(stmt: Stmt, shared: SharedValues) -> str:
     """The line of a statement, without the lines of its body."""
     match stmt:
         case Let():
             return f"{stmt.var.name}: T.{stmt.var.type.name} = {show(stmt.value)}"
         case Store():
-            return f"{_access(stmt.buffer, stmt.index, stmt.version)} = {show(stmt.value)}"
+            return f"{show_access(stmt.buffer, stmt.index, stmt.version)} = {show(stmt.value)}"
         case If():
             return f"if {show(stmt.condition)}:"
         case AllocStmt():
-            lead = ([_shape(stmt.buffer)] if stmt.buffer.rank else []) + [f"T.{stmt.buffer.dtype.name}"]
-            return f"{stmt.buffer.name} = {_call(stmt, lead)}"
+            buffer = stmt.buffer
+            shape = (show_value(buffer.shape),) if buffer.rank else ()
+            return f"{buffer.name} = {_call(stmt, shared, (*shape, f'T.{buffer.dtype.name}'))}"
         case LoopStmt():
-            return f"for {', '.join(v.name for v in stmt.vars)} in {_call(stmt)}:"
+            return f"for {', '.join(v.name for v in stmt.vars)} in {_call(stmt, shared)}:"
         case WithStmt():
             names = ", ".join(v.name for v in stmt.vars)
             names = f"({names})" if len(stmt.vars) > 1 else names
-            return f"with {_call(stmt)}" + (f" as {names}:" if names else ":")
+            return f"with {_call(stmt, shared)}" + (f" as {names}:" if names else ":")
         case OpStmt():
-            return _call(stmt)
+            return _call(stmt, shared)
         case _:
             raise TypeError(f"no statement: {type(stmt).__name__}")
 
 
-def _emit(stmt: Stmt, depth: int, lines: list[str], nodes: list[Stmt | None]) -> None:
-    pad = INDENT * depth
-    lines.append(pad + _head(stmt))
-    nodes.append(stmt)
-    if isinstance(stmt, If):
-        _emit_body(stmt.then, depth + 1, lines, nodes)
-        if stmt.orelse:
-            lines.append(pad + "else:")
-            nodes.append(stmt)
-            _emit_body(stmt.orelse, depth + 1, lines, nodes)
-    elif isinstance(stmt, (LoopStmt, WithStmt)):
-        _emit_body(stmt.body, depth + 1, lines, nodes)
-
-
-def _emit_body(body: tuple[Stmt, ...], depth: int, lines: list[str], nodes: list[Stmt | None]) -> None:
+def _lines(body: tuple[Stmt, ...], depth: int) -> Iterator[Line]:
+    """The lines of a body in order. The only account of which lines a statement has."""
     if not body:
-        lines.append(INDENT * depth + "pass")
-        nodes.append(None)
-    for each in body:
-        _emit(each, depth, lines, nodes)
+        yield Line(depth, None, "pass")
+    for stmt in body:
+        yield Line(depth, stmt)
+        if isinstance(stmt, If):
+            yield from _lines(stmt.then, depth + 1)
+            if stmt.orelse:
+                yield Line(depth, stmt, "else:")
+                yield from _lines(stmt.orelse, depth + 1)
+        elif isinstance(stmt, (LoopStmt, WithStmt)):
+            yield from _lines(stmt.body, depth + 1)
+
+
+def _lines_of_function(function: Function, shared: SharedValues) -> Iterator[Line]:
+    """The lines below the one with `def`: the names of repeated values, then the body."""
+    for name, value, first in shared.bindings:
+        yield Line(1, first, f"{name} = {show_value(value)}")
+    yield from _lines(function.body, 1)
+
+
+def _text(lines: list[Line], shared: SharedValues) -> list[str]:
+    out: list[str] = []
+    for depth, stmt, text in lines:
+        if text is None and stmt is not None:
+            text = _head(stmt, shared)
+        out.append(f"{INDENT * depth}{text}")
+    return out
+
+
+def line_numbers(function: Function) -> dict[int, int]:
+    """The line, from 1, on which each statement (by identity) starts in the function's printed text.
+
+    A statement that stands in two places of the tree has the line of the first.
+    """
+    numbers: dict[int, int] = {id(function): 2}
+    for number, line in enumerate(_lines_of_function(function, shared_values(function)), 3):
+        if line.text is None:
+            numbers.setdefault(id(line.statement), number)
+    return numbers
 
 
 def show_param(buffer: Buffer) -> str:
@@ -267,23 +146,25 @@ def show_param(buffer: Buffer) -> str:
     if buffer.strides is not None:
         shape, strides = show_value(buffer.shape), show_value(buffer.strides)
         return f"{buffer.name}: T.StridedTensor({shape}, {strides}, T.{buffer.dtype.name})"
-    return f"{buffer.name}: T.Tensor({_shape(buffer)}, T.{buffer.dtype.name})"
+    return f"{buffer.name}: T.Tensor({show_value(buffer.shape)}, T.{buffer.dtype.name})"
 
 
 def print_statements(body: tuple[Stmt, ...], depth: int = 0) -> Printed:
-    """Statements alone, as they stand in a function."""
-    lines: list[str] = []
-    nodes: list[Stmt | None] = []
-    _emit_body(body, depth, lines, nodes)
-    return Printed("\n".join(lines) + "\n", tuple(nodes))
+    """Statements alone, as they stand in a function whose values have no names."""
+    lines = list(_lines(body, depth))
+    text = "\n".join(_text(lines, NO_NAMES)) + "\n"
+    return Printed(text, tuple(line.statement for line in lines))
 
 
 def print_function(function: Function) -> Printed:
     """The text of a stage and the node behind each of its lines."""
+    shared = shared_values(function)
     info = ", ".join(f"{key}={show_value(value)}" for key, value in function.info)
-    lines = ["@T.prim_func" + (f"({info})" if info else "")]
-    params = ", ".join(show_param(each) for each in function.params)
-    lines.append(f"def {function.name}({params}):")
-    nodes: list[Stmt | None] = [None, function]
-    _emit_body(function.body, 1, lines, nodes)
-    return Printed("\n".join(lines) + "\n", tuple(nodes))
+    params = ", ".join(show_param(param) for param in function.params)
+    lines = list(_lines_of_function(function, shared))
+    text = [
+        "@T.prim_func" + (f"({info})" if info else ""),
+        f"def {function.name}({params}):",
+        *_text(lines, shared),
+    ]
+    return Printed("\n".join(text) + "\n", (None, function, *(line.statement for line in lines)))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,9 @@ class Fragment:
     Raises `LayoutError` for a mode that names no dimension, has a count or step below 1,
     replicates values, or when the modes of a dimension do not cover its extent.
     """
+
+    # Long, and often the same for several statements: a stage's text gives it a name.
+    stated_once: ClassVar[bool] = True
 
     extents: tuple[int, ...]
     thread: tuple[FragmentMode, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ class SharedLayout:
     The swizzle acts on the sum. Raises `LayoutError` when the profiles differ, an extent or stride is
     below 1, or two elements share an offset.
     """
+
+    # Long, and often the same for several statements: a stage's text gives it a name.
+    stated_once: ClassVar[bool] = True
 
     shape: tuple[IntTuple, ...]
     strides: tuple[IntTuple, ...]

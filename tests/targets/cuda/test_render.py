@@ -10,7 +10,7 @@ import pytest
 from tests.passes.lowering import gemm_text, lower
 from tests.passes.test_to_threads import ADD
 from tilebench.errors import TargetError
-from tilebench.ir import Cast, Const, parse_function, print_function
+from tilebench.ir import Cast, Const, line_numbers, parse_function, print_function
 from tilebench.ir.dtypes import (
     bfloat16,
     boolean,
@@ -26,7 +26,6 @@ from tilebench.ir.dtypes import (
 )
 from tilebench.language.words import registry
 from tilebench.targets.clike.literals import literal
-from tilebench.targets.clike.render import line_numbers
 from tilebench.targets.cuda.compiler.nvrtc import Compiled, compile_cuda
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.text.dialect import CUDA

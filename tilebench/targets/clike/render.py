@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...ir import Buffer, Function, If, LoopStmt, Stmt, WithStmt, effects_of
+from ...ir import Buffer, Function, effects_of, line_numbers
 from ...machine import Machine
 from ...passes.fast_exprs import statements
 from ..intrinsics import Intrinsic
@@ -81,30 +81,3 @@ def _parameter(renderer: Renderer, buffer: Buffer, written: bool) -> str:
         type=renderer.type_of(buffer.dtype),
         name=renderer.names[buffer.name],
     )
-
-
-def line_numbers(function: Function) -> dict[int, int]:
-    """The line, from 1, on which each statement (by identity) starts in the function's printed text.
-
-    The printer's own account (`print_function(...).nodes`) without making the text.
-    """
-    numbers: dict[int, int] = {id(function): 2}
-    number = 2
-
-    def body(statements: tuple[Stmt, ...]) -> None:
-        nonlocal number
-        if not statements:
-            number += 1  # `pass`
-        for statement in statements:
-            number += 1
-            numbers.setdefault(id(statement), number)
-            if isinstance(statement, If):
-                body(statement.then)
-                if statement.orelse:
-                    number += 1
-                    body(statement.orelse)
-            elif isinstance(statement, (LoopStmt, WithStmt)):
-                body(statement.body)
-
-    body(function.body)
-    return numbers

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...ir import print_function
+from ...ir import line_numbers
 from ...record import Resources
 from ..build import Build
 from .machine import isa_of
@@ -28,11 +28,7 @@ def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
 
     Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch.
     """
-    printed = print_function(build.function)
-    lines: dict[int, int] = {}
-    for number, each in enumerate(printed.nodes, 1):
-        if each is not None:
-            lines.setdefault(id(each), number)
+    lines = line_numbers(build.function)
     made = render_llvm(build.function, isa_of(build.machine), lines, renderings)
     build.texts["llvm"] = made.text
     build.lines["llvm"] = tuple((each,) if each else () for each in made.origins)
