@@ -12,9 +12,9 @@ from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Var
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
 from ..language.meanings.rounding import number_in
-from .access import LaneAccess
 from .arithmetic import apply, computed, convert, operate
 from .refusal import refuse
+from .registers import LaneRegisters
 from .state import Mask, Value
 
 OWN = ("local", "var")
@@ -26,7 +26,7 @@ def uniform(value: Any) -> bool:
     return not hasattr(value, "ndim") or value.ndim == 0
 
 
-class LaneExpressions(LaneAccess):
+class LaneExpressions(LaneRegisters):
     """What an expression gives each lane; accesses in it are made by the active lanes alone."""
 
     functions: Mapping[str, Callable[..., Any]]

@@ -14,8 +14,9 @@ from ..ir import Region, Stmt, effects_of
 from .asynchrony import Hold, Operation
 from .barriers import Meeting
 from .expressions import OWN, LaneExpressions
+from .launch import Launch
 from .refusal import refuse
-from .state import Launch, Mask
+from .state import Mask
 
 Waits = Generator[Meeting, None, None]
 Meaning = Callable[["Lanes", Any, Mask], "Waits | None"]

@@ -11,8 +11,8 @@ from ..language.lowered.threads import SyncWarp
 from ..language.structure import KernelLaunch, Serial, Unroll
 from .arithmetic import FUNCTIONS
 from .lanes import Lanes, Meaning
+from .launch import launch_of, ordered_by_blocks
 from .scheduler import Scheduler
-from .state import launch_of, ordered_by_blocks
 from .words import MEANINGS
 
 _STRUCTURE: frozenset[type] = frozenset({KernelLaunch, Serial, Unroll, If})

@@ -7,47 +7,20 @@ they can, and no wait is made up. When nobody can move and nobody stands so, it 
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..errors import InternalError, Place
-from ..ir import If, LoopStmt, Stmt, WithStmt
+from ..errors import InternalError
+from ..ir import If
 from ..language.structure import Serial, Unroll
 from .barriers import Barriers
 from .control import LOOPS, going, run_body, sides_of, turns_of
-from .lanes import Lanes, unknown
-from .refusal import refuse
+from .lanes import Lanes
 from .state import Mask
 from .strands import Frame, Join, Strand, Turns, merged
-
-
-def waiting_statements(body: Iterable[Stmt], lanes: Lanes) -> set[int]:
-    """The statements, by identity, in which threads may wait for others."""
-    found: set[int] = set()
-
-    def waits(stmt: Stmt) -> bool:
-        if isinstance(stmt, If):
-            inside = [waits(s) for s in (*stmt.then, *stmt.orelse)]
-        elif isinstance(stmt, LOOPS):
-            inside = [waits(s) for s in stmt.body]
-        elif isinstance(stmt, (LoopStmt, WithStmt)):
-            raise unknown(stmt)
-        else:
-            meaning = lanes.meanings.get(type(stmt))
-            if meaning is None:
-                raise unknown(stmt)
-            inside = [inspect.isgeneratorfunction(meaning)]
-        if any(inside):
-            found.add(id(stmt))
-        return any(inside)
-
-    for stmt in body:
-        waits(stmt)
-    return found
+from .waits import place_of, refuse_deadlock, waiting_statements
 
 
 class Scheduler:
@@ -70,7 +43,7 @@ class Scheduler:
             elif self.joins:
                 self._go_on(self.joins.pop())
             elif not self._part_blocks():
-                self._deadlock()
+                refuse_deadlock(self.waiting, self.barriers)
         self.lanes.tokens.check_end()
 
     # -- one strand
@@ -209,32 +182,10 @@ class Scheduler:
                 continue
             if strand.meeting is None or not strand.meeting.last:
                 raise InternalError(
-                    "blocks that run together have parted in the middle of a word", at=_place(strand),
+                    "blocks that run together have parted in the middle of a word", at=place_of(strand),
                     hint="run them one at a time, or let the word wait with last=True",
                 )  # fmt: skip
             self.ready.append(strand.part(going))
             strand.mask = strand.waits.copy()
             return True
         return False
-
-    def _deadlock(self) -> NoReturn:
-        waiting = sorted(self.waiting, key=lambda strand: int(np.flatnonzero(strand.waits)[0]))
-        first = waiting[0]
-        block = int(np.flatnonzero(first.waits)[0]) // self.lanes.threads
-        rows = [(strand, strand.waits.reshape(self.lanes.blocks, -1)[block]) for strand in waiting]
-        rows = [(strand, row) for strand, row in rows if row.any()]
-        ended = not np.logical_or.reduce([row for _, row in rows]).all()
-        refuse(
-            "a deadlock: {who}{rest}", first.stmt, who=self._who_waits(*rows[0], block),
-            rest="; the other threads have ended" if ended and len(rows) == 1 else "",
-            also=[(self._who_waits(strand, row, block), _place(strand)) for strand, row in rows[1:]],
-        )  # fmt: skip
-
-    def _who_waits(self, strand: Strand, row: Any, block: int) -> str:
-        threads = np.flatnonzero(row)
-        assert strand.meeting is not None
-        return f"threads {threads[0]} to {threads[-1]} wait for {self.barriers.told(strand.meeting, block)}"
-
-
-def _place(strand: Strand) -> Place | None:
-    return None if strand.stmt is None else strand.stmt.place

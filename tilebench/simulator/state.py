@@ -2,79 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..ir import AllocStmt, Buffer, Node, Stmt, effects_in, walk
-from ..ir.dtypes import boolean
-from ..language.lowered.threads import SyncThreads
+from ..ir import walk
 from ..language.memory import AllocShared
-from ..language.structure import KernelLaunch
 from .address import buffer_bits, stored_bits
 from .arithmetic import data_names
-from .asynchrony import InFlight, Tokens
+from .asynchrony import Tokens
 from .clocks import Clocks, Party
-from .memory import Shared, Sites, Tracked, Watch, check_index, tracked_arrays
+from .launch import Launch
+from .memory import Shared, Watch
 from .refusal import refuse
 
 Mask = Any  # bools, one a lane, or None: all lanes
 Value = Any  # an array of one value a lane, or a number that all lanes share
-IDLE_INTEGER = 0x55
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A launch and what outlives its batches of blocks: the arrays, and who touched those it writes."""
-
-    kernel: KernelLaunch
-    arrays: Mapping[str, Any]
-    warp: int
-    group: int
-    tracked: Mapping[str, Tracked]
-    sites: Sites
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """Blocks, x first."""
-        x, y, z = (*self.kernel.grid, 1, 1, 1)[:3]
-        return x, y, z
-
-
-def ordered_by_blocks(kernel: KernelLaunch, simple: frozenset[type]) -> bool:
-    """Whether only barriers of whole blocks order anything: then one clock a block is exact."""
-    for node in walk(kernel):
-        if isinstance(node, SyncThreads):
-            if node.threads not in (0, kernel.threads):
-                return False
-        elif isinstance(node, Stmt) and type(node) not in simple:
-            return False
-    return True
-
-
-def launch_of(
-    kernel: KernelLaunch,
-    buffers: Mapping[str, Buffer],
-    arrays: Mapping[str, Any],
-    warp: int,
-    *,
-    by_blocks: bool,
-) -> Launch:
-    """The launch of a kernel on arrays by parameter name."""
-    group = kernel.threads if by_blocks else warp
-    written = {effect.buffer.name for effect in effects_in(kernel) if effect.writes}
-    tracked = tracked_arrays(buffers, written, -(-kernel.threads // group))
-    return Launch(kernel, arrays, warp, group, tracked, Sites())
-
-
-@dataclass
-class Registers:
-    """The buffers of one thread: (elements, lanes), and what asynchronous operations hold of them."""
-
-    values: Any
-    flight: InFlight
 
 
 class LaneState:
@@ -97,7 +40,6 @@ class LaneState:
         cell = max(8, min(widths, default=32))
         self.shared = Shared(self.blocks, kernel.shared_bytes, cell, self.clocks.groups)
         self.shared_base: dict[str, int] = {}
-        self.registers: dict[str, Registers] = {}
         self.tokens = Tokens(self.lanes)
         x, y, _ = launch.grid
         linear = np.array([bx + x * (by + y * bz) for bx, by, bz in blocks], np.int64)
@@ -152,61 +94,3 @@ class LaneState:
         if offset * 8 % stored_bits(buffer.dtype):
             refuse("{name} is not aligned to its elements", stmt, name=buffer.name)
         self.shared_base[buffer.name] = offset * 8
-
-    def add_registers(self, stmt: AllocStmt, mask: Mask, first: Any = None) -> None:
-        """Registers of the active lanes, filled with `first` or with what no program should use."""
-        buffer = stmt.buffer
-        if first is None:
-            first = np.nan if buffer.dtype.is_float else False if buffer.dtype == boolean else IDLE_INTEGER
-        known = self.registers.get(buffer.name)
-        if known is None or mask is None:
-            values = np.empty((buffer.size, self.lanes), buffer.dtype.numpy)
-            values[...] = first
-            self.registers[buffer.name] = Registers(values, InFlight(values.size))
-        else:
-            np.copyto(known.values, first, where=mask)
-
-    def register(self, buffer: Buffer, number: Value, mask: Mask, node: Node, count: int = 1) -> Any:
-        """The number of a register, checked: an int, or one a lane with 0 in idle lanes."""
-        if not isinstance(number, int):
-            number = self.wide(number, np.int64)
-            number = number if mask is None else np.where(mask, number, 0)
-        for last in {0, count - 1}:
-            check_index([number + last], (buffer.size,), node, buffer.name)
-        return number
-
-    def own(self, buffer: Buffer, node: Node) -> Registers:
-        """The registers of a buffer that is the thread's own."""
-        found = self.registers.get(buffer.name)
-        if found is None:
-            refuse("{name} is used before it is allocated", node, name=buffer.name)
-        return found
-
-    def get(self, buffer: Buffer, number: Any, count: int, node: Node) -> Any:
-        """(count, lanes) elements of each lane's registers from `number` on."""
-        own = self.own(buffer, node)
-        if own.flight.operations:
-            own.flight.check_read(self.register_cells(number, count), node, buffer.name)
-        if isinstance(number, int):
-            return own.values[number : number + count]
-        return np.stack([own.values[number + k, self._all] for k in range(count)])
-
-    def put(self, buffer: Buffer, number: Any, values: Any, mask: Mask, node: Node) -> None:
-        """Store (count, lanes) elements into each active lane's registers from `number` on."""
-        own = self.own(buffer, node)
-        lanes = self.active(mask)
-        if own.flight.operations:
-            cells = self.register_cells(number, len(values))
-            own.flight.check_write(cells[lanes], node, buffer.name)
-        for k in range(len(values)):
-            if not isinstance(number, int):
-                own.values[number[lanes] + k, lanes] = values[k][lanes]
-            elif mask is None:
-                own.values[number + k] = values[k]
-            else:
-                np.copyto(own.values[number + k], values[k], where=mask)
-
-    def register_cells(self, number: Any, count: int) -> Any:
-        """(lanes, count) numbers of registers as cells of all lanes."""
-        first = self.wide(number, np.int64) * self.lanes + self._all
-        return first[:, None] + np.arange(count) * self.lanes
