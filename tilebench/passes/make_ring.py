@@ -1,15 +1,22 @@
-"""Pipelined loops become plain ones around a ring of shared buffers.
+"""Pipelined loops become plain ones around a ring of buffers, and what is in flight gets its waits.
 
 `for k in T.Pipelined(n, plan=T.Plan(3))` -> a prologue that fills two versions, and
 `for k in T.serial(n)`, which fills version `(k + 2) % 3` for a later step while it computes on
-version `k % 3`. Copies are synchronous for now: the ring saves barriers, one a step instead of
-two. A loop of one stage becomes a serial loop.
+version `k % 3`. A loop of one stage becomes a serial loop.
+
+Copies by an asynchronous instruction are issued under a token, one group a step, and a step begins by
+waiting for its own group. A version is filled again only after what reads it is done: a synchronous
+reader by the barrier at the head of a step, an asynchronous one by a wait for its token before that.
+Asynchronous work outside of a ring is waited for at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from ..errors import IRError
 from ..ir import (
     ONE,
     ZERO,
@@ -18,6 +25,7 @@ from ..ir import (
     Function,
     If,
     Load,
+    OpStmt,
     Region,
     Stmt,
     Store,
@@ -28,8 +36,11 @@ from ..ir import (
     substitute,
 )
 from ..language.copy import Copy
-from ..language.memory import AllocShared
+from ..language.lowered.decisions import EVERYONE
+from ..language.lowered.tokens import Commit, Wait
+from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
+from .choose_instructions import row_of, takes_instruction
 from .context import Context
 from .names import Names
 
@@ -37,87 +48,179 @@ NAME = "make_ring"
 
 
 def make_ring(function: Function, context: Context) -> Function:
-    """The function without pipelined loops."""
-    rings: dict[str, int] = {}
-    names = Names(function)
-
-    def step(at: Any) -> Any:
-        below = map_children(at, step) if isinstance(at, Stmt) else at
-        if isinstance(below, Pipelined):
-            return _ring(below, rings, names, context)
-        return below
-
-    made = step(function)
-
-    def versions(at: Any) -> Any:
-        if isinstance(at, AllocShared) and at.buffer.name in rings:
-            return at.but(versions=rings[at.buffer.name])
-        return map_children(at, versions) if isinstance(at, Stmt) else at
-
-    return versions(made)
+    """The function without pipelined loops, in which everything asynchronous is waited for."""
+    rings = _Rings(function, context)
+    return rings.with_versions(rings.statement(function))
 
 
-def _ring(loop: Pipelined, rings: dict[str, int], free: Names, context: Context) -> Any:
-    stages = loop.plan.stages if loop.plan else 1
-    copies = [
-        each for each in loop.body if isinstance(each, Copy) and each.at_stage and each.at_stage.number == 0
-    ]
-    if stages < 2 or not copies:
-        body = tuple(_at_version(each, set(), ZERO) for each in loop.body)
-        return Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
-    names = {each.dst.buffer.name for each in copies}
-    for name in names:
-        # Loops in turn may share a buffer: it has the versions of the deepest.
-        rings[name] = max(stages, rings.get(name, 0))
-    var, step = loop.vars[0], loop.vars[0] - loop.start
-    ahead = var + (stages - 1)
-    ahead_step = step + (stages - 1)
-    fetch = tuple(_at_version(substitute(c, {var.name: ahead}), names, ahead_step % stages) for c in copies)
-    # A ring outlives an iteration, so what is allocated inside moves in front of the prologue.
-    allocated = tuple(e for e in loop.body if isinstance(e, AllocShared) and e.buffer.name in names)
-    moved = {id(each) for each in (*copies, *allocated)}
-    compute = tuple(_at_version(each, names, step % stages) for each in loop.body if id(each) not in moved)
-    later = If(ahead.compare("<", loop.stop), fetch, (), place=loop.place)
-    body = (later, *compute)
-    main = Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
-    context.remark(
-        NAME, "applied", f"{', '.join(sorted(names))}: {stages} versions", loop, stages=stages,
-        bytes=stages * sum(each.dst.buffer.bytes for each in copies),
-    )  # fmt: skip
-    return (*allocated, *_prologue(loop, copies, names, stages, free), main)
+@dataclass(frozen=True)
+class _Ring:
+    """One loop: its copies that run ahead, the buffers they fill, and the token of asynchronous ones."""
+
+    loop: Pipelined
+    copies: tuple[Copy, ...]
+    stages: int
+    token: str
+
+    @property
+    def buffers(self) -> set[str]:
+        return {copy.dst.buffer.name for copy in self.copies}
+
+    @property
+    def by(self) -> Any:
+        """The asynchronous instruction of the copies."""
+        return next(copy.by for copy in self.copies)
+
+    def fetch(self, step: Expr, version: Expr) -> tuple[Stmt, ...]:
+        """The copies of one step, into one version."""
+        name = self.loop.vars[0].name
+        issued = (copy.but(token=self.token) if self.token else copy for copy in self.copies)
+        return tuple(_at_version(substitute(copy, {name: step}), self.buffers, version) for copy in issued)
+
+    def committed(self) -> tuple[Stmt, ...]:
+        """What closes the group of one step."""
+        return (Commit(self.token, by=self.by, place=self.loop.place),) if self.token else ()
 
 
-def _prologue(
-    loop: Pipelined, copies: list[Copy], names: set[str], stages: int, free: Names
-) -> tuple[Stmt, ...]:
-    """The first `stages - 1` fills; fewer when the loop is shorter."""
-    start, stop = const_of(loop.start), const_of(loop.stop)
-    count = stages - 1
-    if start is not None and stop is not None:
-        count = min(count, max(0, stop - start))
-    if not count:
-        return ()
-    name = free.fresh(f"{loop.vars[0].name}_first")
-    first = Var(name)
-    index: Expr = loop.start + first
-    body: tuple[Stmt, ...] = tuple(
-        _at_version(substitute(each, {loop.vars[0].name: index}), names, first) for each in copies
+class _Rings:
+    def __init__(self, function: Function, context: Context) -> None:
+        self.context = context
+        self.names = Names(function)
+        # How many versions each ringed buffer has.
+        self.versions: dict[str, int] = {}
+
+    def statement(self, node: Any) -> Any:
+        if isinstance(node, Pipelined):
+            return self.pipelined(map_children(node, self.statement))
+        if isinstance(node, OpStmt) and self.is_asynchronous(node):
+            return _waited(node)
+        return map_children(node, self.statement) if isinstance(node, Stmt) else node
+
+    def with_versions(self, node: Any) -> Any:
+        """The function with its ringed buffers allocated as often as there are versions."""
+        if isinstance(node, (AllocShared, AllocFragment)) and node.buffer.name in self.versions:
+            return node.but(versions=self.versions[node.buffer.name])
+        return map_children(node, self.with_versions) if isinstance(node, Stmt) else node
+
+    def is_asynchronous(self, statement: Any) -> bool:
+        """Whether an operation's instruction is done only when it has been waited for."""
+        if not takes_instruction(statement) or statement.by is None or isinstance(statement, (Commit, Wait)):
+            return False
+        rows = self.context.machine.instructions_for(statement.word)
+        if all(not row.asynchronous for row in rows):
+            return False
+        return row_of(statement, self.context.machine).asynchronous
+
+    # -- one loop
+    def pipelined(self, loop: Pipelined) -> Any:
+        plan = loop.plan
+        if plan is not None and plan.roles != EVERYONE:
+            raise IRError(
+                "a pipelined loop knows no roles {roles!r}", at=loop.place, roles=plan.roles,
+                expected="roles={everyone!r}", everyone=EVERYONE,
+            )  # fmt: skip
+        stages = plan.stages if plan else 1
+        copies = tuple(
+            statement
+            for statement in loop.body
+            if isinstance(statement, Copy) and statement.at_stage and statement.at_stage.number == 0
+        )
+        if stages < 2 or not copies:
+            body = tuple(_at_version(statement, set(), ZERO) for statement in loop.body)
+            return Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
+        return self.ring(loop, copies, stages)
+
+    def ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> Any:
+        # What is waited for already, because it stood in the loop, is issued without its wait here.
+        token = self.names.fresh(loop.vars[0].name + "_ahead") if self._some_asynchronous(copies) else ""
+        ring = _Ring(loop, copies, stages, token)
+        for name in ring.buffers:
+            # Loops in turn may share a buffer: it has the versions of the deepest.
+            self.versions[name] = max(stages, self.versions.get(name, 0))
+        # A ring outlives an iteration, so what is allocated inside moves in front of the prologue.
+        allocated = tuple(
+            statement
+            for statement in loop.body
+            if isinstance(statement, (AllocShared, AllocFragment)) and statement.buffer.name in ring.buffers
+        )
+        moved = {id(statement) for statement in (*copies, *allocated)}
+        rest = [s for s in loop.body if id(s) not in moved and not _waits_for_copy(s, copies)]
+        main = Serial(loop.stop, loop.vars, self._step(ring, rest), start=loop.start, place=loop.place)
+        self.context.remark(
+            NAME, "applied", f"{', '.join(sorted(ring.buffers))}: {stages} versions", loop, stages=stages,
+            bytes=stages * sum(copy.dst.buffer.bytes for copy in copies),
+        )  # fmt: skip
+        # Groups that the last steps committed are empty, but a target may want them waited for.
+        drained = (Wait(token, by=ring.by, place=loop.place),) if token else ()
+        return (*allocated, *self._prologue(ring), main, *drained)
+
+    def _some_asynchronous(self, copies: Sequence[Copy]) -> bool:
+        return any(self.is_asynchronous(copy) for copy in copies)
+
+    def _step(self, ring: _Ring, rest: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        loop, stages = ring.loop, ring.stages
+        step = loop.vars[0] - loop.start
+        ahead = loop.vars[0] + (stages - 1)
+        head: list[Stmt] = []
+        if ring.token:
+            head.append(Wait(ring.token, pending=stages - 2, by=ring.by, place=loop.place))
+        fetch = ring.fetch(ahead, (step + (stages - 1)) % stages)
+        head.append(If(ahead.compare("<", loop.stop), fetch, (), place=loop.place))
+        compute = (_at_version(statement, ring.buffers, step % stages) for statement in rest)
+        return (*head, *ring.committed(), *compute)
+
+    def _prologue(self, ring: _Ring) -> tuple[Stmt, ...]:
+        """The first `stages - 1` fills; fewer when the loop is shorter."""
+        loop = ring.loop
+        start, stop = const_of(loop.start), const_of(loop.stop)
+        count = ring.stages - 1
+        if start is not None and stop is not None and not ring.token:
+            count = min(count, max(0, stop - start))
+        if not count:
+            return ()
+        name = self.names.fresh(f"{loop.vars[0].name}_first")
+        first = Var(name)
+        index: Expr = loop.start + first
+        body = ring.fetch(index, first)
+        known = start is not None and stop is not None and stop - start >= count
+        if not known:
+            body = (If(index.compare("<", loop.stop), body, (), place=loop.place),)
+        body = (*body, *ring.committed())
+        if count == 1:
+            return tuple(substitute(statement, {name: ZERO}) for statement in body)
+        return (Unroll(Const(count), (first,), body, start=ZERO, step=ONE, place=loop.place),)
+
+
+def _waited(statement: Any) -> tuple[Stmt, ...]:
+    """An asynchronous operation that is waited for at once, under a token of its own."""
+    token = statement.token or f"{statement.word}_{_written(statement)}"
+    place, by = statement.place, statement.by
+    return (
+        statement.but(token=token),
+        Commit(token, by=by, place=place),
+        Wait(token, by=by, place=place),
     )
-    if start is None or stop is None:
-        body = (If(index.compare("<", loop.stop), body, (), place=loop.place),)
-    if count == 1:
-        return tuple(substitute(each, {name: ZERO}) for each in body)
-    return (Unroll(Const(count), (first,), body, start=ZERO, step=ONE, place=loop.place),)
+
+
+def _written(statement: Any) -> str:
+    target = getattr(statement, "dst", None) or getattr(statement, "c", None)
+    return target.buffer.name if isinstance(target, Region) else "work"
+
+
+def _waits_for_copy(statement: Stmt, copies: Sequence[Copy]) -> bool:
+    """Whether a statement is the commit or wait that a copy of the ring got where it stood."""
+    tokens = {copy.token for copy in copies if copy.token}
+    return isinstance(statement, (Commit, Wait)) and statement.token in tokens
 
 
 def _at_version(node: Any, names: set[str], version: Expr) -> Any:
     """The node with every ringed buffer pointed at one version, and its stage of the plan used up."""
 
-    def change(at: Any) -> Any:
-        if getattr(at, "at_stage", None) is not None:
-            return at.but(at_stage=None)
-        if isinstance(at, (Region, Load, Store)) and at.buffer.name in names:
-            return at.but(version=version)
-        return at
+    def change(below: Any) -> Any:
+        if getattr(below, "at_stage", None) is not None:
+            return below.but(at_stage=None)
+        if isinstance(below, (Region, Load, Store)) and below.buffer.name in names:
+            return below.but(version=version)
+        return below
 
     return rewrite(node, change)

@@ -19,15 +19,16 @@ class Panels:
 ROW_BY_ROW = Panels(0)
 
 
+# Each thread copies and computes: the one distribution of work that there is so far.
+EVERYONE = "everyone"
+
+
 @dataclass(frozen=True)
 class Plan:
-    """How a pipelined loop runs: `stages` versions in flight, and which warps do what.
-
-    `roles` is `everyone` (each thread copies and computes) or, later, `producer_consumer`.
-    """
+    """How a pipelined loop runs: `stages` versions in flight, and which warps do what."""
 
     stages: int
-    roles: str = "everyone"
+    roles: str = EVERYONE
 
 
 @dataclass(frozen=True)

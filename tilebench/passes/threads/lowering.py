@@ -73,8 +73,7 @@ class Lowerings:
     def find(self, statement: Any, machine: Machine) -> Lowering:
         """The row of a statement. Raises `TargetError` at its line where there is none."""
         name: str = getattr(getattr(statement, "by", None), "name", "")
-        operation: type[WordStmt] = type(statement)
-        row = self.rows.get((operation, name))
+        row = next((r for (cls, by), r in self.rows.items() if cls is type(statement) and by == name), None)
         if row is not None:
             return row
         word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__
