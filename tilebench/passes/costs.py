@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil, log2, prod
 
 from ..ir import Stmt
+from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..machine import WHOLE_BLOCK, Instruction, Machine
 
@@ -39,4 +40,8 @@ def instruction_cycles(row: Instruction, statement: Stmt, machine: Machine, thre
         # Rows of one thread carry out a warp's worth at once; wider groups issue once a warp.
         issues = steps * max(row.group, 1) / machine.warp
         return issues * row.cost * machine.warp / threads
+    if isinstance(statement, Copy) and row.shape:
+        moved = min(statement.src.buffer.bytes, statement.dst.buffer.bytes)
+        accesses = moved / row.shape[0] / threads
+        return accesses * (1.0 + row.cost)
     return row.cost

@@ -21,13 +21,14 @@ from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment
 from ..language.structure import Parallel
 from ..layout import Fragment
+from ..machine import Instruction
 from .choose_instructions import choose, fitting_rows
 from .context import Context
 from .convert_layouts import Converter, find_conflicts
 from .exchanges import exchange_instruction, exchange_row
-from .layout_seeds import Seeds, exchanges_of, gemm_seeds, spread_over
+from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, spread_over
 from .names import Names
-from .sites import Site, extend, is_mapped, project, site_vector, sites_of
+from .sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
 from .thread_groups import refuse_strange_fragment, threads_by_statement
 
 
@@ -180,9 +181,36 @@ class _Inference:
 
     def copy_instruction(self, node: Copy) -> Instr:
         """The copy's instruction with the bytes of one access, of the side with the narrower dtype."""
-        name = node.by.name if node.by is not None else self.copy_row(node)
         bits = min(node.src.buffer.dtype.bits, node.dst.buffer.dtype.bits)
-        return Instr(name, bytes=max(1, self.width(node) * bits // 8))
+        width = max(1, self.width(node) * bits // 8)
+        name = node.by.name if node.by is not None else self.copy_row(node)
+        rows = self.machine.instructions_for(node.word)
+        if not any(row.name == name and self.reaches(row, node, width) for row in rows):
+            others = [row for row in rows if row.shape == (width,) and not row.asynchronous]
+            if others:
+                self.context.remark(
+                    NAME, "missed",
+                    f"{name} does not take this copy: its accesses are of {self.narrowest(node)} bytes",
+                    node, bytes=self.narrowest(node),
+                )  # fmt: skip
+                name = others[0].name
+        return Instr(name, bytes=width)
+
+    def reaches(self, row: Instruction, node: Copy, width: int) -> bool:
+        """Whether an instruction moves accesses of that many bytes; an asynchronous one on both sides."""
+        if row.shape and row.shape != (width,):
+            return False
+        return not row.asynchronous or self.narrowest(node) >= width
+
+    def narrowest(self, node: Copy) -> int:
+        """Bytes of the narrower of the two sides' accesses."""
+        site = next(site for site in self.sites if site.node is node)
+        most = max(self.machine.vector_bytes)
+        widths = [
+            max(1, vector_of(access, site.vars[-1], most)) * access.buffer.dtype.bits // 8
+            for access in site.accesses
+        ]
+        return min(widths, default=0)
 
     def copy_row(self, node: Copy) -> str:
         row = choose(node, self.machine, self.threads[id(node)].count)

@@ -11,7 +11,9 @@ A target is a package of its own. It names its manifest under the entry point `t
 4. `meanings.py` and `intrinsics.py`: for each word of a thread what it does in the simulator, which then
    runs and checks every kernel of the target without the accelerator, and its text.
 5. `emit.py`: from the last stage to text.
-6. `run.py`: compiling, loading and launching. `available` may say no: everything up to the text works
+6. `instructions.py`: the accelerator's own instructions, a matrix product of a warp and a copy that goes
+   on by itself: a row in `machine.py`, a lowering here, words and meanings as in steps 3 and 4.
+7. `run.py`: compiling, loading and launching. `available` may say no: everything up to the text works
    on any machine.
 
 After steps 1, 2, 4 (for the words that the language has) and 5, `kernel.using(target="toy")` shows all
@@ -26,10 +28,11 @@ from functools import cache
 from typing import Any
 
 from tilebench.ir import Stmt
-from tilebench.passes.gpu_road import GPU
-from tilebench.passes.threads.lowering import built_in
+from tilebench.passes.gpu_road import gpu_road
+from tilebench.passes.threads.lowering import with_rows
 from tilebench.targets import Build, EmitStep, Intrinsic, Manifest
 
+from .instructions import LOWERINGS
 from .machine import describe
 from .words import FUNCTIONS, WORDS
 
@@ -53,7 +56,7 @@ def _emit(build: Build) -> None:
 
 
 def _lowered() -> Iterable[tuple[type[Stmt], str]]:
-    return built_in().rows
+    return with_rows(LOWERINGS).rows
 
 
 def _scalars() -> dict[str, frozenset[str]]:
@@ -70,8 +73,9 @@ def manifest() -> Manifest:
     return Manifest(
         name="toy",
         describe=describe,
-        # Its blocks have warps and shared memory, so it shares the road of all such targets.
-        road=GPU,
+        # Its blocks have warps and shared memory, so it shares the road of all such targets, with
+        # lowerings of its own instructions.
+        road=gpu_road(LOWERINGS),
         steps=(EmitStep("toy_c", "c", _emit),),
         load=load,
         available=available,

@@ -16,7 +16,7 @@ from tilebench.targets import Intrinsic
 from tilebench.targets.clike.renderer import Renderer
 
 from . import meanings
-from .words import ToyAxpy, ToyWarpSum
+from .words import ToyAxpy, ToyCommit, ToyCopyAhead, ToyMma, ToyWait, ToyWarpSum
 
 
 def _move(renderer: Renderer, statement: VectorLoad | VectorStore) -> None:
@@ -52,6 +52,24 @@ def _warp_sum(renderer: Renderer, statement: ToyWarpSum) -> None:
     renderer.line(f"tb_warp_sum({renderer.address(statement.value)});", statement)
 
 
+def _mma(renderer: Renderer, statement: ToyMma) -> None:
+    c, a, b = (renderer.address(region) for region in (statement.c, statement.a, statement.b))
+    renderer.line(f"tb_mma({c}, {a}, {b});", statement)
+
+
+def _copy_ahead(renderer: Renderer, statement: ToyCopyAhead) -> None:
+    to, source = renderer.address(statement.dst), renderer.address(statement.src)
+    renderer.line(f"tb_copy_ahead({to}, {source});", statement)
+
+
+def _commit(renderer: Renderer, statement: ToyCommit) -> None:
+    renderer.line(f"tb_commit();  // {statement.token}", statement)
+
+
+def _wait(renderer: Renderer, statement: ToyWait) -> None:
+    renderer.line(f"tb_wait({statement.pending});  // {statement.token}", statement)
+
+
 @cache
 def intrinsics() -> tuple[Intrinsic, ...]:
     """The rows of the manifest."""
@@ -62,4 +80,8 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(SyncWarp, None, _sync_warp),
         Intrinsic(ToyAxpy, meanings.axpy, _axpy),
         Intrinsic(ToyWarpSum, meanings.warp_sum, _warp_sum),
+        Intrinsic(ToyMma, meanings.mma, _mma),
+        Intrinsic(ToyCopyAhead, meanings.copy_ahead, _copy_ahead),
+        Intrinsic(ToyCommit, meanings.commit, _commit),
+        Intrinsic(ToyWait, meanings.wait, _wait),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilebench.errors import TargetError
+from tilebench.layout import Fragment
 from tilebench.machine import SM, WHOLE_BLOCK, Instruction, Machine, MemoryLevel, OperandForm
 
 # Threads of a warp. Not 32: nothing of the compiler may take that for granted.
@@ -16,6 +17,31 @@ GEMM_TILES = (OperandForm("a", ("shared",)), OperandForm("b", ("shared",)), Oper
 GEMMS = tuple(
     Instruction("gemm", "fma", (dtype, dtype, dtype), (1, 1, 1), GEMM_TILES)
     for dtype in ("float32", "float64", "int32")
+)
+# Eight threads multiply 4x4 by 4x4 together; each holds two neighbours of a row of every operand.
+PAIRS = Fragment((4, 4), thread=((2, 1, 2), (4, 0, 1)), value=((2, 1, 1),))
+MATRIX = Instruction(
+    "gemm",
+    "toy.mma",
+    ("float32", "float32", "float32"),
+    (4, 4, 4),
+    (
+        OperandForm("a", ("shared",), PAIRS),
+        OperandForm("b", ("shared",), PAIRS),
+        OperandForm("c", ("fragment",), PAIRS),
+    ),
+    group=WARP,
+    cost=4.0,
+)
+# A copy from global to shared memory that goes on by itself: 16 bytes at a time, complete when its group is.
+AHEAD = Instruction(
+    "copy",
+    "toy.ahead",
+    shape=(16,),
+    operands=(OperandForm("src", ("global",)), OperandForm("dst", ("shared",))),
+    asynchronous=True,
+    completes="group",
+    cost=1.0,
 )
 # One access of one thread; the cost is in cycles a warp, of which each moves 32 bytes.
 COPIES = tuple(
@@ -52,5 +78,5 @@ def describe(detail: str | None) -> Machine:
             "shared": MemoryLevel("shared", per_block=SHARED_BYTES, banks=WARP),
             "registers": MemoryLevel("registers", per_block=4 * THREADS * 128),
         },
-        instructions=(*GEMMS, *COPIES, *REDUCTIONS),
+        instructions=(MATRIX, *GEMMS, AHEAD, *COPIES, *REDUCTIONS),
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilebench.simulator.refusal import refuse
 
-from .words import ToyAxpy, ToyWarpSum
+from .words import ToyAxpy, ToyCommit, ToyCopyAhead, ToyMma, ToyWait, ToyWarpSum
 
 
 def ramp(x: Any) -> Any:
@@ -38,3 +38,33 @@ def warp_sum(lanes: Any, statement: ToyWarpSum, mask: Any) -> None:
     warps = value.reshape(-1, lanes.warp)
     sums = warps.sum(axis=1, keepdims=True).repeat(lanes.warp, axis=1)
     lanes.write(statement.value, sums.reshape(value.shape), mask)
+
+
+def mma(lanes: Any, statement: ToyMma, mask: Any) -> None:
+    """The product of a warp; all of its threads have to be there."""
+    if lanes.threads % lanes.warp or lanes.whole_warps(mask) is None:
+        refuse("not all threads of a warp take part in T.toy_mma", statement)
+    # (registers, threads) to (warps, rows, columns): a row is two threads of two registers.
+    c, a, b = (
+        lanes.read(region, mask).T.reshape(-1, 4, 4) for region in (statement.c, statement.a, statement.b)
+    )
+    lanes.write(statement.c, (c + a @ b).astype(np.float32).reshape(-1, 2).T, mask)
+
+
+def copy_ahead(lanes: Any, statement: ToyCopyAhead, mask: Any) -> None:
+    """A write that is in flight until its group has been waited for."""
+
+    def perform() -> None:
+        lanes.write(statement.dst, lanes.read(statement.src, mask), mask)
+
+    lanes.issue(statement.token, statement, mask, perform)
+
+
+def commit(lanes: Any, statement: ToyCommit, mask: Any) -> None:
+    """The threads' groups are closed."""
+    lanes.commit(statement.token, mask)
+
+
+def wait(lanes: Any, statement: ToyWait, mask: Any) -> None:
+    """The threads wait for their own groups."""
+    lanes.wait(statement.token, statement.pending, statement, mask)

@@ -76,6 +76,25 @@ _WARP_SUM = """\
 static inline void tb_warp_sum(float* value) {{
   for (int lanes = 1; lanes < {warp}; lanes *= 2) *value += tb_shfl_xor_float32(*value, lanes);
 }}"""
+# Each thread gets the row of A that it is in, and all of B, from the others.
+_MMA = """\
+static float tb_tiles[{threads}][4];
+static inline void tb_mma(float* c, const float* a, const float* b) {{
+  float* mine = tb_tiles[tb_thread];
+  int first = tb_thread / {warp} * {warp}, lane = tb_thread % {warp};
+  mine[0] = a[0], mine[1] = a[1], mine[2] = b[0], mine[3] = b[1];
+  tb_sync_warp();
+  for (int k = 0; k < 4; ++k) {{
+    float left = tb_tiles[first + lane / 2 * 2 + k / 2][k % 2];
+    for (int e = 0; e < 2; ++e) c[e] += left * tb_tiles[first + k * 2 + lane % 2][2 + e];
+  }}
+  tb_sync_warp();
+}}"""
+# The toy's memory is as fast as its threads: what was issued is there at once.
+AHEAD = """\
+static inline void tb_copy_ahead(void* to, const void* source) { memcpy(to, source, 16); }
+static inline void tb_commit(void) {}
+static inline void tb_wait(int pending) { (void)pending; }"""
 
 
 def _extremes(wanted: Wanted) -> str:
@@ -127,6 +146,8 @@ PRELUDE = Prelude(
         Part("special", r"tb_(?:inf|nan)_f\d+", SPECIAL),
         Part("axpy", r"tb_axpy", AXPY),
         Part("ramp", r"tb_ramp", RAMP),
+        Part("mma", r"tb_mma", _MMA.format(warp=WARP, threads=THREADS)),
+        Part("ahead", r"tb_copy_ahead|tb_commit|tb_wait", AHEAD),
         Part("warp_sum", r"tb_warp_sum", _WARP_SUM.format(warp=WARP)),
     ),
 )

@@ -165,7 +165,7 @@ def _nest(
     rolled = total > (MOST_REGISTERS if touched.registers else UNROLLED * width)
     looped = any(count > 1 for count, _, _ in mapping.value[width > 1 :])
     with emitter.scope(looped):
-        digits, loops, parts = _digits(emitter, mapping, width, rolled)
+        digits, loops, parts = value_loops(emitter, mapping, width, rolled)
         names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(names, parts, strict=True)]
         shift = (names[-1].name, digits[0]) if width > 1 else None
@@ -177,10 +177,10 @@ def _nest(
             inner = [*lets, *vector_body(vector, body)]
         else:
             inner = [*lets, *lower_body(emitter, body, at)]
-    return _around(loops, _used_lets(inner), rolled)
+    return around(loops, without_unused(inner), rolled)
 
 
-def _digits(
+def value_loops(
     emitter: Emitter, mapping: Fragment, width: int, rolled: bool
 ) -> tuple[list[Expr], list[tuple[Var, int]], list[Expr]]:
     """The value digits, the loops that they count in, and each coordinate from thread and digits."""
@@ -241,7 +241,7 @@ def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
     return [(1, short), (short, count // short)]
 
 
-def _used_lets(body: list[Stmt]) -> list[Stmt]:
+def without_unused(body: list[Stmt]) -> list[Stmt]:
     """The body without coordinates that nothing uses."""
     used: set[str] = set()
     stack: list[Node] = list(body)
@@ -254,7 +254,7 @@ def _used_lets(body: list[Stmt]) -> list[Stmt]:
     return [s for s in body if not (isinstance(s, Let) and s.var.name not in used)]
 
 
-def _around(loops: list[tuple[Var, int]], body: list[Stmt], rolled: bool) -> list[Stmt]:
+def around(loops: list[tuple[Var, int]], body: list[Stmt], rolled: bool) -> list[Stmt]:
     """The loops around the body, innermost first; of rolled ones only a short innermost is written out."""
     for k, (variable, count) in enumerate(loops):
         word = Serial if rolled and (k > 0 or count > 8) else Unroll

@@ -1,0 +1,74 @@
+"""A copy from memory to memory in accesses of one width: what instructions that bypass registers take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import LayoutError
+from ...ir import Call, Const, Expr, If, Load, Region, Stmt, Store, Var, all_of, zero_of
+from ...language.copy import Copy
+from ...language.structure import Unroll
+from ..sites import box_of
+from .addresses import lower_expr
+from .elements import around, value_loops, without_unused
+from .emitter import Emitter
+from .registers import with_vector
+from .rows.copy import cap_of, coordinates, element_of, inside, mapping_of
+from .scalars import lower_one
+from .tiles import Coordinates
+from .vector import Vector, fold_condition
+
+
+def memory_moves(
+    emitter: Emitter, statement: Copy, move: Callable[[Region, Region], Stmt]
+) -> list[Stmt]:
+    """The loops of one thread over its part of a copy; `move(dst, src)` makes the statement of one access.
+
+    An access that is not proved inside the source is tested; where it sticks out its elements are
+    stored one by one, zeros outside. Raises `LayoutError` at the copy where the accesses that `by=`
+    names are not neighbours, or not aligned, on both sides.
+    """
+    src, dst, box = statement.src, statement.dst, box_of(statement.dst)
+    names = coordinates(box)
+    mapping = with_vector(mapping_of(emitter, statement, statement.map, box, (src, dst)), 1)
+    width = cap_of(statement)
+    mapping = with_vector(mapping, width)
+    looped = any(count > 1 for count, _, _ in mapping.value[1:])
+    with emitter.scope(looped):
+        digits, loops, parts = value_loops(emitter, mapping, width, rolled=False)
+        own = tuple(Var(emitter.name(name.name)) for name in names)
+        lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(own, parts, strict=True)]
+        at = Coordinates(mapping, tuple(name.name for name in own), tuple(digits), (own[-1].name, digits[0]))
+        vector = Vector(emitter, at, own[-1], width)
+        load = Load(src.buffer, element_of(src, own), version=src.version, place=src.place)
+        store = Store(dst.buffer, element_of(dst, own), load, version=dst.version, place=dst.place)
+        if min(vector.access_width(load), vector.access_width(store)) < width:
+            raise LayoutError(
+                "{by} moves {width} elements at a time, which are not aligned neighbours on both sides",
+                at=statement.place, by=getattr(statement.by, "name", ""), width=width,
+                hint="use a narrower access, or an instruction that goes through registers",
+            )  # fmt: skip
+        extents = dict(zip((name.name for name in own), box, strict=True))
+        tests = inside(emitter, src, load.index, statement.src_within, extents)
+        body = _one_access(vector, load, store, fold_condition(emitter, all_of(tests), at), move)
+    return around(loops, without_unused([*lets, *body]), rolled=False)
+
+
+def _one_access(
+    vector: Vector, load: Load, store: Store, condition: Expr, move: Callable[[Region, Region], Stmt]
+) -> list[Stmt]:
+    emitter = vector.emitter
+    if condition == all_of([]):
+        body: list[Stmt] = []
+        target = vector.memory(store, vector.width, 0, body)
+        source = vector.memory(load, vector.width, 0, body)
+        return [*body, move(target, source)]
+    before: list[Stmt] = []
+    test = lower_expr(emitter, vector.all_inside(condition), vector.base, before)
+    with emitter.scope():
+        whole = _one_access(vector, load, store, all_of([]), move)
+    with emitter.scope():
+        picked = Call("if_then_else", (condition, load, zero_of(load.dtype)), type=load.dtype)
+        single = lower_one(emitter, store.but(value=picked), vector.at)
+    edge = Unroll(Const(vector.width), (vector.e,), tuple(single))
+    return [*before, If(test, tuple(whole), (edge,))]
