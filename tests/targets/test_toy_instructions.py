@@ -110,6 +110,7 @@ def test_asked_for_in_the_text_it_is_used_or_refused_at_its_line() -> None:
     multiplied = compile_from("laid_out", by_lanes, like=kernel).stage("threaded")
     assert "T.toy_mma(" not in multiplied
     nonsense = text.replace('by=T.Instr("toy.mma")', 'by=T.Instr("nonsense")')
-    with pytest.raises(TargetError, match=r"T\.gemm has no code by the instruction 'nonsense' for toy") as told:
+    missing = r"T\.gemm has no code by the instruction 'nonsense' for toy"
+    with pytest.raises(TargetError, match=missing) as told:
         compile_from("laid_out", nonsense, like=kernel).stage("threaded")
     assert "it has by fma, toy.mma" in str(told.value)
