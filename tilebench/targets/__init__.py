@@ -33,15 +33,16 @@ def _admit(name: str, value: str) -> Manifest:
     """Read a manifest off a module and check it. A module without one fails loudly."""
     module_name, _, attribute = value.partition(":")
     module = importlib.import_module(module_name)
-    held: Any = getattr(module, attribute or "manifest", None)
-    made = held() if callable(held) and not isinstance(held, Manifest) else held
-    if not isinstance(made, Manifest):
-        raise TargetError("{where} holds no target manifest", where=value, found=type(made).__name__)
-    if made.name != name:
+    there: Any = getattr(module, attribute or "manifest", None)
+    is_maker = callable(there) and not isinstance(there, Manifest)
+    found = there() if is_maker else there
+    if not isinstance(found, Manifest):
+        raise TargetError("{where} holds no target manifest", where=value, found=type(found).__name__)
+    if found.name != name:
         raise TargetError(
-            "the entry point {name} leads to a target that calls itself {other}", name=name, other=made.name
+            "the entry point {name} leads to a target that calls itself {other}", name=name, other=found.name
         )
-    return made
+    return found
 
 
 @cache
@@ -49,14 +50,14 @@ def _plug_ins() -> dict[str, str]:
     from importlib import metadata  # 26 ms, and only needed to look beyond the built-in targets
 
     found: dict[str, str] = {}
-    for each in metadata.entry_points(group=GROUP):
-        owner = BUILT_IN.get(each.name) or found.get(each.name)
-        if owner is not None and owner != each.value:
+    for point in metadata.entry_points(group=GROUP):
+        owner = BUILT_IN.get(point.name) or found.get(point.name)
+        if owner is not None and owner != point.value:
             raise TargetError(
-                "the target {name} is claimed twice", name=each.name, found=f"{owner} and {each.value}",
+                "the target {name} is claimed twice", name=point.name, found=f"{owner} and {point.value}",
                 hint="uninstall one of the two packages",
             )  # fmt: skip
-        found[each.name] = each.value
+        found[point.name] = point.value
     return found
 
 
