@@ -155,6 +155,25 @@ def test_a_package_brings_word_and_row_and_its_kernel_runs() -> None:
     assert np.array_equal(c, 2 * a)
 
 
+GROUPS = """
+@T.prim_func
+def main(A: T.Tensor((32, 48), T.float32), C: T.Tensor((32, 48), T.float32)):
+    with T.Kernel(1, threads=128) as (bx,):
+        S = T.alloc_shared((32, 48), T.float32)
+        with T.threads(0, 32):
+            T.copy(A[0:32, 0:48], S)
+        with T.threads(32, 64):
+            T.copy(S, C[0:32, 0:48])
+"""
+
+
+def test_what_some_threads_of_a_block_do_its_one_thread_does() -> None:
+    text = print_function(to_loops(parse_function(GROUPS, manifest().registry), context())).text
+    assert "T.threads" not in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines.index("S[i, j] = A[i, j]") < lines.index("C[i__2, j__2] = S[i__2, j__2]")
+
+
 @node
 class Spin(OpStmt):
     """`T.spin(C[0], 3)` in `loops`: the element takes a number that LLVM text alone says."""

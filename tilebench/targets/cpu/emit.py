@@ -29,13 +29,13 @@ def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
     Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch.
     """
     lines = line_numbers(build.function)
-    made = render_llvm(build.function, isa_of(build.machine), lines, renderings)
-    build.texts["llvm"] = made.text
-    build.lines["llvm"] = tuple((each,) if each else () for each in made.origins)
+    rendered = render_llvm(build.function, isa_of(build.machine), lines, renderings)
+    build.texts["llvm"] = rendered.text
+    build.lines["llvm"] = tuple((each,) if each else () for each in rendered.origins)
     blocks = 1
-    for size in made.grid:
+    for size in rendered.grid:
         blocks *= size
-    build.data.update(grid=blocks, scratch=made.scratch)
+    build.data.update(grid=blocks, scratch=rendered.scratch)
 
 
 def emit_asm(build: Build) -> None:

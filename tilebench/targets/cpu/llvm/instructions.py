@@ -96,9 +96,9 @@ class Instructions:
             found = scope.get(text)
             if found is not None:
                 return found
-        made = self.impure(text, type_)
-        self._known[-1][text] = made
-        return made
+        result = self.impure(text, type_)
+        self._known[-1][text] = result
+        return result
 
     @contextmanager
     def scope(self) -> Generator[None]:

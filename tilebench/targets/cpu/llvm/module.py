@@ -64,9 +64,9 @@ class Module:
 
         `internal` hides it from the symbol table. Nothing is inlined, as no passes run.
         """
-        made = Function(self, name, arguments, result, internal)
-        self.functions[name] = made
-        return made
+        function = Function(self, name, arguments, result, internal)
+        self.functions[name] = function
+        return function
 
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> None:
         self._declared.setdefault(name, f"declare {result} @{name}({', '.join(arguments)})")
@@ -162,16 +162,16 @@ class Function(Instructions):
             self.branch(head)
         self.open_block(head)
         slot, origin = len(self._lines), self.origin
-        made = Loop(Value(self.fresh(), "i64"), [Value(self.fresh(), each.type) for each in carried])
+        loop = Loop(Value(self.fresh(), "i64"), [Value(self.fresh(), each.type) for each in carried])
         with self.scope():
-            yield made
+            yield loop
             self.origin = origin
-            following = self.add(made.index, step)
+            following = self.add(loop.index, step)
             again = self.compare("slt", following, end)
-        made.next = made.next or made.carried
+        loop.next = loop.next or loop.carried
         latch = self._block
-        phis = [f"  {made.index.name} = phi i64 [ {begin.name}, %{before} ], [ {following.name}, %{latch} ]"]
-        for here, start, later in zip(made.carried, carried, made.next, strict=True):
+        phis = [f"  {loop.index.name} = phi i64 [ {begin.name}, %{before} ], [ {following.name}, %{latch} ]"]
+        for here, start, later in zip(loop.carried, carried, loop.next, strict=True):
             phis.append(
                 f"  {here.name} = phi {here.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]"
             )
@@ -180,10 +180,10 @@ class Function(Instructions):
         self.branch_if(again, head, after)
         self.open_block(after)
         if runs:
-            made.results = list(made.next)
+            loop.results = list(loop.next)
             return
-        for start, later in zip(carried, made.next, strict=True):
-            made.results.append(
+        for start, later in zip(carried, loop.next, strict=True):
+            loop.results.append(
                 self.impure(
                     f"phi {start.type} [ {start.name}, %{before} ], [ {later.name}, %{latch} ]", start.type
                 )

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from ....ir import FALSE, Function, If, LoopStmt, Node, Stmt, WithStmt, children, const_of
+from ....ir import FALSE, Const, Expr, Function, If, LoopStmt, Stmt, WithStmt, const_of, effects_in
 from ....language.copy import Fill
 from ....language.gemm import Gemm
 from ....language.structure import Pipelined, Serial
@@ -19,51 +19,46 @@ def clear_first(function: Function) -> Function:
 
 
 def _body(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    out = list(body)
-    for k, each in enumerate(body):
-        if isinstance(each, Fill) and each.dst.is_whole and const_of_zero(each):
-            for later in range(k + 1, len(out)):
-                made = _moved(out[later], each.dst.buffer.name)
-                if made is not None:
-                    out[k], out[later] = _NOTHING, made
-                if made is not None or _touches(out[later], each.dst.buffer.name):
-                    break
-    return tuple(_inside(each) for each in out if each is not _NOTHING)
+    statements: list[Stmt | None] = list(body)
+    for k, statement in enumerate(body):
+        if not isinstance(statement, Fill) or not statement.dst.is_whole or not _is_zero(statement.value):
+            continue
+        name = statement.dst.buffer.name
+        next_user = next((later for later in range(k + 1, len(body)) if _touches(body[later], name)), None)
+        loop = _clearing(statements[next_user], name) if next_user is not None else None
+        if loop is not None and next_user is not None:
+            statements[k], statements[next_user] = None, loop
+    return tuple(_inside(statement) for statement in statements if statement is not None)
 
 
-_NOTHING = Stmt()
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, Const) and value.value == 0
 
 
-def const_of_zero(at: Fill) -> bool:
-    """Whether a fill writes zeros."""
-    return getattr(at.value, "value", None) == 0
+def _inside(statement: Stmt) -> Stmt:
+    if isinstance(statement, (LoopStmt, WithStmt)):
+        return statement.but(body=_body(statement.body))
+    if isinstance(statement, If):
+        return statement.but(then=_body(statement.then), orelse=_body(statement.orelse))
+    return statement
 
 
-def _inside(at: Stmt) -> Stmt:
-    if isinstance(at, (LoopStmt, WithStmt)):
-        return at.but(body=_body(at.body))
-    if isinstance(at, If):
-        return at.but(then=_body(at.then), orelse=_body(at.orelse))
-    return at
-
-
-def _moved(loop: Stmt, name: str) -> Stmt | None:
+def _clearing(loop: Stmt | None, name: str) -> Stmt | None:
     """The loop with its one gemm on the tile clearing in the first turn; None where it is not so simple."""
     if not isinstance(loop, (Serial, Pipelined)):
         return None
     start, stop = const_of(loop.start), const_of(loop.stop)
     if start is None or stop is None or start >= stop:
         return None
-    touching = [k for k, each in enumerate(loop.body) if _touches(each, name)]
-    gemm = loop.body[touching[0]] if len(touching) == 1 else None
+    touching = [statement for statement in loop.body if _touches(statement, name)]
+    gemm = touching[0] if len(touching) == 1 else None
     if not isinstance(gemm, Gemm) or gemm.clear_accum != FALSE or gemm.c.buffer.name != name:
         return None
-    made = gemm.but(clear_accum=loop.vars[0].compare("==", start))
-    return loop.but(body=tuple(made if each is gemm else each for each in loop.body))
+    if name in (gemm.a.buffer.name, gemm.b.buffer.name):
+        return None  # its zeros are multiplied too
+    clearing = gemm.but(clear_accum=loop.vars[0].compare("==", start))
+    return loop.but(body=tuple(clearing if statement is gemm else statement for statement in loop.body))
 
 
-def _touches(at: Node, name: str) -> bool:
-    held = getattr(at, "buffer", None)
-    if held is not None and held.name == name:
-        return True
-    return any(_touches(each, name) for each in children(at))
+def _touches(statement: Stmt, name: str) -> bool:
+    return any(effect.buffer.name == name for effect in effects_in(statement))

@@ -177,11 +177,11 @@ class _Gemm:
         self.lanes = f.isa.lanes(bytes_of(compute))
         self.width = block.vectors * self.lanes
         self.shares: list[tuple[Prefetch, int, int]] = []
-        for each in (b, c):
-            if each.panel and each.panel % self.lanes:
+        for operand in (b, c):
+            if operand.panel and operand.panel % self.lanes:
                 raise TargetError(
                     "a panel of {panel} columns does not hold whole vectors of {lanes}",
-                    panel=each.panel,
+                    panel=operand.panel,
                     lanes=self.lanes,
                 )
 
@@ -189,9 +189,9 @@ class _Gemm:
         """Give each register block the same number of lines of each region."""
         self.down = -(-most[0] // self.block.rows)
         blocks = self.down * max(1, most[1] // self.width)
-        for each in regions:
-            across = -(-each.row_bytes // 64) + (0 if each.aligned else 1)
-            self.shares.append((each, across, -(-each.rows * across // blocks)))
+        for region in regions:
+            across = -(-region.row_bytes // 64) + (0 if region.aligned else 1)
+            self.shares.append((region, across, -(-region.rows * across // blocks)))
 
     def bring_near(self, i: Value, j: Value) -> None:
         """The prefetches of the register block at (i, j)."""
@@ -201,8 +201,8 @@ class _Gemm:
         turn = f.add(f.mul(f.binary("udiv", j, self.width), self.down), f.binary("udiv", i, self.block.rows))
         for region, across, count in self.shares:
             first = f.mul(turn, count)
-            for at in range(count):
-                line = f.add(first, at)
+            for number in range(count):
+                line = f.add(first, number)
                 row = f.binary("udiv", line, across)
                 inside = f.mul(f.sub(line, f.mul(row, across)), 64)
                 where = f.at(region.pointer, f.add(f.mul(row, region.stride), inside), "i8")
@@ -217,8 +217,8 @@ class _Gemm:
             return
         f, start = self.f, self.c.at(self.f, i, j)
         for row in range(self.block.rows):
-            for each in range(0, self.width * bytes_of(self.c.storage), 64):
-                f.prefetch(f.at(f.at(start, f.mul(row, self.c.row), self.c.storage), each, "i8"), 1)
+            for byte in range(0, self.width * bytes_of(self.c.storage), 64):
+                f.prefetch(f.at(f.at(start, f.mul(row, self.c.row), self.c.storage), byte, "i8"), 1)
 
     def run(self, k0: Value, k: Value, accumulate: bool | Value) -> None:
         f = self.f
@@ -289,8 +289,8 @@ class _Gemm:
             # The addresses walk by themselves: LLVM's search for such induction variables is slow.
             with f.loop(start, end, times, [a_at, b_at, *sums], runs=unroll == 1) as loop:
                 a_now, b_now, *inside = loop.carried
-                for at in range(times):
-                    inside = self.step(a_now, b_now, at, rows, vectors, mask, inside)
+                for turn in range(times):
+                    inside = self.step(a_now, b_now, turn, rows, vectors, mask, inside)
                 a_next = f.at(a_now, f.mul(times, self.a.column), self.a.storage)
                 loop.next = [a_next, f.at(b_now, f.mul(times, self.b.row), self.b.storage), *inside]
             (a_at, b_at, *sums), start = loop.results, end
@@ -314,9 +314,9 @@ class _Gemm:
         for row in range(rows):
             raw = load_value(f, f.at(a_column, f.mul(row, a.row), a.storage), a.dtype)
             left = f.splat(self.to_compute(raw, a.dtype), self.lanes)
-            for each in range(vectors):
-                at = row * vectors + each
-                out[at] = self.multiply_add(left, right[each], out[at])
+            for v in range(vectors):
+                slot = row * vectors + v
+                out[slot] = self.multiply_add(left, right[v], out[slot])
         return out
 
     def multiply_add(self, left: Value, right: Value, total: Value) -> Value:
@@ -351,21 +351,21 @@ class _Gemm:
         f, c = self.f, self.c
         start = c.at(f, i, j)
         for row in range(rows):
-            for each in range(vectors):
-                total = self.from_compute(sums[row * vectors + each])
-                offset = f.add(f.mul(row, c.row), each * self.lanes)
+            for v in range(vectors):
+                total = self.from_compute(sums[row * vectors + v])
+                offset = f.add(f.mul(row, c.row), v * self.lanes)
                 self.update_vector(f.at(start, offset, c.storage), total, mask)
 
-    def update_vector(self, at: Value, total: Value, mask: Value | None) -> None:
+    def update_vector(self, pointer: Value, total: Value, mask: Value | None) -> None:
         f, c, add = self.f, self.c, self.accumulate
         if c.column != 1 and not c.panel:
             raise TargetError("the accumulator of a gemm needs columns next to each other")
         if add is not False:
-            old = load_value(f, at, c.dtype, self.lanes, mask)
+            old = load_value(f, pointer, c.dtype, self.lanes, mask)
             op = "fadd" if COMPUTE[c.dtype] in ("float", "double") else "add"
             summed = f.binary(op, old, total)
             total = summed if add is True else f.select(add, summed, total)
-        store_value(f, total, at, c.dtype, mask)
+        store_value(f, total, pointer, c.dtype, mask)
 
     def from_compute(self, value: Value) -> Value:
         goal = COMPUTE[self.c.dtype]

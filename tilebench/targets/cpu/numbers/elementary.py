@@ -286,8 +286,8 @@ def erf(f: Function, x: Value) -> Value:
     size = magnitude(f, x)
     z = f.fmul(size, size)
     near = f.fmul(size, polynomial(f, z, _ERF_SMALL))
-    held = _clamp(f, size, 0.0, 4.0)
-    far = f.fsub(constant(x, 1), exp(f, polynomial(f, held, _ERF_LARGE)))
+    limited = _clamp(f, size, 0.0, 4.0)
+    far = f.fsub(constant(x, 1), exp(f, polynomial(f, limited, _ERF_LARGE)))
     return copy_sign(f, f.select(f.compare("olt", size, constant(x, 1)), near, far), x)
 
 

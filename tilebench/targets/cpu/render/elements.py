@@ -15,32 +15,32 @@ class Elements:
         self.state = state
         self.f = state.f
 
-    def index(self, at: Expr) -> Value:
+    def index(self, expr: Expr) -> Value:
         """An integer expression that is the same in all lanes, as an i64."""
         raise NotImplementedError
 
-    def value(self, at: Expr, *, round_last: bool = True) -> Value:
+    def value(self, expr: Expr, *, round_last: bool = True) -> Value:
         """The value in its compute type. Without `round_last` the outermost operation is not yet rounded."""
         raise NotImplementedError
 
-    def where(self, at: Load) -> Address:
-        return self.state.address(at.buffer, at.index, self.index, self.value)
+    def where(self, expr: Load) -> Address:
+        return self.state.address(expr.buffer, expr.index, self.index, self.value)
 
-    def load(self, at: Load) -> Value:
+    def load(self, expr: Load) -> Value:
         """An element, or one for each lane; lanes that the mask leaves out read 0 and touch nothing."""
-        state, dtype = self.state, at.dtype.name
-        key = (at.buffer.name, at.index)
+        state, dtype = self.state, expr.dtype.name
+        key = (expr.buffer.name, expr.index)
         if key in state.fixed and state.lanes is not None:
             return state.fixed[key]
-        held = state.stored.get(key)
-        if held is not None and held[1] == state.mask:
-            return held[0]
-        return widen(self.f, self.raw(at), dtype)
+        stored = state.stored.get(key)
+        if stored is not None and stored[1] == state.mask:
+            return stored[0]
+        return widen(self.f, self.raw(expr), dtype)
 
-    def raw(self, at: Load) -> Value:
+    def raw(self, expr: Load) -> Value:
         """The bits of an element as memory holds them."""
-        state, f, dtype = self.state, self.f, at.dtype.name
-        address = self.where(at)
+        state, f, dtype = self.state, self.f, expr.dtype.name
+        address = self.where(expr)
         pointer = state.pointer(address, dtype)
         if not address.varies:
             return self.scalar(pointer, STORAGE[dtype])

@@ -24,79 +24,79 @@ class Expressions(Elements):
     """Turns expressions into values at the open block of `state.f`."""
 
     # -- counting
-    def index(self, at: Expr) -> Value:
+    def index(self, expr: Expr) -> Value:
         """An integer expression that is the same in all lanes, as an i64."""
         f = self.f
-        match at:
+        match expr:
             case Const():
-                return i64(int(at.value))
+                return i64(int(expr.value))
             case Var():
-                if self.state.lanes is not None and at.name == self.state.lanes.name:
+                if self.state.lanes is not None and expr.name == self.state.lanes.name:
                     return self.state.lane_value()
-                return self._to_i64(self.state.values[at.name], at.dtype)
-            case Cast() if at.value.dtype.is_integer and at.type.bits >= 32:
-                return self.index(at.value)
-            case Call(word="min" | "max") if at.dtype.is_integer:
-                a, b = (self.index(each) for each in at.args)
-                return f.imin(a, b) if at.word == "min" else f.imax(a, b)
-            case Arith(op="+" | "*") if at.dtype.is_integer:
-                total = self.index(at.args[0])
-                for each in at.args[1:]:
-                    total = (f.add if at.op == "+" else f.mul)(total, self.index(each))
+                return self._to_i64(self.state.values[expr.name], expr.dtype)
+            case Cast() if expr.value.dtype.is_integer and expr.type.bits >= 32:
+                return self.index(expr.value)
+            case Call(word="min" | "max") if expr.dtype.is_integer:
+                a, b = (self.index(arg) for arg in expr.args)
+                return f.imin(a, b) if expr.word == "min" else f.imax(a, b)
+            case Arith(op="+" | "*") if expr.dtype.is_integer:
+                total = self.index(expr.args[0])
+                for arg in expr.args[1:]:
+                    total = (f.add if expr.op == "+" else f.mul)(total, self.index(arg))
                 return total
-            case Arith(op="-") if at.dtype.is_integer:
-                parts = [self.index(each) for each in at.args]
+            case Arith(op="-") if expr.dtype.is_integer:
+                parts = [self.index(arg) for arg in expr.args]
                 return f.sub(parts[0], parts[1]) if len(parts) == 2 else f.sub(0, parts[0])
-            case Arith(op="//" | "%") if isinstance(at.args[1], Const) and at.args[1].value > 0:
-                return self._divide_index(at)
+            case Arith(op="//" | "%") if isinstance(expr.args[1], Const) and expr.args[1].value > 0:
+                return self._divide_index(expr)
             case _:
-                return self._to_i64(self.value(at), at.dtype)
+                return self._to_i64(self.value(expr), expr.dtype)
 
     def _to_i64(self, a: Value, dtype: DType) -> Value:
         if lanes_of(a.type) > 1:
             a = self.f.extract(a, 0)
         return a if a.type == "i64" else self.f.cast("zext" if is_unsigned(dtype.name) else "sext", a, "i64")
 
-    def _divide_index(self, at: Arith) -> Value:
-        f, by = self.f, int(at.args[1].value)  # type: ignore[attr-defined]
-        a = self.index(at.args[0])
+    def _divide_index(self, expr: Arith) -> Value:
+        f, by = self.f, int(expr.args[1].value)  # type: ignore[attr-defined]
+        a = self.index(expr.args[0])
         if a.integer is not None:
-            return i64(a.integer // by if at.op == "//" else a.integer % by)
-        if self.state.low(at.args[0]) >= 0:
-            return f.binary("udiv" if at.op == "//" else "urem", a, by)
+            return i64(a.integer // by if expr.op == "//" else a.integer % by)
+        if self.state.low(expr.args[0]) >= 0:
+            return f.binary("udiv" if expr.op == "//" else "urem", a, by)
         rest = f.binary("srem", a, by)
         below = f.compare("slt", rest, 0)
-        if at.op == "%":
+        if expr.op == "%":
             return f.select(below, f.add(rest, by), rest)
         return f.sub(f.binary("sdiv", a, by), f.cast("zext", below, "i64"))
 
     # -- values
-    def value(self, at: Expr, *, round_last: bool = True) -> Value:
+    def value(self, expr: Expr, *, round_last: bool = True) -> Value:
         """The value in its compute type. Without `round_last` the outermost operation is not yet rounded."""
         state = self.state
         if (
-            at.dtype.is_integer
-            and not isinstance(at, (Const, Load))
-            and state.counting(at)
-            and not state.varies(at)
+            expr.dtype.is_integer
+            and not isinstance(expr, (Const, Load))
+            and state.counting(expr)
+            and not state.varies(expr)
         ):
-            return self._narrow_count(self.index(at), at.dtype)
-        match at:
+            return self._narrow_count(self.index(expr), expr.dtype)
+        match expr:
             case Const():
-                return const(at.value, COMPUTE[at.dtype.name])
+                return const(expr.value, COMPUTE[expr.dtype.name])
             case Var():
-                return self._variable(at)
+                return self._variable(expr)
             case Load():
-                return self.load(at)
+                return self.load(expr)
             case Arith():
-                return self._arith(at, round_last)
+                return self._arith(expr, round_last)
             case Cast():
-                return self._cast(at)
+                return self._cast(expr)
             case Call():
-                return self._call(at, round_last)
+                return self._call(expr, round_last)
             case _:
                 raise TargetError(
-                    "the CPU has no such expression: {kind}", kind=type(at).__name__, at=at.place
+                    "the CPU has no such expression: {kind}", kind=type(expr).__name__, at=expr.place
                 )
 
     def _narrow_count(self, a: Value, dtype: DType) -> Value:
@@ -105,45 +105,45 @@ class Expressions(Elements):
             return const(_wrap(a.integer, dtype), goal)
         return a if goal == "i64" else self.f.cast("trunc", a, goal)
 
-    def _variable(self, at: Var) -> Value:
+    def _variable(self, expr: Var) -> Value:
         lanes = self.state.lanes
-        if lanes is not None and at.name == lanes.name:
+        if lanes is not None and expr.name == lanes.name:
             start = self.f.cast("trunc", self.state.lane_value(), "i32")
             if start.integer is not None:
                 start = const(start.integer, "i32")
             if lanes.count == 1:
                 return start
             return self.f.add(self.state.wide(start), self.state.iota("i32"))
-        held = self.state.values[at.name]
-        goal = COMPUTE[at.dtype.name]
-        return self._narrow_count(held, at.dtype) if held.type == "i64" and goal != "i64" else held
+        value = self.state.values[expr.name]
+        goal = COMPUTE[expr.dtype.name]
+        return self._narrow_count(value, expr.dtype) if value.type == "i64" and goal != "i64" else value
 
-    def _cast(self, at: Cast) -> Value:
-        if at.value.dtype.kind == "bool":
-            flag = self.condition(at.value)
+    def _cast(self, expr: Cast) -> Value:
+        if expr.value.dtype.kind == "bool":
+            flag = self.condition(expr.value)
             value = self.f.cast("zext", flag, vector("i8", lanes_of(flag.type)))
-            return convert(self.f, value, "bool", at.type.name)
-        return convert(self.f, self.value(at.value), at.value.dtype.name, at.type.name)
+            return convert(self.f, value, "bool", expr.type.name)
+        return convert(self.f, self.value(expr.value), expr.value.dtype.name, expr.type.name)
 
     def rounded(self, a: Value, dtype: DType, round_last: bool) -> Value:
         small = STORAGE[dtype.name] != COMPUTE[dtype.name]
         return round_to(self.f, a, dtype.name) if small and round_last else a
 
-    def _arith(self, at: Arith, round_last: bool) -> Value:
-        if at.dtype.kind == "bool":
-            flag = self.condition(at)
+    def _arith(self, expr: Arith, round_last: bool) -> Value:
+        if expr.dtype.kind == "bool":
+            flag = self.condition(expr)
             return self.f.cast("zext", flag, vector("i8", lanes_of(flag.type)))
-        dtype = at.dtype
-        if len(at.args) == 1:
-            a = self.value(at.args[0])
-            if at.op == "~":
+        dtype = expr.dtype
+        if len(expr.args) == 1:
+            a = self.value(expr.args[0])
+            if expr.op == "~":
                 return self.f.binary("xor", a, const(-1, a.type))
             return self.f.fneg(a) if dtype.is_float else self.f.sub(const(0, a.type), a)
-        total = self.value(at.args[0])
-        for k, each in enumerate(at.args[1:]):
-            a, b = self.state.alike(total, self.value(each))
-            last = k == len(at.args) - 2
-            total = self._float(at.op, a, b) if dtype.is_float else self._integer(at.op, a, b, dtype, each)
+        total = self.value(expr.args[0])
+        for k, arg in enumerate(expr.args[1:]):
+            a, b = self.state.alike(total, self.value(arg))
+            last = k == len(expr.args) - 2
+            total = self._float(expr.op, a, b) if dtype.is_float else self._integer(expr.op, a, b, dtype, arg)
             total = self.rounded(total, dtype, round_last or not last)
         return total
 
@@ -193,26 +193,26 @@ class Expressions(Elements):
         return found if sure else f.select(f.compare("eq", b, zero), zero, found)
 
     # -- functions
-    def _call(self, at: Call, round_last: bool) -> Value:
-        if at.word == "if_then_else":
-            return self._choice(at)
-        if at.dtype.kind == "bool":
-            raise TargetError("the CPU has no T.{word} of bools", word=at.word, at=at.place)
-        values = self.state.alike(*(self.value(each) for each in at.args))
-        return self.rounded(self._function(at, values), at.dtype, round_last)
+    def _call(self, expr: Call, round_last: bool) -> Value:
+        if expr.word == "if_then_else":
+            return self._choice(expr)
+        if expr.dtype.kind == "bool":
+            raise TargetError("the CPU has no T.{word} of bools", word=expr.word, at=expr.place)
+        values = self.state.alike(*(self.value(arg) for arg in expr.args))
+        return self.rounded(self._function(expr, values), expr.dtype, round_last)
 
-    def _function(self, at: Call, values: list[Value]) -> Value:
-        f, dtype = self.f, at.dtype
-        if at.word in ("min", "max"):
+    def _function(self, expr: Call, values: list[Value]) -> Value:
+        f, dtype = self.f, expr.dtype
+        if expr.word in ("min", "max"):
             if dtype.is_float:
-                return (minimum if at.word == "min" else maximum)(f, *values)
-            how = ("u" if is_unsigned(dtype.name) else "s") + ("lt" if at.word == "min" else "gt")
+                return (minimum if expr.word == "min" else maximum)(f, *values)
+            how = ("u" if is_unsigned(dtype.name) else "s") + ("lt" if expr.word == "min" else "gt")
             return f.select(f.compare(how, *values), *values)
-        if dtype.is_float and at.word == "pow":
+        if dtype.is_float and expr.word == "pow":
             return power(f, *values)
-        if dtype.is_float and at.word in UNARY:
-            return UNARY[at.word](f, values[0])
-        if at.word == "abs":
+        if dtype.is_float and expr.word in UNARY:
+            return UNARY[expr.word](f, values[0])
+        if expr.word == "abs":
             (a,) = values
             if dtype.is_float:
                 return absolute(f, a)
@@ -221,26 +221,26 @@ class Expressions(Elements):
                 if is_unsigned(dtype.name)
                 else f.select(f.compare("slt", a, 0), f.sub(const(0, a.type), a), a)
             )
-        raise TargetError("the CPU has no T.{word} of {dtype}", word=at.word, dtype=dtype, at=at.place)
+        raise TargetError("the CPU has no T.{word} of {dtype}", word=expr.word, dtype=dtype, at=expr.place)
 
-    def _choice(self, at: Call) -> Value:
+    def _choice(self, expr: Call) -> Value:
         """`T.if_then_else`: lanes that do not take a branch touch no memory in it."""
-        test = self.condition(at.args[0])
+        test = self.condition(expr.args[0])
         if test.integer is not None:
-            return self.value(at.args[1] if test.integer else at.args[2])
-        chosen = self.under(test, at.args[1])
-        other = self.under(self.negate(test), at.args[2])
+            return self.value(expr.args[1] if test.integer else expr.args[2])
+        chosen = self.under(test, expr.args[1])
+        other = self.under(self.negate(test), expr.args[2])
         if lanes_of(test.type) == 1:
             a, b = self.state.alike(chosen, other)
             return self.f.select(test, a, b)
         return self.f.select(self.state.wide(test), self.state.wide(chosen), self.state.wide(other))
 
-    def under(self, test: Value, at: Expr) -> Value:
+    def under(self, test: Value, expr: Expr) -> Value:
         """An expression evaluated only in the lanes of a condition."""
-        if isinstance(at, (Const, Var)):
-            return self.value(at)
+        if isinstance(expr, (Const, Var)):
+            return self.value(expr)
         with self.state.under(self.both(self.state.mask, test)):
-            return self.value(at)
+            return self.value(expr)
 
     def both(self, a: Value | None, b: Value) -> Value:
         """The conjunction of two masks, either of which may be a scalar."""
@@ -255,88 +255,88 @@ class Expressions(Elements):
         return self.f.binary("xor", test, const(1, test.type))
 
     # -- conditions
-    def condition(self, at: Expr) -> Value:
+    def condition(self, expr: Expr) -> Value:
         """A bool expression as i1, or a vector of them."""
         f = self.f
-        match at:
+        match expr:
             case Const():
-                return Value(str(int(bool(at.value))), "i1")
+                return Value(str(int(bool(expr.value))), "i1")
             case Arith(op="not"):
-                return self.negate(self.condition(at.args[0]))
-            case Arith() if at.op in LOGIC or (at.dtype.kind == "bool" and at.op in ("&", "|", "^")):
-                return self._logic(at)
-            case Arith() if at.op in COMPARE:
-                return self._compare(at)
+                return self.negate(self.condition(expr.args[0]))
+            case Arith() if expr.op in LOGIC or (expr.dtype.kind == "bool" and expr.op in ("&", "|", "^")):
+                return self._logic(expr)
+            case Arith() if expr.op in COMPARE:
+                return self._compare(expr)
             case Call(word="if_then_else"):
-                test, a, b = (self.condition(at.args[0]), at.args[1], at.args[2])
+                test, a, b = (self.condition(expr.args[0]), expr.args[1], expr.args[2])
                 x, y = self._flag_under(test, a), self._flag_under(self.negate(test), b)
                 test, x, y = self.state.alike(test, x, y)
                 return f.select(test, x, y)
             case _:
-                raw = self.value(at)
+                raw = self.value(expr)
                 return f.compare("ne", raw, const(0, raw.type))
 
-    def _flag_under(self, test: Value, at: Expr) -> Value:
+    def _flag_under(self, test: Value, expr: Expr) -> Value:
         with self.state.under(self.both(self.state.mask, test)):
-            return self.condition(at)
+            return self.condition(expr)
 
-    def _logic(self, at: Arith) -> Value:
-        total = self.condition(at.args[0])
-        op = {"and": "and", "or": "or", "&": "and", "|": "or", "^": "xor"}[at.op]
-        for each in at.args[1:]:
-            right = self._right(at.op, total, each)
+    def _logic(self, expr: Arith) -> Value:
+        total = self.condition(expr.args[0])
+        op = {"and": "and", "or": "or", "&": "and", "|": "or", "^": "xor"}[expr.op]
+        for arg in expr.args[1:]:
+            right = self._right(expr.op, total, arg)
             a, b = self.state.alike(total, right)
             total = f_logic(self, op, a, b)
         return total
 
-    def _right(self, op: str, left: Value, at: Expr) -> Value:
+    def _right(self, op: str, left: Value, expr: Expr) -> Value:
         """As in Python, what stands right of `and` is looked at only where the left holds."""
-        if op not in ("and", "or") or not any(isinstance(each, Load) for each in walk(at)):
-            return self.condition(at)
-        return self._flag_under(left if op == "and" else self.negate(left), at)
+        if op not in ("and", "or") or not any(isinstance(arg, Load) for arg in walk(expr)):
+            return self.condition(expr)
+        return self._flag_under(left if op == "and" else self.negate(left), expr)
 
-    def _compare(self, at: Arith) -> Value:
-        f, (left, right) = self.f, at.args
+    def _compare(self, expr: Arith) -> Value:
+        f, (left, right) = self.f, expr.args
         dtype = left.dtype
         if dtype.is_integer and self.state.counting(left) and self.state.counting(right):
-            if not self.state.varies(at):
-                return f.compare(_predicate(at.op, signed=True), self.index(left), self.index(right))
-            found = self._by_count(at)
+            if not self.state.varies(expr):
+                return f.compare(_predicate(expr.op, signed=True), self.index(left), self.index(right))
+            found = self._by_count(expr)
             if found is not None:
                 return found
         if dtype.kind == "bool":
             x, y = self.state.alike(self.condition(left), self.condition(right))
-            return f.compare(_predicate(at.op, signed=False), x, y)
+            return f.compare(_predicate(expr.op, signed=False), x, y)
         a, b = self.state.alike(self.value(left), self.value(right))
         if dtype.is_float:
-            return f.compare("une" if at.op == "!=" else "o" + _ORDER[at.op], a, b)
-        return f.compare(_predicate(at.op, signed=not is_unsigned(dtype.name)), a, b)
+            return f.compare("une" if expr.op == "!=" else "o" + _ORDER[expr.op], a, b)
+        return f.compare(_predicate(expr.op, signed=not is_unsigned(dtype.name)), a, b)
 
-    def _by_count(self, at: Arith) -> Value | None:
+    def _by_count(self, expr: Arith) -> Value | None:
         """`base + lane < limit` as "the first n lanes", without a vector of indices."""
         assert self.state.lanes is not None
         var = Var(self.state.lanes.name)
-        left, right = linear(at.args[0]), linear(at.args[1])
-        if left.coefficient(var) != 1 or right.coefficient(var) or at.op not in ("<", "<=", ">", ">="):
+        left, right = linear(expr.args[0]), linear(expr.args[1])
+        if left.coefficient(var) != 1 or right.coefficient(var) or expr.op not in ("<", "<=", ">", ">="):
             return None
         rest = left.without(var).expr()
-        if self.state.varies(rest) or self.state.varies(at.args[1]):
+        if self.state.varies(rest) or self.state.varies(expr.args[1]):
             return None
         f = self.f
-        room = f.sub(self.index(at.args[1]), f.add(self.index(rest), self.state.lane_value()))
-        if at.op in ("<=", ">"):
+        room = f.sub(self.index(expr.args[1]), f.add(self.index(rest), self.state.lane_value()))
+        if expr.op in ("<=", ">"):
             room = f.add(room, 1)
         first = f.lane_mask(room, self.state.count)
-        return first if at.op in ("<", "<=") else self.negate(first)
+        return first if expr.op in ("<", "<=") else self.negate(first)
 
 
-def f_logic(made: Expressions, op: str, a: Value, b: Value) -> Value:
+def f_logic(expressions: Expressions, op: str, a: Value, b: Value) -> Value:
     """A logic operation on i1 values, constants folded."""
     for x, y in ((a, b), (b, a)):
         if x.integer is not None and op in ("and", "or"):
             absorbing = (op == "and") != bool(x.integer)
             return x if absorbing else y
-    return made.f.binary(op, a, b)
+    return expressions.f.binary(op, a, b)
 
 
 def _predicate(op: str, *, signed: bool) -> str:

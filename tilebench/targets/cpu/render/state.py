@@ -101,11 +101,12 @@ class State:
 
     def alike(self, *values: Value) -> list[Value]:
         """All as vectors when one of them is."""
-        if all(lanes_of(each.type) == 1 for each in values):
+        if all(lanes_of(value.type) == 1 for value in values):
             return list(values)
-        return [self.wide(each) for each in values]
+        return [self.wide(value) for value in values]
 
     def iota(self, type_: str) -> Value:
+        """The numbers of the lanes."""
         return const_lanes(range(self.count), type_)
 
     # -- addresses
@@ -116,16 +117,16 @@ class State:
         if isinstance(layout, ColumnPanels):
             return self.in_panels(pointer, layout, index, to_index)
         f, offset, step, further = self.f, i64(0), 0, None
-        for each, stride in zip(index, self.strides(buffer), strict=True):
-            if not self.varies(each):
-                offset = f.add(offset, f.mul(to_index(each), stride))
+        for part, stride in zip(index, self.strides(buffer), strict=True):
+            if not self.varies(part):
+                offset = f.add(offset, f.mul(to_index(part), stride))
                 continue
             assert self.lanes is not None
-            form = linear(each)
+            form = linear(part)
             var = Var(self.lanes.name)
             factor, rest = form.coefficient(var), form.without(var)
             if any(self.varies(term) for term, _ in rest.terms):
-                lanes = f.cast("sext", self.wide(to_value(each)), vector("i64", self.count))
+                lanes = f.cast("sext", self.wide(to_value(part)), vector("i64", self.count))
                 lanes = f.mul(lanes, self.wide(i64(stride)))
                 further = lanes if further is None else f.add(further, lanes)
                 continue
@@ -135,17 +136,18 @@ class State:
         return Address(pointer, offset, step, further)
 
     def strides(self, buffer: Buffer) -> tuple[int, ...]:
+        """Elements from one index to the next, in each dimension."""
         layout = self.layouts.get(buffer.name)
         if not isinstance(layout, PaddedRows):
             return buffer.element_strides
-        out: list[int] = [1]
+        strides: list[int] = [1]
         step = layout.stride
         for extent in reversed(buffer.shape[1:-1]):
-            out.append(step)
+            strides.append(step)
             step *= extent
         if buffer.rank > 1:
-            out.append(step)
-        return tuple(reversed(out[: buffer.rank]))
+            strides.append(step)
+        return tuple(reversed(strides[: buffer.rank]))
 
     def in_panels(
         self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], to_index: Any
@@ -171,15 +173,15 @@ class State:
         offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(to_index(row), width), inside))
         return Address(pointer, offset, step)
 
-    def pointer(self, at: Address, dtype: str) -> Value:
+    def pointer(self, where: Address, dtype: str) -> Value:
         """The first lane's address, or the vector of addresses where lanes are not side by side."""
         f, element = self.f, STORAGE[dtype]
-        start = f.at(at.pointer, at.offset, element)
-        if at.further is None and at.step in (0, 1):
+        start = f.at(where.pointer, where.offset, element)
+        if where.further is None and where.step in (0, 1):
             return start
-        offsets = f.mul(self.iota("i64"), self.wide(i64(at.step)))
-        if at.further is not None:
-            offsets = f.add(offsets, at.further)
+        offsets = f.mul(self.iota("i64"), self.wide(i64(where.step)))
+        if where.further is not None:
+            offsets = f.add(offsets, where.further)
         type_ = vector("ptr", self.count)
         return f.pure(f"getelementptr {element}, ptr {start.name}, {offsets.type} {offsets.name}", type_)
 
@@ -187,9 +189,9 @@ class State:
         """Whether an integer expression is made of loop variables and constants alone."""
         if not counts(expr):
             return False
-        held = self.lanes.name if self.lanes else ""
-        names = (each.name for each in walk(expr) if isinstance(each, Var))
-        return all(each == held or each in self.counters for each in names)
+        counter = self.lanes.name if self.lanes else ""
+        names = (node.name for node in walk(expr) if isinstance(node, Var))
+        return all(name == counter or name in self.counters for name in names)
 
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""
@@ -198,21 +200,18 @@ class State:
 
 def counts(expr: Expr) -> bool:
     """Whether an integer expression is made of counting variables and constants alone."""
-    for each in walk(expr):
-        if isinstance(each, (Const, Var)):
-            if not each.dtype.is_integer:
-                return False
-        elif isinstance(each, Arith):
-            if each.op not in ("+", "-", "*", "//", "%") or (each.op in ("//", "%") and not _divisor(each)):
-                return False
-        elif isinstance(each, Call):
-            if each.word not in ("min", "max"):
-                return False
-        elif not (isinstance(each, Cast) and each.type.bits >= 32):
-            return False
-    return True
+    return all(_counts(node) for node in walk(expr))
 
 
-def _divisor(at: Arith) -> bool:
-    by = at.args[1]
-    return isinstance(by, Const) and by.value > 0
+def _counts(node: Node) -> bool:
+    match node:
+        case Const() | Var():
+            return node.dtype.is_integer
+        case Arith(op="+" | "-" | "*"):
+            return True
+        case Arith(op="//" | "%"):
+            return isinstance(node.args[1], Const) and node.args[1].value > 0
+        case Call():
+            return node.word in ("min", "max")
+        case _:
+            return isinstance(node, Cast) and node.type.bits >= 32

@@ -153,9 +153,9 @@ def compile_text(text: str, names: tuple[str, ...], isa: Isa | None = None, *, l
     with _quick():
         data: bytes = target_machine(isa, level).emit_object(module)
     done = time.perf_counter()
-    made = load_object(data, names, isa, text)
-    made.seconds |= {"parse": parsed - start, "codegen": done - parsed}
-    return made
+    compiled = load_object(data, names, isa, text)
+    compiled.seconds |= {"parse": parsed - start, "codegen": done - parsed}
+    return compiled
 
 
 def load_object(data: bytes, names: tuple[str, ...], isa: Isa | None = None, text: str = "") -> Compiled:

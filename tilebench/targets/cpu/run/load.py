@@ -31,12 +31,12 @@ class CpuExecutable:
                 "code for {target} cannot run on this processor ({here})", target=build.machine.name,
                 here=host_isa().cpu, hint='compile for target="cpu" to run here',
             )  # fmt: skip
-        made = load_object(build.code, (ENTRY,), isa)
+        compiled = load_object(build.code, (ENTRY,), isa)
         self.grid = int(build.data["grid"])
         self.names = [each.name for each in build.function.params]
         self._words = ctypes.c_int64 * len(self.names)
         self._launch = Launcher(
-            made.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=made
+            compiled.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=compiled
         )
 
     def __call__(self, arrays: Sequence[Any]) -> None:

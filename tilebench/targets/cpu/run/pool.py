@@ -113,8 +113,8 @@ def _driver() -> tuple[Compiled, Callable[..., None]]:
     f.branch(again)
     f.open_block(done)
     f.ret()
-    made = compile_text(module.text(), ("drive",))
-    return made, _DRIVER(made.address("drive"))
+    compiled = compile_text(module.text(), ("drive",))
+    return compiled, _DRIVER(compiled.address("drive"))
 
 
 class _Job:
