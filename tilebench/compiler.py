@@ -34,7 +34,7 @@ NOTES = ("remarks", "choices", "diagnostics")
 VERSION = "0.1.0"
 
 
-class Store(Protocol):
+class CodeStore(Protocol):
     """Where finished code is kept between processes. The runtime's cache is one."""
 
     def get(self, key: str) -> dict[str, bytes] | None: ...
@@ -54,7 +54,7 @@ class Compilation:
     manifest: Manifest
     machine: Machine
     schedule: Any = None
-    store: Store | None = None
+    store: CodeStore | None = None
     key_of: Callable[..., str] | None = None
     start: str = "tile"
     meaning: Function | None = None

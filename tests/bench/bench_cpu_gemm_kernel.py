@@ -24,7 +24,7 @@ from tilebench.targets.cpu.llvm import Function, Module, Value, const, vector
 from tilebench.targets.cpu.machine import host_isa
 from tilebench.targets.cpu.microkernel.gemm import (
     Block,
-    Prefetch,
+    PrefetchedRegion,
     TileOperand,
     emit_gemm,
     emit_pack,
@@ -37,7 +37,7 @@ from tilebench.targets.cpu.run.pool import Launcher
 
 # A fill(0) right before the loop can become "the first step writes instead of adding".
 FIRST_WRITES = True
-PREFETCH = False  # no gain here, see `Prefetch`
+PREFETCH = False  # no gain here, see `PrefetchedRegion`
 SHAPES = [(1024, 1024, 1024), (1000, 1100, 1200)]
 F32 = "float32"
 
@@ -88,8 +88,8 @@ def build(shape: tuple[int, int, int], tile: Tile) -> tuple[Module, int, int]:
             emit_pack(f, corner(f, b_g, step.index, column), b_s, depth, columns)
             following = f.add(step.index, tile.k)
             near = [
-                Prefetch(a_g.at(f, row, following), k * 4, tile.m, tile.k * 4, k % 16 == 0),
-                Prefetch(b_g.at(f, following, column), n * 4, tile.k, tile.n * 4, n % 16 == 0),
+                PrefetchedRegion(a_g.at(f, row, following), k * 4, tile.m, tile.k * 4, k % 16 == 0),
+                PrefetchedRegion(b_g.at(f, following, column), n * 4, tile.k, tile.n * 4, n % 16 == 0),
             ]
             most = (tile.m, tile.n)
             emit_gemm(

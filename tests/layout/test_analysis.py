@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tilebench.layout as tl
 from tilebench.errors import LayoutError
-from tilebench.layout import Access, Fragment, SharedLayout, Swizzle
+from tilebench.layout import AccessPattern, Fragment, SharedLayout, Swizzle
 
 
 def rebuilt(value: object) -> object:
@@ -131,15 +131,15 @@ def test_swizzle_is_the_oracles() -> None:
     )
 
 
-def rows_of_vectors(shape: tuple[int, int], vector: int) -> Access:
+def rows_of_vectors(shape: tuple[int, int], vector: int) -> AccessPattern:
     """ldmatrix's way: 8 lanes a phase read 8 rows at one column."""
-    return Access((LANE[None, :] % shape[0], np.arange(0, shape[1], vector)[:, None]), vector)
+    return AccessPattern((LANE[None, :] % shape[0], np.arange(0, shape[1], vector)[:, None]), vector)
 
 
 @pytest.mark.parametrize("columns", [32, 64, 128, 96])
 def test_best_swizzle_has_no_conflicts(columns: int) -> None:
     shape = (64, columns)
-    write = Access((np.arange(32)[None, :] * 8 // columns, np.arange(32)[None, :] * 8 % columns), 8)
+    write = AccessPattern((np.arange(32)[None, :] * 8 // columns, np.arange(32)[None, :] * 8 % columns), 8)
     best = tl.best_swizzle(shape, 16, 16, [rows_of_vectors(shape, 8), write], 32, 4)
     assert best.wavefronts == best.ideal
     assert best.layout.is_injective()
@@ -153,7 +153,7 @@ def test_best_swizzle_has_no_conflicts(columns: int) -> None:
 
 
 def test_best_swizzle_keeps_it_plain_where_nothing_conflicts() -> None:
-    row = Access((np.zeros((1, 32), int), LANE[None, :]))
+    row = AccessPattern((np.zeros((1, 32), int), LANE[None, :]))
     assert tl.best_swizzle((32, 32), 32, 16, [row], 32, 4).layout == SharedLayout.ordered((32, 32))
     assert len(tl.candidates((1000,), 32, 16)) == 1
     assert len(tl.candidates((8, 7), 32, 16)) == 1

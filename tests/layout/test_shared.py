@@ -13,7 +13,7 @@ import tilebench.layout as tl
 from tilebench.errors import LayoutError
 from tilebench.ir import Const, Expr, Var
 from tilebench.ir.arith import evaluate
-from tilebench.layout import Access, SharedLayout, Swizzle, atom_layout, offset_expr, swizzle_expr
+from tilebench.layout import AccessPattern, SharedLayout, Swizzle, atom_layout, offset_expr, swizzle_expr
 
 
 def test_the_atom_of_128_bytes_is_spelled_as_panels() -> None:
@@ -56,8 +56,8 @@ def test_an_atom_reads_rows_and_columns_of_units_without_conflicts() -> None:
     # ldmatrix: each phase of 8 lanes reads 8 rows at one unit of 16 bytes.
     layout = atom_layout((128, 128), 16)
     lane = np.arange(32)
-    columns = Access((lane[None, :] % 128, np.arange(0, 128, 8)[:, None]), 8)
-    rows = Access((np.arange(0, 128, 2)[:, None] + lane[None, :] // 16, lane[None, :] * 8 % 128), 8)
+    columns = AccessPattern((lane[None, :] % 128, np.arange(0, 128, 8)[:, None]), 8)
+    rows = AccessPattern((np.arange(0, 128, 2)[:, None] + lane[None, :] // 16, lane[None, :] * 8 % 128), 8)
     found = tl.price(layout, 16, [columns, rows], 32, 4)
     assert found.wavefronts == found.ideal
     plain = tl.price(SharedLayout((128, (64, 2)), (64, (1, 8192))), 16, [columns], 32, 4)
@@ -70,7 +70,7 @@ def test_atoms_are_candidates_where_rows_are_wider() -> None:
     assert atom_layout((64, 96), 16, 64) in tl.candidates((64, 96), 16, 16)
     assert all(len(dim.modes) == 1 for each in tl.candidates((64, 64), 16, 16) for dim in each.dims)
     # Rows of 192 bytes in panels of 64: no conflict, and no padding.
-    columns = Access((np.arange(32)[None, :], np.arange(0, 96, 8)[:, None]), 8)
+    columns = AccessPattern((np.arange(32)[None, :], np.arange(0, 96, 8)[:, None]), 8)
     found = tl.price(atom_layout((64, 96), 16, 64), 16, [columns], 32, 4)
     assert (found.wavefronts, found.bytes) == (found.ideal, 64 * 96 * 2)
 

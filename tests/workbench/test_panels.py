@@ -12,13 +12,13 @@ import pytest
 
 from tilebench.errors import OptionError, Place, ShapeError, remember_source
 from tilebench.ir.dtypes import dtype_of
-from tilebench.profile.ceilings import Ceilings as MachineCeilings
+from tilebench.profile.ceilings import Ceilings
 from tilebench.record import Diagnostic, RunRecord
 from tilebench.reference.bounds import Bounded
 from tilebench.reference.check import CheckReport, compare_output
 from tilebench.workbench.bundle import MIME, from_json, mime_bundle, pack, record_json, unpack
 from tilebench.workbench.chart import (
-    Ceilings,
+    ChartCeilings,
     chart_of,
     chart_rows,
     machine_ceilings,
@@ -29,7 +29,7 @@ from tilebench.workbench.check_view import check_html, check_text, heat_svg, ste
 from tilebench.workbench.errors_view import error_html, error_text
 from tilebench.workbench.figure import MIME as PLOTLY
 from tilebench.workbench.figure import UIREVISION, run_figure
-from tilebench.workbench.history import History, Move, history_html, history_text
+from tilebench.workbench.history import Move, MoveHistory, history_html, history_text
 from tilebench.workbench.report import Runs, Section, Table, report_html
 from tilebench.workbench.style import bytes_text, number, rate_text, seconds_text
 from tilebench.workbench.svg import chart_svg, nice_ticks
@@ -46,7 +46,7 @@ from tilebench.workbench.views.runs import chart_bundle, chart_text
 from .samples import FILE, gemm_record, gemm_run, gemm_runs, place
 from .test_stages import parse, stands_alone
 
-CEILINGS = Ceilings(7.2e14, 4.26e12, "NVIDIA H200", "largest f16 GEMM and copy")
+CEILINGS = ChartCeilings(7.2e14, 4.26e12, "NVIDIA H200", "largest f16 GEMM and copy")
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_chart_bundle():
 
 
 def history():
-    made = History()
+    made = MoveHistory()
     for at, run in enumerate(gemm_runs(), 1):
         made = made.add(Move(at, run.config)).compiled(at, gemm_record()).measured(at, run)
     return made
@@ -218,7 +218,7 @@ def test_history():
     assert "\N{MINUS SIGN}14.9 %" in line
     assert made.change(99, state="stale") == made
     assert json.loads(json.dumps(made.to_plain()))[0]["seconds"] == pytest.approx(2.61e-3, rel=0.01)
-    assert history_text(History()) == "no moves yet"
+    assert history_text(MoveHistory()) == "no moves yet"
 
 
 def checked(name, got, reference, bound, how="from |A||B|"):
@@ -336,7 +336,7 @@ def test_tables():
 
 
 def test_ceilings_of_this_machine():
-    held = MachineCeilings(
+    held = Ceilings(
         2e10, 3e10, {"float32": 1e11, "float64": 5e10}, 2, "best of 4", "2026-11-29", "A CPU", True
     )
     made = machine_ceilings(held, "float64")

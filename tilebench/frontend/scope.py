@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ..errors import LanguageError, Place, nearest
-from ..language.tracing.builder import Frame
+from ..language.tracing.builder import BodyFrame
 from ..language.tracing.values import BufferView
 
 
@@ -17,7 +17,7 @@ class Binding:
     """A local name: its value, the body it was bound in, and how (`param`, `loop` or `name`)."""
 
     value: Any
-    frame: Frame
+    frame: BodyFrame
     place: Place | None
     how: str = "name"
 
@@ -71,7 +71,7 @@ class Scope:
         self.locals[name] = binding
         self.ended.pop(name, None)
 
-    def close(self, frame: Frame) -> None:
+    def close(self, frame: BodyFrame) -> None:
         """Forget the names of a body that has ended."""
         for name in [name for name, each in self.locals.items() if each.frame is frame]:
             self.ended[name] = self.locals.pop(name)

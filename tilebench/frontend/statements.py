@@ -12,7 +12,7 @@ from ..errors import LanguageError, TileError
 from ..ir import If, Stmt, Var
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch
-from ..language.tracing.builder import Frame
+from ..language.tracing.builder import BodyFrame
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
 from .assignments import Assignments
@@ -73,7 +73,7 @@ class Statements(Assignments):
         self, kind: str, node: Any, body: Iterable[ast.stmt], bind: Callable[[], None]
     ) -> tuple[Stmt, ...]:
         """The statements of one body; names bound in it end with it."""
-        frame = Frame(kind, self.place(node))
+        frame = BodyFrame(kind, self.place(node))
         self.builder.frames.append(frame)
         try:
             bind()

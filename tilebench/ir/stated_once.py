@@ -26,7 +26,7 @@ from .node import ATTRIBUTE, BINDER, RESULT, walk
 from .stmt import AllocStmt, Function, If, LoopStmt, Stmt, WithStmt, WordStmt
 
 
-class Binding(NamedTuple):
+class NamedValue(NamedTuple):
     """A line at the head of a function: the name, its value and the first statement that says it."""
 
     name: str
@@ -39,7 +39,7 @@ class SharedValues:
     """What the text of a function calls its repeated values."""
 
     names: dict[Any, str] = field(default_factory=dict[Any, str])
-    bindings: tuple[Binding, ...] = ()
+    bindings: tuple[NamedValue, ...] = ()
 
     def name_of(self, value: Any, statement: WordStmt, field_name: str) -> str | None:
         """What stands for a value of a field; None where it has to be written out."""
@@ -83,7 +83,7 @@ def shared_values(function: Function) -> SharedValues:
     if not repeated:
         return NO_NAMES
     names: dict[Any, str] = {}
-    bindings: list[Binding] = []
+    bindings: list[NamedValue] = []
     taken: set[str] | None = None
     for value, use in repeated:
         if use.scope is not None and isinstance(use.first, AllocStmt):
@@ -91,7 +91,7 @@ def shared_values(function: Function) -> SharedValues:
             continue
         taken = _names_in(function) if taken is None else taken
         name = names[value] = _free(f"{_subject(use.first)}_{use.field}", taken)
-        bindings.append(Binding(name, value, use.first))
+        bindings.append(NamedValue(name, value, use.first))
     return SharedValues(names, tuple(bindings))
 
 

@@ -89,7 +89,7 @@ def run_package(
     from ..profile.timing import Contender, measure
     from ..runtime.job import cancelled, report
 
-    session = Session(package, arrays if arrays is not None else random_inputs(package, seed))
+    session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
     error, bound, failure = (None, None, "")
     if check and package.tile_text:
         error, bound, failure = _checked(package, session)
@@ -135,7 +135,7 @@ def tile_of(package: Package) -> Function:
     )
 
 
-class Session:
+class TimedKernel:
     """A packaged kernel with its arrays where it works on them, as the timing method wants both.
 
     `arrays` are the host's. Where the target's kernels work elsewhere, `device` holds copies.
@@ -197,7 +197,7 @@ class Session:
             )  # fmt: skip
 
 
-def _checked(package: Package, session: Session) -> tuple[float | None, float | None, str]:
+def _checked(package: Package, session: TimedKernel) -> tuple[float | None, float | None, str]:
     """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
     from ..reference import check_function
 

@@ -56,9 +56,9 @@ def rehearse(kernel: Kernel) -> None:
 
 def run_once(package: Package) -> bool:
     """What runs in the child: one launch on random inputs, waited for."""
-    from .measure import Session, random_inputs
+    from .measure import TimedKernel, random_inputs
 
-    session = Session(package, random_inputs(package, 0))
+    session = TimedKernel(package, random_inputs(package, 0))
     session.run()
     session.outputs()
     return True

@@ -9,7 +9,7 @@ from .lowered.decisions import Instr, Stage
 from .stages import TILES
 from .tracing.builder import for_tiles, inside_kernel
 from .tracing.expressions import Value
-from .tracing.operands import Part, on_chip_reach, part_of, positive
+from .tracing.operands import TileOperand, on_chip_reach, part_of, positive
 from .tracing.stores import assign_var, store_element, stored
 from .tracing.values import ElementRef, VarRef
 
@@ -98,7 +98,7 @@ def copy(
     builder.emit(Copy(source.region, target.region, coalesced_width=width, place=builder.place))
 
 
-def _match(src: Part, dst: Part) -> None:
+def _match(src: TileOperand, dst: TileOperand) -> None:
     a, b = src.extent, dst.extent
     for part, own, other in ((src, a, b), (dst, b, a)):
         if own is None and other is not None:

@@ -11,7 +11,7 @@ from .stages import TILES
 from .tracing.arithmetic import truth
 from .tracing.builder import for_tiles
 from .tracing.expressions import Value
-from .tracing.operands import Part, on_chip_reach, part_of
+from .tracing.operands import TileOperand, on_chip_reach, part_of
 from .tracing.promote import expr_of
 
 
@@ -142,7 +142,7 @@ def _policy(given: GemmWarpPolicy | str | None) -> GemmWarpPolicy | None:
         ) from None  # fmt: skip
 
 
-def _check_places(a: Part, b: Part, c: Part) -> None:
+def _check_places(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
     if c.view.scope != "fragment" or not c.region.is_whole:
         raise LanguageError(
             "the result of T.gemm must be a whole fragment",
@@ -169,7 +169,9 @@ def _check_places(a: Part, b: Part, c: Part) -> None:
         raise ShapeError("T.gemm takes matrices, {name} has one dimension", name=c.name, also=[c.declared])
 
 
-def _with_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bool) -> tuple[Part, Part]:
+def _with_extents(
+    a: TileOperand, b: TileOperand, c: TileOperand, transpose_a: bool, transpose_b: bool
+) -> tuple[TileOperand, TileOperand]:
     """Head addresses as boxes: m and n come from C, k from the other operand."""
     if a.extent is not None and b.extent is not None:
         return a, b
@@ -187,15 +189,17 @@ def _with_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: boo
     return _boxed(a, (k, m) if transpose_a else (m, k)), _boxed(b, (n, k) if transpose_b else (k, n))
 
 
-def _boxed(part: Part, matrix: tuple[int, int]) -> Part:
+def _boxed(part: TileOperand, matrix: tuple[int, int]) -> TileOperand:
     if part.extent is not None:
         return part
     extent = (1,) * (part.view.ndim - 2) + matrix
     on_chip_reach(part, extent, "T.gemm")
-    return Part(part.view, part.region.but(extent=extent))
+    return TileOperand(part.view, part.region.but(extent=extent))
 
 
-def _check_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bool) -> None:
+def _check_extents(
+    a: TileOperand, b: TileOperand, c: TileOperand, transpose_a: bool, transpose_b: bool
+) -> None:
     for part in (a, b, c):
         if any(each != 1 for each in (part.extent or ())[:-2]):
             raise ShapeError(
@@ -221,12 +225,12 @@ def _check_extents(a: Part, b: Part, c: Part, transpose_a: bool, transpose_b: bo
             )
 
 
-def _axis(part: Part, axis: int, extent: int, transposed: bool) -> str:
+def _axis(part: TileOperand, axis: int, extent: int, transposed: bool) -> str:
     flag = ", transposed" if transposed else ""
     return f"{extent} in dimension {part.view.ndim + axis} of {part.name} ({part.described}{flag})"
 
 
-def _check_dtypes(a: Part, b: Part, c: Part) -> None:
+def _check_dtypes(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
     names = {a.view.buffer.dtype.name, b.view.buffer.dtype.name}
     if len(names) > 1 and not any(names <= each for each in _MIXED):
         raise DTypeError(

@@ -7,7 +7,7 @@ from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, r
 from .lowered.decisions import Instr, Stage
 from .stages import TILES
 from .tracing.builder import for_tiles
-from .tracing.operands import Part, whole_number, whole_part
+from .tracing.operands import TileOperand, whole_number, whole_part
 
 KINDS = ("sum", "max", "min")
 
@@ -108,7 +108,7 @@ def _reduce(
     builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
 
 
-def _dimension(dim: int, src: Part, word: str) -> int:
+def _dimension(dim: int, src: TileOperand, word: str) -> int:
     rank = src.view.ndim
     if not -rank <= dim < rank:
         raise ShapeError(
@@ -125,7 +125,7 @@ def _dimension(dim: int, src: Part, word: str) -> int:
     return dim % rank
 
 
-def _check_out(axis: int, src: Part, dst: Part, word: str) -> None:
+def _check_out(axis: int, src: TileOperand, dst: TileOperand, word: str) -> None:
     shape = src.view.shape
     without = shape[:axis] + shape[axis + 1 :]
     kept = (*shape[:axis], 1, *shape[axis + 1 :])

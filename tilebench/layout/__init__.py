@@ -25,7 +25,7 @@ from .analysis import (
     conversion_cost,
     vector_width,
 )
-from .choose import Access, Choice, best_swizzle, candidates, price
+from .choose import AccessPattern, PricedLayout, best_swizzle, candidates, price
 from .divide import logical_divide, logical_product, zipped_divide
 from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
@@ -35,9 +35,8 @@ from .swizzle import Swizzle
 
 __all__ = [
     "REPLICATED",
-    "Access",
+    "AccessPattern",
     "BankConflicts",
-    "Choice",
     "Coalescing",
     "ConversionCost",
     "Digit",
@@ -45,6 +44,7 @@ __all__ = [
     "FragmentMode",
     "IntTuple",
     "Layout",
+    "PricedLayout",
     "SharedLayout",
     "Swizzle",
     "Tiler",

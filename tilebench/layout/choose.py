@@ -17,7 +17,7 @@ ATOMS, ATOM_UNIT = (128, 64, 32), 16
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class AccessPattern:
     """A way a buffer is read or written: for each instruction and lane, the first element's index.
 
     `index` holds an array a dimension, of shape (instructions, lanes) or what broadcasts to it;
@@ -32,7 +32,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PricedLayout:
     """A layout with its price: weighted wavefronts, the ideal, and the bytes of the buffer."""
 
     layout: SharedLayout
@@ -76,8 +76,8 @@ def candidates(
 
 
 def price(
-    layout: SharedLayout, element_bits: int, accesses: Sequence[Access], banks: int, bank_bytes: int
-) -> Choice:
+    layout: SharedLayout, element_bits: int, accesses: Sequence[AccessPattern], banks: int, bank_bytes: int
+) -> PricedLayout:
     """The weighted wavefronts of `accesses` on one layout.
 
     An access wider than the vectors that the layout keeps together costs an instruction a piece.
@@ -93,18 +93,18 @@ def price(
             found = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
             total += access.weight * found.total
             ideal += access.weight * float(found.ideal.sum())
-    return Choice(layout, total, ideal, -(-layout.cosize * element_bits // 8))
+    return PricedLayout(layout, total, ideal, -(-layout.cosize * element_bits // 8))
 
 
 def best_swizzle(
     shape: tuple[int, ...],
     element_bits: int,
     vector_bytes: int,
-    accesses: Sequence[Access],
+    accesses: Sequence[AccessPattern],
     banks: int,
     bank_bytes: int,
     order: tuple[int, ...] | None = None,
-) -> Choice:
+) -> PricedLayout:
     """The candidate with the fewest wavefronts; then the smaller buffer, then the simpler one."""
     priced = [
         price(each, element_bits, accesses, banks, bank_bytes)

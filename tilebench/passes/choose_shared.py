@@ -19,12 +19,11 @@ from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
-from ..layout.choose import Access as Pattern
-from ..layout.choose import Choice, candidates, price
+from ..layout.choose import AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine
 from .choose_instructions import row_of
 from .context import Context
-from .sites import BOX, Access, box_index, is_mapped
+from .sites import BOX, SiteAccess, box_index, is_mapped
 
 NAME = "choose_shared"
 # Instructions of a site that are looked at; they stand for all that it issues.
@@ -56,7 +55,7 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
     ]
 
 
-def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> SharedLayout:
+def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -> SharedLayout:
     dtype, shared, name = alloc.buffer.dtype, context.machine.shared, alloc.buffer.name
     rows = SharedLayout.rows(alloc.buffer.shape, dtype.per_byte)
     options = _options(alloc, max(context.machine.vector_bytes))
@@ -67,7 +66,7 @@ def _best(alloc: AllocShared, patterns: list[Pattern], context: Context) -> Shar
         )  # fmt: skip
         options = [rows]
     plain = price(rows, dtype.bits, patterns, shared.banks, shared.bank_bytes)
-    choice: Choice | None = None
+    choice: PricedLayout | None = None
     for each in options:
         found = (
             plain
@@ -108,8 +107,8 @@ def _words(layout: SharedLayout) -> str:
 # -- the addresses of a warp
 
 
-def _patterns(function: Function, machine: Machine) -> dict[str, list[Pattern]]:
-    found: dict[str, list[Pattern]] = {}
+def _patterns(function: Function, machine: Machine) -> dict[str, list[AccessPattern]]:
+    found: dict[str, list[AccessPattern]] = {}
     fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
     for node in walk(function):
         for name, pattern in _of_node(node, fragments, machine):
@@ -117,13 +116,15 @@ def _patterns(function: Function, machine: Machine) -> dict[str, list[Pattern]]:
     return found
 
 
-def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
+def _of_node(
+    node: Any, fragments: dict[str, Fragment], machine: Machine
+) -> Iterable[tuple[str, AccessPattern]]:
     match node:
         case Parallel() if node.map is not None:
             names = tuple(v.name for v in node.vars)
             for access in walk(node):
                 if isinstance(access, (Load, Store)) and access.buffer.scope == "shared":
-                    touch = Access(access.buffer, access.index, isinstance(access, Store))
+                    touch = SiteAccess(access.buffer, access.index, isinstance(access, Store))
                     yield access.buffer.name, _pattern(touch, names, node.map, node.vector or 1, machine)
         case Gemm():
             yield from _gemm(node, fragments, machine)
@@ -135,15 +136,17 @@ def _of_node(node: Any, fragments: dict[str, Fragment], machine: Machine) -> Ite
             return
 
 
-def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, Pattern]]:
+def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, AccessPattern]]:
     names = tuple(BOX.format(k) for k in range(len(box.extents)))
-    access = Access(region.buffer, box_index(region, names), False)
+    access = SiteAccess(region.buffer, box_index(region, names), False)
     most = max(1, region.buffer.dtype.elements_in(max(machine.vector_bytes)))
     width = min(box.contiguous_values(len(box.extents) - 1), most)
     yield region.buffer.name, _pattern(access, names, box, width, machine)
 
 
-def _pattern(access: Access, names: tuple[str, ...], box: Fragment, width: int, machine: Machine) -> Pattern:
+def _pattern(
+    access: SiteAccess, names: tuple[str, ...], box: Fragment, width: int, machine: Machine
+) -> AccessPattern:
     """The first instructions of a warp at a site, weighed by how many it issues."""
     width = max(1, width)
     lanes = np.arange(min(machine.warp, box.threads))
@@ -155,10 +158,12 @@ def _pattern(access: Access, names: tuple[str, ...], box: Fragment, width: int, 
         np.minimum(np.broadcast_to(evaluate(each, where), shape), limit - 1)
         for each, limit in zip(access.index, access.buffer.shape, strict=True)
     )
-    return Pattern(index, width, len(firsts) / len(values))
+    return AccessPattern(index, width, len(firsts) / len(values))
 
 
-def _gemm(gemm: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Iterable[tuple[str, Pattern]]:
+def _gemm(
+    gemm: Gemm, fragments: dict[str, Fragment], machine: Machine
+) -> Iterable[tuple[str, AccessPattern]]:
     """How the lanes of a warp read the operands that a gemm has in shared memory."""
     layout = fragments.get(gemm.c.buffer.name)
     if layout is None:
@@ -176,7 +181,7 @@ def _gemm(gemm: Gemm, fragments: dict[str, Fragment], machine: Machine) -> Itera
 
 def _multiply_add_operand(
     gemm: Gemm, region: Region, side: int, transposed: bool, layout: Fragment, machine: Machine
-) -> Pattern:
+) -> AccessPattern:
     """A step of k: each lane reads its rows of A (side 0) or its columns of B (side 1)."""
     lanes = np.arange(min(machine.warp, layout.threads))
     where = np.asarray(layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64))[side])[:, 0]
@@ -190,12 +195,12 @@ def _multiply_add_operand(
     index = (moving, steps) if first else (steps, moving)
     lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
     own = prod(count for count, dim, _ in layout.value if dim == side)
-    return Pattern((*lead, *index), width, gemm.mnk[2] * own / width)
+    return AccessPattern((*lead, *index), width, gemm.mnk[2] * own / width)
 
 
 def _atom_operand(
     gemm: Gemm, region: Region, transposed: bool, atom: Fragment, shape: tuple[int, ...]
-) -> Pattern:
+) -> AccessPattern:
     """The reads of one instruction of a group, one register at a time, weighed by the steps it takes."""
     coordinates = atom.coordinates(np.arange(atom.threads)[None, :], np.arange(atom.values)[:, None])
     index = coordinates[::-1] if transposed else coordinates
@@ -203,4 +208,4 @@ def _atom_operand(
     inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, limits, strict=True))
     lead = (np.zeros_like(inside[0]),) * (region.buffer.rank - 2)
     steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, shape, strict=True))
-    return Pattern((*lead, *inside), 1, float(steps))
+    return AccessPattern((*lead, *inside), 1, float(steps))

@@ -18,7 +18,7 @@ from .choose_instructions import fitting_rows, row_of
 from .context import Context
 from .costs import access_cycles, exchange_cycles
 from .exchanges import exchange_row, partners
-from .sites import Site, Touch, on_true_extents
+from .sites import FragmentUse, Site, on_true_extents
 from .thread_groups import Threads
 
 NAME = "infer_layouts"
@@ -117,7 +117,7 @@ class Seeds:
         )  # fmt: skip
         return candidates[best]
 
-    def heaviest(self, users: Sequence[tuple[Site, Touch]]) -> Site | None:
+    def heaviest(self, users: Sequence[tuple[Site, FragmentUse]]) -> Site | None:
         """The site with most traffic whose vectors run over the fragment's last dimension with its own."""
         fitting = [
             site
@@ -126,7 +126,7 @@ class Seeds:
         ]
         return max(fitting, key=_traffic, default=None)
 
-    def cost(self, name: str, layout: Fragment, users: Sequence[tuple[Site, Touch]]) -> float:
+    def cost(self, name: str, layout: Fragment, users: Sequence[tuple[Site, FragmentUse]]) -> float:
         """Issue cycles of a warp: accesses to memory, an operation a value, exchanges of reductions."""
         total = float(layout.values)
         for site, _ in users:

@@ -38,7 +38,7 @@ BOX = "__box{}"
 
 
 @dataclass(frozen=True)
-class Touch:
+class FragmentUse:
     """A fragment at a site: for each of its dimensions, the dimension of the box that indexes it.
 
     None stands for an index of zero into a dimension of extent 1.
@@ -51,7 +51,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Access:
+class SiteAccess:
     """A place in global, shared or local memory that a site reads or writes."""
 
     buffer: Buffer
@@ -66,8 +66,8 @@ class Site:
     node: Stmt
     extents: tuple[int, ...]
     vars: tuple[str, ...]
-    touches: tuple[Touch, ...]
-    accesses: tuple[Access, ...]
+    touches: tuple[FragmentUse, ...]
+    accesses: tuple[SiteAccess, ...]
 
     @property
     def elements(self) -> int:
@@ -100,17 +100,17 @@ def box_of(region: Region) -> tuple[int, ...]:
 
 def _parallel(node: Parallel) -> Site:
     names = tuple(v.name for v in node.vars)
-    touches: dict[tuple[str, tuple[int | None, ...], bool], Touch] = {}
-    accesses: list[Access] = []
+    touches: dict[tuple[str, tuple[int | None, ...], bool], FragmentUse] = {}
+    accesses: list[SiteAccess] = []
     for each in walk(node):
         if not isinstance(each, (Load, Store)):
             continue
         written = isinstance(each, Store)
         if each.buffer.scope == "fragment":
             dims = loop_dims(each.buffer, each.index, names, each)
-            touches[each.buffer.name, dims, written] = Touch(each.buffer, dims, written, each)
+            touches[each.buffer.name, dims, written] = FragmentUse(each.buffer, dims, written, each)
         elif each.buffer.scope in ("global", "shared"):
-            accesses.append(Access(each.buffer, each.index, written))
+            accesses.append(SiteAccess(each.buffer, each.index, written))
     return Site(node, node.extents, names, tuple(touches.values()), tuple(accesses))
 
 
@@ -138,8 +138,8 @@ def loop_dims(
 def _regions(node: OpStmt) -> Site:
     extents = box_of(region_written(node))
     names = tuple(BOX.format(k) for k in range(len(extents)))
-    touches: list[Touch] = []
-    accesses: list[Access] = []
+    touches: list[FragmentUse] = []
+    accesses: list[SiteAccess] = []
     for effect in effects_of(node):
         region, written = effect.region, effect.writes
         if region is None or effect.kind == WORKS:
@@ -153,9 +153,9 @@ def _regions(node: OpStmt) -> Site:
                     expected="the whole fragment",
                     hint="copy it whole to shared memory, and the part from there",
                 )
-            touches.append(Touch(region.buffer, _box_dims(region), written, node))
+            touches.append(FragmentUse(region.buffer, _box_dims(region), written, node))
         elif region.buffer.scope in ("global", "shared"):
-            accesses.append(Access(region.buffer, box_index(region, names), written))
+            accesses.append(SiteAccess(region.buffer, box_index(region, names), written))
     return Site(node, extents, names, tuple(touches), tuple(accesses))
 
 
@@ -235,7 +235,7 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
 # -- memory
 
 
-def vector_of(access: Access, var: str, alignment: int) -> int:
+def vector_of(access: SiteAccess, var: str, alignment: int) -> int:
     """Elements of one aligned access that are neighbours along `var`; 0 when it does not move.
 
     1 when they are not neighbours. `alignment` is what base addresses are multiples of, in bytes.

@@ -12,18 +12,18 @@ from ..ir import Arith, Call, Cast, Const, Expr, Load, Var
 from .boxes import check_active, clipped, gather, inside, read_box, within
 from .numbers import Numbers
 from .races import note
-from .scope import Axis, Scope
+from .scope import BoxAxis, LoopScope
 from .state import Run, State, fail_outside
 
 LOCAL = ("local", "var")
 
 
-class Expressions:
+class ExpressionRunner:
     """Prepares expressions of one function for one kind of numbers."""
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
-        self.scope: Scope = Scope()
+        self.scope: LoopScope = LoopScope()
 
     def prepare(self, expr: Expr) -> Run:
         """The function that gives the value: a Python number where it is one for the whole block."""
@@ -148,7 +148,7 @@ class Expressions:
 
         return noted
 
-    def load_box(self, expr: Load, plan: tuple[Axis, ...], index: Run) -> Run:
+    def load_box(self, expr: Load, plan: tuple[BoxAxis, ...], index: Run) -> Run:
         buffer, place = expr.buffer, expr.place
         start = self.integers([each.start for each in plan])
         extent, order, shape = box_shape(plan, self.scope.extents)
@@ -173,7 +173,7 @@ def too_late(what: str, place: Place | None) -> LanguageError:
 
 
 def box_shape(
-    plan: tuple[Axis, ...], extents: tuple[int, ...]
+    plan: tuple[BoxAxis, ...], extents: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Of a box access: its extents in the buffer, the order that sorts its axes, its shape in the loop."""
     extent = tuple(1 if each.axis is None else extents[each.axis] for each in plan)

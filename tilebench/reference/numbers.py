@@ -177,7 +177,7 @@ class Watched(Plain):
         return held.value
 
 
-class Bounded:
+class BoundedNumbers:
     """Floats as `Inexact`; integers and bools plain until an error reaches them."""
 
     def constant(self, value: Any, dtype: DType) -> Any:

@@ -15,12 +15,12 @@ from ..errors import LanguageError, Place
 from ..ir import Buffer, Expr, Load, LoopStmt, Store, Var, walk
 from ..language.structure import Parallel
 from .boxes import position, spread_indices, within
-from .scope import Axis, Scope
+from .scope import BoxAxis, LoopScope
 from .state import State
 
 
 @dataclass(frozen=True)
-class Access:
+class TouchedLocations:
     """Locations (row-major) that elements of a loop touch: `lanes` are theirs, `value` what was stored."""
 
     locations: Any
@@ -29,7 +29,7 @@ class Access:
     place: Place | None
 
 
-def suspects(loop: Parallel, scope: Scope) -> frozenset[str]:
+def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
     """Names of the stored buffers in which an element might meet what another one stores.
 
     Safe is a buffer that every access takes at the same place: one index for each axis of the loop,
@@ -46,12 +46,12 @@ def suspects(loop: Parallel, scope: Scope) -> frozenset[str]:
     return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
 
 
-def _apart(accesses: list[tuple[Expr, ...]], scope: Scope, inner: set[str]) -> bool:
+def _apart(accesses: list[tuple[Expr, ...]], scope: LoopScope, inner: set[str]) -> bool:
     """Whether no two elements of the loop can meet, other than inside one store."""
     moved = any(isinstance(n, Var) and n.name in inner for index in accesses for k in index for n in walk(k))
     if len(accesses) == 1 and not moved:
         return True
-    places: set[tuple[tuple[int, Axis], ...]] = set()
+    places: set[tuple[tuple[int, BoxAxis], ...]] = set()
     wanted = {k for k, extent in enumerate(scope.extents) if extent > 1}
     for index in accesses:
         plan = scope.box_of(index)
@@ -75,7 +75,9 @@ def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Plac
     held = None
     if value is not None:
         held = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
-    state.watched.setdefault(buffer.name, []).append(Access(locations, np.flatnonzero(active), held, place))
+    state.watched.setdefault(buffer.name, []).append(
+        TouchedLocations(locations, np.flatnonzero(active), held, place)
+    )
 
 
 def check(state: State) -> None:
@@ -89,7 +91,7 @@ def check(state: State) -> None:
     state.watched.clear()
 
 
-def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> None:
+def _compare(name: str, box: tuple[int, ...], store: TouchedLocations, other: TouchedLocations) -> None:
     order: Any = np.argsort(store.locations, kind="stable")
     sorted_: Any = store.locations[order]
     if not sorted_.size or not other.locations.size:
@@ -106,7 +108,9 @@ def _compare(name: str, box: tuple[int, ...], store: Access, other: Access) -> N
         _fail(name, box, store, other, int(store.lanes[owner[first]]), int(other.lanes[first]))
 
 
-def _fail(name: str, box: tuple[int, ...], store: Access, other: Access, a: int, b: int) -> NoReturn:
+def _fail(
+    name: str, box: tuple[int, ...], store: TouchedLocations, other: TouchedLocations, a: int, b: int
+) -> NoReturn:
     one, two = position(a, box), position(b, box)
     does = "reads" if other.value is None else "stores"
     raise LanguageError(

@@ -13,7 +13,7 @@ from ..ir import Function
 from ..passes.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .state import State
-from .statements import Statements
+from .statements import StatementRunner
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -47,7 +47,7 @@ def execute(
     `only` are the numbers of the blocks to run, `touched` bools that mark what they store.
     """
     check_arguments(function, arrays)
-    run = Statements(numbers).body(function.body)
+    run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}
     for each in function.params:

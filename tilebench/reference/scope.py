@@ -10,7 +10,7 @@ from ..ir.arith import linear
 
 
 @dataclass(frozen=True)
-class Axis:
+class BoxAxis:
     """One dimension of an access: `start` alone, or `start` plus the index of an axis of the box."""
 
     start: Expr
@@ -18,7 +18,7 @@ class Axis:
 
 
 @dataclass(eq=False)
-class Scope:
+class LoopScope:
     """Names of the open parallel loop by axis, its extents, and lets that index arithmetic sees through.
 
     `suspects` are the buffers whose accesses are compared for races when the loop ends.
@@ -49,9 +49,9 @@ class Scope:
         held = {n.name: self.lets[n.name] for n in walk(expr) if isinstance(n, Var) and n.name in self.lets}
         return substitute(expr, held) if held else expr
 
-    def box_of(self, index: Sequence[Expr]) -> tuple[Axis, ...] | None:
+    def box_of(self, index: Sequence[Expr]) -> tuple[BoxAxis, ...] | None:
         """The access as a box: each index a start plus at most one loop variable, each used once."""
-        out: list[Axis] = []
+        out: list[BoxAxis] = []
         used: set[int] = set()
         for each in index:
             form = linear(self.inlined(each))
@@ -67,5 +67,5 @@ class Scope:
                 return None
             if axis is not None:
                 used.add(axis)
-            out.append(Axis(form.expr(), axis))
+            out.append(BoxAxis(form.expr(), axis))
         return tuple(out)

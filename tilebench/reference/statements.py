@@ -28,15 +28,15 @@ from ..language.meanings.tiles import MEANINGS
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from .boxes import read_box, scatter, within, write_box
-from .expressions import Expressions, box_shape, too_late
+from .expressions import ExpressionRunner, box_shape, too_late
 from .own_memory import collapsed, copied, outer_locals, store_local, store_var
 from .owners import claim
 from .races import check, note, suspects
-from .scope import Scope
+from .scope import LoopScope
 from .state import Run, State, fail_outside
 
 
-class Statements(Expressions):
+class StatementRunner(ExpressionRunner):
     """Prepares statements of one function for one kind of numbers."""
 
     def body(self, body: Sequence[Stmt]) -> Run:
@@ -101,7 +101,7 @@ class Statements(Expressions):
         before = self.scope
         names = [each.name for each in at.vars]
         axes = dict(zip(names, range(len(names)), strict=True))
-        self.scope = Scope(axes, extents, set(names), dict(before.lets))
+        self.scope = LoopScope(axes, extents, set(names), dict(before.lets))
         for each in walk(at):
             if isinstance(each, Let):
                 self.scope.let(each.var.name, each.value)

@@ -49,7 +49,7 @@ def last_lines(lines: Iterable[str], count: int = 12) -> str:
     return "\n    ".join(kept[-count:])
 
 
-class Frame(NamedTuple):
+class Message(NamedTuple):
     letter: bytes
     body: bytes
 
@@ -62,7 +62,7 @@ class ChildProcess:
         self.started = time.perf_counter()
         self.start_seconds: float | None = None
         self.ready = threading.Event()
-        self.frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self.frames: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self.log: collections.deque[str] = collections.deque(maxlen=LOG_LINES)
         root = str(Path(__file__).resolve().parents[2])
         path = [root, *(each for each in sys.path if each != root)]
@@ -113,7 +113,7 @@ class ChildProcess:
                 self.start_seconds = time.perf_counter() - self.started
                 self.ready.set()
             else:
-                self.frames.put(Frame(*frame))
+                self.frames.put(Message(*frame))
         # The stream ends only with the process, whose status is fixed by then. What it started itself
         # is ended before the number of the group is given back.
         self._signal(signal.SIGKILL)

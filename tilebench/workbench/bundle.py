@@ -16,8 +16,8 @@ from typing import Any
 
 from ..errors import OptionError
 from ..record import CompileRecord, RunRecord, compile_from_plain, run_from_plain, to_plain
-from .chart import Ceilings, chart_of
-from .history import History, history_body, history_text
+from .chart import ChartCeilings, chart_of
+from .history import MoveHistory, history_body, history_text
 from .style import page
 from .views import resources, stages
 from .views.runs import chart_body, chart_text
@@ -64,7 +64,7 @@ def unpack(text: str) -> Any:
 
 
 def record_json(
-    record: CompileRecord, runs: Sequence[RunRecord] = (), history: History | None = None
+    record: CompileRecord, runs: Sequence[RunRecord] = (), history: MoveHistory | None = None
 ) -> dict[str, Any]:
     """The compact JSON form: what a front end lists at once, and the rest packed."""
     return {
@@ -108,9 +108,9 @@ def from_json(held: Mapping[str, Any]) -> tuple[CompileRecord, tuple[RunRecord, 
 def bundle_html(
     record: CompileRecord,
     runs: Sequence[RunRecord] = (),
-    history: History | None = None,
+    history: MoveHistory | None = None,
     *,
-    ceilings: Ceilings | None = None,
+    ceilings: ChartCeilings | None = None,
     stage_names: Sequence[str] | None = None,
     shared_limit: int = 0,
     theme: str = "auto",
@@ -130,9 +130,9 @@ def bundle_html(
 def bundle_text(
     record: CompileRecord,
     runs: Sequence[RunRecord] = (),
-    history: History | None = None,
+    history: MoveHistory | None = None,
     *,
-    ceilings: Ceilings | None = None,
+    ceilings: ChartCeilings | None = None,
     stage_names: Sequence[str] | None = None,
     shared_limit: int = 0,
 ) -> str:
@@ -149,9 +149,9 @@ def bundle_text(
 def mime_bundle(
     record: CompileRecord,
     runs: Sequence[RunRecord] = (),
-    history: History | None = None,
+    history: MoveHistory | None = None,
     *,
-    ceilings: Ceilings | None = None,
+    ceilings: ChartCeilings | None = None,
     stage_names: Sequence[str] | None = None,
     shared_limit: int = 0,
     theme: str = "auto",

@@ -17,7 +17,7 @@ from ..record import RunRecord
 from .style import number, rate_text, seconds_text
 
 if TYPE_CHECKING:
-    from ..profile.ceilings import Ceilings as MachineCeilings
+    from ..profile.ceilings import Ceilings
 
 # Above this part of a ceiling a measurement contradicts the ceiling and is flagged. Ceilings are
 # themselves medians that repeat within 1 to 2 %.
@@ -25,7 +25,7 @@ ABOVE = 1.03
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class ChartCeilings:
     """What this machine reached when it was measured: FLOP and bytes a second (None: not measured).
 
     `machine` names the device, `how` says in words what was measured and when.
@@ -37,7 +37,7 @@ class Ceilings:
     how: str = ""
 
 
-def machine_ceilings(held: MachineCeilings, dtype: str = "float32") -> Ceilings:
+def machine_ceilings(held: Ceilings, dtype: str = "float32") -> ChartCeilings:
     """The ceilings of this machine's processor, as `tilebench.profile` measured them.
 
     `dtype` chooses the rate of arithmetic; a type that was not measured takes float32's. The bytes
@@ -46,7 +46,7 @@ def machine_ceilings(held: MachineCeilings, dtype: str = "float32") -> Ceilings:
     flops = held.flops_s.get(dtype) or held.flops_s.get("float32")
     busy = "; the machine was busy, so they are low" if held.busy else ""
     how = "; ".join(each for each in (held.method, held.when) if each) + busy
-    return Ceilings(flops, held.most_bytes_s, f"{held.device}, {held.threads} threads".lstrip(", "), how)
+    return ChartCeilings(flops, held.most_bytes_s, f"{held.device}, {held.threads} threads".lstrip(", "), how)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Chart:
     points: tuple[Point, ...]
     unit: str
     ceiling: float | None
-    ceilings: Ceilings
+    ceilings: ChartCeilings
     method: str
     varied: tuple[str, ...]
     kernel: str
@@ -123,7 +123,7 @@ def config_text(config: Mapping[str, Any], names: Sequence[str] | None = None) -
     return " ".join(f"{name}={_value_text(config[name])}" for name in keep)
 
 
-def is_compute_bound(flops: float, moved: float, ceilings: Ceilings) -> bool:
+def is_compute_bound(flops: float, moved: float, ceilings: ChartCeilings) -> bool:
     """Whether the roofline puts the work under the FLOP ceiling rather than the bytes ceiling.
 
     Without both ceilings, 8 FLOP a byte divides: it lies below every ridge in use today and above
@@ -151,9 +151,9 @@ def _point(at: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: f
     return Point(at, label, run.config, seconds, low, high, rate, *rates, run.failure, flagged)
 
 
-def chart_of(runs: Sequence[RunRecord], ceilings: Ceilings | None = None, rate: str = "auto") -> Chart:
+def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, rate: str = "auto") -> Chart:
     """The chart of runs in the order given. `rate`: `flops`, `bytes`, or `auto` by the roofline."""
-    limits = ceilings or Ceilings()
+    limits = ceilings or ChartCeilings()
     with_work = next((run for run in reversed(runs) if run.flops or run.bytes), None)
     flops, moved = (with_work.flops, with_work.bytes) if with_work else (0.0, 0.0)
     by_flops = rate == "flops" or (rate == "auto" and is_compute_bound(flops, moved, limits))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .session import Picture
-from .subject import Knob, Wish
+from .subject import Slider, Wish
 
 _WIDE = "330px"
 
@@ -33,7 +33,7 @@ class Controls:
 
     def __init__(
         self,
-        knobs: Sequence[Knob],
+        knobs: Sequence[Slider],
         wish: Wish,
         target: str,
         want: Callable[..., None],
@@ -114,7 +114,7 @@ class Controls:
 
         widget.observe(moved, "value")
 
-    def _slider(self, knob: Knob) -> Any:
+    def _slider(self, knob: Slider) -> Any:
         w = self._widgets
         made = w.SelectionSlider(
             options=[(label_of(each), each) for each in knob.values], value=knob.value, description=knob.name,
@@ -131,7 +131,7 @@ class Controls:
 
         widget.observe(moved, "value")
 
-    def _offer(self, knobs: Sequence[Knob]) -> None:
+    def _offer(self, knobs: Sequence[Slider]) -> None:
         """Dropdowns of the schedule's choices, folded away: the kernel's own hints are the usual case."""
         w = self._widgets
         made: list[Any] = []

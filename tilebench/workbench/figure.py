@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import OptionError
 from ..record import RunRecord
-from .chart import Ceilings, Chart, Point, chart_of, config_text, method_lines, scale_of, time_scale
+from .chart import Chart, ChartCeilings, Point, chart_of, config_text, method_lines, scale_of, time_scale
 from .style import PALETTE, check_theme, number, rate_text, seconds_text
 
 MIME = "application/vnd.plotly.v1+json"
@@ -188,7 +188,7 @@ def figure_of(chart: Chart, kind: str = "history", theme: str = "auto") -> dict[
 
 def run_figure(
     runs: Sequence[RunRecord],
-    ceilings: Ceilings | None = None,
+    ceilings: ChartCeilings | None = None,
     *,
     kind: str = "history",
     rate: str = "auto",

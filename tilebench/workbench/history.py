@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..record import CompileRecord, Resources, RunRecord, to_plain
-from .chart import Ceilings, chart_of, config_text, varied_names
+from .chart import ChartCeilings, chart_of, config_text, varied_names
 from .style import bytes_text, escape, number, page, rate_text, seconds_text
 from .table import Cell, Value, table_html, table_text
 
@@ -38,7 +38,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class History:
+class MoveHistory:
     """Moves in their order. Adding and changing give a new history."""
 
     moves: tuple[Move, ...] = ()
@@ -49,19 +49,21 @@ class History:
     def __iter__(self) -> Iterator[Move]:
         return iter(self.moves)
 
-    def add(self, move: Move) -> History:
+    def add(self, move: Move) -> MoveHistory:
         """The history with one more move; beyond `MOST_MOVES` the oldest leave."""
-        return History((*self.moves, move)[-MOST_MOVES:])
+        return MoveHistory((*self.moves, move)[-MOST_MOVES:])
 
-    def change(self, generation: int, **fields: Any) -> History:
+    def change(self, generation: int, **fields: Any) -> MoveHistory:
         """The history with fields of the move of that generation replaced; itself if there is none."""
-        return History(tuple(replace(m, **fields) if m.generation == generation else m for m in self.moves))
+        return MoveHistory(
+            tuple(replace(m, **fields) if m.generation == generation else m for m in self.moves)
+        )
 
-    def compiled(self, generation: int, record: CompileRecord) -> History:
+    def compiled(self, generation: int, record: CompileRecord) -> MoveHistory:
         """The history with a compilation's answer entered."""
         return self.change(generation, resources=record.resources, compile_seconds=record.seconds)
 
-    def measured(self, generation: int, run: RunRecord) -> History:
+    def measured(self, generation: int, run: RunRecord) -> MoveHistory:
         """The history with a measurement's answer entered."""
         state = "failed" if run.failure else "done"
         return self.change(generation, run=run, state=state, reason=run.failure)
@@ -71,7 +73,7 @@ class History:
         """The measurements, in the order of the moves."""
         return tuple(move.run for move in self.moves if move.run is not None)
 
-    def best(self, ceilings: Ceilings | None = None) -> Move | None:
+    def best(self, ceilings: ChartCeilings | None = None) -> Move | None:
         """The measured move with the least time; None without one.
 
         Left out are results outside their error bound and rates that the ceilings contradict.
@@ -133,7 +135,9 @@ def _differs(now: Resources | None, then: Resources | None, name: str) -> bool:
 _KINDS = {"illegal": "bad", "failed": "bad", "stale": "q", "cancelled": "q", "done": "good"}
 
 
-def history_rows(history: History, ceilings: Ceilings | None = None) -> tuple[list[str], list[list[Value]]]:
+def history_rows(
+    history: MoveHistory, ceilings: ChartCeilings | None = None
+) -> tuple[list[str], list[list[Value]]]:
     """Heads and rows, newest first; a value that differs from the move before is marked."""
     moves = history.moves
     names = _varied(moves)
@@ -191,7 +195,7 @@ def _varied(moves: Sequence[Move]) -> list[str]:
     return list(varied_names([RunRecord("", "", move.config) for move in moves]))
 
 
-def history_body(history: History, ceilings: Ceilings | None = None, newest: int = 50) -> str:
+def history_body(history: MoveHistory, ceilings: ChartCeilings | None = None, newest: int = 50) -> str:
     """The table without root and style sheet, the `newest` moves of it."""
     if not history.moves:
         return '<p class="q">no moves yet</p>'
@@ -203,7 +207,7 @@ def history_body(history: History, ceilings: Ceilings | None = None, newest: int
     return table + more
 
 
-def history_html(history: History, theme: str = "auto", *, ceilings: Ceilings | None = None) -> str:
+def history_html(history: MoveHistory, theme: str = "auto", *, ceilings: ChartCeilings | None = None) -> str:
     """The history as HTML that stands alone: newest first, differences to the move before marked."""
     head = f'<div class="hd"><h2>History</h2><span class="q">{escape(len(history))} moves</span></div>'
     return page(
@@ -211,7 +215,7 @@ def history_html(history: History, theme: str = "auto", *, ceilings: Ceilings | 
     )
 
 
-def history_text(history: History, ceilings: Ceilings | None = None) -> str:
+def history_text(history: MoveHistory, ceilings: ChartCeilings | None = None) -> str:
     """The history in plain text; `*` marks a value that differs from the move before."""
     if not history.moves:
         return "no moves yet"

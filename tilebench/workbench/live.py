@@ -15,7 +15,7 @@ from .. import settings
 from ..errors import ResourceError, ScheduleError, TargetError, TileError
 from ..record import CompileRecord, RunRecord
 from . import tiers
-from .history import History
+from .history import MoveHistory
 from .session import Picture, Session
 from .subject import Subject
 
@@ -86,7 +86,7 @@ class Workbench:
         return self.session.picture.runs
 
     @property
-    def history(self) -> History:
+    def history(self) -> MoveHistory:
         """The moves, oldest first."""
         return self.session.picture.history
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..errors import TileError
 from ..record import CompileRecord, RunRecord
 from . import check_view, errors_view
-from .chart import Ceilings, chart_of
+from .chart import ChartCeilings, chart_of
 from .check_view import check_body
 from .errors_view import error_body
-from .history import History, history_body
+from .history import MoveHistory, history_body
 from .style import css, escape
 from .table import Value, table_html
 from .views import resources, stages
@@ -36,11 +36,11 @@ class Runs:
     """Measurements that make one chart. `kinds` are the charts drawn: `history`, `roofline`."""
 
     runs: Sequence[RunRecord]
-    ceilings: Ceilings | None = None
+    ceilings: ChartCeilings | None = None
     kinds: Sequence[str] = ("history",)
 
 
-Part: TypeAlias = "CompileRecord | Runs | CheckReport | History | TileError | Table | str"
+Part: TypeAlias = "CompileRecord | Runs | CheckReport | MoveHistory | TileError | Table | str"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _part(part: Part, number: int, limits: int) -> tuple[str, str]:
         body = f'{chart_head(chart)}<div class="sec">{chart_body(chart, part.kinds)}</div>'
     elif isinstance(part, CheckReport):
         body = f'<div class="sec">{check_body(part)}</div>'
-    elif isinstance(part, History):
+    elif isinstance(part, MoveHistory):
         body = f'<div class="sec">{history_body(part)}</div>'
     elif isinstance(part, TileError):
         body = error_body(part)

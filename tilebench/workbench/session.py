@@ -19,12 +19,12 @@ from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
-from .history import History, Move
-from .subject import Knob, Subject, Wish, moved
+from .history import Move, MoveHistory
+from .subject import Slider, Subject, Wish, moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
-    from .chart import Ceilings
+    from .chart import ChartCeilings
 
 # Controls send one message a step (`continuous_update` is off), a held arrow key one every 30 ms. A GEMM's
 # stages take 40 to 60 ms after it, so that they stand within 100.
@@ -46,13 +46,13 @@ class Picture:
     record: CompileRecord | None = None
     stale: bool = False
     problem: TileError | None = None
-    history: History = field(default_factory=History)
-    ceilings: Ceilings | None = None
+    history: MoveHistory = field(default_factory=MoveHistory)
+    ceilings: ChartCeilings | None = None
     report: Any = None
     notes: tuple[str, ...] = ()
     shared_limit: int = 0
     stage_names: tuple[str, ...] = ()
-    offered: tuple[Knob, ...] = ()
+    offered: tuple[Slider, ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -248,14 +248,14 @@ class Session:
             held = self._picture.history
             last = held.moves[-1] if held.moves else None
             if last is not None and dict(last.config) == wish.config:
-                held = History(
+                held = MoveHistory(
                     (*held.moves[:-1], replace(last, generation=generation, state="compiling", reason=""))
                 )
             else:
                 moves = held.moves if last is None or last.state in ("done", "failed", "illegal") else (
                     *held.moves[:-1], replace(last, state="stale")
                 )  # fmt: skip
-                held = History(moves).add(Move(generation, wish.config, "compiling"))
+                held = MoveHistory(moves).add(Move(generation, wish.config, "compiling"))
         self._show(history=held)
 
     def _history(self, generation: int, **fields: Any) -> None:

@@ -35,7 +35,7 @@ AS_WRITTEN = "as written"
 
 
 @dataclass(frozen=True)
-class Knob:
+class Slider:
     """One control: a parameter of the kernel function, or a choice of the schedule.
 
     `values` are legal alone and in the order of the slider. A schedule choice has `AS_WRITTEN` among
@@ -160,13 +160,13 @@ class Subject:
             under = under.choose({**wish.values, "target": resolve(wish.target)[1].name})
         return over.over(under)
 
-    def offered(self, kernel: Kernel) -> list[Knob]:
+    def offered(self, kernel: Kernel) -> list[Slider]:
         """Choices of the schedule that this kernel has and that no knob covers, as written."""
         from ..schedule import candidates
 
         function = kernel.compilation.traced.function
         taken = {each.name for each in self.knobs} | set(self.values)
-        out: list[Knob] = []
+        out: list[Slider] = []
         for (kind, option), values in OFFERED.items():
             names = (
                 [""] if kind == "kernel" else [c.address for c in _fitting(candidates(function, kind), kind)]
@@ -175,7 +175,7 @@ class Subject:
                 name = f"{address}.{option}" if address else option
                 # `threads=threads` and `num_stages=num_stages` are parameters already.
                 if name not in taken and option not in taken:
-                    out.append(Knob(name, (AS_WRITTEN, *values), AS_WRITTEN, choice=True))
+                    out.append(Slider(name, (AS_WRITTEN, *values), AS_WRITTEN, choice=True))
         return out[:MOST_OFFERED]
 
     # -- parameters
@@ -229,8 +229,8 @@ class Subject:
             )  # fmt: skip
 
     # -- knobs
-    def _knobs(self, sweep: dict[str, tuple[Any, ...]]) -> list[Knob]:
-        own: dict[str, Knob] = {}
+    def _knobs(self, sweep: dict[str, tuple[Any, ...]]) -> list[Slider]:
+        own: dict[str, Slider] = {}
         for name, values in sweep.items():
             own[name] = self._swept(name, checked_domain(name, values))
         if self.signature is None:
@@ -238,28 +238,28 @@ class Subject:
         from ..kernel import JitFunction
 
         domains = self.kernel.knobs if isinstance(self.kernel, JitFunction) else {}
-        out: list[Knob] = []
+        out: list[Slider] = []
         for name, value in self.values.items():
             if name in own:
                 out.append(own.pop(name))
             elif name in domains:
-                out.append(Knob(name, _with(domains[name].values, value), value))
+                out.append(Slider(name, _with(domains[name].values, value), value))
             elif name in USUAL and type(value) is int:
-                out.append(Knob(name, _with(USUAL[name], value), value))
+                out.append(Slider(name, _with(USUAL[name], value), value))
         return out + list(own.values())
 
-    def _swept(self, name: str, values: tuple[Any, ...]) -> Knob:
+    def _swept(self, name: str, values: tuple[Any, ...]) -> Slider:
         if self._is_parameter(name):
             # A default outside the sweep is no position of its slider, unless it was asked for.
             value = self.values[name]
             if name in self.given or value in values:
-                return Knob(name, _with(values, value), value)
+                return Slider(name, _with(values, value), value)
             self.values[name] = values[0]
-            return Knob(name, values, values[0])
+            return Slider(name, values, values[0])
         known = list(self.signature.parameters) if self.signature else []
         for each in values:
             choices_schedule({name: each}, known)
-        return Knob(name, _with(values, AS_WRITTEN), values[0], choice=True)
+        return Slider(name, _with(values, AS_WRITTEN), values[0], choice=True)
 
 
 def _with(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
@@ -324,7 +324,7 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         raise
 
 
-def moved(wish: Wish, knobs: Sequence[Knob], changes: Mapping[str, Any]) -> Wish:
+def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wish:
     """The wish with other values. `OptionError` for a name that no control has."""
     values, choices = dict(wish.values), dict(wish.choices)
     rest: dict[str, Any] = {}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .chart import Ceilings, Chart, Point, scale_of, time_scale
+from .chart import Chart, ChartCeilings, Point, scale_of, time_scale
 from .style import PALETTE, escape, number, rate_text, seconds_text
 
 WIDTH = 760
@@ -28,7 +28,7 @@ def nice_ticks(high: float, count: int = 5) -> list[float]:
     return [step * at for at in range(math.ceil(high / step - 1e-9) + 1)]
 
 
-def roof_points(ceilings: Ceilings, intensity: float | None) -> list[tuple[float, float]]:
+def roof_points(ceilings: ChartCeilings, intensity: float | None) -> list[tuple[float, float]]:
     """Corners of the roofline around the ridge and the intensity shown: (FLOP a byte, FLOP/s)."""
     if not ceilings.flops or not ceilings.bytes:
         return []
@@ -39,7 +39,7 @@ def roof_points(ceilings: Ceilings, intensity: float | None) -> list[tuple[float
 
 
 @dataclass(frozen=True)
-class Frame:
+class PlotFrame:
     """A plotting area in pixels with its two scales (data to pixels)."""
 
     top: float
@@ -84,7 +84,7 @@ def _tip(chart: Chart, point: Point) -> str:
     return "; ".join(parts + [each for each in (point.failure, point.flagged) if each])
 
 
-def _grid(frame: Frame, ticks: Sequence[float], unit: str) -> list[str]:
+def _grid(frame: PlotFrame, ticks: Sequence[float], unit: str) -> list[str]:
     out: list[str] = []
     for tick in ticks:
         y = frame.y(tick)
@@ -103,7 +103,7 @@ def _spot(point: Point, values: Sequence[float | None], scale: float) -> Spot:
     return point, middle, low, high
 
 
-def _curve(frame: Frame, spots: Sequence[Spot], colour: str, shape: str, chart: Chart) -> list[str]:
+def _curve(frame: PlotFrame, spots: Sequence[Spot], colour: str, shape: str, chart: Chart) -> list[str]:
     """A line through (point, middle, low, high) with a bar for each interval and a mark for each."""
     path = " ".join(f"{frame.x(p.at):.1f},{frame.y(m):.1f}" for p, m, _, _ in spots)
     dash = ' stroke-dasharray="2 4"' if shape == "square" else ""
@@ -116,9 +116,9 @@ def _curve(frame: Frame, spots: Sequence[Spot], colour: str, shape: str, chart: 
     return out
 
 
-def _frame(top: float, height: float, count: int, high: float) -> Frame:
+def _frame(top: float, height: float, count: int, high: float) -> PlotFrame:
     span = WIDTH - _LEFT - _RIGHT
-    return Frame(
+    return PlotFrame(
         top,
         height,
         lambda at: _LEFT + span * (at - 0.5) / max(1, count),
@@ -126,7 +126,7 @@ def _frame(top: float, height: float, count: int, high: float) -> Frame:
     )
 
 
-def _x_labels(chart: Chart, frame: Frame) -> list[str]:
+def _x_labels(chart: Chart, frame: PlotFrame) -> list[str]:
     """Under each run its number and, where there is room, what differs in its configuration."""
     count = len(chart.points)
     every = max(1, math.ceil(count / 20))
@@ -186,7 +186,7 @@ def roofline_svg(chart: Chart) -> str:
     x0, x1 = math.log10(roof[0][0]), math.log10(roof[-1][0])
     y0, y1 = math.log10(min(values)) - 0.2, math.log10(max(values)) + 0.25
     span = WIDTH - _LEFT - _RIGHT
-    frame = Frame(
+    frame = PlotFrame(
         24, 240,
         lambda v: _LEFT + span * (math.log10(v) - x0) / (x1 - x0),
         lambda v: 24 + 240 * (y1 - math.log10(v)) / (y1 - y0),

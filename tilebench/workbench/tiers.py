@@ -18,7 +18,7 @@ from ..recorder import make_record
 if TYPE_CHECKING:
     from ..kernel import Kernel, Package
     from ..reference.check import CheckReport
-    from .chart import Ceilings
+    from .chart import ChartCeilings
 
 # Shown beside what a target names when nobody chose stages: enough to see each kind of decision, and no
 # listing that needs another maker's compiler.
@@ -132,7 +132,7 @@ class Measured:
     """A measurement, its ceilings (None: this device's are not known), and the report of a check."""
 
     run: RunRecord
-    ceilings: Ceilings | None = None
+    ceilings: ChartCeilings | None = None
     report: Any = None
 
 
@@ -172,10 +172,10 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
 
 def check_package(package: Package, seed: int) -> CheckReport:
     """What runs in the child."""
-    from ..kernel.measure import Session, random_inputs, tile_of
+    from ..kernel.measure import TimedKernel, random_inputs, tile_of
     from ..reference import check_function
 
-    session = Session(package, random_inputs(package, seed))
+    session = TimedKernel(package, random_inputs(package, seed))
     before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
     session.run()
     session.outputs()  # from the device into the arrays, where there is one
@@ -183,7 +183,7 @@ def check_package(package: Package, seed: int) -> CheckReport:
     return check_function(tile_of(package), before, after)
 
 
-def ceilings_of(kernel: Kernel) -> Ceilings | None:
+def ceilings_of(kernel: Kernel) -> ChartCeilings | None:
     """The measured ceilings of the device that a kernel runs on; None when they cannot be measured."""
     from ..profile.ceilings import ceilings, device_ceilings
     from .chart import machine_ceilings

@@ -44,7 +44,7 @@ from tilebench.passes.context import Context
 from tilebench.targets.cpu import lowerings, manifest, manifest_with
 from tilebench.targets.cpu.llvm import const
 from tilebench.targets.cpu.loops.forms import LOOPS_FORMS
-from tilebench.targets.cpu.loops.lowering import Lowering, Table
+from tilebench.targets.cpu.loops.lowering import Lowering, LoweringTable
 from tilebench.targets.cpu.loops.to_loops import to_loops, to_loops_with
 from tilebench.targets.cpu.loops.vectors import nest, vector_loop
 from tilebench.targets.cpu.loops.words import WORDS as WORDS_OF_LOOPS
@@ -238,7 +238,7 @@ def test_every_word_of_loops_has_a_rendering() -> None:
 
 def test_every_operation_on_tiles_has_a_lowering() -> None:
     """What a kernel can say before `loops` is lowered, all of it."""
-    table = Table(lowerings.rows())
+    table = LoweringTable(lowerings.rows())
     statements = {word.cls for word in registry().statements.values() if "bounded" in word.cls.stages}
     assert statements
     assert [cls for cls in statements if cls not in table.rows] == []
@@ -248,7 +248,7 @@ def test_a_row_for_what_has_one_is_refused() -> None:
     with pytest.raises(InternalError, match="Copy has two lowerings for ''"):
         to_loops_with([Lowering(Copy, lambda work, old: [])])
     with pytest.raises(InternalError, match="Doubled has two lowerings for ''"):
-        Table((*ROWS, *ROWS))
+        LoweringTable((*ROWS, *ROWS))
 
 
 def test_a_module_without_rows_fails_loudly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_gathering_takes_no_time_to_speak_of() -> None:
     best = 1.0
     for _ in range(5):
         start = time.perf_counter()
-        Table(lowerings.rows())
+        LoweringTable(lowerings.rows())
         best = min(best, time.perf_counter() - start)
         lowerings.rows.cache_clear()
     assert best < 2e-3

@@ -20,7 +20,7 @@ from ..lowered.decisions import Panels
 
 
 @dataclass(eq=False)
-class Frame:
+class BodyFrame:
     """One body being filled. `kind` is `function`, `kernel`, `serial`, `pipelined`, `parallel` or `if`."""
 
     kind: str
@@ -44,7 +44,7 @@ class Builder:
     assignment gives to what it makes (an allocation takes it).
     """
 
-    frames: list[Frame] = field(default_factory=lambda: [Frame("function", None)])
+    frames: list[BodyFrame] = field(default_factory=lambda: [BodyFrame("function", None)])
     names: set[str] = field(default_factory=lambda: {"T"})
     locate: Callable[[], Place | None] = _nowhere
     target: str = ""
@@ -83,7 +83,7 @@ class Builder:
                 if each is old:
                     frame.statements[index] = new
 
-    def within(self, kind: str) -> Frame | None:
+    def within(self, kind: str) -> BodyFrame | None:
         """The innermost open body of a kind, None when there is none."""
         return next((each for each in reversed(self.frames) if each.kind == kind), None)
 

@@ -12,7 +12,7 @@ from .values import BufferView, ElementRef, RegionRef, VarRef
 
 
 @dataclass(frozen=True)
-class Part:
+class TileOperand:
     """One operand. `extent` is None for a head address, whose extents the other side gives."""
 
     view: BufferView
@@ -41,18 +41,18 @@ class Part:
         return f"{what} is {self.extent}"
 
 
-def part_of(given: object, word: str) -> Part:
+def part_of(given: object, word: str) -> TileOperand:
     """The operand a word was given. Raises `LanguageError` for what is no tile."""
     match given:
         case BufferView():
             given.check_scope()
-            return Part(given, whole(given.buffer).at(here()))
+            return TileOperand(given, whole(given.buffer).at(here()))
         case RegionRef():
             given.view.check_scope()
-            return Part(given.view, given.region)
+            return TileOperand(given.view, given.region)
         case ElementRef():
             given.view.check_scope()
-            return Part(given.view, Region(given.view.buffer, given.index, place=here()))
+            return TileOperand(given.view, Region(given.view.buffer, given.index, place=here()))
         case VarRef():
             raise LanguageError(
                 "{word} works on tiles, {name} is a scalar",
@@ -70,7 +70,7 @@ def part_of(given: object, word: str) -> Part:
             )
 
 
-def whole_part(given: object, word: str) -> Part:
+def whole_part(given: object, word: str) -> TileOperand:
     """The operand of a word that takes whole buffers only."""
     part = part_of(given, word)
     if not part.region.is_whole:
@@ -84,7 +84,7 @@ def whole_part(given: object, word: str) -> Part:
     return part
 
 
-def on_chip_reach(part: Part, extent: tuple[int, ...], word: str) -> None:
+def on_chip_reach(part: TileOperand, extent: tuple[int, ...], word: str) -> None:
     """Raise `ShapeError` when a head address plus extents leaves a buffer on chip, where known."""
     if part.view.scope == "global" or part.extent is not None:
         return

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from ...errors import LanguageError, Place, ShapeError
 from ...ir import Buffer, Expr, Load, Region, show
-from .builder import Frame, here, in_trace
+from .builder import BodyFrame, here, in_trace
 from .expressions import DTypeWord, Value, refuse, word_for
 from .indexing import index_box, index_expr
 from .kinds import Tile
@@ -96,7 +96,7 @@ class BufferView(Tile):
 
     __slots__ = ("buffer", "frame", "place")
 
-    def __init__(self, buffer: Buffer, frame: Frame | None, place: Place | None) -> None:
+    def __init__(self, buffer: Buffer, frame: BodyFrame | None, place: Place | None) -> None:
         self.buffer = buffer
         self.frame = frame
         self.place = place

@@ -41,7 +41,7 @@ def looped(word: type[Serial] | type[Unroll], var: Var, count: int, body: list[S
 
 
 @dataclass
-class Touched:
+class BodyAccesses:
     """The accesses of a body, by what they do and where."""
 
     memory: list[Load | Store] = field(default_factory=list["Load | Store"])
@@ -49,9 +49,9 @@ class Touched:
     registers: bool = False
 
     @staticmethod
-    def of(body: tuple[Stmt, ...]) -> Touched:
+    def of(body: tuple[Stmt, ...]) -> BodyAccesses:
         """One walk; `stores` are the scopes that are written."""
-        touched = Touched()
+        touched = BodyAccesses()
         stack: list[Node] = list(body)
         while stack:
             node = stack.pop()
@@ -88,13 +88,11 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
     mapping of another number of dimensions or of other threads.
     """
     _check_mapping(emitter, loop)
-    touched = Touched.of(loop.body)
+    touched = BodyAccesses.of(loop.body)
     body, owner = _owned(emitter, loop, touched)
     ghosts = [
         name.compare("<", extent)
-        for name, extent, padded in zip(
-            loop.names, loop.mapping.extents, loop.mapping.padded, strict=True
-        )
+        for name, extent, padded in zip(loop.names, loop.mapping.extents, loop.mapping.padded, strict=True)
         if padded > extent
     ]
     if ghosts and touched.memory:
@@ -123,9 +121,7 @@ def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
         )  # fmt: skip
 
 
-def _owned(
-    emitter: Emitter, loop: ElementLoop, touched: Touched
-) -> tuple[tuple[Stmt, ...], list[Expr]]:
+def _owned(emitter: Emitter, loop: ElementLoop, touched: BodyAccesses) -> tuple[tuple[Stmt, ...], list[Expr]]:
     """The body whose stores to memory only owners do, and the condition that stands outside all loops."""
     owner = emitter.owner(loop.mapping)
     if not owner or not touched.stores.intersection(MEMORY):
@@ -141,7 +137,7 @@ def _owned(
     return tuple(rewrite(statement, guard) for statement in loop.body), []
 
 
-def _width(mapping: Fragment, touched: Touched, cap: int, most: int) -> int:
+def _width(mapping: Fragment, touched: BodyAccesses, cap: int, most: int) -> int:
     """The elements of a vector step: neighbours along the last dimension, a power of two of them."""
     last = len(mapping.extents) - 1
     run = with_vector(mapping, 1).value[:1]
@@ -157,7 +153,7 @@ def _width(mapping: Fragment, touched: Touched, cap: int, most: int) -> int:
 
 
 def _nest(
-    emitter: Emitter, loop: ElementLoop, body: tuple[Stmt, ...], width: int, touched: Touched
+    emitter: Emitter, loop: ElementLoop, body: tuple[Stmt, ...], width: int, touched: BodyAccesses
 ) -> list[Stmt] | None:
     """Loops over value digits around the body; None when no access is as wide as a vector."""
     mapping = with_vector(loop.mapping, width)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...record import RunRecord
-from ..chart import Ceilings, Chart, chart_of, chart_rows, method_lines
+from ..chart import Chart, ChartCeilings, chart_of, chart_rows, method_lines
 from ..figure import MIME, figure_of
 from ..style import escape, page
 from ..svg import chart_svg
@@ -35,7 +35,11 @@ def chart_head(chart: Chart) -> str:
 
 
 def chart_html(
-    runs: Sequence[RunRecord], ceilings: Ceilings | None = None, theme: str = "auto", *, kind: str = "history"
+    runs: Sequence[RunRecord],
+    ceilings: ChartCeilings | None = None,
+    theme: str = "auto",
+    *,
+    kind: str = "history",
 ) -> str:
     """A chart of runs as HTML that stands alone: picture, method, table."""
     chart = chart_of(runs, ceilings)
@@ -47,7 +51,7 @@ def chart_html(
     )
 
 
-def chart_text(runs: Sequence[RunRecord], ceilings: Ceilings | None = None) -> str:
+def chart_text(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None) -> str:
     """The table of a chart with a bar for each rate (against the ceiling, else the best), and the method."""
     chart = chart_of(runs, ceilings)
     heads, rows = chart_rows(chart)
@@ -60,7 +64,7 @@ def chart_text(runs: Sequence[RunRecord], ceilings: Ceilings | None = None) -> s
 
 def chart_bundle(
     runs: Sequence[RunRecord],
-    ceilings: Ceilings | None = None,
+    ceilings: ChartCeilings | None = None,
     *,
     kind: str = "history",
     rate: str = "auto",

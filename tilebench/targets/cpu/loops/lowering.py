@@ -30,7 +30,7 @@ class Lowering:
     packable: tuple[str, ...] = ()
 
 
-class Table:
+class LoweringTable:
     """Rows by class and instruction. Raises `InternalError` where two rows are for the same."""
 
     def __init__(self, rows: Iterable[Lowering]) -> None:

@@ -17,7 +17,7 @@ from ..llvm import bytes_of
 from ..machine import Isa
 from ..microkernel.gemm import compute_element, padded_rows, panel_width, row_stride
 from ..numbers.convert import COMPUTE, STORAGE
-from .lowering import Table
+from .lowering import LoweringTable
 from .sources import sources_of
 from .uses import Use, Uses, uses_of
 from .words import ColumnPanels, PaddedRows
@@ -37,7 +37,7 @@ class Tile:
 class BufferPlan:
     """Tiles of one function. `size` is the scratch memory of a worker, in bytes."""
 
-    def __init__(self, function: Function, isa: Isa, table: Table) -> None:
+    def __init__(self, function: Function, isa: Isa, table: LoweringTable) -> None:
         self.isa = isa
         self.table = table
         self.uses = uses_of(function)

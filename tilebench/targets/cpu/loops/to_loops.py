@@ -14,7 +14,7 @@ from ....ir import Buffer, Function, walk
 from ....passes.context import Context, Pass
 from ..lowerings import rows
 from .clear_first import clear_first
-from .lowering import Lowering, Table
+from .lowering import Lowering, LoweringTable
 from .work import Work
 
 NAME = "to_loops"
@@ -30,16 +30,16 @@ def to_loops_with(more: Iterable[Lowering]) -> Pass:
 
     Raises `InternalError` where a row is for the same as one that is there.
     """
-    table = Table((*rows(), *more))
+    table = LoweringTable((*rows(), *more))
     return lambda function, context: _lowered(function, context, table)
 
 
 @cache
-def _own_table() -> Table:
-    return Table(rows())
+def _own_table() -> LoweringTable:
+    return LoweringTable(rows())
 
 
-def _lowered(function: Function, context: Context, table: Table) -> Function:
+def _lowered(function: Function, context: Context, table: LoweringTable) -> Function:
     for node in (*function.params, *walk(function)):
         buffer = getattr(node, "buffer", node)
         if isinstance(buffer, Buffer) and buffer.dtype.per_byte > 1:

@@ -11,14 +11,14 @@ from ....passes.context import Context
 from ....passes.names import Names
 from ..machine import isa_of
 from .buffers import swap_buffers
-from .lowering import Table
+from .lowering import LoweringTable
 from .plan_buffers import BufferPlan
 
 
 class Work:
     """One function being lowered. `ranges` are those of the variables in scope, ends included."""
 
-    def __init__(self, function: Function, context: Context, table: Table) -> None:
+    def __init__(self, function: Function, context: Context, table: LoweringTable) -> None:
         self.isa = isa_of(context.machine)
         self.target = context.machine.target
         self.table = table

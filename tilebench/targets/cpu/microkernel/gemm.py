@@ -38,7 +38,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Prefetch:
+class PrefetchedRegion:
     """A region that will be copied after this gemm: `rows` rows of `row_bytes`, `stride` bytes apart.
 
     A gemm hardly uses the way to the outer caches; a copy waits for it. Spread over the register
@@ -114,7 +114,7 @@ def emit_gemm(
     *,
     accumulate: bool | Value = True,
     block: Block | None = None,
-    prefetch: Sequence[Prefetch] = (),
+    prefetch: Sequence[PrefetchedRegion] = (),
     most: tuple[int, int] | None = None,
 ) -> None:
     """Emit C[:m, :n] (+)= A[:m, :k] B[:k, :n] at the open block of `f`.
@@ -176,7 +176,7 @@ class _Gemm:
         self.block = block
         self.lanes = f.isa.lanes(bytes_of(compute))
         self.width = block.vectors * self.lanes
-        self.shares: list[tuple[Prefetch, int, int]] = []
+        self.shares: list[tuple[PrefetchedRegion, int, int]] = []
         for operand in (b, c):
             if operand.panel and operand.panel % self.lanes:
                 raise TargetError(
@@ -185,7 +185,7 @@ class _Gemm:
                     lanes=self.lanes,
                 )
 
-    def spread(self, regions: Sequence[Prefetch], most: tuple[int, int]) -> None:
+    def spread(self, regions: Sequence[PrefetchedRegion], most: tuple[int, int]) -> None:
         """Give each register block the same number of lines of each region."""
         self.down = -(-most[0] // self.block.rows)
         blocks = self.down * max(1, most[1] // self.width)
@@ -376,7 +376,7 @@ class _Gemm:
 
 __all__ = [
     "Block",
-    "Prefetch",
+    "PrefetchedRegion",
     "TileOperand",
     "compute_element",
     "emit_gemm",

@@ -15,7 +15,7 @@ from ....language.structure import KernelLaunch
 from ..llvm import Module, Value
 from ..loops.words import AllocScratch
 from ..machine import Isa
-from .renderer import Renderer, Rendering, Table
+from .renderer import Renderer, Rendering, RenderingTable
 from .words import rows
 
 ENTRY = "kernel"
@@ -40,15 +40,15 @@ def render_llvm(
     Raises `TargetError` for a word without a rendering.
     """
     module = Module(isa)
-    table = Table((*rows(), *more)) if more else _own_table()
+    table = RenderingTable((*rows(), *more)) if more else _own_table()
     launch = next(statement for statement in function.body if isinstance(statement, KernelLaunch))
     _blocks(Renderer(module, ENTRY, lines or {}, table), function, launch)
     return Rendered(module, scratch_bytes(function), launch.grid)
 
 
 @cache
-def _own_table() -> Table:
-    return Table(rows())
+def _own_table() -> RenderingTable:
+    return RenderingTable(rows())
 
 
 def scratch_bytes(function: Function) -> int:

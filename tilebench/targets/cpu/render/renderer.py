@@ -26,7 +26,7 @@ class Rendering:
     render: Callable[[Any, Any], None]
 
 
-class Table:
+class RenderingTable:
     """Renderings by class. Raises `InternalError` where two are for the same."""
 
     def __init__(self, rows: Iterable[Rendering]) -> None:
@@ -54,7 +54,7 @@ class Renderer:
     `stopped` is the block that leaves the kernel, `scratch` the worker's scratch memory.
     """
 
-    def __init__(self, module: Module, entry: str, lines: dict[int, int], table: Table) -> None:
+    def __init__(self, module: Module, entry: str, lines: dict[int, int], table: RenderingTable) -> None:
         names = [("args", "ptr"), ("cancel", "ptr"), ("begin", "i64"), ("end", "i64"), ("scratch", "ptr")]
         self.f = module.function(entry, names)
         self.args, self.cancel, self.begin, self.end, self.scratch = self.f.arguments
