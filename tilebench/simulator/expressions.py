@@ -60,7 +60,7 @@ class LaneExpressions(LaneRegisters):
         buffer = expr.buffer
         if buffer.scope in OWN:
             number = self.register_of(buffer, expr.index, mask, expr)
-            value = self.get(buffer, number, 1, expr)[0]
+            value = self.get(buffer, number, 1, mask, expr)[0]
             value = value.copy() if isinstance(number, int) else value
         else:
             value = self.fetch(expr, buffer, [self.value(e, mask) for e in expr.index], 1, mask)[0]

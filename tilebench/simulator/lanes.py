@@ -47,9 +47,8 @@ class Lanes(LaneExpressions):
         """(elements, lanes) of a region of any memory; it lies along the last dimension."""
         buffer, count = region.buffer, elements(region)
         if buffer.scope in OWN:
-            return self.get(
-                buffer, self.register_of(buffer, region.start, mask, region, count), count, region
-            )
+            number = self.register_of(buffer, region.start, mask, region, count)
+            return self.get(buffer, number, count, mask, region)
         return self.fetch(region, buffer, [self.value(e, mask) for e in region.start], count, mask)
 
     def write(self, region: Region, values: Any, mask: Mask) -> None:

@@ -63,11 +63,12 @@ class LaneRegisters(LaneAccess):
             refuse("{name} is used before it is allocated", node, name=buffer.name)
         return found
 
-    def get(self, buffer: Buffer, number: Any, count: int, node: Node) -> Any:
+    def get(self, buffer: Buffer, number: Any, count: int, mask: Mask, node: Node) -> Any:
         """(count, lanes) elements of each lane's registers from `number` on."""
         own = self.own(buffer, node)
         if own.flight.operations:
-            own.flight.check_read(self.register_cells(number, count), node, buffer.name)
+            cells = self.register_cells(number, count)[self.active(mask)]
+            own.flight.check_read(cells, node, buffer.name)
         if isinstance(number, int):
             return own.values[number : number + count]
         return np.stack([own.values[number + k, self._all] for k in range(count)])
