@@ -34,6 +34,7 @@ from tilebench.ir import (
     walk,
     writes,
 )
+from tilebench.ir.gather import gathered
 from tilebench.kernel import Kernel
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
@@ -54,7 +55,6 @@ from tilebench.targets.cpu.render import words
 from tilebench.targets.cpu.render.kernel import ENTRY, render_llvm
 from tilebench.targets.cpu.render.renderer import Rendering
 from tilebench.targets.cpu.run.jit import compile_text
-from tilebench.targets.gather import gathered
 
 
 @node
