@@ -155,6 +155,35 @@ def test_a_package_brings_word_and_row_and_its_kernel_runs() -> None:
     assert np.array_equal(c, 2 * a)
 
 
+UNROLLS = """
+@T.prim_func
+def main(n: T.Tensor((1,), T.int32), C: T.Tensor((32,), T.float32)):
+    with T.Kernel(1, threads=128) as (bx,):
+        for i in T.unroll(8):
+            C[i] = T.float32(1)
+        for j in T.unroll(20, start=2, step=2):
+            C[j] = T.float32(2)
+        for k in T.unroll(n[0]):
+            C[0] = T.float32(3)
+"""
+
+
+def test_a_loop_that_is_not_written_out_is_printed_as_one_and_says_so() -> None:
+    told = context()
+    function = to_loops(parse_function(UNROLLS, manifest().registry), told)
+    loops = [line.strip() for line in print_function(function).text.splitlines() if " in T." in line]
+    assert loops == [
+        "for i in T.unroll(8):", "for j in T.serial(20, start=2, step=2):", "for k in T.serial(n[0]):",
+    ]  # fmt: skip
+    assert [r.message for r in told.remarks if r.kind == "missed"] == [
+        "T.unroll of j has 9 turns and stays a loop: up to 8 are written out",
+        "T.unroll of k has turns that nobody has counted and stays a loop: up to 8 are written out",
+    ]
+    text = render_llvm(function, named_isa("x86-64-v4")).text
+    assert text.count("float 0x3FF0000000000000") == 8
+    assert text.count("float 0x4000000000000000") == 1
+
+
 GROUPS = """
 @T.prim_func
 def main(A: T.Tensor((32, 48), T.float32), C: T.Tensor((32, 48), T.float32)):
