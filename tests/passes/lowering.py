@@ -13,23 +13,30 @@ from tilebench.language.gemm import Gemm
 from tilebench.language.lowered.decisions import Instr
 from tilebench.language.memory import AllocFragment
 from tilebench.language.reduce import Reduce
+from tilebench.language.structure import Parallel
 from tilebench.language.words import registry
 from tilebench.layout import gemm_microtile, spread
 from tilebench.machine import Machine
 from tilebench.passes.context import Context
 from tilebench.passes.exchanges import exchange_instruction, exchange_row
 from tilebench.passes.thread_road import THREAD_ROW
+from tilebench.passes.threads.widths import widest_access
 from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 
 def with_instructions(function: Function, machine: Machine) -> Function:
-    """The function with the plain instruction on every operation that a test left without one."""
+    """The function with the plain instruction on every operation that a test left without one.
+
+    Loops that say no `vector=` have the widest.
+    """
     layouts = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment)}
 
     def fill(node: Any) -> Any:
         if getattr(node, "by", None) is not None:
             return node
+        if isinstance(node, Parallel) and node.map is not None and node.vector == 1:
+            return node.but(vector=widest_access(machine, node, node.map))
         if isinstance(node, Copy):
             return node.but(by=Instr("ld.st"))
         if isinstance(node, Gemm):
@@ -112,9 +119,9 @@ def gemm_text(
         b0, b1 = (f"bx * {bn}", step) if transpose_b else (step, f"bx * {bn}")
         return (
             f"{pad}T.copy(A[{box(a0, a_tile[0])}, {box(a1, a_tile[1])}], {at('A_s', version)}"
-            f"{within(a_shape, a_tile, 'src_within')}, by=T.Instr('ld.st', bytes=16), map={a_map})\n"
+            f"{within(a_shape, a_tile, 'src_within')}, by=T.Instr('ld.st'), map={a_map})\n"
             f"{pad}T.copy(B[{box(b0, b_tile[0])}, {box(b1, b_tile[1])}], {at('B_s', version)}"
-            f"{within(b_shape, b_tile, 'src_within')}, by=T.Instr('ld.st', bytes=16), map={b_map})\n"
+            f"{within(b_shape, b_tile, 'src_within')}, by=T.Instr('ld.st'), map={b_map})\n"
         )
 
     ahead = stages - 1

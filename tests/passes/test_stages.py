@@ -121,7 +121,7 @@ REFUSED = {
     ),
     "no_plan": (
         BOUNDED_FORMS,
-        "for k in T.Pipelined(4, num_stages=2):\n            pass",
+        "for k in T.Pipelined(4):\n            pass",
         "T.Pipelined has no plan",
     ),
     "no_stages": (

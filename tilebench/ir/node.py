@@ -35,7 +35,8 @@ class FieldMark:
 
     `effect` is what the node does to the memory that the field names; `unless` is the field of the
     node that, when true, makes an accumulation start afresh. `decided` is the stage at whose end a
-    decision must be there; `early` says that it may be there before.
+    decision must be there; `early` says that it may be there before. `used` is the stage whose passes
+    turn it into decisions of their own, so that from its end on it is not there any more.
     """
 
     name: str
@@ -47,6 +48,7 @@ class FieldMark:
     unless: str = ""
     decided: str = ""
     early: bool = False
+    used: str = ""
 
     @property
     def required(self) -> bool:
@@ -62,20 +64,22 @@ def operand(default: Any = _MISSING, *, star: bool = False) -> Any:
     return FieldMark("", OPERAND, star, default)
 
 
-def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "") -> Any:
+def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "", used: str = "") -> Any:
     """A plain value: number, text, dtype, tuple, or a value class of the registry.
 
-    `effect` is for the buffer of an element access.
+    `effect` is for the buffer of an element access. A hint is `used` by the passes of a stage: what they
+    made of it stands there, and the hint does not.
     """
-    return FieldMark("", ATTRIBUTE, star, default, effect=effect)
+    return FieldMark("", ATTRIBUTE, star, default, effect=effect, used=used)
 
 
-def decision(stage: str, *, default: Any = _MISSING, early: bool = False) -> Any:
+def decision(stage: str, *, default: Any = _MISSING, early: bool = False, used: str = "") -> Any:
     """An attribute that is None until a pass decides it, and is decided when `stage` ends.
 
-    With `early` a kernel or a schedule may have decided it before.
+    With `early` a kernel or a schedule may have decided it before. It is gone again after the stage that
+    it is `used` by.
     """
-    return FieldMark("", ATTRIBUTE, False, default, decided=stage, early=early)
+    return FieldMark("", ATTRIBUTE, False, default, decided=stage, early=early, used=used)
 
 
 def reads(default: Any = _MISSING) -> Any:

@@ -29,6 +29,10 @@ class WordStmt(Stmt):
         """The word this node prints as; a family of words in one class overrides it."""
         return self.word
 
+    def settled(self) -> frozenset[str]:
+        """Fields whose decision follows from the others here, so that they stay None."""
+        return frozenset()
+
     def hidden(self) -> frozenset[str]:
         """Fields that the word itself says, so that they are not printed."""
         return frozenset()

@@ -44,15 +44,21 @@ class Copy(OpStmt):
 
 @node
 class Fill(OpStmt):
-    """`T.fill(dst, value)`: every element of the box; `T.clear(x)` is `T.fill(x, 0)`."""
+    """`T.fill(dst, value)`: every element of the box; `T.clear(x)` is `T.fill(x, 0)`.
+
+    `map` says which thread does what, but for a whole fragment, of which each thread fills what it has.
+    """
 
     word = "fill"
     stages = TILES
     dst: Region = writes()
     value: Expr = operand()
     dst_within: Within = attribute(default=None)
-    at_stage: Stage | None = attribute(default=None)
     map: Fragment | None = decision("laid_out", default=None)
+
+    def settled(self) -> frozenset[str]:
+        whole = self.dst.is_whole and self.dst.buffer.scope == "fragment"
+        return frozenset({"map"} if whole else ())
 
 
 WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))

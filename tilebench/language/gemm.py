@@ -6,7 +6,7 @@ from enum import Enum
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import FALSE, Expr, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
-from .lowered.decisions import Instr, Stage
+from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.arithmetic import truth
 from .tracing.builder import for_tiles
@@ -32,10 +32,9 @@ class Gemm(OpStmt):
     c: Region = accumulates(unless="clear_accum")
     transpose_A: bool = attribute(default=False)
     transpose_B: bool = attribute(default=False)
-    policy: str | None = attribute(default=None)
+    policy: str | None = attribute(default=None, used="laid_out")
     clear_accum: Expr = operand(default=FALSE)
     label: str = attribute(default="")
-    at_stage: Stage | None = attribute(default=None)
     by: Instr | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
 

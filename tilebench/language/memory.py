@@ -25,7 +25,7 @@ class AllocShared(AllocStmt):
     stages = EVERY
     scope = "shared"
     buffer: Buffer = result()
-    swizzle: bool | None = attribute(default=None)
+    swizzle: bool | None = attribute(default=None, used="laid_out")
     layout: SharedLayout | None = decision("laid_out", default=None)
     versions: int = attribute(default=1)
     offset: int | None = attribute(default=None)

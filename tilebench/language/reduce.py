@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, reads, works
-from .lowered.decisions import Instr, Stage
+from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.builder import for_tiles
 from .tracing.operands import TileOperand, whole_number, whole_part
@@ -28,7 +28,6 @@ class Reduce(OpStmt):
     dst: Region = accumulates(unless="clear")
     dim: int = attribute(default=-1)
     clear: bool = attribute(default=True)
-    at_stage: Stage | None = attribute(default=None)
     by: Instr | None = decision("laid_out", default=None, early=True)
     scratch: Region | None = works(default=None)
 

@@ -82,7 +82,8 @@ class Vectorized(LoopStmt):
 class Parallel(LoopStmt):
     """`for i, j in T.Parallel(m, n)`: every index once a block, in no order.
 
-    `map` (from `laid_out` on) says which thread does which index: its extents are `extents`.
+    `map` (from `laid_out` on) says which thread does which index: its extents are `extents`. `vector` are
+    the elements of one access to memory, neighbours along the last index.
     """
 
     word = "Parallel"
@@ -91,14 +92,15 @@ class Parallel(LoopStmt):
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     map: Fragment | None = decision("laid_out", default=None)
-    vector: int = attribute(default=0)
+    vector: int = attribute(default=1)
 
 
 @node
 class Pipelined(LoopStmt):
     """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead.
 
-    `num_stages` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
+    `num_stages` is None in `tile` where the kernel says nothing, and a number in `scheduled`; from
+    `bounded` on `plan` says what was made of it.
     """
 
     word = "Pipelined"
@@ -107,7 +109,7 @@ class Pipelined(LoopStmt):
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
-    num_stages: int = decision("scheduled", default=None, early=True)
+    num_stages: int = decision("scheduled", default=None, early=True, used="bounded")
     plan: Plan | None = decision("bounded", default=None)
 
 
@@ -116,13 +118,13 @@ class ThreadGroup(WithStmt):
     """`with T.threads(0, 128):` what is inside is done by these threads of the block alone.
 
     Layouts, mappings, reductions and barriers inside are made for the group: `count` threads from
-    `first` on (None: all that are left), one thread or whole warps. Other threads pass it by.
+    `first` on, one thread or whole warps. Other threads pass it by.
     """
 
     word = "threads"
     stages = TILES
     first: int = attribute()
-    count: int | None = attribute()
+    count: int = attribute()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
 

@@ -73,12 +73,26 @@ class Fragment:
                     mode=mode, extents=self.extents,
                     expected="(count, dimension, step) from 1 on, or (count, -1, 0) of threads",
                 )  # fmt: skip
-        if any(p < e for p, e in zip(self.padded, self.extents, strict=True)):
+        covered = self._covered()
+        if covered != self.extents:
             raise LayoutError(
-                "a fragment covers {padded} of a tile of extents {extents}",
-                padded=self.padded, extents=self.extents,
+                "a fragment covers {covered} of a tile of extents {extents}",
+                covered=covered, extents=self.extents,
                 hint="add value modes that repeat it over the rest of the tile",
             )  # fmt: skip
+
+    def _covered(self) -> tuple[int, ...]:
+        """For each dimension the elements from 0 on without a hole, at most its extent."""
+        found: list[int] = []
+        for dim, extent in enumerate(self.extents):
+            covered = 1
+            modes = sorted((step, count) for count, along, step in self.thread + self.value if along == dim)
+            for step, count in modes:
+                if step > covered:
+                    break
+                covered += (count - 1) * step
+            found.append(min(covered, extent))
+        return tuple(found)
 
     def __repr__(self) -> str:
         return f"T.Fragment({self.extents!r}, thread={self.thread!r}, value={self.value!r})"

@@ -35,8 +35,9 @@ def choose_shared(function: Function, context: Context) -> Function:
     patterns = _patterns(function, context.machine)
 
     def step(at: Any) -> Any:
-        if isinstance(at, AllocShared) and at.layout is None:
-            return at.but(layout=_best(at, patterns.get(at.buffer.name, []), context))
+        if isinstance(at, AllocShared):
+            layout = at.layout or _best(at, patterns.get(at.buffer.name, []), context)
+            return at.but(layout=layout, swizzle=None)
         return map_children(at, step) if isinstance(at, Stmt) else at
 
     return step(function)
@@ -125,7 +126,7 @@ def _of_node(
             for access in walk(node):
                 if isinstance(access, (Load, Store)) and access.buffer.scope == "shared":
                     touch = SiteAccess(access.buffer, access.index, isinstance(access, Store))
-                    yield access.buffer.name, _pattern(touch, names, node.map, node.vector or 1, machine)
+                    yield access.buffer.name, _pattern(touch, names, node.map, node.vector, machine)
         case Gemm():
             yield from _gemm(node, fragments, machine)
         case OpStmt() if is_mapped(node) and node.map is not None:  # type: ignore[attr-defined]

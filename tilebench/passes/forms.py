@@ -19,15 +19,27 @@ Rule = Callable[[Node], str | None]
 
 
 def decided_by(stage: str) -> Rule:
-    """The rule that decisions are there from their stage on and, but for early ones, not before."""
+    """The rule that decisions are there from their stage on, used hints are not, nor, but for early ones,
+    decisions before their stage."""
     number = ORDER.index(stage)
 
     def rule(node: Node) -> str | None:
         for mark in node.marks:
+            if not mark.decided and not mark.used:
+                continue
+            value = getattr(node, mark.name)
+            word = node.spelling() if isinstance(node, WordStmt) else type(node).__name__
+            if mark.used and ORDER.index(mark.used) <= number:
+                if value != mark.default:
+                    return f"{mark.name} of T.{word} has no effect any more: {mark.used} has used it"
+                continue
             if not mark.decided:
                 continue
-            value, due = getattr(node, mark.name), ORDER.index(mark.decided) <= number
-            word = node.spelling() if isinstance(node, WordStmt) else type(node).__name__
+            if isinstance(node, WordStmt) and mark.name in node.settled():
+                if value is not None:
+                    return f"{mark.name} of T.{word} decides nothing here: leave it out"
+                continue
+            due = ORDER.index(mark.decided) <= number
             if due and value is None:
                 return f"T.{word} has no {mark.name}"
             if not due and value is not None and not mark.early:
@@ -51,6 +63,21 @@ def _extents_known(node: Node) -> str | None:
     return None
 
 
+def _within_its_buffer(node: Node) -> str | None:
+    """A bound that a copy tests is one of its buffer's, for each dimension."""
+    for effect in effects_of(node):
+        within = getattr(node, f"{effect.field}_within", None)
+        if within is None:
+            continue
+        name, shape = effect.buffer.name, effect.buffer.shape
+        if len(within) != len(shape):
+            return f"{effect.field}_within has {len(within)} bounds, and {name} has {len(shape)} dimensions"
+        known = zip(within, shape, strict=True)
+        if any(bound is not None and not 0 < bound <= extent for bound, extent in known):
+            return f"{effect.field}_within={within} reaches past {name}, which is {shape}"
+    return None
+
+
 def _flat(node: Node) -> str | None:
     """One thread's code addresses shared memory and registers by one number."""
     if isinstance(node, (AllocShared, AllocLocal)) and node.buffer.rank != 1:
@@ -68,7 +95,7 @@ def _forms(stage: str, *rules: Rule) -> LegalForms:
 
 TILE_FORMS = _forms("tile")
 SCHEDULED_FORMS = _forms("scheduled", _staged)
-BOUNDED_FORMS = _forms("bounded", _staged, _extents_known)
-LAID_OUT_FORMS = _forms("laid_out", _staged, _extents_known)
-PIPELINED_FORMS = _forms("pipelined", _staged, _extents_known)
+BOUNDED_FORMS = _forms("bounded", _staged, _extents_known, _within_its_buffer)
+LAID_OUT_FORMS = _forms("laid_out", _staged, _extents_known, _within_its_buffer)
+PIPELINED_FORMS = _forms("pipelined", _staged, _extents_known, _within_its_buffer)
 THREADED_FORMS = LegalForms("threaded", None, frozenset({"shared", "local", "var"}), (_flat,))

@@ -62,7 +62,9 @@ class _Inference:
     def vector(self, site: Site) -> int:
         """Elements of one access: what neighbours in memory allow, and the cap of the user or schedule."""
         cap = getattr(site.node, "coalesced_width", None)
-        return site_vector(site, max(self.machine.vector_bytes), [cap] if cap else [])
+        # An access has a power of two of elements.
+        caps = [1 << cap.bit_length() - 1] if cap else []
+        return site_vector(site, max(self.machine.vector_bytes), caps)
 
     def check_owners(self) -> None:
         """Every fragment is used by the threads it was made for."""
@@ -165,7 +167,10 @@ class _Inference:
             return below.but(map=self.maps[id(node)], vector=self.width(node))
         if not isinstance(node, OpStmt):
             return below
-        changes: dict[str, Any] = {"map": self.maps[id(node)]} if is_mapped(node) else {}
+        mapped = is_mapped(node) and "map" not in node.settled()
+        changes: dict[str, Any] = {"map": self.maps[id(node)]} if mapped else {}
+        if isinstance(node, Gemm):
+            changes["policy"] = None  # the layout of the accumulator says it now
         if isinstance(node, Copy):
             changes["by"] = self.copy_instruction(node)
         elif any(node is exchange for exchange in self.exchanges):

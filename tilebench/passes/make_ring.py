@@ -43,12 +43,14 @@ from ..language.structure import Pipelined, Serial, Unroll
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
 from .names import Names
+from .plan_pipeline import check_plans
 
 NAME = "make_ring"
 
 
 def make_ring(function: Function, context: Context) -> Function:
     """The function without pipelined loops, in which everything asynchronous is waited for."""
+    check_plans(function)
     rings = _Rings(function, context)
     return rings.with_versions(rings.statement(function))
 

@@ -1,9 +1,9 @@
-"""The plan of each pipelined loop: stages, and the stage of each statement.
+"""The plan of each pipelined loop: stages, and which of its copies run ahead.
 
-`for k in T.Pipelined(n, num_stages=3)` -> `T.Pipelined(n, num_stages=3, plan=T.Plan(3))` with
-`at_stage=` on its copies, gemms, fills and reductions. A copy into shared memory runs ahead
-(stage 0) when nothing it needs is computed in the loop and its tile is this loop's alone; when
-none can, or the machine has no use for stages, the loop stays serial and a remark says why.
+`for k in T.Pipelined(n, num_stages=3)` -> `T.Pipelined(n, plan=T.Plan(3))` with `at_stage=T.Stage(0)` on
+some copies. A copy into shared memory runs ahead when nothing it needs is computed in the loop and its
+tile is this loop's alone; when none can, or the machine has no use for stages, the loop stays serial and
+a remark says why.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..errors import IRError
 from ..ir import (
     WRITES,
     Function,
@@ -48,11 +49,11 @@ def plan_pipeline(function: Function, context: Context) -> Function:
 
 def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     if loop.num_stages < 1:
-        return loop.but(plan=Plan(1))
+        return loop.but(plan=Plan(1), num_stages=None)
     unused = context.machine.why_unused("num_stages")
     if unused:
         context.remark(NAME, "note", f"num_stages={loop.num_stages} is {unused}", loop)
-        return loop.but(plan=Plan(1))
+        return loop.but(plan=Plan(1), num_stages=None)
     ahead: list[Copy] = []
     missed: list[str] = []
     for each in loop.body:
@@ -68,23 +69,45 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     if not ahead:
         why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
         context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
-        return loop.but(plan=Plan(1))
+        return loop.but(plan=Plan(1), num_stages=None)
     stages = _most_useful(loop, context)
     if stages == 1:
-        return loop.but(plan=Plan(1))
+        return loop.but(plan=Plan(1), num_stages=None)
     context.remark(
         NAME, "applied", f"{stages} stages, {len(ahead)} copies run ahead", loop,
         stages=stages, bytes_per_stage=sum(each.dst.buffer.bytes for each in ahead),
     )  # fmt: skip
     body: list[Stmt] = []
-    for each in loop.body:
-        if hasattr(each, "at_stage"):
-            first = any(each is other for other in ahead)
-            same = isinstance(each, Copy) and each.src.buffer.dtype == each.dst.buffer.dtype
-            body.append(each.but(at_stage=Stage(0, can_be_async=same) if first else Stage(stages - 1)))
-        else:
-            body.append(each)
-    return loop.but(body=tuple(body), plan=Plan(stages))
+    for statement in loop.body:
+        if isinstance(statement, Copy) and any(statement is copy for copy in ahead):
+            same = statement.src.buffer.dtype == statement.dst.buffer.dtype
+            statement = statement.but(at_stage=Stage(0, can_be_async=same))
+        body.append(statement)
+    return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
+
+
+def check_plans(function: Function) -> None:
+    """Raises `IRError` at a copy that is told to run ahead where it cannot, as a person may have written."""
+    loops = [node for node in walk(function) if isinstance(node, Pipelined)]
+    inside = {id(statement): loop for loop in loops for statement in loop.body}
+    for copy in [node for node in walk(function) if isinstance(node, Copy) and node.at_stage is not None]:
+        loop = inside.get(id(copy))
+        stage = copy.at_stage.number if copy.at_stage is not None else 0
+        why = f"a copy runs ahead at stage 0 or not at all, found T.Stage({stage})" if stage else ""
+        if not why:
+            why = "it stands in no pipelined loop" if loop is None else _no_ring(copy, loop, function)
+        if why:
+            name = copy.dst.buffer.name
+            raise IRError(
+                "the copy into {name} cannot run ahead: {why}", at=copy.place, name=name, why=why,
+                hint="leave at_stage= out",
+            )  # fmt: skip
+
+
+def _no_ring(copy: Copy, loop: Pipelined, function: Function) -> str:
+    if copy.dst.buffer.scope != "shared" or copy.src.buffer.scope != "global":
+        return "it does not bring a tile from global to shared memory"
+    return _cannot_run_ahead(copy, loop, function)
 
 
 def _most_useful(loop: Pipelined, context: Context) -> int:

@@ -76,16 +76,18 @@ class Site:
 
 def sites_of(function: Function) -> list[Site]:
     """Every site of a function, in order."""
-    out: list[Site] = []
-    for node in walk(function):
-        match node:
-            case Parallel():
-                out.append(_parallel(node))
-            case OpStmt() if is_mapped(node):
-                out.append(_regions(node))
-            case _:
-                pass
-    return out
+    return [site for node in walk(function) if (site := site_of(node)) is not None]
+
+
+def site_of(node: Node) -> Site | None:
+    """The site that a statement is; None for one that does not share a box out among threads."""
+    match node:
+        case Parallel():
+            return _parallel(node)
+        case OpStmt() if is_mapped(node):
+            return _regions(node)
+        case _:
+            return None
 
 
 def is_mapped(statement: Stmt) -> bool:

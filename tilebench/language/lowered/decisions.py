@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...errors import LanguageError
+
 
 @dataclass(frozen=True)
 class Panels:
@@ -30,10 +32,17 @@ class Plan:
     stages: int
     roles: str = EVERYONE
 
+    def __post_init__(self) -> None:
+        if self.stages < 1:
+            raise LanguageError("a plan has at least 1 stage", stages=self.stages, found="T.Plan({stages})")
+
 
 @dataclass(frozen=True)
 class Stage:
-    """The pipeline stage of a statement: 0 for what loads, `stages - 1` for what computes."""
+    """The pipeline stage of a copy: 0 for one that runs ahead, as far as its loop has stages.
+
+    `can_be_async` permits an instruction that goes on by itself.
+    """
 
     number: int
     can_be_async: bool = False

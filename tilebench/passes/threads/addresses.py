@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var, refold
 from ...layout import offset_expr, swizzle_expr
 from .emitter import Emitter
-from .registers import register_of
+from .registers import check_version, register_of
 from .tiles import Coordinates
 
 
@@ -33,6 +33,7 @@ def shared_offset(
         before.append(Let(folded, swizzle_expr(swizzle, plain)))
         total = folded
     if version is not None:
+        check_version(emitter, name, version, tile.flat.size // tile.layout.cosize)
         total = total + version * tile.layout.cosize
     return total + lead
 

@@ -11,7 +11,6 @@ from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
-from ..check_packed import refuse_half
 from .emitter import Emitter
 from .registers import with_vector
 from .scalars import lower_body
@@ -48,11 +47,10 @@ class BodyAccesses:
     memory: list[Load | Store] = field(default_factory=list["Load | Store"])
     stores: set[str] = field(default_factory=set[str])
     registers: bool = False
-    packed: bool = False
 
     @staticmethod
     def of(body: tuple[Stmt, ...]) -> BodyAccesses:
-        """One walk; `stores` are the scopes that are written, `packed` is of elements that share bytes."""
+        """One walk; `stores` are the scopes that are written."""
         touched = BodyAccesses()
         stack: list[Node] = list(body)
         while stack:
@@ -61,7 +59,6 @@ class BodyAccesses:
                 touched.registers = touched.registers or node.buffer.scope == "fragment"
                 if node.buffer.scope in MEMORY:
                     touched.memory.append(node)
-                    touched.packed = touched.packed or node.buffer.dtype.per_byte > 1
                 if isinstance(node, Store):
                     touched.stores.add(node.buffer.scope)
             stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
@@ -72,12 +69,15 @@ class BodyAccesses:
 class ElementLoop:
     """A body over a box: which thread does what (`mapping`), the coordinates the body uses, its node.
 
+    `box` are the extents; a mapping of others is refused.
+
     `cap` bounds the vector in elements (0: the machine's widest access). `ours` says that the names
     of the coordinates are not the kernel's.
     """
 
     node: Node
     mapping: Fragment
+    box: tuple[int, ...]
     names: tuple[Var, ...]
     body: tuple[Stmt, ...]
     cap: int = 0
@@ -88,7 +88,7 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
     """The loops of one thread over its part of a tile.
 
     Ghosts, and threads that do not own what they would write, are masked. Raises `LayoutError` for a
-    mapping of another number of dimensions or of other threads.
+    mapping of another box or of more threads.
     """
     _check_mapping(emitter, loop)
     touched = BodyAccesses.of(loop.body)
@@ -110,11 +110,11 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
 
 
 def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
-    dims, threads = len(loop.mapping.extents), loop.mapping.threads
-    if len(loop.names) != dims:
+    threads = loop.mapping.threads
+    if loop.mapping.extents != loop.box:
         raise LayoutError(
-            "the thread mapping has {a} dimensions, the box {b}",
-            at=loop.node.place, a=dims, b=len(loop.names),
+            "the thread mapping is for a box of {a}, and this one is {b}",
+            at=loop.node.place, a=loop.mapping.extents, b=loop.box, expected="map=T.Fragment({b}, ...)",
         )  # fmt: skip
     if threads > emitter.threads.count:
         raise LayoutError(
@@ -122,16 +122,6 @@ def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
             at=loop.node.place, a=threads, b=emitter.threads.count, mapping=loop.mapping,
             found="{mapping}",
         )  # fmt: skip
-
-
-def _check_packed(loop: ElementLoop, body: tuple[Stmt, ...], vector: Vector | None) -> None:
-    """One thread stores both halves of a byte: its vectors along a packed buffer start and end with bytes."""
-    for store in BodyAccesses.of(body).memory:
-        per_byte = store.buffer.dtype.per_byte
-        width = 1 if vector is None or per_byte == 1 else vector.access_width(store)
-        if isinstance(store, Store) and width % per_byte:
-            node = store if store.place is not None else loop.node
-            refuse_half(node, store.buffer, f"one thread stores {width} element in a row")
 
 
 def _owned(emitter: Emitter, loop: ElementLoop, touched: BodyAccesses) -> tuple[tuple[Stmt, ...], list[Expr]]:
@@ -178,17 +168,13 @@ def _nest(
         names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(names, parts, strict=True)]
         shift = (names[-1].name, digits[0]) if width > 1 else None
-        at = Coordinates(mapping, tuple(name.name for name in names), tuple(digits), shift)
+        at = Coordinates(mapping, tuple(name.name for name in names), tuple(digits), shift, loop.node.place)
         if width > 1:
             vector = Vector(emitter, at, names[-1], width)
             if widest(vector, body) <= 1:
                 return None
-            if touched.packed:
-                _check_packed(loop, body, vector)
             inner = [*lets, *vector_body(vector, body)]
         else:
-            if touched.packed:
-                _check_packed(loop, body, None)
             inner = [*lets, *lower_body(emitter, body, at)]
     return around(loops, without_unused(inner), rolled)
 

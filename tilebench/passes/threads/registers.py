@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from ...errors import LayoutError
 from ...ir import Buffer, Const, Expr, Node, Var, const_of
+from ...ir.arith import INFINITE
 from ...layout import Fragment, FragmentMode
 from .emitter import Emitter
 from .tiles import Coordinates
@@ -114,7 +115,10 @@ def register_of(
     Raises `LayoutError` when the thread does not hold it, or its number differs from thread to thread.
     """
     tile = emitter.fragments[buffer.name]
-    lead: Expr = Const(0) if version is None else version * tile.layout.values
+    lead: Expr = Const(0)
+    if version is not None:
+        check_version(emitter, buffer.name, version, tile.local.size // max(1, tile.layout.values))
+        lead = version * tile.layout.values
     dims = _dimensions(emitter, tile.layout, index, at)
     if dims is None or at.map is None:
         return lead + _replicated_register(emitter, buffer, index, node)
@@ -122,7 +126,7 @@ def register_of(
     if strides is None:
         raise LayoutError(
             "the thread that computes an element does not hold the element of {name} it needs",
-            at=node.place, name=buffer.name, loop=at.map, layout=tile.layout,
+            at=at.place or node.place, name=buffer.name, loop=at.map, layout=tile.layout,
             expected="the layout of {name} and the thread mapping to agree",
             found="mapping {loop}, layout {layout}",
         )  # fmt: skip
@@ -130,6 +134,17 @@ def register_of(
     for digit, stride in zip(at.digits, strides, strict=True):
         number = number + digit * stride
     return number
+
+
+def check_version(emitter: Emitter, name: str, version: Expr, count: int) -> None:
+    """Raises `LayoutError` where a version may be one that a buffer has not."""
+    low, high = emitter.facts.bounds(version)
+    if (low >= 0 and high < count) or high >= INFINITE[1] or low <= INFINITE[0]:
+        return
+    raise LayoutError(
+        "{name} has {count} of its versions, and up to {needed} are used here", name=name, count=count,
+        needed=high + 1, found="versions={count}", expected="versions={needed} where {name} is allocated",
+    )  # fmt: skip
 
 
 def _dimensions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...errors import Place
 from ...ir import Buffer, Expr
 from ...layout import Fragment, SharedLayout
 
@@ -29,6 +30,7 @@ class Coordinates:
     """Where an element is computed: the mapping, the names of its coordinates, the value digits.
 
     `digits[k]` is the expression of the k-th value digit of `map`, a loop variable or a constant.
+    `place` is that of the statement which has the mapping.
     `shift` is (name, e): inside a vector the coordinate of that name is its base, the element `e` on.
     """
 
@@ -36,6 +38,7 @@ class Coordinates:
     vars: tuple[str, ...] = ()
     digits: tuple[Expr, ...] = ()
     shift: tuple[str, Expr] | None = None
+    place: Place | None = None
 
 
 # Code of the block, at no element of a tile.

@@ -5,6 +5,8 @@ Control flow keeps its shape and is written here; every operation is lowered by 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from ...errors import ResourceError
 from ...ir import (
     AllocStmt,
@@ -77,7 +79,9 @@ class _Lowering:
                     renamed = Var(name, type=statement.var.type)
                     rest = [substitute(each, {statement.var.name: renamed}) for each in rest]
                     statement = statement.but(var=renamed)
-            lowered += placed(self.statement(statement), statement)
+            # An error without a place is about the statement that is being lowered.
+            with statement.place or nullcontext():
+                lowered += placed(self.statement(statement), statement)
         return tuple(lowered)
 
     def statement(self, statement: Stmt) -> list[Stmt]:
@@ -126,8 +130,8 @@ class _Lowering:
             return list(self.block(group.body))
         first = group.first - around.first
         tests = [tid.compare(">=", first)] if first else []
-        if first + threads.count < around.count:
-            tests.append(tid.compare("<", first + threads.count))
+        if first + group.count < around.count:
+            tests.append(tid.compare("<", first + group.count))
         with self.emitter.acting(threads, Const(first)) as head:
             body = self.block(group.body)
         return [If(all_of(tests), (*placed(list(head), group), *body), ())]

@@ -11,7 +11,9 @@ from ..addresses import lower_expr
 from ..elements import ElementLoop, element_loops, loop_over_registers
 from ..emitter import Emitter
 from ..lowering import Lowering
-from ..tiles import NOWHERE
+from ..registers import check_version
+from ..tiles import NOWHERE, FragmentTile
+from ..widths import check_bytes
 
 # Coordinates of a copy have no names in the source: these as far as they are free.
 LETTERS = ("i", "j", "k", "l")
@@ -69,7 +71,10 @@ def copy_loops(emitter: Emitter, statement: Copy) -> list[Stmt]:
     if tests:
         body = If(all_of(tests), (body,), ())
     mapping = mapping_of(emitter, statement, statement.map, box, (src, dst))
-    return element_loops(emitter, ElementLoop(statement, mapping, names, (body,), cap_of(statement), True))
+    if statement.by is not None and statement.by.bytes:
+        check_bytes(emitter, statement, mapping, statement.by)
+    loop = ElementLoop(statement, mapping, box, names, (body,), cap_of(statement), ours=True)
+    return element_loops(emitter, loop)
 
 
 def cap_of(statement: Copy) -> int:
@@ -112,13 +117,8 @@ def fill_loops(emitter: Emitter, statement: Fill) -> list[Stmt]:
     """The loops of one thread that set its part of the box."""
     dst = statement.dst
     tile = emitter.fragments.get(dst.buffer.name)
-    if tile is not None and dst.is_whole and dst.version is None:
-        before: list[Stmt] = []
-        value = lower_expr(emitter, statement.value, NOWHERE, before)
-        register = emitter.leaf_variable("r0", tile.local.size)
-        word = loop_over_registers(tile.local.size)
-        store = Store(tile.local, (register,), value)
-        return [*before, word(Const(tile.local.size), (register,), (store,))]
+    if tile is not None and dst.is_whole:
+        return _fill_registers(emitter, statement, tile)
     box = box_of(dst)
     names = coordinates(box)
     target = element_of(dst, names)
@@ -128,7 +128,21 @@ def fill_loops(emitter: Emitter, statement: Fill) -> list[Stmt]:
     if tests:
         body = If(all_of(tests), (body,), ())
     mapping = mapping_of(emitter, statement, statement.map, box, (dst,))
-    return element_loops(emitter, ElementLoop(statement, mapping, names, (body,), ours=True))
+    return element_loops(emitter, ElementLoop(statement, mapping, box, names, (body,), ours=True))
+
+
+def _fill_registers(emitter: Emitter, statement: Fill, tile: FragmentTile) -> list[Stmt]:
+    """Every thread sets all that it has of a fragment, or of one version of it."""
+    before: list[Stmt] = []
+    value = lower_expr(emitter, statement.value, NOWHERE, before)
+    size, lead, version = tile.local.size, Const(0), statement.dst.version
+    if version is not None:
+        number = lower_expr(emitter, version, NOWHERE, before)
+        check_version(emitter, statement.dst.buffer.name, number, size // tile.layout.values)
+        size, lead = tile.layout.values, number * tile.layout.values
+    register = emitter.leaf_variable("r0", size)
+    store = Store(tile.local, (lead + register,), value)
+    return [*before, loop_over_registers(size)(Const(size), (register,), (store,))]
 
 
 LOWERINGS = (Lowering(Copy, "ld.st", copy_loops), Lowering(Fill, "", fill_loops))

@@ -1,0 +1,53 @@
+"""Whether the width of an access that a stage states is one that the statement can have."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from ...errors import LayoutError
+from ...ir import Stmt
+from ...language.copy import Copy
+from ...language.lowered.decisions import Instr
+from ...language.structure import Parallel
+from ...layout import Fragment
+from ...machine import Machine
+from ..sites import Site, site_of, site_vector
+from .emitter import Emitter
+
+
+def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: int) -> None:
+    """Raises `LayoutError` for elements of one access that the loop's accesses cannot have."""
+    most = widest_access(emitter.machine, loop, mapping)
+    if vector not in _powers_up_to(most):
+        raise LayoutError(
+            "no access of this loop has {vector} elements", at=loop.place, vector=vector,
+            expected="vector= a power of two, at most {most}", most=most, found="vector={vector}",
+            hint="neighbours in memory that one thread has one after another can be accessed together",
+        )  # fmt: skip
+
+
+def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr) -> None:
+    """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have."""
+    bits = min(copy.src.buffer.dtype.bits, copy.dst.buffer.dtype.bits)
+    most = widest_access(emitter.machine, copy, mapping)
+    known = sorted({max(1, width * bits // 8) for width in _powers_up_to(most)})
+    if by.bytes not in known:
+        raise LayoutError(
+            "no access of this copy has {bytes} bytes", at=copy.place, bytes=by.bytes, name=by.name,
+            found="by=T.Instr({name!r}, bytes={bytes})", expected="bytes= one of {known}",
+            known=", ".join(map(str, known)),
+            hint="neighbours in memory that one thread has one after another can be accessed together",
+        )  # fmt: skip
+
+
+def _powers_up_to(most: int) -> list[int]:
+    return [1 << k for k in range(most.bit_length()) if most % (1 << k) == 0]
+
+
+def widest_access(machine: Machine, statement: Stmt, mapping: Fragment) -> int:
+    """The most elements of one access, as `infer_layouts` counts them."""
+    site: Site | None = site_of(statement)
+    if site is None:
+        return 1
+    neighbours = site_vector(site, max(machine.vector_bytes))
+    return gcd(neighbours, mapping.contiguous_values(len(mapping.extents) - 1)) or 1
