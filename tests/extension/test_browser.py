@@ -24,7 +24,7 @@ from tilebench.record import (
     RunRecord,
     StageRecord,
 )
-from tilebench.workbench.bundle import mime_bundle, pack
+from tilebench.workbench.bundle import RecordView, mime_bundle, pack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIME = "application/vnd.tilebench.record.v1+json"
@@ -120,7 +120,7 @@ def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFa
     broken = {"record": {"kernel": "k"}, "runs": []}
     cells = [
         # A cell that fails would stop the run; what `%%tile` does in the kernel is tested elsewhere.
-        displaying(mime_bundle(compile_record(), [run]))
+        displaying(mime_bundle(RecordView(compile_record(), [run])))
         + "\nget_ipython().register_magic_function(lambda line, cell: None, 'cell', 'tile')",
         displaying({MIME: {"format": 1, "packed": pack(broken)}, "text/plain": "plain"}),
         displaying({MIME: {"format": 99}, "text/plain": "plain"}),

@@ -16,7 +16,7 @@ from tilebench.profile.ceilings import Ceilings
 from tilebench.record import Diagnostic, RunRecord
 from tilebench.reference.bounds import Bounded
 from tilebench.reference.check import CheckReport, compare_output
-from tilebench.workbench.bundle import MIME, from_json, mime_bundle, pack, record_json, unpack
+from tilebench.workbench.bundle import MIME, RecordView, from_json, mime_bundle, pack, record_json, unpack
 from tilebench.workbench.chart import (
     ChartCeilings,
     chart_of,
@@ -288,7 +288,7 @@ def test_error_view():
 
 def test_bundle_is_small_and_whole():
     record = gemm_record()
-    bundle = mime_bundle(record, gemm_runs(), history(), ceilings=CEILINGS, shared_limit=166912)
+    bundle = mime_bundle(RecordView(record, gemm_runs(), history(), ceilings=CEILINGS, shared_limit=166912))
     assert set(bundle) == {MIME, "text/html", "text/plain"}
     stands_alone(bundle["text/html"])
     sizes = {name: len(json.dumps(value)) for name, value in bundle.items()}

@@ -73,6 +73,7 @@ def show(parser: Parser, words: list[str]) -> int:
 
 
 def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
+    from ..workbench.tiers import shared_limit
     from ..workbench.views import resources
 
     if options.resources:
@@ -88,11 +89,7 @@ def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
     if options.remarks:
         out.append(resources.remarks_text(record.remarks, resources.source_word(record)))
     if options.resources:
-        machine = kernel.compilation.machine
-        shared = machine.memory.get("shared")
-        out.append(
-            resources.resources_text(record.resources, shared.per_block if shared and machine.warp > 1 else 0)
-        )
+        out.append(resources.resources_text(record.resources, shared_limit(kernel)))
     return out
 
 

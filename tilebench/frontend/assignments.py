@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
+from ..language.groups import is_thread_number
 from ..language.tracing.expressions import Value, cast_value
 from ..language.tracing.stores import assign_var, store_element
 from ..language.tracing.values import BufferView, ElementRef, RegionRef, VarRef
@@ -151,7 +152,8 @@ class Assignments(Expressions):
     def named(self, value: Value, name: str) -> Value:
         """The value under a name of its own, computed once; constants stay as they are."""
         expr = value.expr
-        if isinstance(expr, Const):
+        # The number of a thread stays what it is: conditions on it are read, not computed.
+        if isinstance(expr, Const) or is_thread_number(expr):
             return Value(expr)
         var = Var(self.builder.unique(name), type=expr.dtype, place=self.builder.place)
         self.builder.emit(Let(var, expr, place=self.builder.place))

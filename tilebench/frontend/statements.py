@@ -10,8 +10,9 @@ from typing import Any
 from .. import language
 from ..errors import LanguageError, TileError
 from ..ir import If, Stmt, Var
+from ..language.groups import GroupSpec, groups_of, names_a_thread
 from ..language.launch import KernelSpec, LoopSpec
-from ..language.structure import KernelLaunch
+from ..language.structure import KernelLaunch, ThreadGroup
 from ..language.tracing.builder import BodyFrame
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
@@ -112,13 +113,18 @@ class Statements(Assignments):
 
     # -- blocks
     def with_(self, node: ast.With) -> None:
-        if len(node.items) != 1:
-            self.refuse(node, "a kernel opens one `with` at a time")
+        if len(node.items) > 1:
+            # `with a, b:` is `with a:` around `with b:`.
+            inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
+            node = ast.copy_location(ast.With(node.items[:1], [inner]), node)
         item = node.items[0]
         call = item.context_expr
         # Looked at before it is evaluated: `with open(...)` must not open anything.
-        opens = isinstance(call, ast.Call) and self.expr(call.func) is language.Kernel
-        spec = self.expr(call) if opens else None
+        word = self.expr(call.func) if isinstance(call, ast.Call) else None
+        if word is language.threads or word is language.ws:
+            self.group(node, self.expr(call))
+            return
+        spec = self.expr(call) if word is language.Kernel else None
         if not isinstance(spec, KernelSpec):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
         if self.builder.kernel is not None:
@@ -158,6 +164,16 @@ class Statements(Assignments):
         made = KernelLaunch(spec.grid, variables, body, order=self.builder.order, place=self.place(node))
         made = made if spec.threads is None else made.but(threads=spec.threads)
         self.builder.frames[-1].statements.append(made)
+
+    def group(self, node: ast.With, spec: GroupSpec) -> None:
+        """The statements that some threads of the block carry out."""
+        if node.items[0].optional_vars is not None:
+            self.refuse(node, "a group of threads has no name: leave `as ...` out")
+        body = self.filled("threads", node, node.body, lambda: None)
+        self.at = node
+        if body:
+            group = ThreadGroup(spec.first, spec.count, vars=(), body=body, place=self.place(node))
+            self.builder.emit(group)
 
     def for_(self, node: ast.For) -> None:
         if node.orelse:
@@ -206,8 +222,11 @@ class Statements(Assignments):
         self.at = node
         then = self.filled("if", node, node.body, lambda: None)
         orelse = self.filled("if", node, node.orelse, lambda: None)
-        if then or orelse:
-            self.at = node
+        self.at = node
+        if names_a_thread(known.expr):
+            for group in groups_of(known.expr, then, orelse, self.place(node.test)):
+                self.builder.emit(group.at(self.place(node)))
+        elif then or orelse:
             self.builder.emit(If(known.expr, then, orelse, place=self.place(node)))
 
     # -- the rest

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Buffer, Function, verify
 from ..language.annotations import PrimFunc, TensorSpec
+from ..language.groups import refuse_thread_values
 from ..language.knobs import Knob
 from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
@@ -190,6 +191,8 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
         )
     made = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
     verify(made)
+    if builder.numbers_threads:
+        refuse_thread_values(made)
     return made
 
 

@@ -16,7 +16,7 @@ _LATER = """
     ballot_sync barrier_arrive barrier_wait call_extern comm_reducer const copy_cluster
     cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dtype dyn dynamic
     empty evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
-    get_block_bindings get_lane_idx get_thread_binding get_thread_bindings get_thread_extent
+    get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
     get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline
     isfinite isinf isnan log10 macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
@@ -26,7 +26,7 @@ _LATER = """
     sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or tan tfloat32
     thread_binding tma_copy tma_store_wait transpose trunc truncdiv truncmod tvm_thread_allreduce
     tvm_warp_shuffle view wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
-    warp_reduce_sum wgmma_gemm ws acos asin atan cosh sinh
+    warp_reduce_sum wgmma_gemm acos asin atan cosh sinh
 """
 LATER = frozenset(_LATER.split())
 

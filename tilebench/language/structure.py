@@ -118,13 +118,13 @@ class ThreadGroup(WithStmt):
     """`with T.threads(0, 128):` what is inside is done by these threads of the block alone.
 
     Layouts, mappings, reductions and barriers inside are made for the group: `count` threads from
-    `first` on, one thread or whole warps. Other threads pass it by.
+    `first` on (None: all that are left), one thread or whole warps. Other threads pass it by.
     """
 
     word = "threads"
     stages = TILES
     first: int = attribute()
-    count: int = attribute()
+    count: int | None = attribute()
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
 

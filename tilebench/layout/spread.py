@@ -70,6 +70,7 @@ def spread(
     warp: int,
     reduce_dim: int | None = None,
     element_bits: int = 0,
+    unit: int = 1,
 ) -> Fragment:
     """The default mapping of an iteration space: vectors along the last dimension, threads over rows.
 
@@ -79,7 +80,8 @@ def spread(
     and idle threads count as work), weighed by how long a contiguous run of memory is; then fewer
     ghosts, then the wider vector. With `reduce_dim`, threads along it are a power of two at a
     power-of-two distance, so that shuffles can combine them. `element_bits` (for the length of a
-    run) defaults to what makes `vector` 16 bytes. Surplus threads replicate.
+    run) defaults to what makes `vector` 16 bytes. A thread's vector is a multiple of `unit` (elements
+    that share a byte) where `vector` and the extent are. Surplus threads replicate.
 
     Raises `LayoutError` when `threads` are not whole warps (1 is always allowed).
     """
@@ -87,7 +89,8 @@ def spread(
     size = element_bits or (max(8, 128 // vector) if vector > 1 else 32)
     best: tuple[tuple[float, ...], int, tuple[int, ...]] | None = None
     reduced = None if reduce_dim is None else len(extents) - 1 - reduce_dim
-    for width in (v for v in _divisors(vector) if extents[-1] % v == 0):
+    together = unit if vector % unit == 0 and extents[-1] % unit == 0 else 1
+    for width in (v for v in _divisors(vector) if extents[-1] % v == 0 and v % together == 0):
         counts = (extents[-1] // width, *reversed(extents[:-1]))
         for split in _splits(threads, counts):
             if reduced is not None and not all(_is_power(t) for t in split[: reduced + 1]):
@@ -95,7 +98,7 @@ def spread(
             key = _spread_key(counts, split, width, size, warp, reduced)
             if best is None or key < best[0]:
                 best = key, width, split
-    assert best is not None  # width 1 on one thread is always a candidate
+    assert best is not None  # the least width on one thread is always a candidate
     return _spread_fragment(extents, threads, best[1], best[2])
 
 

@@ -31,7 +31,15 @@ from ..ir import (
 )
 from ..ir.arith import Range, bounds
 from ..language.copy import Copy, Fill, Within
-from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from ..language.structure import (
+    KernelLaunch,
+    Parallel,
+    Pipelined,
+    Serial,
+    ThreadGroup,
+    Unroll,
+    Vectorized,
+)
 from .context import Context
 
 NAME = "bound_accesses"
@@ -117,6 +125,8 @@ class _Bounder:
                 value = self.value(at.value, facts)
                 self.ranges[at.var.name] = bounds(value, self.ranges)
                 return at if value is at.value else at.but(value=value)
+            case ThreadGroup():
+                return at.but(body=self.body(at.body, facts))
             case KernelLaunch() | LoopStmt():
                 self.enter(at)
                 return at.but(body=self.body(at.body, facts))

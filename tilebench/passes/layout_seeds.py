@@ -75,11 +75,16 @@ def turned_over(fragment: Fragment) -> Fragment:
 
 def spread_over(
     extents: tuple[int, ...], vector: int, site: Site | None, threads: Threads, machine: Machine,
-    dim: int | None = None,
+    dim: int | None = None, sharers: Sequence[Site] = (),
 ) -> Fragment:  # fmt: skip
-    """The default mapping of a box over the threads of a statement."""
+    """The default mapping of a box over the threads of a statement, or of a fragment that `sharers` use.
+
+    Elements that share a byte stay on one thread.
+    """
+    sites = (*sharers, *([site] if site else []))
+    unit = max((access.buffer.dtype.per_byte for s in sites for access in s.accesses), default=1)
     size = max((access.buffer.dtype.bits for access in site.accesses), default=32) if site else 32
-    return spread(extents, threads.count, vector, machine.warp, dim, size)
+    return spread(extents, threads.count, vector, machine.warp, dim, size, unit)
 
 
 class Seeds:
@@ -104,7 +109,10 @@ class Seeds:
             if exchange.src.buffer.name == buffer.name and dim not in dims and len(dims) < 3:
                 dims.append(dim)
         shape = buffer.shape or (1,)
-        candidates = [spread_over(shape, vector, heavy, threads, self.machine, dim) for dim in dims]
+        sharers = [site for site, _ in users]
+        candidates = [
+            spread_over(shape, vector, heavy, threads, self.machine, dim, sharers) for dim in dims
+        ]
         costs = [self.cost(buffer.name, candidate, users) for candidate in candidates]
         best = min(range(len(candidates)), key=lambda k: costs[k])
         values = candidates[best].values

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .apply_schedule import apply_schedule
 from .bound_accesses import bound_accesses
+from .check_packed import check_packed
 from .context import StageRow
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
@@ -31,6 +32,8 @@ COMMON: tuple[StageRow, ...] = (
             ("inline_indices", inline_indices),
             # Extents before the plan: a copy can run ahead only when its box is known.
             ("bound_accesses", bound_accesses),
+            # As soon as extents are known, for every target: blocks must not share a byte.
+            ("check_packed", check_packed),
             ("plan_pipeline", plan_pipeline),
         ),
         BOUNDED_FORMS,

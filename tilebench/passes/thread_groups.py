@@ -24,17 +24,18 @@ class Threads:
 
 def threads_of_group(group: ThreadGroup, around: Threads, machine: Machine) -> Threads:
     """The threads of a group. Raises `LayoutError` for one that cannot share out a tile."""
-    inside = around.first <= group.first and group.first + group.count <= around.first + around.count
-    whole_warps = group.first % machine.warp == 0 and group.count % machine.warp == 0
-    if group.count < 1 or not inside or not (group.count == 1 or whole_warps):
+    end = around.first + around.count
+    count = end - group.first if group.count is None else group.count
+    inside = around.first <= group.first and group.first + count <= end
+    whole_warps = group.first % machine.warp == 0 and count % machine.warp == 0
+    if count < 1 or not inside or not (count == 1 or whole_warps):
         raise LayoutError(
             "threads {first} to {last} cannot work on tiles together", at=group.place,
-            first=group.first, last=group.first + group.count - 1, warp=machine.warp, a=around.first,
-            b=around.first + around.count - 1,
+            first=group.first, last=group.first + count - 1, warp=machine.warp, a=around.first, b=end - 1,
             expected="one thread, or whole warps of {warp}, among threads {a} to {b}",
             hint="start and end the group at a multiple of {warp}",
         )  # fmt: skip
-    return Threads(group.first, group.count, whole=group.count == around.count and around.whole)
+    return Threads(group.first, count, whole=count == around.count and around.whole)
 
 
 def threads_by_statement(function: Function, machine: Machine) -> dict[int, Threads]:

@@ -26,7 +26,15 @@ from ..ir import (
 from ..language.copy import Copy
 from ..language.meanings.tiles import MEANINGS
 from ..language.memory import AllocVar
-from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from ..language.structure import (
+    KernelLaunch,
+    Parallel,
+    Pipelined,
+    Serial,
+    ThreadGroup,
+    Unroll,
+    Vectorized,
+)
 from .boxes import read_box, scatter, within, write_box
 from .expressions import ExpressionRunner, box_shape, too_late
 from .own_memory import collapsed, copied, outer_locals, store_local, store_var
@@ -63,6 +71,9 @@ class StatementRunner(ExpressionRunner):
                 return self.allocate(at)
             case KernelLaunch():
                 return self.kernel(at)
+            case ThreadGroup():
+                # Who does it makes no difference to what is done.
+                return self.body(at.body)
             case Parallel():
                 return self.parallel(at)
             case Serial() | Unroll() | Pipelined() | Vectorized():

@@ -11,7 +11,7 @@ from ..errors import InternalError
 from ..ir import Buffer, Node
 from .address import first_bit, stored_bits
 from .clocks import Party
-from .memory import check_index, check_vector, flat_index, gather, scatter
+from .memory import check_index, check_vector, gather, scatter, tracked_cells
 from .refusal import refuse
 from .state import LaneState, Mask, Value
 
@@ -25,6 +25,7 @@ class Touch:
     party: Party
     memory: Any
     cells: Any
+    bits: Any = None
 
 
 class LaneAccess(LaneState):
@@ -48,9 +49,9 @@ class LaneAccess(LaneState):
         if buffer.scope == "shared":
             bits = first_bit(buffer, numbers, base)
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
-            return Touch(numbers, lanes, party, self.shared, cells)
+            return Touch(numbers, lanes, party, self.shared, cells, bits)
         memory = self.launch.tracked.get(buffer.name)
-        cells = None if memory is None else flat_index(numbers, buffer.shape, count, len(lanes))
+        cells = None if memory is None else tracked_cells(buffer, numbers, count, len(lanes))
         return Touch(numbers, lanes, party, memory, cells)
 
     def fetch(self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Any:
@@ -63,7 +64,7 @@ class LaneAccess(LaneState):
         if buffer.scope == "shared":
             if self.shared.history.unwritten(touch.cells):
                 refuse("{name} is read before anything was written there", node, name=buffer.name)
-            found = self.shared.load(touch.cells, buffer.dtype.numpy).T
+            found = self.shared.load(touch.cells, touch.bits, count, buffer.dtype).T
         else:
             found = gather(self.arrays[buffer.name], touch.index, count)
         if mask is None and np.shape(found) == (count, self.lanes):
@@ -81,6 +82,6 @@ class LaneAccess(LaneState):
             self.watch.write(touch.memory, touch.cells, touch.party, node, buffer.name)
         values = values if mask is None else values[:, touch.lanes]
         if buffer.scope == "shared":
-            self.shared.store(touch.cells, values.T)
+            self.shared.store(touch.cells, touch.bits, values.T, buffer.dtype)
         else:
             scatter(self.arrays[buffer.name], touch.index, values)

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..ir import Buffer, DType
 
+_where: Any = np.where
+
 
 def stored_bits(dtype: DType) -> int:
     """The bits that one element of a dtype takes in memory."""
@@ -28,6 +30,32 @@ def first_bit(buffer: Buffer, index: list[Any], base: int = 0) -> Any:
     for number, stride in zip(index, buffer.element_strides, strict=True):
         element = element + number * stride
     return element * stored_bits(buffer.dtype) + base
+
+
+def byte_numbers(buffer: Buffer, index: list[Any], count: int) -> Any:
+    """(lanes, bytes) numbers of the bytes of an array that `count` packed elements from `index` on touch."""
+    return cells_of(first_bit(buffer, index), count * stored_bits(buffer.dtype), 8)
+
+
+def halves(raw: Any, bits: Any, count: int, dtype: DType) -> Any:
+    """(lanes, count) packed elements of (lanes, bytes): of one element the half that `bits` says."""
+    both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(len(raw), -1)
+    chosen = both if count > 1 else np.take_along_axis(both, _half(bits), axis=1)
+    return chosen.astype(np.int8).astype(dtype.numpy)
+
+
+def merged(raw: Any, bits: Any, values: Any) -> Any:
+    """(lanes, bytes) with (lanes, count) packed elements put in; of one element the other half stays."""
+    nibbles = np.ascontiguousarray(values).view(np.uint8) & 15
+    if nibbles.shape[1] > 1:
+        return nibbles[:, 0::2] | (nibbles[:, 1::2] << 4)
+    first_half: Any = (raw & 0xF0) | nibbles
+    second_half: Any = (raw & 15) | (nibbles << 4)
+    return _where(_half(bits) == 0, first_half, second_half)
+
+
+def _half(bits: Any) -> Any:
+    return (np.asarray(bits, np.int64) // 4 % 2)[:, None]
 
 
 def cells_of(bits: Any, width: int, cell_bits: int) -> Any:

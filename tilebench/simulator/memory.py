@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..ir import Buffer, Node
-from .address import cells_of, first_bit, stored_bits
+from ..ir import Buffer, DType, Node
+from .address import byte_numbers, cells_of, first_bit, halves, merged, stored_bits
 from .asynchrony import InFlight
 from .clocks import Clocks, Party
 from .history import NOBODY, Clash, History
@@ -35,24 +35,28 @@ class Shared:
         """(lanes, cells) numbers of the cells of accesses of `width` bits."""
         return cells_of(bits, width, self.cell_bits) + (party.block * self.cells)[:, None]
 
-    def load(self, cells: Any, dtype: Any) -> Any:
-        """(lanes, elements) of a NumPy dtype."""
-        return self.bytes[cells].reshape(len(cells), -1).view(dtype)
+    def load(self, cells: Any, bits: Any, count: int, dtype: DType) -> Any:
+        """(lanes, count) elements, the first of each lane at `bits`."""
+        raw = self.bytes[cells].reshape(len(cells), -1)
+        return halves(raw, bits, count, dtype) if dtype.per_byte > 1 else raw.view(dtype.numpy)
 
-    def store(self, cells: Any, values: Any) -> None:
-        """Store (lanes, elements)."""
-        raw = np.ascontiguousarray(values).view(np.uint8)
+    def store(self, cells: Any, bits: Any, values: Any, dtype: DType) -> None:
+        """Store (lanes, elements), the first of each lane at `bits`."""
+        if dtype.per_byte > 1:
+            raw: Any = merged(self.bytes[cells].reshape(len(cells), -1), bits, values)
+        else:
+            raw = np.ascontiguousarray(values).view(np.uint8)
         self.bytes[cells] = raw.reshape(*cells.shape, self.cell_bits // 8)
 
 
 class Tracked:
-    """What is known of an array in global memory that the kernel writes: a cell an element."""
+    """What is known of an array in global memory that the kernel writes: a cell an element, or a byte."""
 
     name = "global"
 
     def __init__(self, buffer: Buffer, groups: int) -> None:
-        self.history = History(buffer.size, groups, across_blocks=True)
-        self.flight = InFlight(buffer.size)
+        self.history = History(tracked_size(buffer), groups, across_blocks=True)
+        self.flight = InFlight(tracked_size(buffer))
 
 
 class Sites:
@@ -147,6 +151,18 @@ def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, node: 
     width = count * stored_bits(buffer.dtype)
     if (np.asarray(first_bit(buffer, index, base)) % width).any():
         refuse("an access of {n} bytes to {name} is not aligned", node, n=width // 8, name=buffer.name)
+
+
+def tracked_size(buffer: Buffer) -> int:
+    """The cells of an array: of packed elements a byte is one, for no thread can write a half alone."""
+    return buffer.bytes if buffer.dtype.per_byte > 1 else buffer.size
+
+
+def tracked_cells(buffer: Buffer, index: list[Any], count: int, lanes: int) -> Any:
+    """(lanes, cells) numbers of the cells of an array that `count` elements from `index` on touch."""
+    if buffer.dtype.per_byte > 1 and index:
+        return byte_numbers(buffer, index, count)
+    return flat_index(index, buffer.shape, count, lanes)
 
 
 def flat_index(index: list[Any], shape: tuple[int, ...], count: int, lanes: int) -> Any:

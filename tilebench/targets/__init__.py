@@ -34,8 +34,7 @@ def _admit(name: str, value: str) -> Manifest:
     module_name, _, attribute = value.partition(":")
     module = importlib.import_module(module_name)
     there: Any = getattr(module, attribute or "manifest", None)
-    is_maker = callable(there) and not isinstance(there, Manifest)
-    found = there() if is_maker else there
+    found: Any = there() if callable(there) and not isinstance(there, Manifest) else there
     if not isinstance(found, Manifest):
         raise TargetError("{where} holds no target manifest", where=value, found=type(found).__name__)
     if found.name != name:

@@ -12,6 +12,7 @@ import math
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OptionError
@@ -38,9 +39,9 @@ def _finite(value: Any) -> Any:
     They are errors of a wrong result, and so stay greater than any bound.
     """
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _finite(inner) for key, inner in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
-        return [_finite(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_finite(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, float) and not math.isfinite(value):
         return -sys.float_info.max if value < 0 else sys.float_info.max
     return value
@@ -89,90 +90,75 @@ def record_json(
 
 def _short(run: RunRecord) -> dict[str, Any]:
     """A run as a plain value, its samples to 5 digits: finer than any clock here, a third of the bytes."""
-    return {**to_plain(run), "samples": [float(f"{each:.4e}") for each in run.samples]}
+    return {**to_plain(run), "samples": [float(f"{sample:.4e}") for sample in run.samples]}
 
 
-def from_json(held: Mapping[str, Any]) -> tuple[CompileRecord, tuple[RunRecord, ...]]:
+def from_json(shown: Mapping[str, Any]) -> tuple[CompileRecord, tuple[RunRecord, ...]]:
     """The record and the runs (samples to 5 digits) that `record_json` was given.
 
     Raises `OptionError` for another format.
     """
-    if held.get("format") != FORMAT or "packed" not in held:
+    if shown.get("format") != FORMAT or "packed" not in shown:
         raise OptionError(
-            "this output has record format {given}", given=held.get("format"), expected=f"format {FORMAT}"
+            "this output has record format {given}", given=shown.get("format"), expected=f"format {FORMAT}"
         )
-    raw = unpack(held["packed"])
-    return compile_from_plain(raw["record"]), tuple(run_from_plain(each) for each in raw["runs"])
+    raw = unpack(shown["packed"])
+    return compile_from_plain(raw["record"]), tuple(run_from_plain(run) for run in raw["runs"])
 
 
-def bundle_html(
-    record: CompileRecord,
-    runs: Sequence[RunRecord] = (),
-    history: MoveHistory | None = None,
-    *,
-    ceilings: ChartCeilings | None = None,
-    stage_names: Sequence[str] | None = None,
-    shared_limit: int = 0,
-    theme: str = "auto",
-    limits: Limits = LIMITS,
-) -> str:
+@dataclass(frozen=True)
+class RecordView:
+    """A compilation with what is shown beside it.
+
+    `stage_names` chooses and orders the panes (all by default). `shared_limit` is the bytes of shared
+    memory that a block may take, 0 where blocks share none.
+    """
+
+    record: CompileRecord
+    runs: Sequence[RunRecord] = ()
+    history: MoveHistory | None = None
+    ceilings: ChartCeilings | None = None
+    stage_names: Sequence[str] | None = None
+    shared_limit: int = 0
+
+    @property
+    def moves(self) -> MoveHistory | None:
+        """The history where there is something in it."""
+        return self.history if self.history is not None and self.history.moves else None
+
+
+def bundle_html(view: RecordView, theme: str = "auto", limits: Limits = LIMITS) -> str:
     """Stages, chart, resources, choices, remarks and history in one piece of HTML that stands alone."""
-    panes, rules = stages.stages_body(record, stage_names, limits)
-    sections = resources.detail_sections(record, shared_limit)
-    if runs:
-        sections.insert(0, ("Runs", chart_body(chart_of(runs, ceilings))))
+    record = view.record
+    panes, rules = stages.stages_body(record, view.stage_names, limits)
+    sections = resources.detail_sections(record, view.shared_limit)
+    if view.runs:
+        sections.insert(0, ("Runs", chart_body(chart_of(view.runs, view.ceilings))))
     parts = [stages.heading(record), panes, resources.sections_html(sections)]
-    if history is not None and history.moves:
-        parts.append(f'<section class="sec"><h3>History</h3>{history_body(history, ceilings, 20)}</section>')
+    if view.moves is not None:
+        rows = history_body(view.moves, view.ceilings, 20)
+        parts.append(f'<section class="sec"><h3>History</h3>{rows}</section>')
     return page("".join(parts), theme, stages.CSS + resources.CSS + rules, record.kernel)
 
 
-def bundle_text(
-    record: CompileRecord,
-    runs: Sequence[RunRecord] = (),
-    history: MoveHistory | None = None,
-    *,
-    ceilings: ChartCeilings | None = None,
-    stage_names: Sequence[str] | None = None,
-    shared_limit: int = 0,
-) -> str:
+def bundle_text(view: RecordView) -> str:
     """The same in plain text: each stage's changes only, the low languages by their first lines."""
-    parts = [stages.stages_text(record, stage_names, limits=TEXT_LIMITS, changed_only=True)]
-    if runs:
-        parts.append(chart_text(runs, ceilings))
-    parts.append(resources.details_text(record, shared_limit))
-    if history is not None and history.moves:
-        parts.append(history_text(history, ceilings))
+    parts = [stages.stages_text(view.record, view.stage_names, limits=TEXT_LIMITS, changed_only=True)]
+    if view.runs:
+        parts.append(chart_text(view.runs, view.ceilings))
+    parts.append(resources.details_text(view.record, view.shared_limit))
+    if view.moves is not None:
+        parts.append(history_text(view.moves, view.ceilings))
     return "\n\n".join(parts)
 
 
-def mime_bundle(
-    record: CompileRecord,
-    runs: Sequence[RunRecord] = (),
-    history: MoveHistory | None = None,
-    *,
-    ceilings: ChartCeilings | None = None,
-    stage_names: Sequence[str] | None = None,
-    shared_limit: int = 0,
-    theme: str = "auto",
-) -> dict[str, Any]:
-    """The MIME bundle of a compilation with its runs and history.
+def mime_bundle(view: RecordView, theme: str = "auto") -> dict[str, Any]:
+    """The MIME bundle of a compilation with its runs and history; the JSON holds every stage.
 
-    `stage_names` chooses and orders the panes (all by default); the JSON holds every stage anyway.
     Raises `OptionError` for an unknown stage or theme.
     """
     return {
-        MIME: record_json(record, runs, history),
-        "text/html": bundle_html(
-            record,
-            runs,
-            history,
-            ceilings=ceilings,
-            stage_names=stage_names,
-            shared_limit=shared_limit,
-            theme=theme,
-        ),
-        "text/plain": bundle_text(
-            record, runs, history, ceilings=ceilings, stage_names=stage_names, shared_limit=shared_limit
-        ),
+        MIME: record_json(view.record, view.runs, view.history),
+        "text/html": bundle_html(view, theme),
+        "text/plain": bundle_text(view),
     }

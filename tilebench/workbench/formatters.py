@@ -22,7 +22,7 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
 
 def _kernel(kernel: Any, **_: Any) -> Bundle:
     from . import tiers
-    from .bundle import mime_bundle
+    from .bundle import RecordView, mime_bundle
 
     shown = tiers.stages_shown(kernel, ())
     record = tiers.static(kernel, shown)
@@ -30,15 +30,13 @@ def _kernel(kernel: Any, **_: Any) -> Bundle:
         TileError
     ):  # the target's compiler is missing or refuses: the static picture stands
         record = tiers.compiled(kernel, shown)
-    machine = kernel.compilation.machine
-    shared = machine.memory.get("shared")
-    return mime_bundle(record, shared_limit=shared.per_block if shared and machine.warp > 1 else 0)
+    return mime_bundle(RecordView(record, shared_limit=tiers.shared_limit(kernel)))
 
 
 def _record(record: Any, **_: Any) -> Bundle:
-    from .bundle import mime_bundle
+    from .bundle import RecordView, mime_bundle
 
-    return mime_bundle(record)
+    return mime_bundle(RecordView(record))
 
 
 def _run(run: Any, **_: Any) -> Bundle:

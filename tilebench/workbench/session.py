@@ -155,12 +155,10 @@ class Session:
             return
         if ticket():
             return
-        machine = kernel.compilation.machine
-        shared = machine.memory.get("shared")
         offered = self._picture.offered or tuple(self.subject.offered(kernel))
         self._show(
             wish=wish, record=record, stale=False, problem=None, report=None, offered=offered,
-            stage_names=kernel.stages, shared_limit=shared.per_block if shared and machine.warp > 1 else 0,
+            stage_names=kernel.stages, shared_limit=tiers.shared_limit(kernel),
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self._rate.flush()

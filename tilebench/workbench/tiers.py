@@ -89,6 +89,13 @@ def static_bound(kernel: Kernel, resources: Resources | None) -> Resources | Non
     )
 
 
+def shared_limit(kernel: Kernel) -> int:
+    """Bytes of shared memory that a block may take; 0 where a block is one thread and shares none."""
+    machine = kernel.compilation.machine
+    level = machine.memory.get("shared")
+    return level.per_block if level is not None and machine.warp > 1 else 0
+
+
 def static(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """Tier 0 and the text: every IR stage and the target's own text; milliseconds, no other maker's tool."""
     for row in kernel.compilation.rows:

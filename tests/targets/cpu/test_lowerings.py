@@ -34,6 +34,7 @@ from tilebench.ir import (
     walk,
     writes,
 )
+from tilebench.ir.gather import gathered
 from tilebench.kernel import Kernel
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
@@ -54,7 +55,6 @@ from tilebench.targets.cpu.render import words
 from tilebench.targets.cpu.render.kernel import ENTRY, render_llvm
 from tilebench.targets.cpu.render.renderer import Rendering
 from tilebench.targets.cpu.run.jit import compile_text
-from tilebench.targets.gather import gathered
 
 
 @node
@@ -153,6 +153,35 @@ def test_a_package_brings_word_and_row_and_its_kernel_runs() -> None:
     a, c = np.arange(1200, dtype=np.float32).reshape(30, 40), np.zeros((30, 40), np.float32)
     made.executable()([a, c])
     assert np.array_equal(c, 2 * a)
+
+
+UNROLLS = """
+@T.prim_func
+def main(n: T.Tensor((1,), T.int32), C: T.Tensor((32,), T.float32)):
+    with T.Kernel(1, threads=128) as (bx,):
+        for i in T.unroll(8):
+            C[i] = T.float32(1)
+        for j in T.unroll(20, start=2, step=2):
+            C[j] = T.float32(2)
+        for k in T.unroll(n[0]):
+            C[0] = T.float32(3)
+"""
+
+
+def test_a_loop_that_is_not_written_out_is_printed_as_one_and_says_so() -> None:
+    told = context()
+    function = to_loops(parse_function(UNROLLS, manifest().registry), told)
+    loops = [line.strip() for line in print_function(function).text.splitlines() if " in T." in line]
+    assert loops == [
+        "for i in T.unroll(8):", "for j in T.serial(20, start=2, step=2):", "for k in T.serial(n[0]):",
+    ]  # fmt: skip
+    assert [r.message for r in told.remarks if r.kind == "missed"] == [
+        "T.unroll of j has 9 turns and stays a loop: up to 8 are written out",
+        "T.unroll of k has turns that nobody has counted and stays a loop: up to 8 are written out",
+    ]
+    text = render_llvm(function, named_isa("x86-64-v4")).text
+    assert text.count("float 0x3FF0000000000000") == 8
+    assert text.count("float 0x4000000000000000") == 1
 
 
 GROUPS = """

@@ -35,7 +35,8 @@ extern "C" __global__ void k(const tb_half* __restrict__ a, tb_half* c, tb_bf16*
 """
 
 EVERYTHING = """\
-extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int* i, long long* l, char* u) {
+extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int* i, long long* l, char* u,
+                               tb_e4m3* p, tb_e5m2* q, signed char* s, unsigned char* m) {
   h[0] = tb_half(e[0]) / h[1] - tb_exp2(h[2]);
   h[3] = tb_half(i[0]);
   h[4] = tb_half(b[0]);
@@ -58,6 +59,15 @@ extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int*
   tb_ld_global_4(i + 8, i + 10);
   tb_st_global_2(h + 13, h + 14);
   tb_ld_global_1(u + 4, u + 5);
+  p[0] = tb_e4m3(f[0]) + tb_e4m3(e[0]) * tb_e4m3((float)q[0]);
+  p[1] = tb_max(tb_shfl_xor(p[2], 4), tb_abs(p[3])) < tb_nan_e4m3() ? -p[4] : tb_e4m3(i[0]);
+  q[1] = tb_min(tb_shfl(q[2], 4), tb_inf_e5m2()) / tb_e5m2((float)h[0]);
+  q[2] += tb_exp(tb_abs(q[3]));
+  h[15] = tb_half((float)p[5]) + tb_half((float)q[4]);
+  tb_put_half(m, l[0], tb_to_int4(i[4]) + tb_get_uint4(m, 3) + tb_get_int4(m, l[1]));
+  tb_ld_packed<32>(s, m, 64);
+  tb_st_packed<2>(m, i[5], s);
+  m[9] = tb_to_uint4(l[2]);
 }
 """
 
@@ -68,7 +78,9 @@ def test_only_the_parts_that_are_used() -> None:
     assert PRELUDE.parts_of("tb_half x; x = tb_max(x, y);") == {"float16", "minmax"}
     assert PRELUDE.parts_of("tb_inf_f16()") == {"float16", "infinity"}
     assert PRELUDE.parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
-    assert PRELUDE.parts_of(BODY) == set(PARTS)
+    assert PRELUDE.parts_of(BODY) == set(PARTS) - {"float8_e4m3fn", "float8_e5m2", "packed"}
+    assert PRELUDE.parts_of("tb_e4m3 x; x = -tb_inf_e5m2();") == {"float8_e4m3fn", "float8_e5m2", "infinity"}
+    assert PRELUDE.parts_of("tb_ld_packed<8>(a, b, 4)") == {"packed"}
     assert "tb_bf16" not in PRELUDE.text_for(("float16", "math"))
     text = PRELUDE.text_for(("math",), "y = tb_exp2(x);")
     assert "tb_exp2" in text

@@ -49,6 +49,8 @@ class Builder:
     locate: Callable[[], Place | None] = _nowhere
     target: str = ""
     order: Panels | None = None
+    # Whether the kernel asked for the number of a thread.
+    numbers_threads: bool = False
     kernel: Place | None = None
 
     @property

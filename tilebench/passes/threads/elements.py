@@ -11,6 +11,7 @@ from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
+from ..check_packed import refuse_half
 from .emitter import Emitter
 from .registers import with_vector
 from .scalars import lower_body
@@ -47,10 +48,11 @@ class BodyAccesses:
     memory: list[Load | Store] = field(default_factory=list["Load | Store"])
     stores: set[str] = field(default_factory=set[str])
     registers: bool = False
+    packed: bool = False
 
     @staticmethod
     def of(body: tuple[Stmt, ...]) -> BodyAccesses:
-        """One walk; `stores` are the scopes that are written."""
+        """One walk; `stores` are the scopes that are written, `packed` is of elements that share bytes."""
         touched = BodyAccesses()
         stack: list[Node] = list(body)
         while stack:
@@ -59,6 +61,7 @@ class BodyAccesses:
                 touched.registers = touched.registers or node.buffer.scope == "fragment"
                 if node.buffer.scope in MEMORY:
                     touched.memory.append(node)
+                    touched.packed = touched.packed or node.buffer.dtype.per_byte > 1
                 if isinstance(node, Store):
                     touched.stores.add(node.buffer.scope)
             stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
@@ -124,6 +127,16 @@ def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
         )  # fmt: skip
 
 
+def _check_packed(loop: ElementLoop, body: tuple[Stmt, ...], vector: Vector | None) -> None:
+    """One thread stores both halves of a byte: its vectors along a packed buffer start and end with bytes."""
+    for store in BodyAccesses.of(body).memory:
+        per_byte = store.buffer.dtype.per_byte
+        width = 1 if vector is None or per_byte == 1 else vector.access_width(store)
+        if isinstance(store, Store) and width % per_byte:
+            node = store if store.place is not None else loop.node
+            refuse_half(node, store.buffer, f"one thread stores {width} element in a row")
+
+
 def _owned(emitter: Emitter, loop: ElementLoop, touched: BodyAccesses) -> tuple[tuple[Stmt, ...], list[Expr]]:
     """The body whose stores to memory only owners do, and the condition that stands outside all loops."""
     owner = emitter.owner(loop.mapping)
@@ -173,8 +186,12 @@ def _nest(
             vector = Vector(emitter, at, names[-1], width)
             if widest(vector, body) <= 1:
                 return None
+            if touched.packed:
+                _check_packed(loop, body, vector)
             inner = [*lets, *vector_body(vector, body)]
         else:
+            if touched.packed:
+                _check_packed(loop, body, None)
             inner = [*lets, *lower_body(emitter, body, at)]
     return around(loops, without_unused(inner), rolled)
 

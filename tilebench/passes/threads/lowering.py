@@ -8,8 +8,6 @@ without a row is refused at the user's line, with those that there are.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +15,7 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType, Stmt, WordStmt
+from ...ir.gather import gathered
 from ...layout import Fragment
 from ...machine import Machine
 from .emitter import Emitter
@@ -93,14 +92,10 @@ class Lowerings:
 
 @cache
 def built_in() -> Lowerings:
-    """The rows of the folder `rows/`. A module there without `LOWERINGS` is an `AttributeError`."""
+    """The rows of the folder `rows/`. Raises `InternalError` for a module there without any."""
     from . import rows
 
-    names = sorted(module.name for module in pkgutil.iter_modules(rows.__path__))
-    found: list[Lowering] = []
-    for name in names:
-        found += importlib.import_module(f"{rows.__name__}.{name}").LOWERINGS
-    return Lowerings.of(found)
+    return Lowerings.of(gathered(rows.__name__, rows.__path__, "LOWERINGS", Lowering))
 
 
 def with_rows(extra: Iterable[Lowering]) -> Lowerings:

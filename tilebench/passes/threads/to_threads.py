@@ -130,8 +130,8 @@ class _Lowering:
             return list(self.block(group.body))
         first = group.first - around.first
         tests = [tid.compare(">=", first)] if first else []
-        if first + group.count < around.count:
-            tests.append(tid.compare("<", first + group.count))
+        if first + threads.count < around.count:
+            tests.append(tid.compare("<", first + threads.count))
         with self.emitter.acting(threads, Const(first)) as head:
             body = self.block(group.body)
         return [If(all_of(tests), (*placed(list(head), group), *body), ())]

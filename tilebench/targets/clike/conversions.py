@@ -30,4 +30,7 @@ def cast(writer: ExpressionWriter, expr: Cast) -> Spelled:
         spelling = dialect.narrow_integer if narrow_int(target) else dialect.to_integer
         ends = {"least": target.least, "most": target.most}
         return spelling.format(type=type, dtype=target.name, value=value, **ends), UNARY
+    packed = dialect.packed.get(target.name)
+    if packed is not None:
+        return packed.cut.format(value=writer.text(expr.value)), ATOM
     return f"({type}){value}", UNARY

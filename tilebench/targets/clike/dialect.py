@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ...errors import TargetError
-from ...ir import Call, DType, Expr
+from ...ir import Buffer, Call, DType, Expr
 from .prelude import Prelude
 
 # A text, and how strongly its outermost operator binds.
@@ -51,10 +51,25 @@ class ScalarText:
 
 
 @dataclass(frozen=True)
+class Packed:
+    """Elements that share a byte of memory; in registers each has one of its own.
+
+    `memory` is the type that a pointer to them has; `load` and `store` spell an element there (`name` of
+    the pointer, `offset` in elements, `value`), and `cut` an integer `value` cut to the bits of an element.
+    """
+
+    memory: str
+    load: str
+    store: str
+    cut: str
+
+
+@dataclass(frozen=True)
 class Dialect:
     """A language like C. Fields with a default are those in which C and C++ agree.
 
-    `types` has the type of an element by the dtype's name. `kernel` is the line that opens the
+    `types` has the type of an element by the dtype's name, `packed` what is different of those that
+    share a byte. `kernel` is the line that opens the
     kernel's body, from `threads`, `entry` and `params`; `parameter` one of its parameters, from `const`
     (empty where the kernel writes it), `type` and `name`. `thread` and `blocks` give the numbers of
     the thread and of the block in x, y and z, as `int`. `shared_block` declares the block's shared
@@ -80,6 +95,7 @@ class Dialect:
     prelude: Prelude
     floor_division: str
     special: str
+    packed: Mapping[str, Packed] = field(default_factory=dict[str, Packed])
     narrow_float: str = "({type})({value})"
     to_integer: str = "({type}){value}"
     narrow_integer: str = "({type}){value}"
@@ -89,6 +105,15 @@ class Dialect:
     suffixes: Mapping[str, str] = field(
         default_factory=lambda: {"int64": "ll", "uint64": "ull", "uint32": "u", "float32": "f"}
     )
+
+    def memory_type(self, dtype: DType) -> str:
+        """The type that a pointer to elements has."""
+        packed = self.packed.get(dtype.name)
+        return self.type_of(dtype) if packed is None else packed.memory
+
+    def packed_in(self, buffer: Buffer) -> Packed | None:
+        """How elements of a buffer are spelled that share bytes there; None where each has its own."""
+        return self.packed.get(buffer.dtype.name) if buffer.scope in ("shared", "global") else None
 
     def type_of(self, dtype: DType) -> str:
         """The type of an element. Raises `TargetError` for a dtype without one."""

@@ -70,8 +70,12 @@ class Expressions:
 
     # -- memory
     def element(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:
-        """An element as C reads and assigns it; a scalar of the thread's own by its name."""
+        """An element as C reads it, and assigns it where it shares no byte; a scalar of the thread's own
+        by its name."""
         name = self.names[buffer.name]
+        packed = self.dialect.packed_in(buffer)
+        if packed is not None:
+            return packed.load.format(name=name, offset=self.offset(buffer, index))
         return f"{name}[{self.offset(buffer, index)}]" if index else name
 
     def address(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType
+from ...language.meanings.rounding import number_in
 from .dialect import Dialect
 
 # The ending of names of a float type's own, as in `tb_inf_f16`.
-FLOAT_SUFFIX = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
+FLOAT_SUFFIX = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
+                "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}  # fmt: skip
 
 
 def literal(value: Any, dtype: DType, dialect: Dialect) -> str:
@@ -24,7 +26,7 @@ def literal(value: Any, dtype: DType, dialect: Dialect) -> str:
         raise TargetError(
             "there is no {language} code for {dtype} yet", language=dialect.language, dtype=dtype
         )
-    number = float(dtype.numpy.type(value))
+    number = float(number_in(value, dtype))
     if math.isnan(number):
         return dialect.special.format(word="nan", suffix=suffix)
     if math.isinf(number):

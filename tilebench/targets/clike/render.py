@@ -78,6 +78,6 @@ def _written(function: Function) -> set[str]:
 def _parameter(renderer: Renderer, buffer: Buffer, written: bool) -> str:
     return renderer.dialect.parameter.format(
         const="" if written else "const ",
-        type=renderer.type_of(buffer.dtype),
+        type=renderer.dialect.memory_type(buffer.dtype),
         name=renderer.names[buffer.name],
     )

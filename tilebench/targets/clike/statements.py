@@ -27,6 +27,12 @@ def _range(renderer: Renderer, statement: Let) -> Range:
 
 
 def store(renderer: Renderer, statement: Store) -> None:
+    packed = renderer.dialect.packed_in(statement.buffer)
+    if packed is not None:
+        name, value = renderer.names[statement.buffer.name], renderer.text(statement.value)
+        offset = renderer.expressions.offset(statement.buffer, statement.index)
+        renderer.line(packed.store.format(name=name, offset=offset, value=value), statement)
+        return
     element = renderer.expressions.element(statement.buffer, statement.index)
     renderer.line(f"{element} = {renderer.text(statement.value)};", statement)
 
@@ -76,7 +82,8 @@ def _is_outer(loop: Serial) -> bool:
 
 def shared(renderer: Renderer, statement: AllocShared) -> None:
     template, offset = renderer.dialect.shared, statement.offset or 0
-    renderer.line(template.format(**_declared(renderer, statement), offset=offset), statement)
+    names = {**_declared(renderer, statement), "type": renderer.dialect.memory_type(statement.buffer.dtype)}
+    renderer.line(template.format(**names, offset=offset), statement)
 
 
 def local(renderer: Renderer, statement: AllocLocal) -> None:

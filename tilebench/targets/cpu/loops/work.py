@@ -19,6 +19,7 @@ class Work:
     """One function being lowered. `ranges` are those of the variables in scope, ends included."""
 
     def __init__(self, function: Function, context: Context, table: LoweringTable) -> None:
+        self.context = context
         self.isa = isa_of(context.machine)
         self.target = context.machine.target
         self.table = table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...gather import gathered
+from ....ir.gather import gathered
 from ..loops.lowering import Lowering
 
 

@@ -8,6 +8,9 @@ from ....language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup,
 from ..loops.lowering import Lowering
 from ..loops.work import Work
 
+# Turns of a loop that are written out at most: more code than that pays no loop back.
+WRITTEN_OUT = 8
+
 
 def launch(work: Work, kernel: KernelLaunch) -> list[Stmt]:
     """A block runs on one core, as one thread."""
@@ -26,6 +29,18 @@ def loop(work: Work, old: Serial | Unroll) -> list[Stmt]:
     work.ranges[old.vars[0].name] = loop_range(work, old)
     head = work.swapped(old.but(body=()))
     return [head.but(body=work.body(old.body))]
+
+
+def unrolled(work: Work, old: Unroll) -> list[Stmt]:
+    """A loop to be written out; one with many turns, or nobody knows how many, stays a loop and says so."""
+    ends = [const_of(end) for end in (old.start, old.stop, old.step)]
+    turns = len(range(*ends)) if None not in ends and ends[2] else None  # type: ignore[arg-type]
+    if turns is not None and turns <= WRITTEN_OUT:
+        return loop(work, old)
+    name, count = old.vars[0].name, "turns that nobody has counted" if turns is None else f"{turns} turns"
+    message = f"T.unroll of {name} has {count} and stays a loop: up to {WRITTEN_OUT} are written out"
+    work.context.remark("to_loops", "missed", message, old)
+    return loop(work, Serial(old.stop, old.vars, old.body, start=old.start, step=old.step, place=old.place))
 
 
 def pipelined(work: Work, old: Pipelined) -> list[Stmt]:
@@ -65,7 +80,7 @@ LOWERINGS = (
     Lowering(KernelLaunch, launch),
     Lowering(ThreadGroup, group),
     Lowering(Serial, loop),
-    Lowering(Unroll, loop),
+    Lowering(Unroll, unrolled),
     Lowering(Pipelined, pipelined),
     Lowering(If, branch),
     Lowering(Let, name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....ir import Call
-from ...clike.dialect import ATOM, UNARY, Dialect, ExpressionWriter, ScalarText, Spelled
+from ...clike.dialect import ATOM, UNARY, Dialect, ExpressionWriter, Packed, ScalarText, Spelled
 from ...clike.functions import FLOATS, STRUCTURAL, called, in_single, sigmoid
 from .prelude import PRELUDE
 
@@ -14,8 +14,18 @@ TYPES = {
     "float64": "double", "float32": "float", "float16": "tb_half", "bfloat16": "tb_bf16",
     "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
-    "uint64": "unsigned long long", "bool": "bool",
+    "uint64": "unsigned long long", "bool": "bool", "float8_e4m3fn": "tb_e4m3", "float8_e5m2": "tb_e5m2",
+    "int4": "signed char", "uint4": "unsigned char",
 }  # fmt: skip
+PACKED = {
+    dtype: Packed(
+        memory="unsigned char",
+        load=f"tb_get_{dtype}({{name}}, {{offset}})",
+        store="tb_put_half({name}, {offset}, {value});",
+        cut=f"tb_to_{dtype}({{value}})",
+    )
+    for dtype in ("int4", "uint4")
+}
 
 RESERVED = frozenset(
     """
@@ -61,6 +71,7 @@ FUNCTIONS = {
 CUDA = Dialect(
     language="CUDA",
     types=TYPES,
+    packed=PACKED,
     # One block an SM is enough: without the second number ptxas spills to get down to 128 registers.
     kernel='extern "C" __global__ void __launch_bounds__({threads}, 1) {entry}({params}) {{',
     parameter="{const}{type}* __restrict__ {name}",
@@ -73,7 +84,7 @@ CUDA = Dialect(
     prelude=PRELUDE,
     floor_division="tb_{word}<{type}>({a}, {b})",
     special="tb_{word}_{suffix}()",
-    # The 16-bit floats are structs of the prelude.
+    # The narrow floats are structs of the prelude.
     narrow_float="{type}({value})",
     # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
     narrow_integer="({type})min(max((int){value}, {least}), {most})",

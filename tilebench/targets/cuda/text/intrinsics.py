@@ -27,7 +27,8 @@ def _store(renderer: Renderer, statement: VectorStore) -> None:
 
 def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, memory: Region) -> None:
     """One access between registers and `memory`, whose last extent is the vector."""
-    width = memory.buffer.dtype.bytes_of((memory.extent or (1,))[-1])
+    count = (memory.extent or (1,))[-1]
+    width = memory.buffer.dtype.bytes_of(count)
     space = memory.buffer.scope
     if width not in WIDTHS or space not in SPACES:
         raise TargetError(
@@ -36,8 +37,21 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
             expected="one of {widths} bytes in {spaces} memory",
             widths=", ".join(map(str, WIDTHS)), spaces=" or ".join(SPACES),
         )  # fmt: skip
+    if memory.buffer.dtype.per_byte > 1:
+        _move_packed(renderer, statement, count)
+        return
     to, source = renderer.address(statement.dst), renderer.address(statement.src)
     renderer.line(f"tb_{verb}_{space}_{width}({to}, {source});", statement)
+
+
+def _move_packed(renderer: Renderer, statement: VectorLoad | VectorStore, count: int) -> None:
+    """The same for elements that share bytes; in registers each has a byte of its own."""
+    loads = isinstance(statement, VectorLoad)
+    memory, own = (statement.src, statement.dst) if loads else (statement.dst, statement.src)
+    name, first = renderer.names[memory.buffer.name], renderer.expressions.offset(memory.buffer, memory.start)
+    registers = renderer.address(own)
+    args = f"{registers}, {name}, {first}" if loads else f"{name}, {first}, {registers}"
+    renderer.line(f"tb_{'ld' if loads else 'st'}_packed<{count}>({args});", statement)
 
 
 def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:

@@ -1,9 +1,9 @@
 """The CUDA C text in front of each kernel: small inline functions, no includes.
 
 Meanings that the renderer relies on:
-- `tb_half` and `tb_bf16` are 16 bits of storage. Arithmetic on them computes in f32 and rounds once,
-  to nearest even. That equals the correctly rounded result for + - * / and sqrt, because the 24
-  bits of f32 are at least 2p + 2 for p = 11 and p = 8. Conversions between types are explicit.
+- `tb_half`, `tb_bf16`, `tb_e4m3` and `tb_e5m2` are storage. Arithmetic on them computes in f32 and
+  rounds once, to nearest even. That equals the correctly rounded result for + - * / and sqrt, because
+  the 24 bits of f32 are at least 2p + 2 for p up to 11. Conversions between types are explicit.
 - `tb_max` and `tb_min` on floats are `fmaxf` and `fminf`: a NaN loses against a number. `tb_max_nan`
   and `tb_min_nan` give NaN when either is, as NumPy's maximum and minimum do.
 - Math functions are CUDA's accurate ones (exp2f 2 ulp, expf 1 ulp, division and sqrt rounded right).
@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from ...clike.prelude import Part, Prelude, Wanted
 from .prelude_floats import BFLOAT16, FLOAT16
+from .prelude_narrow import E4M3, E5M2, PACKED
 
 _HEAD = """\
 #define TB static __device__ __forceinline__
@@ -43,13 +44,13 @@ template <class T> TB T tb_shfl_xor(T value, int lanes) {
 template <class T> TB T tb_shfl(T value, int lane) {
   return __shfl_sync(0xffffffffu, value, lane);
 }"""
-# The narrow integers are promoted to int by the built-in overloads; the 16-bit floats are structs.
-_SHUFFLE_SIXTEEN = """\
+# The narrow integers are promoted to int by the built-in overloads; the narrow floats are structs.
+_SHUFFLE_NARROW = """\
 TB {type} tb_shfl_xor({type} value, int lanes) {{
-  return {type}_from_bits((unsigned short)__shfl_xor_sync(0xffffffffu, (unsigned)value.bits, lanes));
+  return {type}_from_bits((decltype(value.bits))__shfl_xor_sync(0xffffffffu, (unsigned)value.bits, lanes));
 }}
 TB {type} tb_shfl({type} value, int lane) {{
-  return {type}_from_bits((unsigned short)__shfl_sync(0xffffffffu, (unsigned)value.bits, lane));
+  return {type}_from_bits((decltype(value.bits))__shfl_sync(0xffffffffu, (unsigned)value.bits, lane));
 }}"""
 
 _MINMAX = """\
@@ -61,7 +62,7 @@ TB double tb_max(double a, double b) { return fmax(a, b); }
 TB double tb_min(double a, double b) { return fmin(a, b); }
 template <class T> TB T tb_max_nan(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> TB T tb_min_nan(T a, T b) { return a != a || a < b ? a : b; }"""
-_MINMAX_SIXTEEN = """\
+_MINMAX_NARROW = """\
 TB {type} tb_max({type} a, {type} b) {{ return {type}(fmaxf((float)a, (float)b)); }}
 TB {type} tb_min({type} a, {type} b) {{ return {type}(fminf((float)a, (float)b)); }}"""
 
@@ -72,12 +73,15 @@ _FUNCTIONS = (
 _MATH = """\
 TB float tb_{name}(float x) {{ return {name}f(x); }}
 TB double tb_{name}(double x) {{ return {name}(x); }}"""
-_MATH_SIXTEEN = "TB {type} tb_{name}({type} x) {{ return {type}({name}f((float)x)); }}"
+_MATH_NARROW = "TB {type} tb_{name}({type} x) {{ return {type}({name}f((float)x)); }}"
 _ABS = """\
 template <class T> TB T tb_abs(T x) { return x < T(0) ? T(-x) : x; }
 TB float tb_abs(float x) { return fabsf(x); }
 TB double tb_abs(double x) { return fabs(x); }"""
-_ABS_SIXTEEN = "TB {type} tb_abs({type} x) {{ return {type}_from_bits(x.bits & 0x7fff); }}"
+_ABS_NARROW = """\
+TB {type} tb_abs({type} x) {{
+  return {type}_from_bits(x.bits & (1 << (8 * sizeof(x.bits) - 1)) - 1);
+}}"""
 _POW = """\
 TB float tb_pow(float x, float y) { return powf(x, y); }
 TB double tb_pow(double x, double y) { return pow(x, y); }"""
@@ -97,18 +101,24 @@ TB float tb_inf_f32() { return __int_as_float(0x7f800000); }
 TB double tb_inf_f64() { return __longlong_as_double(0x7ff0000000000000ll); }
 TB float tb_nan_f32() { return __int_as_float(0x7fc00000); }
 TB double tb_nan_f64() { return __longlong_as_double(0x7ff8000000000000ll); }"""
-_INFINITY_SIXTEEN = {
+_INFINITY_NARROW = {
     "tb_half": """\
 TB tb_half tb_inf_f16() { return tb_half_from_bits(0x7c00); }
 TB tb_half tb_nan_f16() { return tb_half_from_bits(0x7e00); }""",
     "tb_bf16": """\
 TB tb_bf16 tb_inf_bf16() { return tb_bf16_from_bits(0x7f80); }
 TB tb_bf16 tb_nan_bf16() { return tb_bf16_from_bits(0x7fc0); }""",
+    "tb_e4m3": "TB tb_e4m3 tb_nan_e4m3() { return tb_e4m3_from_bits(0x7f); }",
+    "tb_e5m2": """\
+TB tb_e5m2 tb_inf_e5m2() { return tb_e5m2_from_bits(0x7c); }
+TB tb_e5m2 tb_nan_e5m2() { return tb_e5m2_from_bits(0x7f); }""",
 }
 
 
 # The struct of the prelude behind a part of its own.
-_STRUCTS = {"float16": "tb_half", "bfloat16": "tb_bf16"}
+_STRUCTS = {
+    "float16": "tb_half", "bfloat16": "tb_bf16", "float8_e4m3fn": "tb_e4m3", "float8_e5m2": "tb_e5m2",
+}  # fmt: skip
 
 
 def _structs(wanted: Wanted) -> list[str]:
@@ -116,12 +126,12 @@ def _structs(wanted: Wanted) -> list[str]:
 
 
 def _with_structs(text: str, for_struct: str) -> Callable[[Wanted], str]:
-    """A part that has more functions for each of the 16-bit floats that the kernel uses."""
+    """A part that has more functions for each of the narrow floats that the kernel uses."""
     return lambda wanted: "\n".join([text, *(for_struct.format(type=struct) for struct in _structs(wanted))])
 
 
 def _infinity(wanted: Wanted) -> str:
-    return "\n".join([_INFINITY, *(_INFINITY_SIXTEEN[struct] for struct in _structs(wanted))])
+    return "\n".join([_INFINITY, *(_INFINITY_NARROW[struct] for struct in _structs(wanted))])
 
 
 def _math(wanted: Wanted) -> str:
@@ -131,9 +141,9 @@ def _math(wanted: Wanted) -> str:
     for name in _FUNCTIONS:
         if wanted.has(f"tb_{name}"):
             out.append(_MATH.format(name=name))
-            out += [_MATH_SIXTEEN.format(type=struct, name=name) for struct in structs]
+            out += [_MATH_NARROW.format(type=struct, name=name) for struct in structs]
     if wanted.has("tb_abs"):
-        out += [_ABS, *(_ABS_SIXTEEN.format(type=struct) for struct in structs)]
+        out += [_ABS, *(_ABS_NARROW.format(type=struct) for struct in structs)]
     if wanted.has("tb_pow"):
         out.append(_POW)
     return "\n".join(out)
@@ -144,9 +154,12 @@ PRELUDE = Prelude(
     (
         Part("float16", r"tb_half\w*|tb_\w+_f16", FLOAT16),
         Part("bfloat16", r"tb_bf16\w*|tb_\w+_bf16", BFLOAT16),
+        Part("float8_e4m3fn", r"tb_e4m3\w*|tb_\w+_e4m3", E4M3),
+        Part("float8_e5m2", r"tb_e5m2\w*|tb_\w+_e5m2", E5M2),
+        Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
-        Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_SIXTEEN)),
-        Part("minmax", r"tb_(?:max|min)(?:_nan)?", _with_structs(_MINMAX, _MINMAX_SIXTEEN)),
+        Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
+        Part("minmax", r"tb_(?:max|min)(?:_nan)?", _with_structs(_MINMAX, _MINMAX_NARROW)),
         Part("math", r"tb_(?:abs|pow|" + "|".join(_FUNCTIONS) + ")", _math),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),

@@ -1,11 +1,11 @@
-"""The 16-bit floats of the prelude: structs of storage, whose arithmetic computes in f32."""
+"""The narrow floats of the prelude: structs of storage, whose arithmetic computes in f32."""
 
 from __future__ import annotations
 
-# A 16-bit float type, for the struct's name, and then the two functions that convert its bits.
-_SIXTEEN = """\
-struct __align__(2) {type} {{
-  unsigned short bits;
+# A narrow float type, for the struct's name, what holds its bits, and the functions that convert them.
+_STRUCT = """\
+struct __align__({bytes}) {type} {{
+  {storage} bits;
   {type}() = default;
   template <class T> explicit TB_MEMBER {type}(T value) : bits({narrow}((float)value)) {{}}
   explicit TB_MEMBER {type}(double value) : bits({narrow_f64}(value)) {{}}
@@ -14,8 +14,8 @@ struct __align__(2) {type} {{
   explicit TB_MEMBER operator bool() const {{ return {widen}(bits) != 0.0f; }}
 {integers}
 }};
-TB {type} {type}_from_bits(unsigned short bits) {{ {type} r; r.bits = bits; return r; }}
-TB {type} operator-({type} a) {{ return {type}_from_bits(a.bits ^ 0x8000); }}
+TB {type} {type}_from_bits({storage} bits) {{ {type} r; r.bits = bits; return r; }}
+TB {type} operator-({type} a) {{ return {type}_from_bits(a.bits ^ {sign}); }}
 {operators}"""
 _INTEGERS = ("signed char", "unsigned char", "short", "unsigned short", "int", "unsigned", "long long",
              "unsigned long long")  # fmt: skip
@@ -26,11 +26,15 @@ TB {type}& operator{op}=({type}& a, {type} b) {{ a = a {op} b; return a; }}"""
 _COMPARISON = "TB bool operator{op}({type} a, {type} b) {{ return (float)a {op} (float)b; }}"
 
 
-def _sixteen(type: str, narrow: str, narrow_f64: str, widen: str) -> str:
+def stored_float(type: str, bits: int, narrow: str, narrow_f64: str, widen: str) -> str:
+    """The struct of a float of 16 or 8 bits, with the names of its three conversions."""
     operators = [_ARITHMETIC.format(type=type, op=op) for op in ("+", "-", "*", "/")]
     operators += [_COMPARISON.format(type=type, op=op) for op in ("==", "!=", "<", "<=", ">", ">=")]
-    return _SIXTEEN.format(
+    return _STRUCT.format(
         type=type,
+        bytes=bits // 8,
+        storage="unsigned short" if bits == 16 else "unsigned char",
+        sign=hex(1 << (bits - 1)),
         narrow=narrow,
         narrow_f64=narrow_f64,
         widen=widen,
@@ -55,7 +59,7 @@ TB float tb_half_value(unsigned short bits) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
-""" + _sixteen("tb_half", "tb_half_bits", "tb_half_bits_f64", "tb_half_value")
+""" + stored_float("tb_half", 16, "tb_half_bits", "tb_half_bits_f64", "tb_half_value")
 
 # Before sm_80 there is no conversion instruction: add half of the last place, ties to even, in
 # integers; a NaN becomes 0x7fff, as it does with the instruction.
@@ -75,4 +79,4 @@ TB unsigned short tb_bf16_bits_f64(double value) { return tb_bf16_bits((float)va
 TB float tb_bf16_value(unsigned short bits) {
   return __uint_as_float((unsigned)bits << 16);
 }
-""" + _sixteen("tb_bf16", "tb_bf16_bits", "tb_bf16_bits_f64", "tb_bf16_value")
+""" + stored_float("tb_bf16", 16, "tb_bf16_bits", "tb_bf16_bits_f64", "tb_bf16_value")

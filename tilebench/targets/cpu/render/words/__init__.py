@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from ....gather import gathered
+from .....ir.gather import gathered
 from ..renderer import Rendering
 
 

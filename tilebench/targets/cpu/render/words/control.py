@@ -11,11 +11,22 @@ from ..renderer import Renderer, Rendering
 
 # Back edges of loops with at most so many turns do not poll the cancel word.
 _SHORT = 64
-# Loops to be unrolled with at most so many turns are written out.
-_UNROLLED = 8
 
 
-def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
+def unroll(renderer: Renderer, statement: Unroll) -> None:
+    """All turns, written out."""
+    start, stop, step = const_of(statement.start), const_of(statement.stop), const_of(statement.step)
+    if start is None or stop is None or not step:
+        raise TargetError(
+            "a loop is written out where its ends are constants, and its step is one other than 0",
+            at=statement.place, hint="write it as T.serial",
+        )  # fmt: skip
+    for number in range(start, stop, step):
+        renderer.count(statement.vars[0], i64(number), _range(renderer, statement, step))
+        renderer.body(statement.body)
+
+
+def loop(renderer: Renderer, statement: Serial) -> None:
     """A loop with a constant step, upwards or downwards."""
     f, state, var = renderer.f, renderer.state, statement.vars[0]
     step = const_of(statement.step)
@@ -26,11 +37,6 @@ def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
     trips = None
     if start.integer is not None and stop.integer is not None:
         trips = len(range(start.integer, stop.integer, step))
-    if isinstance(statement, Unroll) and trips is not None and trips <= _UNROLLED:
-        for turn in range(trips):
-            renderer.count(var, i64((start.integer or 0) + turn * step), range_)
-            renderer.body(statement.body)
-        return
     state.stored.clear()
     first, last = (start, stop) if step > 0 else (i64(0), _turns_down(renderer, start, stop, step, trips))
     with f.loop(first, last, max(step, 1)) as turn:
@@ -83,4 +89,4 @@ def _under(renderer: Renderer, test: Value, body: tuple[Stmt, ...]) -> None:
     state.stored.clear()
 
 
-RENDERINGS = (Rendering(Serial, loop), Rendering(Unroll, loop), Rendering(If, branch))
+RENDERINGS = (Rendering(Serial, loop), Rendering(Unroll, unroll), Rendering(If, branch))
