@@ -121,3 +121,16 @@ def test_chosen_blocks_and_arrays_that_do_not_fit() -> None:
     )
     with pytest.raises(InternalError, match="the array A is missing"):
         run_threaded(function, {"A": np.zeros(5, np.float32)}, warp=32)
+
+
+def test_a_variable_of_some_threads_starts_anew_in_each_turn() -> None:
+    a, c = floats(), np.zeros((2, 64), np.float32)
+    body = """
+if tid < 40:
+    for k in T.serial(2):
+        n = T.alloc_var(T.float32, init=T.float32(0))
+        n = n + A[tid]
+        C[k, tid] = n
+"""
+    run(body, blocks=[(0, 0, 0)], A=a, C=c)
+    assert np.array_equal(c, np.stack([np.where(np.arange(64) < 40, a, 0)] * 2))

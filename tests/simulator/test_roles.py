@@ -13,7 +13,7 @@ from tests.simulator.asynchronous_words import WORDS as ASYNCHRONOUS
 from tests.simulator.asynchronous_words import meanings as with_asynchronous
 from tilebench.errors import InternalError
 from tilebench.ir import OpStmt, ScalarFunction, Word, attribute, node, parse_function, same_as_first
-from tilebench.language.lowered.threads import SyncWarp
+from tilebench.language.lowered.threads import SyncThreads, SyncWarp
 from tilebench.language.memory import AllocFragment
 from tilebench.language.scalars import FUNCTIONS as SCALARS
 from tilebench.language.words import registry
@@ -247,6 +247,20 @@ if tid >= 32:
     assert passed == [("", 32), ("", 32)]
 
 
+def test_roles_that_go_on_alone_count_their_turns_alone() -> None:
+    body = """
+for k in T.serial(3):
+    if tid < 32:
+        T.sync_threads(barrier=1, threads=64)
+    if tid >= 32:
+        T.sync_threads(barrier=1, threads=64)
+    C[k * 64 + tid] = A[tid]
+"""
+    given = arrays()
+    run(kernel(body), given)
+    assert np.array_equal(given["C"].reshape(4, 64), np.stack([*[given["A"][:64]] * 3, np.zeros(64)]))
+
+
 def test_a_word_of_ones_own_may_wait_more_than_once() -> None:
     body = """
 S = T.alloc_shared((64,), T.float32, offset=0)
@@ -286,6 +300,17 @@ for k in T.serial(4):
     assert np.array_equal(given["C"].reshape(4, 64), given["A"].reshape(4, 64)[:, ::-1])
     with pytest.raises(SimulationError, match=r"S is read while T\.async_copy of line"):
         run(kernel(body.replace("pending=1", "pending=2")), arrays())
+
+
+def test_a_meaning_of_ones_own_for_a_known_word_is_believed() -> None:
+    def announce(lanes: Lanes, stmt: SyncThreads, mask: Any) -> Iterator[Meeting]:
+        yield Meeting(stmt.barrier, stmt.threads, wait=False)
+
+    body = "S = T.alloc_shared((64,), T.float32, offset=0)\nS[tid] = A[tid]\nT.sync_threads()\nC[tid] = S[63 - tid]"
+    function = parse_function(kernel(body), registry())
+    run_threaded(function, arrays(), warp=32)
+    with pytest.raises(SimulationError, match="a read of S by thread 0, and thread 63 wrote it"):
+        run_threaded(function, arrays(), warp=32, meanings={**MEANINGS, SyncThreads: announce})
 
 
 def test_nothing_is_done_in_silence() -> None:

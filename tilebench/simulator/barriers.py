@@ -56,7 +56,7 @@ class Barriers:
     def arrive(self, meeting: Meeting, mask: Mask, node: Stmt) -> Any:
         """Threads come to a barrier: the lanes (a mask) that waited there and may go on; None: nobody."""
         clocks = self.lanes.clocks
-        if mask is None and not (meeting.barrier or meeting.threads or self.barriers):
+        if mask is None and meeting.wait and not (meeting.barrier or meeting.threads or self.barriers):
             clocks.meet_blocks(slice(None))
             return self.lanes.full(None)
         coming = self._warps(meeting, mask, node)

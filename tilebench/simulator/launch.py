@@ -33,10 +33,9 @@ class Launch:
 def ordered_by_blocks(kernel: KernelLaunch, simple: frozenset[type]) -> bool:
     """Whether only barriers of whole blocks order anything: then one clock a block is exact."""
     for node in walk(kernel):
-        if isinstance(node, SyncThreads):
-            if node.threads not in (0, kernel.threads):
-                return False
-        elif isinstance(node, Stmt) and type(node) not in simple:
+        if isinstance(node, Stmt) and type(node) not in simple:
+            return False
+        if isinstance(node, SyncThreads) and node.threads not in (0, kernel.threads):
             return False
     return True
 

@@ -19,7 +19,7 @@ from .barriers import Barriers
 from .control import LOOPS, going, run_body, sides_of, turns_of
 from .lanes import Lanes
 from .state import Mask
-from .strands import Frame, Join, Strand, Turns, merged
+from .strands import Frame, Join, Strand, Turns
 from .waits import place_of, refuse_deadlock, waiting_statements
 
 
@@ -172,7 +172,11 @@ class Scheduler:
         mask = join.mask
         if count != join.lanes:
             mask = np.logical_or.reduce([self.lanes.full(strand.mask) for strand in waiting])
-        self.ready.append(merged(waiting, mask, self.lanes.wide))
+        # They parted in this turn of the loops around, and what a way has bound ends with it: the values
+        # of one are the values of all.
+        together = waiting[0]
+        together.mask = mask
+        self.ready.append(together)
 
     def _part_blocks(self) -> bool:
         """Let blocks go on whose barrier has opened while the same strand still waits in others."""

@@ -6,18 +6,13 @@ They meet again behind the branch, when all of them have come there (`Join`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from ..ir import Stmt
 from .barriers import Meeting
 from .lanes import Waits
 from .state import Mask, Value
-
-_where: Any = np.where
 
 
 @dataclass
@@ -74,26 +69,3 @@ class Strand:
     def part(self, mask: Mask) -> Strand:
         """Some of the lanes, at the same place."""
         return Strand(mask, dict(self.values), [frame.copy() for frame in self.frames])
-
-
-def merged(parts: list[Strand], mask: Mask, wide: Callable[[Value, Any], Any]) -> Strand:
-    """Strands at one place as one, with `mask` for all of them."""
-    first = parts[0]
-    for other in parts[1:]:
-        for name, value in other.values.items():
-            if name in first.values:
-                first.values[name] = _either(first.values[name], value, other.mask, wide)
-        for mine, theirs in zip(first.frames, other.frames, strict=True):
-            if mine.turns is not None and theirs.turns is not None:
-                for part in ("value", "stop", "step"):
-                    both = _either(getattr(mine.turns, part), getattr(theirs.turns, part), other.mask, wide)
-                    setattr(mine.turns, part, both)
-    first.mask = mask
-    return first
-
-
-def _either(mine: Any, theirs: Any, mask: Any, wide: Callable[[Value, Any], Any]) -> Value:
-    if mine is theirs or (isinstance(mine, int) and isinstance(theirs, int) and mine == theirs):
-        return mine
-    kind: Any = np.result_type(np.asarray(mine).dtype, np.asarray(theirs).dtype)
-    return _where(mask, wide(theirs, kind), wide(mine, kind))
