@@ -56,6 +56,15 @@ def test_a_vector_index_needs_no_division() -> None:
     assert simplify_mod(z * 8 + x, 8, RANGES) == x
 
 
+def test_a_quotient_is_divided_only_by_what_is_left_of_its_divisor() -> None:
+    x = Var("x")
+    assert divisor(x * 8 // 2) == 4
+    assert divisor(Arith("//", (x * 8, Const(2)))) == 4
+    assert divisor(Arith("//", (x * 8, Const(3)))) == 1
+    assert divisor(Arith("//", (x * 8, Const(16)))) == 1
+    assert divisor(Arith("%", (x * 8, Const(12)))) == 4
+
+
 def test_minus_keeps_its_sign() -> None:
     x = Var("x")
     assert linear(Arith("-", (x,))).coefficient(x) == -1

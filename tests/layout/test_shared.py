@@ -165,3 +165,11 @@ def test_any_order_of_modes_round_trips_and_vectors_lie_together(shape, random) 
 def test_wrong_layouts_are_refused(make, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(LayoutError, match=message):
         make()
+
+
+@pytest.mark.parametrize("rows", range(1, 20))
+@pytest.mark.parametrize("swizzle", [Swizzle(1, 3, 3), Swizzle(2, 3, 4), Swizzle(3, 3, 3), Swizzle(3, 0, 5)])
+def test_a_buffer_holds_every_offset_that_its_swizzle_makes(rows: int, swizzle: Swizzle) -> None:
+    layout = SharedLayout.ordered((rows, 24), swizzle=swizzle)
+    assert layout.all_offsets().max() < layout.cosize
+    assert layout.is_injective()

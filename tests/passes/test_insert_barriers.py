@@ -10,9 +10,10 @@ import pytest
 
 from tests.passes.lowering import gemm_text, lower, random
 from tilebench.errors import IRError
-from tilebench.ir import parse_function, print_function
+from tilebench.ir import Const, Expr, Var, parse_function, print_function
 from tilebench.language.words import registry
-from tilebench.layout import spread
+from tilebench.layout import Fragment, spread
+from tilebench.passes.accesses import versions_differ
 from tilebench.passes.context import Context
 from tilebench.passes.insert_barriers import insert_barriers
 from tilebench.simulator import SimulationError, run_threaded
@@ -118,3 +119,55 @@ def test_a_barrier_for_what_follows_stands_before_the_branch() -> None:
     at = next(k for k, each in enumerate(lines) if "sync_threads" in each)
     assert lines[at + 1].strip() == "if bx == 0:"
     assert sum("sync_threads" in each for each in lines) == 1
+
+
+def test_boxes_that_share_a_row_are_in_each_others_way() -> None:
+    upper = f"        T.copy(A[0 : 17, 0 : 32], S[0 : 17, 0 : 32], map={spread((17, 32), 64, 4, 32)})\n"
+    lower_half = f"        T.copy(S[16 : 32, 0 : 32], C[0 : 16, 0 : 32], map={spread((16, 32), 64, 4, 32)})\n"
+    assert barriers(text_of(upper + lower_half)) == ["S: read after write"]
+    turned = f"        T.copy(S[0 : 17, 0 : 32], C[0 : 17, 0 : 32], map={spread((17, 32), 64, 4, 32)})\n"
+    filled = f"        T.copy(A[0 : 16, 0 : 32], S[16 : 32, 0 : 32], map={spread((16, 32), 64, 4, 32)})\n"
+    assert barriers(text_of(turned + filled)) == ["S: write after read"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "differ"),
+    [
+        ("0", "1", True), ("1", "1", False), ("k % 3", "k % 3", False), ("(k + 1) % 3", "k % 3", True),
+        ("(k + 3) % 3", "k % 3", False), ("(k + 4) % 3", "(k + 1) % 3", False), ("k % 3", "k % 2", False),
+        ("0", "k % 3", False), ("k", "k + 1", True), ("k", "n", False), ("k % 3", "n % 3", False),
+    ],
+)  # fmt: skip
+def test_versions_differ_only_where_it_is_proved(a: str, b: str, differ: bool) -> None:
+    names = {"k": Var("k"), "n": Var("n")}
+    one, two = (value if isinstance(value := eval(text, {}, names), Expr) else Const(value) for text in (a, b))  # noqa: S307
+    assert versions_differ(one, two) is versions_differ(two, one) is differ
+
+
+def test_what_a_branch_touches_is_pending_behind_it() -> None:
+    load = f"        T.copy(A[0 : 32, 0 : 32], S, map={MAP})\n"
+    for branch in ("if bx == 0:\n            {}", "if bx == 1:\n            C[0, 0] = T.float32(0)\n        else:\n            {}"):
+        use = branch.format(f"T.copy(S, C[32 : 64, 0 : 32], map={TURNED})\n")
+        assert barriers(text_of(f"        {use}{load}"))[-1:] == ["S: write after read"]
+
+
+def test_a_name_of_what_differs_from_thread_to_thread_differs_too() -> None:
+    inner = f"""            T.copy(A[0 : 32, 0 : 32], S, map={MAP})
+            T.copy(S, C[0 : 32, 0 : 32], map={TURNED})
+"""
+    names = "        v: T.int32 = T.thread_id() % 2\n        w: T.int32 = v + 1\n        if w == 1:\n"
+    with pytest.raises(IRError, match=r"differs from thread to thread \(by w\)"):
+        barriers(text_of(names + inner))
+
+
+def test_the_memory_that_a_reduction_works_in_is_free_again_behind_a_barrier() -> None:
+    source = Fragment((2, 64), ((64, 1, 1),), ((2, 0, 1),))
+    one = "        T.reduce_sum(x, y, by=T.Instr('shared', lanes=64), scratch=P)\n"
+    head = f"""        P = T.alloc_shared((4,), T.float32, layout=T.SharedLayout((4,), (1,)))
+        x = T.alloc_fragment((2, 64), T.float32, layout={source})
+        y = T.alloc_fragment((2,), T.float32, layout={source.reduce(1)})
+        T.fill(x, T.float32(1), map={source})
+"""
+    assert barriers(text_of(head + one)) == []
+    assert barriers(text_of(head + one + one)) == ["P: write after read"]
+    assert barriers(text_of(head + one + "        T.fill(P, T.float32(0), map=T.Fragment((4,), ((4, 0, 1), (16, -1, 0))))\n")) == ["P: write after read"]

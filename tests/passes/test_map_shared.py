@@ -100,21 +100,55 @@ def test_what_a_loop_carries_lives_through_all_of_it() -> None:
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
 
 
+def test_a_buffer_is_not_where_the_statement_that_fills_it_still_reads() -> None:
+    text = """@T.prim_func
+def chain(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(1, threads=64) as bx:
+        a = T.alloc_shared((64,), T.float32)
+        b = T.alloc_shared((64,), T.float32)
+        c = T.alloc_shared((64,), T.float32)
+        T.copy(A, a)
+        T.copy(a, b)
+        T.copy(b, c)
+        T.copy(c, A)
+"""
+    found = offsets(text)
+    assert abs(found["a"] - found["b"]) == abs(found["b"] - found["c"]) == 256
+    assert found["a"] == found["c"]
+
+
+def test_what_the_next_step_reads_is_not_in_the_bytes_of_what_this_step_makes() -> None:
+    text = """@T.prim_func
+def carried(A: T.Tensor((64,), T.float32)):
+    with T.Kernel(1, threads=64) as bx:
+        kept = T.alloc_shared((64,), T.float32)
+        T.copy(A, kept)
+        for k in T.serial(4):
+            T.copy(kept, A)
+            fresh = T.alloc_shared((64,), T.float32)
+            T.fill(fresh, T.float32(1))
+            T.copy(fresh, A)
+"""
+    found = offsets(text)
+    assert found["kept"] != found["fresh"]
+
+
 def test_a_swizzled_buffer_starts_on_its_pattern() -> None:
     text = """@T.prim_func
 def aligned(A: T.Tensor((64,), T.float16)):
     with T.Kernel(1, threads=64) as bx:
         a = T.alloc_shared((3,), T.float16)
         b = T.alloc_shared((8, 64), T.float16, layout=T.SharedLayout((8, 64), (64, 1), swizzle=T.Swizzle(3, 3, 3)))
-        c = T.alloc_shared((5,), T.float16)
+        c = T.alloc_shared((600,), T.float16)
         T.fill(a, T.float16(0))
         T.fill(b, T.float16(0))
         T.fill(c, T.float16(0))
         T.copy(a, b[0 : 1, 0 : 3])
-        T.copy(c, b[0 : 1, 0 : 5])
+        T.copy(c[0 : 5], b[0 : 1, 0 : 5])
 """
     found = offsets(text)
-    assert found["b"] % 1024 == 0
+    # The larger c comes first, and b is not right behind it.
+    assert (found["c"], found["b"]) == (0, 2048)
     assert all(at % 16 == 0 for at in found.values())
 
 

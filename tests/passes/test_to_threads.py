@@ -185,6 +185,49 @@ def cut(A: T.Tensor((4, 32), T.float32), C: T.Tensor((4, 32), T.float32)):
     assert "T.vector_store" in shown
 
 
+EDGES = ["j < 29", "j <= 28", "j <= 27", "29 - j > 0", "28 - j >= 0", "31 - j > 2", "j >= 3", "j > 3", "3 - j < 0",
+         "4 - j <= 0", "j * 2 <= 57", "57 - j * 2 > 0", "j * 2 >= 7", "7 - j * 2 < 1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_a_guard_holds_for_each_element_of_a_vector(edge: str) -> None:
+    """Guards that rise and fall along a vector, on both sides of a multiple of its width."""
+    fragment = Fragment((4, 32), ((8, 1, 4), (4, 0, 1)), ((4, 1, 1),))
+    text = f"""@T.prim_func
+def cut(A: T.Tensor((4, 32), T.float32), B: T.Tensor((4, 32), T.float32), C: T.Tensor((4, 32), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        for i, j in T.Parallel(4, 32, map={fragment}):
+            B[i, j] = T.if_then_else({edge}, A[i, j], T.float32(0)) + T.if_then_else(j < 30, A[i, j], T.float32(0))
+            if {edge}:
+                C[i, j] = A[i, j]
+"""
+    function, _ = lower(text)
+    a, b, c = random((4, 32), np.float32), np.zeros((4, 32), np.float32), np.full((4, 32), 7, np.float32)
+    run_threaded(function, {"A": a, "B": b, "C": c}, warp=32)
+    inside = eval(edge, {}, {"j": np.arange(32)})  # noqa: S307
+    assert np.array_equal(c, np.where(inside, a, 7))
+    assert np.array_equal(b, np.where(inside, a, 0) + np.where(np.arange(32) < 30, a, 0))
+
+
+def test_replicas_compute_what_only_one_of_them_stores() -> None:
+    whole = Fragment((4,), ((32, -1, 0),), ((4, 0, 1),))
+    text = f"""@T.prim_func
+def replicas(A: T.Tensor((4,), T.float32), B: T.Tensor((4,), T.float32), C: T.Tensor((32,), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        x = T.alloc_fragment((4,), T.float32, layout={whole})
+        for i in T.Parallel(4, map={whole}):
+            x[i] = A[i] + T.float32(1)
+            B[i] = x[i]
+        for k in T.Parallel(32, map={Fragment((32,), ((32, 0, 1),))}):
+            C[k] = x[k % 4]
+"""
+    function, _ = lower(text)
+    a, b, c = random((4,), np.float32), np.zeros((4,), np.float32), np.zeros((32,), np.float32)
+    run_threaded(function, {"A": a, "B": b, "C": c}, warp=32)
+    assert np.array_equal(b, a + 1)
+    assert np.array_equal(c, np.tile(a + 1, 8))
+
+
 def test_rows_of_odd_length_are_read_one_by_one() -> None:
     shown = print_function(lower(copy_text((33, 31), (16, 16), 32, "float32", "float32", "float32"))[0]).text
     assert "T.vector_load(A_v" not in shown

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd, prod
+from math import prod
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -258,10 +258,6 @@ class Fragment:
                 break
             width *= count
         return width
-
-    def vector_along(self, dim: int) -> int:
-        """`contiguous_values` that no vector is partly a ghost of: it divides the true extent too."""
-        return gcd(self.contiguous_values(dim), self.extents[dim])
 
     def as_layouts(self) -> tuple[Layout, Layout]:
         """The CuTe layouts (thread, value) into the padded tile, column-major."""

@@ -1,0 +1,23 @@
+"""The faults, a module a room; a row whose place is gone is mended or taken out, never left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..fault import Fault
+from . import cpu, cuda, facts, layouts, memory, outside, reductions, roads, simulator, threads, tiles
+
+FAULTS: tuple[Fault, ...] = (
+    *facts.FAULTS,
+    *tiles.FAULTS,
+    *layouts.FAULTS,
+    *memory.FAULTS,
+    *threads.FAULTS,
+    *reductions.FAULTS,
+    *roads.FAULTS,
+    *simulator.FAULTS,
+    *cpu.FAULTS,
+    *cuda.FAULTS,
+    *outside.FAULTS,
+)
+BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

@@ -1,0 +1,76 @@
+"""Faults on the CPU's road."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+KERNELS = ("tests/targets/cpu/test_cpu_kernels.py",)
+GEMM = ("tests/targets/cpu/test_gemm.py",)
+REGIONS = ("tests/targets/cpu/test_gemm_regions.py",)
+
+FAULTS = (
+    Fault(
+        "cpu/edge-tile-one-short",
+        "the last tile of an axis lacks its last element",
+        "tilebench.targets.cpu.loops.boxes:tests_of",
+        "axis.stop = count if shorter else _a",
+        "axis.stop = count - 1 if shorter else _a",
+        KERNELS,
+    ),
+    Fault(
+        "cpu/packing-stride",
+        "panels of packed columns lie one element too close",
+        "tilebench.targets.cpu.microkernel.pack:TileOperand.offset",
+        "f.mul(which, self.panel_stride)",
+        "f.mul(which, f.sub(self.panel_stride, 1))",
+        GEMM,
+    ),
+    Fault(
+        "cpu/no-zeros-behind-a-row",
+        "what lies behind the end of a row stays in a tile",
+        "tilebench.targets.cpu.lowerings.copy:_row",
+        "return copied, _a",
+        "return (copied,)",
+        (*REGIONS, *KERNELS),
+    ),
+    Fault(
+        "cpu/ghosts-are-always-unread",
+        "zeros of an accumulator are left out though they are read",
+        "tilebench.targets.cpu.loops.ghosts:ghosts_are_unread",
+        "",
+        "return True",
+        REGIONS,
+    ),
+    Fault(
+        "cpu/two-clears",
+        "a fill moves into a gemm though another statement reads the zeros first",
+        "tilebench.targets.cpu.loops.clear_first:_touches",
+        "",
+        "return False",
+        KERNELS,
+    ),
+    Fault(
+        "cpu/exact-sums",
+        "int8 products are summed in float past 24 bits",
+        "tilebench.targets.cpu.microkernel.gemm:",
+        "{'int8': 1024, 'uint8': 256}",
+        "{'int8': 4096, 'uint8': 4096}",
+        GEMM,
+    ),
+    Fault(
+        "cpu/result-of-a-leading-dimension",
+        "the results of a leading dimension stand in another order",
+        "tilebench.targets.cpu.lowerings.reduce:_result",
+        "axis if index else 0",
+        "0",
+        KERNELS,
+    ),
+    Fault(
+        "cpu/clear-every-turn",
+        "a gemm that clears in the first turn of a loop clears in all",
+        "tilebench.targets.cpu.loops.clear_first:_clearing",
+        "loop.vars[0].compare('==', start)",
+        "loop.vars[0].compare('>=', start)",
+        KERNELS,
+    ),
+)

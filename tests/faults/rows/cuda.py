@@ -1,0 +1,91 @@
+"""Faults in CUDA's text, launches and figures."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+RENDER = ("tests/targets/cuda/test_render.py",)
+DRIVER = ("tests/targets/cuda/test_driver.py",)
+
+FAULTS = (
+    Fault(
+        "cuda/division-of-negatives",
+        "a floor division of what may be negative is C's",
+        "tilebench.targets.clike.expressions:Expressions._division",
+        "self.rough.is_natural(a) and bounds(b, self.ranges)[0] > 0",
+        "True",
+        RENDER,
+    ),
+    Fault(
+        "cuda/signed-overflow",
+        "a sum of signed integers may overflow in C",
+        "tilebench.targets.clike.expressions:Expressions._may_overflow",
+        "",
+        "return False",
+        RENDER,
+    ),
+    Fault(
+        "cuda/large-offsets",
+        "offsets of a buffer of 2^31 elements are of 32 bits",
+        "tilebench.targets.clike.expressions:Expressions.offset",
+        "span >= LARGE",
+        "False",
+        RENDER,
+    ),
+    Fault(
+        "cuda/narrow-integers-stay-wide",
+        "8-bit sums are not cut back to their type",
+        "tilebench.targets.clike.expressions:Expressions._cut",
+        "",
+        "return spelled",
+        RENDER,
+    ),
+    Fault(
+        "cuda/comparisons-chain",
+        "`(a < b) < c` loses its parentheses",
+        "tilebench.targets.clike.expressions:Expressions._operator",
+        "level + 1 if op in COMPARISONS else level",
+        "level",
+        RENDER,
+    ),
+    Fault(
+        "cuda/grid-transposed",
+        "the grid's first two extents change places",
+        "tilebench.targets.cuda.run.launch:_three",
+        "(padded[0], padded[1], padded[2])",
+        "(padded[1], padded[0], padded[2])",
+        DRIVER,
+    ),
+    Fault(
+        "cuda/arguments-in-another-order",
+        "pointers are handed over from the last",
+        "tilebench.targets.cuda.run.load:CudaExecutable.__call__",
+        "[array.pointer for array in arrays]",
+        "[array.pointer for array in reversed(arrays)]",
+        ("tests/targets/cuda",),
+    ),
+    Fault(
+        "cuda/parameters-without-padding",
+        "a parameter stands where the one before it ends",
+        "tilebench.targets.cuda.run.launch:parameter_layout",
+        "-size_so_far % align",
+        "0",
+        DRIVER,
+    ),
+    Fault(
+        "cuda/addresses-are-not-asked",
+        "an array that no vector may read is launched on",
+        "tilebench.targets.cuda.run.load:CudaExecutable.__call__",
+        "pointer % ALIGNMENT or _a",
+        "_a",
+        ("tests/targets/cuda",),
+    ),
+    Fault(
+        "cuda/occupancy-without-the-reserve",
+        "shared memory that the system takes is given out",
+        "tilebench.targets.cuda.occupancy:_by_shared",
+        "shared_bytes + shared.reserved",
+        "shared_bytes",
+        ("tests/targets/cuda/test_occupancy.py",),
+    ),
+)

@@ -1,0 +1,156 @@
+"""Faults in index arithmetic, facts and the masks that follow from them."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+ARITH = ("tests/ir/test_arith.py",)
+FACTS = ("tests/ir/test_facts.py",)
+BOUNDED = ("tests/passes/test_bound_accesses.py",)
+
+FAULTS = (
+    Fault(
+        "bounds/implied-forgets-equal",
+        "`i <= 100` is taken to keep a store below 100",
+        "tilebench.passes.bound_accesses:implied",
+        "_a + (fact.op == '<=') <= _b",
+        "_a <= _b",
+        BOUNDED,
+    ),
+    Fault(
+        "bounds/last-element",
+        "an access of the element just behind a buffer counts as inside",
+        "tilebench.passes.bound_accesses:_Bounder.tests",
+        "_a >= limit",
+        "_a > limit",
+        BOUNDED,
+    ),
+    Fault(
+        "bounds/below-zero",
+        "an index below zero is not tested",
+        "tilebench.passes.bound_accesses:_Bounder.tests",
+        "if low < 0: out.append(_a)",
+        "pass",
+        BOUNDED,
+    ),
+    Fault(
+        "bounds/box-end",
+        "a box may end one element behind its buffer",
+        "tilebench.passes.bound_accesses:_Bounder.within",
+        "high + extent > limit",
+        "high + extent > limit + 1",
+        BOUNDED,
+    ),
+    Fault(
+        "bounds/else-knows-the-condition",
+        "facts of an `if` are kept in its `else`",
+        "tilebench.passes.bound_accesses:_Bounder.statement",
+        "self.body(at.orelse, facts)",
+        "self.body(at.orelse, inside)",
+        BOUNDED,
+    ),
+    Fault(
+        "arith/division-rounds-towards-zero",
+        "bounds of a floor division of negatives are one too high",
+        "tilebench.ir.arith:_binary_bounds",
+        "return min(a // c, a // d), max(b // c, b // d)",
+        "return min(int(a / c), int(a / d)), max(int(b / c), int(b / d))",
+        ARITH,
+    ),
+    Fault(
+        "arith/simplified-division",
+        "a negative rest of a division is dropped",
+        "tilebench.ir.arith:simplify_floordiv",
+        "low // n == high // n",
+        "high < n",
+        ARITH,
+    ),
+    Fault(
+        "arith/simplified-remainder",
+        "a negative rest stays without its remainder",
+        "tilebench.ir.arith:simplify_mod",
+        "low >= 0 and high < n",
+        "high < n",
+        ARITH,
+    ),
+    Fault(
+        "arith/divisor-of-a-sum",
+        "the greatest divisor of a sum is that of its first part",
+        "tilebench.ir.arith:divisor",
+        "math.gcd(*(divisor(part, divisors) for part in expr.args))",
+        "divisor(expr.args[0], divisors)",
+        ARITH,
+    ),
+    Fault(
+        "arith/divisor-of-a-division",
+        "`x // 4` is divided by what divides x",
+        "tilebench.ir.arith:divisor",
+        "return found // abs(by) if found % by == 0 else 1",
+        "return found",
+        ARITH,
+    ),
+    Fault(
+        "arith/remainder-of-a-window",
+        "a remainder over more than one period is taken for a window",
+        "tilebench.ir.arith:_binary_bounds",
+        "a // c == b // c and b - a < c",
+        "b - a < c",
+        ARITH,
+    ),
+    Fault(
+        "arith/narrow-integers-never-wrap",
+        "what may leave its dtype keeps its bounds",
+        "tilebench.ir.arith:bounds",
+        "dtype.least <= low and high <= dtype.most",
+        "True",
+        ARITH,
+    ),
+    Fault(
+        "arith/difference-loses-its-sign",
+        "the second part of a difference is added",
+        "tilebench.ir.arith:linear",
+        "factor if k == 0 and len(_a) == 2 else -factor",
+        "factor",
+        ARITH,
+    ),
+    Fault(
+        "facts/kept-when-a-name-is-bound-again",
+        "a condition outlives the name it speaks of",
+        "tilebench.ir.facts:Facts._without",
+        "tuple(c for c in self._conditions if not mentions(c.resolved, name))",
+        "self._conditions",
+        FACTS,
+    ),
+    Fault(
+        "facts/strict-is-not-strict",
+        "`a < b` follows from `a <= b`",
+        "tilebench.ir.facts:Facts._proves_comparison",
+        "most_a + (op == '<') <= least_b",
+        "most_a <= least_b",
+        FACTS,
+    ),
+    Fault(
+        "facts/negation",
+        "where `a <= b` fails `a >= b` is taken to be enough",
+        "tilebench.ir.facts:",
+        "{'<': '>=', '<=': '>', '>': '<=', '>=': '<', '==': '!=', '!=': '=='}",
+        "{'<': '>=', '<=': '>=', '>': '<=', '>=': '<', '==': '!=', '!=': '=='}",
+        FACTS,
+    ),
+    Fault(
+        "facts/loop-reaches-its-stop",
+        "the last step of a loop is its stop",
+        "tilebench.ir.facts:Facts.with_loop",
+        "max(first, last - 1)",
+        "max(first, last)",
+        FACTS,
+    ),
+    Fault(
+        "facts/wrapping-is-forgotten",
+        "a divisor that is no power of two is believed of what may wrap",
+        "tilebench.ir.facts:Facts.divisor",
+        "found & (found - 1) and not self.is_exact(expr)",
+        "False",
+        FACTS,
+    ),
+)

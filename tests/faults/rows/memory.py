@@ -1,0 +1,123 @@
+"""Faults in shared memory: its map, its barriers, what is worked in."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+MAP = ("tests/passes/test_map_shared.py",)
+BARRIERS = ("tests/passes/test_insert_barriers.py",)
+
+FAULTS = (
+    Fault(
+        "map/lives-meet",
+        "a buffer that is filled by the statement that last reads another shares its bytes",
+        "tilebench.passes.map_shared:Life.meets",
+        "_a <= _b and _c <= _d",
+        "_a < _b and _c < _d",
+        MAP,
+    ),
+    Fault(
+        "map/loops-are-forgotten",
+        "what a loop carries to its next step lives to its last use only",
+        "tilebench.passes.map_shared:_Lives._loop",
+        "used - made",
+        "set()",
+        MAP,
+    ),
+    Fault(
+        "map/one-version-of-a-ring",
+        "a ring takes the bytes of one version",
+        "tilebench.passes.map_shared:Life.bytes",
+        "_a * self.alloc.versions * _b",
+        "_a * _b",
+        MAP,
+    ),
+    Fault(
+        "map/swizzles-start-anywhere",
+        "a swizzled buffer is not aligned to its pattern",
+        "tilebench.passes.map_shared:Life.align",
+        "max(SWIZZLED_ALIGN, _a)",
+        "ALIGN",
+        MAP,
+    ),
+    Fault(
+        "barriers/write-after-read",
+        "what is overwritten while others read it needs no barrier",
+        "tilebench.passes.insert_barriers:_Search.clash",
+        "not (old.write or new.write)",
+        "not old.write",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/write-after-write",
+        "two writes of one place need no barrier",
+        "tilebench.passes.insert_barriers:_Search.clash",
+        "not (old.write or new.write)",
+        "old.write == new.write",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/shared-bytes",
+        "buffers in the same bytes are not in each other's way",
+        "tilebench.passes.insert_barriers:_Search.clash",
+        "a is not None and b is not None and a.first < b.last and b.first < a.last",
+        "False",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/one-step-of-a-loop",
+        "a loop is walked without its earlier steps",
+        "tilebench.passes.insert_barriers:_Search._loop",
+        "min(self.versions + 1, MOST_STEPS)",
+        "1",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/boxes-side-by-side",
+        "boxes that share a row count as apart",
+        "tilebench.passes.accesses:apart",
+        "distance >= ny or -distance >= nx",
+        "distance >= ny - 1 or -distance >= nx - 1",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/versions-of-a-ring",
+        "all versions of a ring count as different",
+        "tilebench.passes.accesses:versions_differ",
+        "distance is not None and distance % n != 0",
+        "True",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/a-branch-ends-it",
+        "what a branch touches is forgotten behind it",
+        "tilebench.passes.insert_barriers:_Search._if",
+        "return _joined(then, orelse)",
+        "return orelse",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/divergence-through-names",
+        "a name of what differs from thread to thread is believed to be one",
+        "tilebench.passes.insert_barriers:divergence",
+        "isinstance(each, Var) and each.name in names",
+        "False",
+        BARRIERS,
+    ),
+    Fault(
+        "barriers/work-of-a-reduction",
+        "the memory that a reduction works in is free again without a barrier",
+        "tilebench.passes.insert_barriers:_Search.statement",
+        "return [_read(access) if access.buffer.name in works else access for access in new]",
+        "return []",
+        (*BARRIERS, "tests/passes/test_threads_reduce.py"),
+    ),
+    Fault(
+        "workspace/too-small",
+        "the parts of a reduction meet in one row less than there are warps",
+        "tilebench.passes.threads.rows.reduce:workspace",
+        "exchange.parts * _a",
+        "(exchange.parts - 1) * _a",
+        ("tests/passes/test_threads_reduce.py",),
+    ),
+)

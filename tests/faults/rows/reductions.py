@@ -1,0 +1,115 @@
+"""Faults in reductions on warps: who meets whom, in which dtype, from which neutral value."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+REDUCE = ("tests/passes/test_threads_reduce.py",)
+EXCHANGES = ("tests/passes/test_exchanges.py",)
+
+FAULTS = (
+    Fault(
+        "exchange/threads-that-are-no-power-of-two",
+        "192 or 224 threads meet by shuffles as 64 or 32 would",
+        "tilebench.passes.exchanges:exchange_of",
+        "inside > 1 and _power(count)",
+        "inside > 1",
+        EXCHANGES,
+    ),
+    Fault(
+        "exchange/lanes-that-are-no-neighbours",
+        "a distance that is no power of two is shuffled over",
+        "tilebench.passes.exchanges:exchange_of",
+        "divisor < warp and _power(divisor)",
+        "divisor < warp",
+        EXCHANGES,
+    ),
+    Fault(
+        "exchange/distance",
+        "each shuffle goes twice as far",
+        "tilebench.passes.exchanges:exchange_of",
+        "shuffles.append(step)",
+        "shuffles.append(step * 2)",
+        EXCHANGES,
+    ),
+    Fault(
+        "exchange/a-step-is-missing",
+        "the farthest shuffle is left out",
+        "tilebench.passes.exchanges:exchange_of",
+        "step < divisor * inside",
+        "step * 2 < divisor * inside",
+        EXCHANGES,
+    ),
+    Fault(
+        "exchange/past-the-warp",
+        "partners in another warp are met by shuffles",
+        "tilebench.passes.exchanges:exchange_of",
+        "min(inside, count)",
+        "count",
+        EXCHANGES,
+    ),
+    Fault(
+        "exchange/a-row-out-of-reach",
+        "a row that reaches over a warp is chosen for several",
+        "tilebench.passes.exchanges:_reaches",
+        "all(distance * count <= row.group for distance, count in digits)",
+        "True",
+        EXCHANGES,
+    ),
+    Fault(
+        "reduce/max-neutral",
+        "a maximum starts from zero",
+        "tilebench.passes.threads.rows.reduce:neutral",
+        "dtype.least if kind == 'max' else dtype.most",
+        "0 if kind == 'max' else dtype.most",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/dtype-of-the-source",
+        "sums are formed in the dtype of the source",
+        "tilebench.passes.accumulation:reduction_dtype",
+        "",
+        "return source",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/ghosts-count",
+        "ghosts along the reduced dimension are summed",
+        "tilebench.passes.threads.rows.reduce:_partial",
+        "layout.padded[dim] > layout.extents[dim]",
+        "False",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/row-too-narrow",
+        "parts of neighbouring results fall together in shared memory",
+        "tilebench.passes.threads.rows.reduce:_across",
+        "mine * prod(box) + row",
+        "mine * (prod(box) - 1) + row",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/one-part-less",
+        "the parts of the last warp are not folded",
+        "tilebench.passes.threads.rows.reduce:_across",
+        "Unroll(Const(found.parts), _a, _b)",
+        "Unroll(Const(found.parts - 1), _a, _b)",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/no-barrier-between",
+        "parts are read before all have been laid down",
+        "tilebench.passes.threads.rows.reduce:_across",
+        "[*write, *barrier_of(emitter, why), *read]",
+        "[*write, *read]",
+        REDUCE,
+    ),
+    Fault(
+        "reduce/the-old-value-is-lost",
+        "`clear=False` starts afresh",
+        "tilebench.passes.threads.rows.reduce:_finish",
+        "not reduction.clear",
+        "False",
+        REDUCE,
+    ),
+)
