@@ -189,7 +189,9 @@ def _files(report: Report) -> None:
         GOOD if folder else WARN, "Lab extension",
         str(folder) if folder else "not installed; notebooks work without (`npm run build` in extension/)",
     )  # fmt: skip
-    changed = [f"{each.name}={each()}" for each in settings.all_settings() if each() != each.default]
+    changed = [
+        f"{setting.name}={setting()}" for setting in settings.all_settings() if setting() != setting.default
+    ]
     report.add(GOOD, "settings", ", ".join(changed) or "all as they come")
 
 
@@ -199,8 +201,8 @@ def extension_folder() -> Path | None:
         return None
     paths: Any = importlib.import_module("jupyter_core.paths")
     folders: list[str] = paths.jupyter_path("labextensions")
-    every = (Path(each) / "@tilebench" / "jupyterlab" / "package.json" for each in folders)
-    return next((each.parent for each in every if each.is_file()), None)
+    every = (Path(path) / "@tilebench" / "jupyterlab" / "package.json" for path in folders)
+    return next((path.parent for path in every if path.is_file()), None)
 
 
 _PARTS: tuple[tuple[str, Callable[[Report], None]], ...] = (

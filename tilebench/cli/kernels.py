@@ -104,11 +104,11 @@ def run(parser: Parser, words: list[str]) -> int:
     arrays = list(kernel.inputs(options.seed).values())
     _launch(kernel, arrays)
     print(f"{kernel.name} ran on {kernel.target}")
-    for each, array in zip(kernel.arguments, arrays, strict=True):
-        shape = " x ".join(map(str, each.shape))
+    for argument, array in zip(kernel.arguments, arrays, strict=True):
+        shape = " x ".join(map(str, argument.shape))
         print(
-            f"  {each.name}: {shape} {each.dtype}, {'written' if each.written else 'read'}"
-            + _span(each, array)
+            f"  {argument.name}: {shape} {argument.dtype}, {'written' if argument.written else 'read'}"
+            + _span(argument, array)
         )
     wrong = False
     if options.check:
@@ -124,12 +124,12 @@ def run(parser: Parser, words: list[str]) -> int:
 
 def _launch(kernel: Kernel, arrays: list[Any]) -> None:
     """Run on `arrays`, one for each parameter; those that `out_idx` names are replaced by what came back."""
-    given = [each for at, each in enumerate(arrays) if at not in kernel.outputs]
-    made = kernel(*given)
+    given = [array for number, array in enumerate(arrays) if number not in kernel.outputs]
+    result = kernel(*given)
     if kernel.outputs:
-        returned = made if len(kernel.outputs) > 1 else (made,)
-        for at, each in zip(kernel.outputs, returned, strict=True):
-            arrays[at] = each
+        returned = result if len(kernel.outputs) > 1 else (result,)
+        for number, array in zip(kernel.outputs, returned, strict=True):
+            arrays[number] = array
 
 
 def _span(argument: Any, array: Any) -> str:
@@ -171,9 +171,9 @@ def bench(parser: Parser, words: list[str]) -> int:
         changes = dict(zip(sweep, values, strict=True))
         now = moved(wish, subject.knobs, changes)
         try:
-            made: Kernel = subject.make(now)
-            runs.append(measure_now(made, now.config, check=options.check))
-            kernel = made
+            compiled: Kernel = subject.make(now)
+            runs.append(measure_now(compiled, now.config, check=options.check))
+            kernel = compiled
         except TileError as error:
             if not sweep:
                 raise

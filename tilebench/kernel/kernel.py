@@ -82,9 +82,9 @@ class Kernel:
         stream. Raises `ArgumentError` when an array does not fit, `TargetError` when the target
         cannot run here.
         """
-        made: list[Any] = []
+        results: list[Any] = []
         if self.outputs:
-            arrays, made = self._with_outputs(arrays)
+            arrays, results = self._with_outputs(arrays)
         executable = self._executable or self.executable()
         try:
             described = self._checker(arrays)(arrays)
@@ -93,9 +93,9 @@ class Kernel:
             error.place = error.place or self.compilation.traced.function.place
             raise
         executable(described)
-        if not made:
+        if not results:
             return None
-        return made[0] if len(made) == 1 else tuple(made)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def executable(self) -> Executable:
         """The loaded code, made at the first call. Raises `TargetError` where it cannot run."""
@@ -127,7 +127,7 @@ class Kernel:
 
     def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
         device = self.compilation.manifest.device
-        if not arrays or any(type(each) is np.ndarray for each in arrays) or on_host(arrays[0]):
+        if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
             device = HOST
         found = self._checkers.get(device)
         if found is None:
@@ -161,10 +161,10 @@ class Kernel:
                 at=self.places().get(strided[0]), hint="pass an array for it",
             )  # fmt: skip
         like = inputs[0] if inputs else None
-        made = [empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
-        for k, each in zip(self.outputs, made, strict=True):
-            inputs.insert(k, each)
-        return tuple(inputs), made
+        results = [empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
+        for k, output in zip(self.outputs, results, strict=True):
+            inputs.insert(k, output)
+        return tuple(inputs), results
 
     # -- looking
     def stage(self, name: str) -> str:
@@ -237,13 +237,15 @@ class Kernel:
             before = {p.name: host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
         else:
             before = self.inputs(seed)
-        for each in self.arguments:
-            if each.written and not each.read:
-                poison(before[each.name])
+        for argument in self.arguments:
+            if argument.written and not argument.read:
+                poison(before[argument.name])
         after: dict[str, np.ndarray[Any, Any]] = {}
-        for each in self.arguments:
-            after[each.name] = strided_empty(each.shape, dtype_of(each.dtype), each.strides or None)
-            after[each.name][...] = before[each.name]
+        for argument in self.arguments:
+            after[argument.name] = strided_empty(
+                argument.shape, dtype_of(argument.dtype), argument.strides or None
+            )
+            after[argument.name][...] = before[argument.name]
         executable = self._executable or self.executable()
         ordered = tuple(after[p.name] for p in self.arguments)
         executable(ArgumentChecker(self.arguments, HOST, self.places())(ordered))

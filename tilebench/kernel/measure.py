@@ -60,12 +60,12 @@ def measure_against(
     if arrays:
         kernel.check_arrays(arrays)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
-    held: list[Any] = [each if isinstance(each, np.ndarray) else host_copy(each) for each in arrays]
+    copies: list[Any] = [array if isinstance(array, np.ndarray) else host_copy(array) for array in arrays]
     package = pack(kernel.compilation)
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
     job = Job(
         "tilebench.kernel.measure:run_package",
-        (package, held or None, seed, rounds, seconds, config, check, dict(against or {})),
+        (package, copies or None, seed, rounds, seconds, config, check, dict(against or {})),
         name=f"timing {kernel.name}",
     )
     found: list[RunRecord] = (worker or default_worker()).call(
@@ -107,16 +107,16 @@ def run_package(
     where = environment(session.manifest.environment())
     records: list[RunRecord] = []
     for each in contenders:
-        made = found.run_record(
+        record = found.run_record(
             each.name, kernel=each.name, target=package.target, config=config, environment=where,
             flops=package.flops, bytes=package.bytes,
         )  # fmt: skip
         if not any(dtype_of(p.dtype).is_float for p in package.arguments):
-            made = replace(made, operation="OP")
+            record = replace(record, operation="OP")
         if each.name == package.kernel:
-            made = replace(made, error=error, bound=bound, failure=made.failure or failure)
-            made = made if not made.failure else replace(made, samples=())
-        records.append(made)
+            record = replace(record, error=error, bound=bound, failure=record.failure or failure)
+            record = record if not record.failure else replace(record, samples=())
+        records.append(record)
     return records
 
 
@@ -124,8 +124,8 @@ def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
     """Arrays for the parameters from a seed; outputs hold poison."""
     from ..reference import make_inputs
 
-    held = make_inputs(tile_of(package), seed)
-    return [held[each.name] for each in package.arguments]
+    arrays = make_inputs(tile_of(package), seed)
+    return [arrays[argument.name] for argument in package.arguments]
 
 
 def tile_of(package: Package) -> Function:
@@ -209,5 +209,5 @@ def _checked(package: Package, session: TimedKernel) -> tuple[float | None, floa
     after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
     report = check_function(tile_of(package), before, after)
     largest = report.largest
-    wrong = f"wrong result: {sum(each.outside for each in report.outputs)} elements outside their bound"
+    wrong = f"wrong result: {sum(output.outside for output in report.outputs)} elements outside their bound"
     return largest.error, largest.bound, "" if report.ok else wrong

@@ -144,9 +144,9 @@ def _file(threads: int) -> Path:
 
 def _load(path: Path) -> Ceilings | None:
     try:
-        held = Ceilings(**json.loads(path.read_text()))
-        stale = held.busy and time.time() - path.stat().st_mtime > BUSY_AGE_S
-        return held if held.bandwidth_bytes_s > 0 and held.flops_s and not stale else None
+        found = Ceilings(**json.loads(path.read_text()))
+        stale = found.busy and time.time() - path.stat().st_mtime > BUSY_AGE_S
+        return found if found.bandwidth_bytes_s > 0 and found.flops_s and not stale else None
     except (OSError, ValueError, TypeError):
         return None
 
@@ -160,10 +160,10 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
     count = threads or settings.cpu_threads() or allowed_cores()
     path = _file(count)
     if not refresh:
-        held = _kept.get(path) or (_load(path) if settings.cache() else None)
-        if held is not None:
-            _kept[path] = held
-            return held
+        known = _kept.get(path) or (_load(path) if settings.cache() else None)
+        if known is not None:
+            _kept[path] = known
+            return known
     with Worker(env=dict.fromkeys(_THREAD_VARIABLES, str(count))) as worker:
         found = Ceilings(
             **worker.call(Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings"))
@@ -184,11 +184,11 @@ def device_ceilings(function: str, device: str) -> Ceilings:
     `device` names it in the key. `LaunchError` when the child fails.
     """
     key = Path(device)
-    held = _kept.get(key)
-    if held is None:
-        held = Ceilings(**default_worker().call(Job(function, name=f"measuring the ceilings of {device}")))
-        _kept[key] = held
-    return held
+    known = _kept.get(key)
+    if known is None:
+        known = Ceilings(**default_worker().call(Job(function, name=f"measuring the ceilings of {device}")))
+        _kept[key] = known
+    return known
 
 
 # What this process has read or measured.

@@ -158,9 +158,9 @@ class Measurement:
     method: Method
 
     def __getitem__(self, name: str) -> Timing:
-        for each in self.timings:
-            if each.name == name:
-                return each
+        for timing in self.timings:
+            if timing.name == name:
+                return timing
         raise OptionError(
             "nothing named {name!r} was measured",
             name=name,
@@ -263,7 +263,7 @@ def measure(
 
 
 def _look_at(contenders: Sequence[Contender], rounds: int, cache: str) -> None:
-    names = [each.name for each in contenders]
+    names = [contender.name for contender in contenders]
     if not names or len(set(names)) != len(names):
         raise OptionError(
             "contenders need names of their own", found="{names}", names=", ".join(names) or "none"
@@ -340,7 +340,7 @@ def _progress(turns: _Turns, number: int, rounds: int) -> Progress:
 
 
 def _timing(turns: _Turns) -> Timing:
-    kept = tuple(tuple(each) for each in turns.rounds)
-    if not turns.failure and not all(math.isfinite(s) and s >= 0 for each in kept for s in each):
+    kept = tuple(tuple(samples) for samples in turns.rounds)
+    if not turns.failure and not all(math.isfinite(s) and s >= 0 for samples in kept for s in samples):
         return Timing(turns.contender.name, kept, "the clock read a time that is not a number of seconds")
     return Timing(turns.contender.name, kept, turns.failure, turns.contender.check is not None)

@@ -59,22 +59,22 @@ def _feed(digest: hashlib._Hash, value: object) -> None:  # pyright: ignore[repo
         body = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
         digest.update((b"s" if isinstance(value, str) else b"b") + struct.pack("<Q", len(body)) + body)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
+        fields = [(part.name, getattr(value, part.name)) for part in dataclasses.fields(value)]
         _feed(digest, (type(value).__name__, fields))
     elif isinstance(value, Mapping):
         items = sorted((str(k), v) for k, v in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         digest.update(b"m" + struct.pack("<Q", len(items)))  # pyright: ignore[reportUnknownArgumentType]
-        for name, each in items:  # pyright: ignore[reportUnknownVariableType]
+        for name, part in items:  # pyright: ignore[reportUnknownVariableType]
             _feed(digest, name)
-            _feed(digest, each)  # pyright: ignore[reportUnknownArgumentType]
+            _feed(digest, part)  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(value, Set):
-        hashes = sorted(_hash_of(each) for each in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        hashes = sorted(_hash_of(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         digest.update(b"u")
         _feed(digest, hashes)
     elif isinstance(value, Sequence):
         digest.update(b"l" + struct.pack("<Q", len(value)))  # pyright: ignore[reportUnknownArgumentType]
-        for each in value:  # pyright: ignore[reportUnknownVariableType]
-            _feed(digest, each)  # pyright: ignore[reportUnknownArgumentType]
+        for part in value:  # pyright: ignore[reportUnknownVariableType]
+            _feed(digest, part)  # pyright: ignore[reportUnknownArgumentType]
     else:
         raise InternalError(
             "a {kind} cannot be part of a cache key",
@@ -101,8 +101,10 @@ def compiler_fingerprint() -> str:
         for name in names:
             if name.endswith((".py", ".cuh", ".h", ".json", ".toml")):
                 path = os.path.join(folder, name)
-                at = os.stat(path)
-                rows.append((os.path.relpath(path, root).replace(os.sep, "/"), at.st_size, at.st_mtime_ns))
+                status = os.stat(path)
+                rows.append(
+                    (os.path.relpath(path, root).replace(os.sep, "/"), status.st_size, status.st_mtime_ns)
+                )
     return _hash_of(sorted(rows)).hex()
 
 
@@ -114,7 +116,7 @@ def key_of(**parts: object) -> str:
     settings that change code are added here. `InternalError` for a part of a kind without a
     canonical form.
     """
-    fixed = {each.name: each() for each in settings.all_settings() if each.in_cache_key}
+    fixed = {setting.name: setting() for setting in settings.all_settings() if setting.in_cache_key}
     return _hash_of((FORMAT, compiler_fingerprint(), fixed, parts)).hex()
 
 
@@ -180,13 +182,13 @@ class Cache:
     def put(self, key: str, files: Mapping[str, bytes]) -> None:
         """Store the files of an entry; an older entry of that key is replaced whole."""
         _check_key(key)
-        held = {name: bytes(body) for name, body in files.items()}
-        self._remember(key, held)
+        bodies = {name: bytes(body) for name, body in files.items()}
+        self._remember(key, bodies)
         root = self.root
         if root is None:
             return
         try:
-            self._grown += _write_entry(_entry_path(root, key), held)
+            self._grown += _write_entry(_entry_path(root, key), bodies)
         except OSError as error:
             self._degrade(root, error)
             return
@@ -205,9 +207,9 @@ class Cache:
             found = self.get(key)
             if found is not None:
                 return found
-            made = dict(make())
-            self.put(key, made)
-            return made
+            files = dict(make())
+            self.put(key, files)
+            return files
 
     @property
     def limit_bytes(self) -> int:
@@ -324,7 +326,7 @@ def _write_entry(path: Path, files: Mapping[str, bytes]) -> int:
 def _scan(root: Path) -> Iterator[tuple[float, int, Path]]:
     """(time of last use, size, path) of every entry and forgotten part."""
     try:
-        folders = [each for each in os.scandir(root) if each.is_dir()]
+        folders = [entry for entry in os.scandir(root) if entry.is_dir()]
     except OSError:
         return
     for folder in folders:
@@ -334,10 +336,10 @@ def _scan(root: Path) -> Iterator[tuple[float, int, Path]]:
             continue
         for row in rows:
             try:
-                at = row.stat()
+                status = row.stat()
             except OSError:
                 continue
-            yield at.st_mtime, at.st_size, Path(row.path)
+            yield status.st_mtime, status.st_size, Path(row.path)
 
 
 def _evict(root: Path, limit: int) -> None:

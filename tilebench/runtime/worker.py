@@ -169,7 +169,7 @@ class Worker:
     ) -> Any:
         self._number += 1
         number = self._number
-        variables = {each.name: str(each()) for each in settings.all_settings()}
+        variables = {setting.name: str(setting()) for setting in settings.all_settings()}
         spool = Spool()
         try:
             # Encoding runs while a new child is still starting.
@@ -282,7 +282,7 @@ class _Gone(Exception):
 def _next(child: ChildProcess, end: float | None, look: float | None) -> Any:
     """The next frame; None at the end; "late" after `end`, "look" after `look` seconds."""
     left = None if end is None else max(0.0, end - time.monotonic())
-    waits = [each for each in (left, look) if each is not None]
+    waits = [wait for wait in (left, look) if wait is not None]
     try:
         return child.frames.get(timeout=min(waits) if waits else None)
     except queue.Empty:
@@ -320,13 +320,13 @@ def _start_watching() -> None:
 
 
 def _close_all() -> None:
-    for each in list(_workers):
-        each.close()
+    for worker in list(_workers):
+        worker.close()
 
 
 def _abandon_all() -> None:
-    for each in list(_workers):
-        child = each._child  # pyright: ignore[reportPrivateUsage]
+    for worker in list(_workers):
+        child = worker._child  # pyright: ignore[reportPrivateUsage]
         if child is not None:
             child.abandon()
-        each.__init__(env=each._env)  # pyright: ignore[reportPrivateUsage]  # locks may be held by lost threads
+        worker.__init__(env=worker._env)  # pyright: ignore[reportPrivateUsage]  # locks may be held by lost threads

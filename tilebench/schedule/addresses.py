@@ -67,7 +67,7 @@ def candidates(function: Function, kind: str) -> list[Candidate]:
 
 
 def _listed(found: Iterable[Candidate]) -> tuple[tuple[str, Place | None], ...]:
-    return tuple((each.address, each.node.place) for each in found)
+    return tuple((candidate.address, candidate.node.place) for candidate in found)
 
 
 def resolve(function: Function, kind: str, address: str) -> Candidate:
@@ -77,19 +77,19 @@ def resolve(function: Function, kind: str, address: str) -> Candidate:
     """
     known = candidates(function, kind)
     name, _, number = address.partition("#")
-    same = [each for each in known if each.name == name]
+    same = [candidate for candidate in known if candidate.name == name]
     if number:
-        same = [each for each in same if str(each.number) == number]
+        same = [candidate for candidate in same if str(candidate.number) == number]
     if len(same) == 1:
         return same[0]
     if same:
         raise ScheduleError(
             "the address {address} of a {kind} is ambiguous", at=function.place, address=address, kind=kind,
             also=_listed(same),
-            hint="write one of " + ", ".join(each.address for each in same),
+            hint="write one of " + ", ".join(candidate.address for candidate in same),
         )  # fmt: skip
-    close = nearest(name, [each.name for each in known])
-    addresses = f"{kind} addresses: " + ", ".join(each.address for each in known)
+    close = nearest(name, [candidate.name for candidate in known])
+    addresses = f"{kind} addresses: " + ", ".join(candidate.address for candidate in known)
     listed = addresses if known else f"it has no {kind} at all"
     raise ScheduleError(
         "the kernel {kernel} has no {kind} {address}", at=function.place, kernel=function.name, kind=kind,

@@ -90,12 +90,12 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
 
     remember_source(name, text)
     try:
-        held = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScheduleError("this is not TOML: {why}", at=_toml_place(name, str(error)), why=error) from None
-    raw = _tables(held.get("schedule"))
-    if raw is None or set(held) != {"schedule"}:
-        extra = ", ".join(sorted(set(held) - {"schedule"})) or "nothing"
+    raw = _tables(tables.get("schedule"))
+    if raw is None or set(tables) != {"schedule"}:
+        extra = ", ".join(sorted(set(tables) - {"schedule"})) or "nothing"
         raise ScheduleError(
             "a schedule file holds [[schedule]] rules", at=Place(name, 1), found="{extra}", extra=extra,
             hint="start each rule with a line [[schedule]]",
@@ -109,11 +109,11 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
     return ScheduleFile(name, tuple(rules))
 
 
-def _tables(held: Any) -> list[dict[str, Any]] | None:
+def _tables(value: Any) -> list[dict[str, Any]] | None:
     """The rules, None when it is no list of tables."""
-    if not isinstance(held, list) or not all(isinstance(each, dict) for each in held):  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):  # pyright: ignore[reportUnknownVariableType]
         return None
-    return cast("list[dict[str, Any]]", held)
+    return cast("list[dict[str, Any]]", value)
 
 
 def _rule(number: int, table: dict[str, Any], name: str, place: Place) -> Rule:
@@ -122,8 +122,8 @@ def _rule(number: int, table: dict[str, Any], name: str, place: Place) -> Rule:
     tables = {kind: table.pop(kind, {}) for kind in TABLES}
     if not isinstance(when, str):
         raise ScheduleError("`when` is text, found {value}", value=repr(when))
-    for kind, each in {"params": params, **tables}.items():
-        if not isinstance(each, dict):
+    for kind, given in {"params": params, **tables}.items():
+        if not isinstance(given, dict):
             what = "values" if kind == "params" else "addresses"
             raise ScheduleError(
                 "{kind} needs a table of {what}", kind=kind, what=what, hint=f"[schedule.{kind}]"
@@ -147,10 +147,10 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
             "the condition {text!r} is not an expression: {why}", at=place, text=text, why=error.msg
         ) from None
 
-    def value(at: ast.expr) -> Any:
-        match at:
-            case ast.Constant(value=int() | float() | str() as held):
-                return held
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=int() | float() | str() as constant):
+                return constant
             case ast.Name(id=name):
                 if name not in values:
                     raise ScheduleError(
@@ -159,21 +159,21 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
                     )  # fmt: skip
                 return values[name]
             case ast.BoolOp(op=ast.And(), values=parts):
-                return all(value(each) for each in parts)
+                return all(value(part) for part in parts)
             case ast.BoolOp(values=parts):
-                return any(value(each) for each in parts)
+                return any(value(part) for part in parts)
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return not value(inner)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -value(inner)
-            case ast.BinOp() if type(at.op) in _OPERATORS:
-                return _OPERATORS[type(at.op)](value(at.left), value(at.right))
+            case ast.BinOp() if type(node.op) in _OPERATORS:
+                return _OPERATORS[type(node.op)](value(node.left), value(node.right))
             case ast.Compare():
-                sides = [value(at.left), *(value(each) for each in at.comparators)]
-                checks = zip(at.ops, sides, sides[1:], strict=False)
+                sides = [value(node.left), *(value(part) for part in node.comparators)]
+                checks = zip(node.ops, sides, sides[1:], strict=False)
                 return all(_OPERATORS[type(op)](a, b) for op, a, b in checks)
             case _:
-                raise ScheduleError("a condition cannot hold {text!r}", at=place, text=ast.unparse(at))
+                raise ScheduleError("a condition cannot hold {text!r}", at=place, text=ast.unparse(node))
 
     try:
         return value(tree)
@@ -191,12 +191,12 @@ def schedule_text(schedule: Schedule, when: str = "") -> str:
     """
     head = ["[[schedule]]"] + ([f"when = {json.dumps(when)}"] if when else [])
     tables: dict[tuple[str, str], list[str]] = {}
-    for each in schedule.directives:
-        line = f"{each.name} = {_toml(each.value)}"
-        if each.kind == "kernel":
-            head = [old for old in head if not old.startswith(f"{each.name} = ")] + [line]
+    for directive in schedule.directives:
+        line = f"{directive.name} = {_toml(directive.value)}"
+        if directive.kind == "kernel":
+            head = [old for old in head if not old.startswith(f"{directive.name} = ")] + [line]
         else:
-            tables.setdefault((each.kind, each.address), []).append(line)
+            tables.setdefault((directive.kind, directive.address), []).append(line)
     if schedule.params:
         inner = ", ".join(f"{_key(name)} = {_toml(value)}" for name, value in schedule.params.items())
         head.append(f"params = {{ {inner} }}")
@@ -226,7 +226,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, (bool, int, float, str)):
         return json.dumps(value)
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(each) for each in value) + "]"  # pyright: ignore[reportUnknownVariableType]
+        return "[" + ", ".join(_toml(item) for item in value) + "]"  # pyright: ignore[reportUnknownVariableType]
     raise ScheduleError(
         "a schedule file cannot hold {value}", value=repr(value), expected="numbers, text, lists"
     )  # pyright: ignore[reportUnknownArgumentType]

@@ -22,7 +22,7 @@ _DARK = ("#20262d", "#1f3a56", "#2b5f92", "#4d94de", "#a8d1ff", "#ff6b60")
 
 def step_of(part: float) -> int:
     """Which step of the map a part of the bound falls in: 0 exact, 5 outside."""
-    return next((at for at, limit in enumerate(_STEPS) if part <= limit), len(_STEPS))
+    return next((step for step, limit in enumerate(_STEPS) if part <= limit), len(_STEPS))
 
 
 CSS = "".join(
@@ -49,22 +49,22 @@ def heat_svg(report: OutputReport) -> str:
     arm = side - 4
     out: list[str] = []
     for i, row in enumerate(report.heat):
-        at = 0
-        while at < cols:  # equal neighbours become one rectangle: a right result is a few of them
-            step, end = step_of(row[at]), at + 1
+        first = 0
+        while first < cols:  # equal neighbours become one rectangle: a right result is a few of them
+            step, end = step_of(row[first]), first + 1
             while end < cols and step_of(row[end]) == step:
                 end += 1
             out.append(
-                f'<rect x="{at * side}" y="{i * side}" width="{(end - at) * side}" height="{side}" '
+                f'<rect x="{first * side}" y="{i * side}" width="{(end - first) * side}" height="{side}" '
                 f'class="h{step}" fill="{_LIGHT[step]}"/>'
             )
             if step == 5 and side >= 8:
-                for k in range(at, end):
+                for k in range(first, end):
                     out.append(
                         f'<path d="M{k * side + 2} {i * side + 2}l{arm} {arm}m0 {-arm}'
                         f'l{-arm} {arm}" stroke="{PALETTE["bg"][0]}"/>'
                     )
-            at = end
+            first = end
     label = f"errors of {report.name} by place, as parts of the bound"
     used = sorted({step_of(v) for row in report.heat for v in row})
     legend = "".join(f"<span>{_swatch(s)} {_STEP_NAMES[s]}</span>" for s in used)
@@ -99,11 +99,11 @@ _HEADS = ("index", "got", "reference", "error", "bound", "error / bound")
 
 def _rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
     out: list[list[Value]] = []
-    for each in worst:
-        part = each.error / each.bound if each.bound else (math.inf if each.error else 0.0)
-        values = (each.got, each.expected, each.error, each.bound)
+    for element in worst:
+        part = element.error / element.bound if element.bound else (math.inf if element.error else 0.0)
+        values = (element.got, element.expected, element.error, element.bound)
         out.append(
-            [f"[{', '.join(map(str, each.index))}]", *(f"{v:.7g}" for v in values),
+            [f"[{', '.join(map(str, element.index))}]", *(f"{v:.7g}" for v in values),
              Cell(number(part), "bad" if part > 1 else "good")]
         )  # fmt: skip
     return out
@@ -132,7 +132,7 @@ def output_body(report: OutputReport, how: str = "") -> str:
 
 def check_body(report: CheckReport) -> str:
     """The report of a check, all its outputs, without root and style sheet."""
-    return "".join(output_body(each, report.how) for each in report.outputs)
+    return "".join(output_body(output, report.how) for output in report.outputs)
 
 
 def check_html(report: CheckReport, theme: str = "auto") -> str:
@@ -143,12 +143,12 @@ def check_html(report: CheckReport, theme: str = "auto") -> str:
 def check_text(report: CheckReport) -> str:
     """The report of a check in plain text."""
     out: list[str] = []
-    for each in report.outputs:
-        out.append(("ok: " if each.ok else "WRONG: ") + summary(each))
-        if each.worst:
-            out.append(table_text(_HEADS, _rows(each.worst), numeric=(1, 2, 3, 4, 5), indent="  "))
+    for output in report.outputs:
+        out.append(("ok: " if output.ok else "WRONG: ") + summary(output))
+        if output.worst:
+            out.append(table_text(_HEADS, _rows(output.worst), numeric=(1, 2, 3, 4, 5), indent="  "))
         if report.how:
-            out.append(f"  bound: {_note(each, report.how)}")
+            out.append(f"  bound: {_note(output, report.how)}")
     return "\n".join(out)
 
 

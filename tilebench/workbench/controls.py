@@ -62,7 +62,7 @@ class Controls:
         self._watch("run", self.run)
         self._watch("check", self.check)
         top = w.HBox([self.target, self.run, self.check, self.stop], layout=w.Layout(flex_flow="row wrap"))
-        sliders = [self._slider(each) for each in knobs]
+        sliders = [self._slider(knob) for knob in knobs]
         self._grid = w.Box(sliders, layout=w.Layout(flex_flow="row wrap", display="flex"))
         self._stage_row = w.HBox([], layout=w.Layout(flex_flow="row wrap", align_items="center"))
         self._more = w.Accordion([], selected_index=None, layout=w.Layout(display="none"))
@@ -81,26 +81,26 @@ class Controls:
         self._quiet = True
         try:
             for name, value in changes.items():
-                held = {"target": self.target, "run": self.run, "check": self.check, **self._by_name}.get(
+                widget = {"target": self.target, "run": self.run, "check": self.check, **self._by_name}.get(
                     name
                 )
-                if held is not None:
-                    self._put(held, value)
+                if widget is not None:
+                    self._put(widget, value)
         finally:
             self._quiet = False
 
     def close(self) -> None:
         """Close every widget with its layout and style: each is a model that lives until it is closed."""
-        for each in list(all_below(self.box)):
-            each.close()
+        for widget in list(all_below(self.box)):
+            widget.close()
         self._by_name.clear()
         self._stages.clear()
 
-    def _put(self, held: Any, value: Any) -> None:
-        options: Any = getattr(held, "options", None)
-        if options is not None and all(each != value and each[-1] != value for each in options):
-            held.options = [*options, (label_of(value), value)]
-        held.value = value
+    def _put(self, widget: Any, value: Any) -> None:
+        options: Any = getattr(widget, "options", None)
+        if options is not None and all(option != value and option[-1] != value for option in options):
+            widget.options = [*options, (label_of(value), value)]
+        widget.value = value
 
     def _toggle(self, name: str, on: bool, icon: str, tip: str) -> Any:
         return self._widgets.ToggleButton(
@@ -116,13 +116,13 @@ class Controls:
 
     def _slider(self, knob: Slider) -> Any:
         w = self._widgets
-        made = w.SelectionSlider(
-            options=[(label_of(each), each) for each in knob.values], value=knob.value, description=knob.name,
+        slider = w.SelectionSlider(
+            options=[(label_of(v), v) for v in knob.values], value=knob.value, description=knob.name,
             continuous_update=False, layout=w.Layout(width=_WIDE), style={"description_width": "90px"},
         )  # fmt: skip
-        self._by_name[knob.name] = made
-        self._watch_knob(knob.name, made)
-        return made
+        self._by_name[knob.name] = slider
+        self._watch_knob(knob.name, slider)
+        return slider
 
     def _watch_knob(self, name: str, widget: Any) -> None:
         def moved(change: Any) -> None:
@@ -134,23 +134,23 @@ class Controls:
     def _offer(self, knobs: Sequence[Slider]) -> None:
         """Dropdowns of the schedule's choices, folded away: the kernel's own hints are the usual case."""
         w = self._widgets
-        made: list[Any] = []
-        for each in knobs:
+        boxes: list[Any] = []
+        for knob in knobs:
             box = w.Dropdown(
-                options=[(label_of(v), v) for v in each.values], value=each.value, description=each.name,
+                options=[(label_of(v), v) for v in knob.values], value=knob.value, description=knob.name,
                 layout=w.Layout(width="300px"), style={"description_width": "150px"},
             )  # fmt: skip
-            self._by_name[each.name] = box
-            self._watch_knob(each.name, box)
-            made.append(box)
-        self._more.children = [w.Box(made, layout=w.Layout(flex_flow="row wrap", display="flex"))]
+            self._by_name[knob.name] = box
+            self._watch_knob(knob.name, box)
+            boxes.append(box)
+        self._more.children = [w.Box(boxes, layout=w.Layout(flex_flow="row wrap", display="flex"))]
         self._more.set_title(0, "Schedule")
         self._more.layout.display = None
 
     def _show_stages(self, picture: Picture) -> None:
         w = self._widgets
-        shown = [each.name for each in picture.record.stages] if picture.record else []
-        gone = [each for child in self._stage_row.children for each in all_below(child)]
+        shown = [widget.name for widget in picture.record.stages] if picture.record else []
+        gone = [widget for child in self._stage_row.children for widget in all_below(child)]
         self._stages = {}
         for name in picture.stage_names:
             self._stages[name] = w.ToggleButton(
@@ -160,8 +160,8 @@ class Controls:
             self._stages[name].observe(self._stages_moved, "value")
         label = w.Label("stages", layout=w.Layout(width="54px"))
         self._stage_row.children = [label, *self._stages.values()]
-        for each in gone:
-            each.close()
+        for widget in gone:
+            widget.close()
 
     def _stopped(self, _: Any) -> None:
         self._stop()
@@ -176,8 +176,8 @@ def all_below(widget: Any) -> Any:
     """A widget, its layout and style, and those of all its children."""
     yield widget
     for name in ("layout", "style"):
-        held = getattr(widget, name, None)
-        if held is not None and hasattr(held, "close"):
-            yield held
+        part = getattr(widget, name, None)
+        if part is not None and hasattr(part, "close"):
+            yield part
     for child in getattr(widget, "children", ()):
         yield from all_below(child)

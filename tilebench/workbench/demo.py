@@ -31,7 +31,7 @@ def find_notebook(name: str = NAME) -> Path:
     """A notebook of the package, installed or beside it in a checkout. `OptionError` if there is none."""
     package = Path(__file__).resolve().parent.parent
     places = (package / "notebooks" / name, package.parent / "notebooks" / name)
-    found = next((each for each in places if each.is_file()), None)
+    found = next((place for place in places if place.is_file()), None)
     if found is None:
         raise OptionError(
             "the notebook {name} is not installed", name=name, hint="install tilebench from a wheel"
@@ -76,14 +76,14 @@ class Demo:
             line = first.removeprefix("%%tile").strip()
             before = dict(self.space)
             shown = self._python(cell_text(line, rest), name)
-            made = {k: v for k, v in _kernels(self.space).items() if before.get(k) is not v}
-            return [*shown, *self._bench(parse_line(line), made)]
+            kernels = {k: v for k, v in _kernels(self.space).items() if before.get(k) is not v}
+            return [*shown, *self._bench(parse_line(line), kernels)]
         plain: list[str] = []
         benches: list[Part] = []
-        for each in text.splitlines():
-            if each.startswith("%tile "):
-                benches += self._bench(parse_line(each.removeprefix("%tile ")), _kernels(self.space))
-            plain.append("" if each.startswith("%") else each)
+        for line in text.splitlines():
+            if line.startswith("%tile "):
+                benches += self._bench(parse_line(line.removeprefix("%tile ")), _kernels(self.space))
+            plain.append("" if line.startswith("%") else line)
         return [*self._python("\n".join(plain) + "\n", name), *benches]
 
     def _python(self, text: str, name: str) -> list[Part]:
@@ -91,29 +91,29 @@ class Demo:
         remember_source(name, text)
         tree = ast.parse(text, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        held: list[Any] = []
-        with contextlib.redirect_stdout(io.StringIO()) as said, _shown(held):
+        values: list[Any] = []
+        with contextlib.redirect_stdout(io.StringIO()) as said, _shown(values):
             exec(compile(tree, name, "exec"), self.space)  # noqa: S102
             if last is not None:
                 exec(compile(ast.Interactive([last]), name, "single"), self.space)  # noqa: S102
         parts: list[Part] = [line for line in said.getvalue().splitlines() if line.strip()]
-        for value in held:
+        for value in values:
             parts += parts_of(value)
         return parts
 
-    def _bench(self, options: TileOptions, made: dict[str, Any]) -> list[Part]:
+    def _bench(self, options: TileOptions, kernels: dict[str, Any]) -> list[Part]:
         """What `%%tile` opens, always measured and checked: that is what the lines told are about."""
         from .live import open_live
 
         bench = open_live(
-            choose_kernel(options.kernel, made, self.space), with_=options.values, sweep=options.sweep,
+            choose_kernel(options.kernel, kernels, self.space), with_=options.values, sweep=options.sweep,
             target=options.target, stages=options.stages, schedule=options.schedule or None,
             run=True, check=True,
         )  # fmt: skip
         try:
             print(line_of(bench), flush=True)
             self.wrong += bench.report is not None and not bench.report.ok
-            self.wrong += any(each.failure for each in bench.runs) or bench.error is not None
+            self.wrong += any(measured.failure for measured in bench.runs) or bench.error is not None
             return bench_parts(bench)
         finally:
             bench.close()
@@ -122,14 +122,14 @@ class Demo:
 def _kernels(space: dict[str, Any]) -> dict[str, Any]:
     from ..kernel import JitFunction
 
-    return {key: each for key, each in space.items() if isinstance(each, JitFunction)}
+    return {key: value for key, value in space.items() if isinstance(value, JitFunction)}
 
 
 @contextlib.contextmanager
-def _shown(held: list[Any]) -> Generator[None]:
-    """Values of last lines go to `held` instead of the screen."""
+def _shown(values: list[Any]) -> Generator[None]:
+    """Values of last lines go to `values` instead of the screen."""
     before = sys.displayhook
-    sys.displayhook = lambda value: None if value is None else held.append(value)
+    sys.displayhook = lambda value: None if value is None else values.append(value)
     try:
         yield
     finally:
@@ -144,10 +144,12 @@ def heading(text: str) -> tuple[str, str]:
 
 def paragraphs(text: str) -> list[Part]:
     """Markdown as plain paragraphs; fences are left out, their lines stay."""
-    blocks = [each.strip() for each in text.split("\n\n")]
+    blocks = [block.strip() for block in text.split("\n\n")]
     out: list[Part] = []
-    for each in blocks:
-        out += each.splitlines()[1:-1] if each.startswith("```") else [each.replace("`", "")] if each else []
+    for block in blocks:
+        out += (
+            block.splitlines()[1:-1] if block.startswith("```") else [block.replace("`", "")] if block else []
+        )
     return out
 
 

@@ -109,7 +109,7 @@ class Subject:
 
     def first_wish(self, stages: Sequence[str], run: bool, check: bool) -> Wish:
         """Where the controls stand at the beginning."""
-        choices = {each.name: each.value for each in self.knobs if each.choice and each.value != AS_WRITTEN}
+        choices = {knob.name: knob.value for knob in self.knobs if knob.choice and knob.value != AS_WRITTEN}
         return Wish(self.values, choices, self.target, tuple(stages), run, check)
 
     def _resolved(self, first: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Subject:
         from ..schedule import candidates
 
         function = kernel.compilation.traced.function
-        taken = {each.name for each in self.knobs} | set(self.values)
+        taken = {knob.name for knob in self.knobs} | set(self.values)
         out: list[Slider] = []
         for (kind, option), values in OFFERED.items():
             names = (
@@ -257,8 +257,8 @@ class Subject:
             self.values[name] = values[0]
             return Slider(name, values, values[0])
         known = list(self.signature.parameters) if self.signature else []
-        for each in values:
-            choices_schedule({name: each}, known)
+        for wished in values:
+            choices_schedule({name: wished}, known)
         return Slider(name, _with(values, AS_WRITTEN), values[0], choice=True)
 
 
@@ -268,7 +268,7 @@ def _with(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
         return tuple(values)
     every = [value, *values]
     ascending = list(values) == sorted(values, key=_rank) and all(
-        type(each) in (int, float) for each in every
+        type(number) in (int, float) for number in every
     )
     return tuple(sorted(every)) if ascending else tuple(every)
 
@@ -283,7 +283,7 @@ def _fitting(found: Sequence[Any], kind: str) -> list[Any]:
     from ..language.structure import Pipelined
 
     wanted = {"loop": Pipelined, "buffer": AllocShared}.get(kind)
-    return [each for each in found if wanted is None or isinstance(each.node, wanted)]
+    return [candidate for candidate in found if wanted is None or isinstance(candidate.node, wanted)]
 
 
 def example(names: Sequence[str]) -> str:
@@ -303,10 +303,10 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         if value == AS_WRITTEN:
             continue
         address, _, option = name.rpartition(".")
-        kind = next((kind for kind, held in OPTIONS.items() if option in held), None)
+        kind = next((kind for kind, options in OPTIONS.items() if option in options), None)
         if kind is None or (kind == "kernel") != (address == ""):
             names = [*known, *OPTIONS["kernel"]] + [
-                f"NAME.{o}" for k, held in OPTIONS.items() if k != "kernel" for o in held
+                f"NAME.{o}" for k, options in OPTIONS.items() if k != "kernel" for o in options
             ]
             close = nearest(name, names, limit=1)
             raise OptionError(
@@ -328,7 +328,7 @@ def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wi
     """The wish with other values. `OptionError` for a name that no control has."""
     values, choices = dict(wish.values), dict(wish.choices)
     rest: dict[str, Any] = {}
-    chosen = {each.name for each in knobs if each.choice}
+    chosen = {knob.name for knob in knobs if knob.choice}
     for name, value in changes.items():
         if name in values:
             values[name] = value

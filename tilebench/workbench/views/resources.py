@@ -38,42 +38,43 @@ def unicode_bar(fraction: float, width: int = 20) -> str:
     return (_BAR[7] * full + (_BAR[rest - 1] if rest else "")).ljust(width, "·")
 
 
-def _facts(held: Resources, shared_limit: int) -> list[tuple[str, str, str]]:
+def _facts(resources: Resources, shared_limit: int) -> list[tuple[str, str, str]]:
     """(name, value, kind) of the figures a reader looks for first; unknown ones are left out."""
-    shared = bytes_text(held.shared_bytes)
+    shared = bytes_text(resources.shared_bytes)
     kind = ""
     if shared_limit:
         shared += f" of {bytes_text(shared_limit)}"
-        kind = "bad" if held.shared_bytes > shared_limit else ""
-    if held.threads == 1 and not shared_limit:  # a worker of a host: no threads of a block share anything
+        kind = "bad" if resources.shared_bytes > shared_limit else ""
+    if (
+        resources.threads == 1 and not shared_limit
+    ):  # a worker of a host: no threads of a block share anything
         return [("scratch memory a worker", shared, "")]
-    out = [("threads a block", str(held.threads), ""), ("shared memory a block", shared, kind)]
-    if held.registers is not None:
-        out.insert(1, ("registers a thread", str(held.registers), ""))
-    if held.spill_store_bytes is not None or held.spill_load_bytes is not None:
-        stored, loaded = held.spill_store_bytes or 0, held.spill_load_bytes or 0
+    out = [("threads a block", str(resources.threads), ""), ("shared memory a block", shared, kind)]
+    if resources.registers is not None:
+        out.insert(1, ("registers a thread", str(resources.registers), ""))
+    if resources.spill_store_bytes is not None or resources.spill_load_bytes is not None:
+        stored, loaded = resources.spill_store_bytes or 0, resources.spill_load_bytes or 0
         text = f"{stored} B stored, {loaded} B loaded" if stored or loaded else "none"
         out.append(("spills a thread", text, "bad" if stored or loaded else "good"))
-    if held.local_bytes:
-        out.append(("local memory a thread", bytes_text(held.local_bytes), "warn"))
-    if held.barriers is not None:
-        out.append(("barriers", str(held.barriers), ""))
+    if resources.local_bytes:
+        out.append(("local memory a thread", bytes_text(resources.local_bytes), "warn"))
+    if resources.barriers is not None:
+        out.append(("barriers", str(resources.barriers), ""))
     return out
 
 
-def occupancy_sentence(held: Resources) -> str:
+def occupancy_sentence(resources: Resources) -> str:
     """Occupancy in words, with what keeps another block from fitting; empty when it is unknown."""
-    if held.occupancy is None or held.blocks_per_sm is None:
+    if resources.occupancy is None or resources.blocks_per_sm is None:
         return ""
-    blocks = held.blocks_per_sm
-    text = (
-        f"{blocks} block{'s' * (blocks != 1)} a multiprocessor, {number(held.occupancy * 100)} % of its warps"
-    )
-    if not held.limited_by:
+    blocks = resources.blocks_per_sm
+    percent = number(resources.occupancy * 100)
+    text = f"{blocks} block{'s' * (blocks != 1)} a multiprocessor, {percent} % of its warps"
+    if not resources.limited_by:
         return text
-    limiting = _limiting(held)
+    limiting = _limiting(resources)
     limiters = [_NAMES.get(k, k) for k in limiting]
-    others = [(n, _NAMES.get(k, k)) for k, n in held.limits.items() if k not in limiting and n > blocks]
+    others = [(n, _NAMES.get(k, k)) for k, n in resources.limits.items() if k not in limiting and n > blocks]
     one = len(limiters) == 1 and not limiters[0].endswith("s")
     text += f"; {' and '.join(limiters)} allow{'s' * one} no more"
     if others:
@@ -82,24 +83,26 @@ def occupancy_sentence(held: Resources) -> str:
     return text
 
 
-def _limiting(held: Resources) -> list[str]:
+def _limiting(resources: Resources) -> list[str]:
     """The resources that allow no more blocks than there are: `limited_by`, and what is as tight."""
-    tight = [k for k, n in held.limits.items() if k != held.limited_by and n == held.blocks_per_sm]
-    return [held.limited_by, *tight] if held.limited_by else []
+    tight = [
+        k for k, n in resources.limits.items() if k != resources.limited_by and n == resources.blocks_per_sm
+    ]
+    return [resources.limited_by, *tight] if resources.limited_by else []
 
 
-def _bars(held: Resources, shared_limit: int) -> str:
+def _bars(resources: Resources, shared_limit: int) -> str:
     """Bars: occupancy, shared memory, and how many blocks each resource alone would allow."""
     rows: list[tuple[str, float, str, bool]] = []
-    if held.occupancy is not None:
-        rows.append(("occupancy", held.occupancy, f"{number(held.occupancy * 100)} %", False))
+    if resources.occupancy is not None:
+        rows.append(("occupancy", resources.occupancy, f"{number(resources.occupancy * 100)} %", False))
     if shared_limit:
-        over = held.shared_bytes > shared_limit
-        rows.append(("shared memory", held.shared_bytes / shared_limit,
-                     f"{bytes_text(held.shared_bytes)} / {bytes_text(shared_limit)}", over))  # fmt: skip
-    most = max(held.limits.values(), default=0)
-    for name, blocks in sorted(held.limits.items(), key=lambda item: item[1]):
-        mark = " ◂ limits" if name in _limiting(held) else ""
+        over = resources.shared_bytes > shared_limit
+        rows.append(("shared memory", resources.shared_bytes / shared_limit,
+                     f"{bytes_text(resources.shared_bytes)} / {bytes_text(shared_limit)}", over))  # fmt: skip
+    most = max(resources.limits.values(), default=0)
+    for name, blocks in sorted(resources.limits.items(), key=lambda item: item[1]):
+        mark = " ◂ limits" if name in _limiting(resources) else ""
         rows.append(
             (f"blocks by {_NAMES.get(name, name)}", blocks / most if most else 0, f"{blocks}{mark}", False)
         )
@@ -119,51 +122,53 @@ def _bars(held: Resources, shared_limit: int) -> str:
     return f'<div class="bars">{"".join(out)}</div>' if out else ""
 
 
-def resources_body(held: Resources | None, shared_limit: int = 0) -> str:
+def resources_body(resources: Resources | None, shared_limit: int = 0) -> str:
     """The panel of figures and bars. `shared_limit`: bytes one block may take, 0 when unknown."""
-    if held is None:
+    if resources is None:
         return '<p class="q">no resources: this target reports none, or the kernel is not compiled yet</p>'
-    rows: list[list[Value]] = [[name, Cell(value, kind)] for name, value, kind in _facts(held, shared_limit)]
+    rows: list[list[Value]] = [
+        [name, Cell(value, kind)] for name, value, kind in _facts(resources, shared_limit)
+    ]
     left = table_html(("resource", "value"), rows, numeric=(1,))
-    said = occupancy_sentence(held)
+    said = occupancy_sentence(resources)
     words = f'<p class="say">{escape(said)}.</p>' if said else ""
-    return f'<div class="cols res"><div>{left}</div><div>{_bars(held, shared_limit)}{words}</div></div>'
+    return f'<div class="cols res"><div>{left}</div><div>{_bars(resources, shared_limit)}{words}</div></div>'
 
 
-def resources_text(held: Resources | None, shared_limit: int = 0) -> str:
+def resources_text(resources: Resources | None, shared_limit: int = 0) -> str:
     """The same in plain text."""
-    if held is None:
+    if resources is None:
         return "no resources"
-    out = [table_text(("resource", "value"), [[n, v] for n, v, _ in _facts(held, shared_limit)])]
-    if held.occupancy is not None:
-        out.append(f"occupancy [{unicode_bar(held.occupancy)}] {number(held.occupancy * 100)} %")
-        out.append(occupancy_sentence(held))
-    if held.limits:
-        most = max(held.limits.values())
+    out = [table_text(("resource", "value"), [[n, v] for n, v, _ in _facts(resources, shared_limit)])]
+    if resources.occupancy is not None:
+        out.append(f"occupancy [{unicode_bar(resources.occupancy)}] {number(resources.occupancy * 100)} %")
+        out.append(occupancy_sentence(resources))
+    if resources.limits:
+        most = max(resources.limits.values())
         rows = [
             [
                 _NAMES.get(k, k),
                 str(n),
                 unicode_bar(n / most if most else 0, 16),
-                "limits" if k == held.limited_by else "",
+                "limits" if k == resources.limited_by else "",
             ]
-            for k, n in sorted(held.limits.items(), key=lambda item: item[1])
+            for k, n in sorted(resources.limits.items(), key=lambda item: item[1])
         ]
         out.append(table_text(("blocks by", "n", "", ""), rows, numeric=(1,)))
-    return "\n".join(each for each in out if each)
+    return "\n".join(line for line in out if line)
 
 
 def _choice_rows(choices: Sequence[Choice]) -> list[list[Value]]:
     return [
         [
-            each.address or "(launch)",
-            each.name,
-            each.value,
+            choice.address or "(launch)",
+            choice.name,
+            choice.value,
             # A default is the quiet case; what a person or a file asked for is coloured.
-            Cell(_ORIGINS.get(each.origin, each.origin), "q" if each.origin == "default" else "good"),
-            each.why,
+            Cell(_ORIGINS.get(choice.origin, choice.origin), "q" if choice.origin == "default" else "good"),
+            choice.why,
         ]
-        for each in choices
+        for choice in choices
     ]
 
 
@@ -193,16 +198,16 @@ def _values_text(values: Mapping[str, float | int | str]) -> str:
 
 def _remark_rows(remarks: Sequence[Remark], word: str) -> list[list[Value]]:
     # What was missed is what a reader can act on: it comes first.
-    ranked = sorted(remarks, key=lambda each: {"missed": 0, "applied": 1}.get(each.kind, 2))
+    ranked = sorted(remarks, key=lambda remark: {"missed": 0, "applied": 1}.get(remark.kind, 2))
     return [
         [
-            Cell(*_KINDS.get(each.kind, (each.kind, ""))),
-            each.pass_name,
-            Cell(each.message, "note"),
-            _values_text(each.values),
-            Cell(place_text(each.place, word), "nw"),
+            Cell(*_KINDS.get(remark.kind, (remark.kind, ""))),
+            remark.pass_name,
+            Cell(remark.message, "note"),
+            _values_text(remark.values),
+            Cell(place_text(remark.place, word), "nw"),
         ]
-        for each in ranked
+        for remark in ranked
     ]
 
 
@@ -221,9 +226,9 @@ def remarks_text(remarks: Sequence[Remark], word: str) -> str:
     return table_text(_REMARK_HEADS, _remark_rows(remarks, word)) if remarks else "no remarks"
 
 
-def _carets(each: Diagnostic) -> str:
+def _carets(diagnostic: Diagnostic) -> str:
     """The quoted line with carets below it, cut free of its indentation; empty without a quote."""
-    place, line = each.place, each.text.rstrip("\n").split("\n")[0]
+    place, line = diagnostic.place, diagnostic.text.rstrip("\n").split("\n")[0]
     if not line.strip():
         return ""
     if place is None:
@@ -245,14 +250,14 @@ def _carets(each: Diagnostic) -> str:
 def diagnostics_body(diagnostics: Sequence[Diagnostic], word: str) -> str:
     """Each diagnostic with its quoted line; errors before warnings."""
     out: list[str] = []
-    for each in sorted(diagnostics, key=lambda d: d.severity != "error"):
-        kind = "bad" if each.severity == "error" else "warn"
-        at = place_text(each.place, word)
-        where = f' <span class="q">{escape(at)}</span>' if at else ""
-        quote = _carets(each)
+    for diagnostic in sorted(diagnostics, key=lambda d: d.severity != "error"):
+        kind = "bad" if diagnostic.severity == "error" else "warn"
+        location = place_text(diagnostic.place, word)
+        where = f' <span class="q">{escape(location)}</span>' if location else ""
+        quote = _carets(diagnostic)
         shown = f'<pre class="diag">{escape(quote)}</pre>' if quote else ""
         out.append(
-            f'<div><span class="tag {kind}">{escape(each.severity)}</span> {escape(each.message)}'
+            f'<div><span class="tag {kind}">{escape(diagnostic.severity)}</span> {escape(diagnostic.message)}'
             f"{where}{shown}</div>"
         )
     return "".join(out)
@@ -261,10 +266,10 @@ def diagnostics_body(diagnostics: Sequence[Diagnostic], word: str) -> str:
 def diagnostics_text(diagnostics: Sequence[Diagnostic], word: str) -> str:
     """The diagnostics in plain text."""
     out: list[str] = []
-    for each in sorted(diagnostics, key=lambda d: d.severity != "error"):
-        at = place_text(each.place, word)
-        out.append(f"{each.severity}: {each.message}" + (f" ({at})" if at else ""))
-        out += ["    " + line for line in _carets(each).splitlines()]
+    for diagnostic in sorted(diagnostics, key=lambda d: d.severity != "error"):
+        location = place_text(diagnostic.place, word)
+        out.append(f"{diagnostic.severity}: {diagnostic.message}" + (f" ({location})" if location else ""))
+        out += ["    " + line for line in _carets(diagnostic).splitlines()]
     return "\n".join(out)
 
 
@@ -284,8 +289,10 @@ def detail_sections(record: CompileRecord, shared_limit: int = 0) -> list[tuple[
 
 def sections_html(sections: Sequence[tuple[str, str]]) -> str:
     """Sections in as many columns as the page has room for."""
-    made = "".join(f'<section class="sec"><h3>{escape(name)}</h3>{body}</section>' for name, body in sections)
-    return f'<div class="flow">{made}</div>'
+    parts = "".join(
+        f'<section class="sec"><h3>{escape(name)}</h3>{body}</section>' for name, body in sections
+    )
+    return f'<div class="flow">{parts}</div>'
 
 
 def details_body(record: CompileRecord, shared_limit: int = 0) -> str:
