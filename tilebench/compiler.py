@@ -114,6 +114,12 @@ class Compilation:
                 if step.name == name:
                     return
 
+    def reach_code(self) -> None:
+        """Make every stage up to loadable code; what is made in the background is left out."""
+        for step in self.manifest.steps:
+            if step.tier != "later":
+                self.reach(step.name)
+
     def _after_start(self, name: str, order: list[str]) -> bool:
         return self.start == "tile" or order.index(name) > order.index(self.start)
 

@@ -106,27 +106,52 @@ class Resources:
 class ParamRecord:
     """One parameter of the compiled function, in the order it is passed.
 
-    `strides` are in elements; empty means row-major.
+    `strides` are in elements; empty means row-major. What is known only at a launch stands as text
+    (`"m"`, `"m * 2"`). A scalar has no shape.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     dtype: str
     written: bool = False
     read: bool = True
-    strides: tuple[int, ...] = ()
+    strides: tuple[int | str, ...] = ()
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.shape
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as numbers; `ValueError` where a size is known only at a launch."""
+        return _as_numbers(self.name, self.shape)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides as numbers, in elements; `ValueError` where one is known only at a launch."""
+        return _as_numbers(self.name, self.strides)
+
+
+def _as_numbers(name: str, sizes: tuple[int | str, ...]) -> tuple[int, ...]:
+    found = tuple(size for size in sizes if isinstance(size, int))
+    if len(found) != len(sizes):
+        raise ValueError(f"{name} has sizes that are known only at a launch: {sizes}")
+    return found
 
 
 @dataclass(frozen=True)
 class CompileRecord:
-    """One compilation, whole. `parameters` are the values the kernel function was called with."""
+    """One compilation, whole. `parameters` are the values the kernel function was called with.
+
+    `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
+    """
 
     kernel: str
     target: str
     parameters: Mapping[str, Any]
     arguments: tuple[ParamRecord, ...]
     stages: tuple[StageRecord, ...]
-    grid: tuple[int, ...] = (1,)
+    grid: tuple[int | str, ...] = (1,)
     resources: Resources | None = None
     choices: tuple[Choice, ...] = ()
     remarks: tuple[Remark, ...] = ()
@@ -137,6 +162,8 @@ class CompileRecord:
     flops: float = 0.0
     bytes: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    variant: str = ""
+    ran: tuple[str, ...] = ()
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
@@ -303,6 +330,7 @@ def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
 def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     """The record that `to_plain` made `raw` from."""
     held: dict[str, Any] = dict(raw)
+    held["ran"] = tuple(raw.get("ran", ()))
     held["arguments"] = tuple(
         _made(ParamRecord, each, shape=tuple(each["shape"]), strides=tuple(each.get("strides", ())))
         for each in raw["arguments"]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .compiler import VERSION, Compilation
-from .passes.count_work import count_work
+from .ir import Buffer, Expr, Function, show
+from .passes.count_work import Work, count_work
 from .passes.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
 from .targets.build import EmitStep
@@ -19,20 +20,30 @@ Lines = tuple[tuple[int, ...], ...]
 
 
 def arguments_of(compilation: Compilation) -> tuple[ParamRecord, ...]:
-    """The parameters of the compiled function, and which of them it reads and writes."""
-    function = compilation.traced.function
+    """What a call passes, in order, and which of the arrays the function reads and writes."""
+    return params_of(compilation.traced.function)
+
+
+def params_of(function: Function) -> tuple[ParamRecord, ...]:
+    """The parameters that a caller passes: arrays and scalars, without the sizes read from arrays."""
     reads, writes = reads_and_writes(function)
-    return tuple(
-        ParamRecord(
-            each.name,
-            each.shape,
-            each.dtype.name,
-            each.name in writes,
-            each.name in reads,
-            each.strides or (),
-        )
-        for each in function.params
-    )
+    sizes = {var.name for var in function.dimensions}
+    out: list[ParamRecord] = []
+    for param in function.params:
+        if isinstance(param, Buffer):
+            written, read = param.name in writes, param.name in reads
+            strides = shown_sizes(param.strides or ())
+            out.append(
+                ParamRecord(param.name, shown_sizes(param.shape), param.dtype.name, written, read, strides)
+            )
+        elif param.name not in sizes:
+            out.append(ParamRecord(param.name, (), param.type.name))
+    return tuple(out)
+
+
+def shown_sizes(sizes: Sequence[int | Expr]) -> tuple[int | str, ...]:
+    """Sizes as plain data: numbers, and the text of what is known only at a launch."""
+    return tuple(size if isinstance(size, int) else show(size) for size in sizes)
 
 
 def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -> CompileRecord:
@@ -47,9 +58,12 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     made = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
     build = compilation.build
-    work = count_work(compilation.reference or traced.function)
     from .passes.launches import launch_of
 
+    meaning = compilation.reference or traced.function
+    # Without sizes there is no number: a measurement has them.
+    sized = not meaning.dimensions and all(isinstance(count, int) for count in launch_of(meaning).grid)
+    work = count_work(meaning) if sized else Work(0.0, 0.0)
     launch = launch_of(compilation.last)
     resources = build.resources if build is not None else None
     threads: Any = launch.threads
@@ -61,7 +75,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         parameters=dict(traced.parameters),
         arguments=arguments_of(compilation),
         stages=made,
-        grid=launch.grid,
+        grid=shown_sizes(launch.grid),
         resources=resources,
         choices=tuple(compilation.context.choices),
         remarks=tuple(compilation.context.remarks),

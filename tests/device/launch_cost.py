@@ -32,7 +32,10 @@ for dtype in ("float16", "float32"):
     kernel = add_kernel.using(target="cuda")(64, 64, dtype=dtype)
     a, b, c = (torch.ones(64, 64, device="cuda", dtype=getattr(torch, dtype)) for _ in range(3))
     kernel(a, b, c)
-    executable, checker = kernel.executable(), kernel._checker((a, b, c))
+    executable, checker = (
+        kernel.executable(),
+        kernel.calls.checker(kernel.calls.described((a, b, c))[0], (a, b, c)),
+    )
     infos = checker((a, b, c))
     launch = executable.launch_on(0)
     pointers = [each.pointer for each in infos]
@@ -41,7 +44,7 @@ for dtype in ("float16", "float32"):
         "kernel()": lambda: kernel(a, b, c),
         "check": lambda: checker((a, b, c)),
         "executable": lambda: executable(infos),
-        "launch": lambda: launch(stream, *pointers),
+        "launch": lambda: launch(stream, *pointers, grid=executable.grid(infos)),
         "torch.add": lambda: torch.add(a, b, out=c),
     }
     print(dtype, ", ".join(f"{name} {cost(run):.2f} us" for name, run in parts.items()))

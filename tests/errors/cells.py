@@ -25,6 +25,22 @@ def in_kernel(*lines: str) -> str:
     return in_function("with T.Kernel(4, 4) as (bx, by):", *(f"    {line}" for line in lines))
 
 
+def in_sizes(size: str, line: str = "T.clear(t)") -> str:
+    """A cell whose array has `size` rows, with a line in its kernel after a tile `t` was made."""
+    return f"""\
+import tilebench.language as T
+
+def kernel():
+    M = {size}
+    @T.prim_func
+    def main(A: T.Tensor((M, 32), "float16")):
+        with T.Kernel(4) as bx:
+            t = T.alloc_shared((16, 32), "float16")
+            {line}
+    return main
+"""
+
+
 CELLS: dict[str, str] = {
     # shapes, ranks, extents
     "copy_extents": in_kernel(
@@ -162,7 +178,17 @@ CELLS: dict[str, str] = {
     + in_kernel("for i, j in T.Parallel(64, 64):", "    C[i, j] = math.exp(A[i, j])"),
     # the function around the kernel
     "returns_nothing": in_kernel("T.clear(C)").replace(TAIL, ""),
-    "scalar_parameter": HEAD.replace("def main(", "def main(n: T.int32, ") + "        pass\n" + TAIL,
+    # parameters and sizes
+    "scalar_parameter": HEAD.replace("def main(", "def main(n: T.float8_e5m2, ") + "        pass\n" + TAIL,
+    "parameter_annotation": HEAD.replace("def main(", "def main(n: 5, ") + "        pass\n" + TAIL,
+    "dynamic_name": in_sizes('T.dynamic("2m")'),
+    "dynamic_dtype": in_sizes('T.dynamic("m", "int64")'),
+    "dynamic_shape": in_sizes('T.dynamic("m") / 2'),
+    "dynamic_parameter": in_sizes('T.dynamic("A")'),
+    "dynamic_product": in_sizes('T.dynamic("m") * T.dynamic("n")'),
+    "dynamic_alone": in_sizes("16", 'T.copy(A[T.dynamic("m"), 0], t)'),
+    "dynamic_tile": in_sizes('T.dynamic("m")', 'u = T.alloc_shared((M, 32), "float16")'),
+    "dynamic_whole": in_sizes('T.dynamic("m")', "T.copy(A, t)"),
     "outer_python": "import tilebench.language as T\n\n"
     "def kernel(M=256):\n    tiles = M // 0\n    return tiles\n",
     "eager": "import tilebench.language as T\n\n"

@@ -60,6 +60,23 @@ def shifted(N=64):
 """
 
 
+CELL += """
+@tilebench.jit
+def scaled():
+    m, half = T.dynamic("m, half")
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, half * 2), "float16"), n: T.int8, alpha: T.float16,
+        C: T.Tensor((m, half * 2), "float16"),
+    ):
+        with T.Kernel(m) as bx:
+            for j in T.Parallel(64):
+                if j < n:
+                    C[bx, j] = A[bx, j] * alpha
+    return main
+"""
+
+
 @pytest.fixture(scope="module")
 def cell() -> dict[str, Any]:
     remember_source("cell", CELL)
@@ -88,6 +105,10 @@ def array(*shape: int, dtype: str = "float16") -> Any:
     return np.zeros(shape, dtype)
 
 
+def sized(*arguments: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda cell: cell["scaled"].using(target="cpu")()(*arguments)
+
+
 ONE, RESULT = array(64, 64), array(64, 64, dtype="float32")
 CASES: dict[str, Callable[[dict[str, Any]], object]] = {
     # arrays
@@ -99,6 +120,21 @@ CASES: dict[str, Callable[[dict[str, Any]], object]] = {
     "array_count": called(ONE, RESULT),
     "array_kind": called([[1.0]], ONE, RESULT),
     "array_masked": called(np.ma.masked_array(ONE, ONE > 0), ONE, RESULT),
+    # sizes and scalars of a call
+    "size_disagrees": sized(array(4, 8), 2, 1.0, array(5, 8)),
+    "size_of_one": sized(array(4, 7), 2, 1.0, array(4, 7)),
+    "size_rank": sized(array(4), 2, 1.0, array(4, 8)),
+    "size_dtype": sized(array(4, 8, dtype="float32"), 2, 1.0, array(4, 8)),
+    "size_missing": lambda cell: cell["scaled"].using(target="cpu")().check(sizes={"m": 4}),
+    "size_unknown": lambda cell: cell["scaled"].using(target="cpu")().check(sizes={"mm": 4}),
+    "size_large": lambda cell: cell["scaled"].using(target="cpu")().check(
+        sizes={"m": 2**31 - 1, "n": 4, "half": 8, "alpha": 1.0}
+    ),
+    "scalar_fraction": sized(array(4, 8), 2.5, 1.0, array(4, 8)),
+    "scalar_range": sized(array(4, 8), 300, 1.0, array(4, 8)),
+    "scalar_float_range": sized(array(4, 8), 3, 1e6, array(4, 8)),
+    "scalar_array": sized(array(4, 8), 3, array(4), array(4, 8)),
+    "scalar_count": sized(array(4, 8), array(4, 8)),
     # what a card has
     "threads_many": compiled(threads=2048),
     "threads_warps": compiled(threads=100),
@@ -150,7 +186,7 @@ def message(cell: dict[str, Any], name: str) -> TileError:
 
 NO_PLACE = {
     "target_kind", "target_unknown", "target_card", "target_null_variant", "stage_unknown", "schedule_option",
-    "schedule_value", "jit_option", "stage_start", "stage_no_launch",
+    "schedule_value", "jit_option", "size_unknown", "stage_start", "stage_no_launch",
 }  # fmt: skip
 
 

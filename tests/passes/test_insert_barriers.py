@@ -140,13 +140,18 @@ def test_boxes_that_share_a_row_are_in_each_others_way() -> None:
 )  # fmt: skip
 def test_versions_differ_only_where_it_is_proved(a: str, b: str, differ: bool) -> None:
     names = {"k": Var("k"), "n": Var("n")}
-    one, two = (value if isinstance(value := eval(text, {}, names), Expr) else Const(value) for text in (a, b))  # noqa: S307
+    one, two = (
+        value if isinstance(value := eval(text, {}, names), Expr) else Const(value) for text in (a, b)
+    )
     assert versions_differ(one, two) is versions_differ(two, one) is differ
 
 
 def test_what_a_branch_touches_is_pending_behind_it() -> None:
     load = f"        T.copy(A[0 : 32, 0 : 32], S, map={MAP})\n"
-    for branch in ("if bx == 0:\n            {}", "if bx == 1:\n            C[0, 0] = T.float32(0)\n        else:\n            {}"):
+    for branch in (
+        "if bx == 0:\n            {}",
+        "if bx == 1:\n            C[0, 0] = T.float32(0)\n        else:\n            {}",
+    ):
         use = branch.format(f"T.copy(S, C[32 : 64, 0 : 32], map={TURNED})\n")
         assert barriers(text_of(f"        {use}{load}"))[-1:] == ["S: write after read"]
 
@@ -170,4 +175,8 @@ def test_the_memory_that_a_reduction_works_in_is_free_again_behind_a_barrier() -
 """
     assert barriers(text_of(head + one)) == []
     assert barriers(text_of(head + one + one)) == ["P: write after read"]
-    assert barriers(text_of(head + one + "        T.fill(P, T.float32(0), map=T.Fragment((4,), ((4, 0, 1), (16, -1, 0))))\n")) == ["P: write after read"]
+    assert barriers(
+        text_of(
+            head + one + "        T.fill(P, T.float32(0), map=T.Fragment((4,), ((4, 0, 1), (16, -1, 0))))\n"
+        )
+    ) == ["P: write after read"]

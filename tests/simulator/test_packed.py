@@ -77,9 +77,7 @@ def test_fills(shape: tuple[int, int]) -> None:
     threads=st.sampled_from([32, 64, 128]),
     stored=st.sampled_from(["int4", "uint4"]),
 )
-def test_any_shape_and_tile(
-    shape: tuple[int, int], tile: tuple[int, int], threads: int, stored: str
-) -> None:
+def test_any_shape_and_tile(shape: tuple[int, int], tile: tuple[int, int], threads: int, stored: str) -> None:
     a, c = patterns(shape, stored), np.full(shape, 5, ALL[stored].numpy)
     made = kernels_packed.through_shared.using(target="cuda:sm_80")(*shape, stored, stored, *tile, threads)
     simulate(made, A=a, C=c)

@@ -42,9 +42,7 @@ def own(A: T.Tensor((6, 16), T.float32), S: T.Tensor((6,), T.float32)):
 def simulate(manifest: Manifest, function: Function, arrays: list[np.ndarray[Any, Any]]) -> None:
     """The function on the arrays, with the meanings that the target brings."""
     named = dict(zip([param.name for param in function.params], arrays, strict=True))
-    run_threaded(
-        function, named, warp=8, meanings=manifest.meanings, functions=manifest.simulated_functions
-    )
+    run_threaded(function, named, warp=8, meanings=manifest.meanings, functions=manifest.simulated_functions)
 
 
 def numbers(*shape: int) -> np.ndarray[Any, Any]:

@@ -152,8 +152,9 @@ class Assignments(Expressions):
     def named(self, value: Value, name: str) -> Value:
         """The value under a name of its own, computed once; constants stay as they are."""
         expr = value.expr
-        # The number of a thread stays what it is: conditions on it are read, not computed.
-        if isinstance(expr, Const) or is_thread_number(expr):
+        # The number of a thread stays what it is: conditions on it are read, not computed. Before the kernel
+        # opens there are sizes only, which are written out where they are used.
+        if isinstance(expr, Const) or is_thread_number(expr) or len(self.builder.frames) == 1:
             return Value(expr)
         var = Var(self.builder.unique(name), type=expr.dtype, place=self.builder.place)
         self.builder.emit(Let(var, expr, place=self.builder.place))

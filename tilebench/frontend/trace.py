@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
-from ..ir import Buffer, Function, verify
-from ..language.annotations import PrimFunc, TensorSpec
+from ..ir import Function, verify
+from ..language.annotations import PrimFunc
 from ..language.groups import refuse_thread_values
 from ..language.knobs import Knob
 from ..language.tracing.builder import Builder, Tracing
-from ..language.tracing.values import BufferView
 from .forms import form_of_node
 from .frames import chained, users_steps
-from .scope import Binding, Scope
+from .parameters import bind_params, check_sizes
+from .scope import Scope
 from .source import SourceFunction, source_of
 from .statements import Statements
 
@@ -190,48 +190,11 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
     made = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
+    check_sizes(made)
     verify(made)
     if builder.numbers_threads:
         refuse_thread_values(made)
     return made
-
-
-def bind_params(prim: PrimFunc, source: SourceFunction, tracer: Statements) -> tuple[Buffer, ...]:
-    """The kernel's arrays, from its annotations."""
-    arguments = source.node.args
-    if (
-        arguments.vararg
-        or arguments.kwarg
-        or arguments.kwonlyargs
-        or arguments.posonlyargs
-        or arguments.defaults
-    ):
-        tracer.refuse(source.node, "a @T.prim_func takes plain parameters, each with a T.Tensor annotation")
-    out: list[Buffer] = []
-    notes = Statements(source, Scope(prim.function, prim.scope), Builder())
-    tracer.builder.locate = tracer.locate
-    for each in arguments.args:
-        spec = prim.function.__annotations__.get(each.arg)
-        if isinstance(spec, str) and each.annotation is not None:
-            with Tracing(notes.builder):
-                spec = notes.expr(each.annotation)
-        place = tracer.place(each)
-        if not isinstance(spec, TensorSpec):
-            what = "has no annotation" if each.annotation is None else "is annotated with something else"
-            raise LanguageError(
-                "the parameter {name} needs a T.Tensor annotation, it {what}",
-                at=place,
-                name=each.arg,
-                what=what,
-                hint='{name}: T.Tensor((M, N), "float16"); scalar parameters are TileLang\'s, not here yet',
-            )
-        name = tracer.builder.unique(each.arg)
-        buffer = Buffer(name, spec.shape, spec.dtype, "global", spec.strides)
-        tracer.scope.bind(
-            each.arg, Binding(BufferView(buffer, None, place), tracer.builder.frames[0], place, "param")
-        )
-        out.append(buffer)
-    return tuple(out)
 
 
 __all__ = ["Place", "Traced", "bound_arguments", "knobs_of", "trace", "trace_prim_func"]

@@ -13,7 +13,7 @@ from .expr import Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, 
 
 Range = tuple[int, int]
 INFINITE: Range = (-(2**62), 2**62)
-_NO_DIVISORS: Mapping[str, int] = {}
+NO_DIVISORS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
     return INFINITE
 
 
-def divisor(expr: Expr, divisors: Mapping[str, int] = _NO_DIVISORS) -> int:
+def divisor(expr: Expr, divisors: Mapping[str, int] = NO_DIVISORS) -> int:
     """The greatest number known to divide the expression whatever its variables are (0 for 0).
 
     `divisors` are of variables, by name. Wrapping is left out: it keeps powers of two only.

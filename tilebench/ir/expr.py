@@ -8,8 +8,11 @@ arithmetic is never touched. Equality is structural.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any
 
+from ..errors import ShapeError
 from .dtypes import DType, boolean, int32
 from .node import READS, Node, attribute, node, operand
 
@@ -27,51 +30,82 @@ def round_up(number: int, unit: int) -> int:
 class Buffer:
     """A named array. `scope` is `global`, `shared`, `fragment`, `local` (a thread's own) or `var`.
 
-    `strides` are in elements and only for global buffers; None means row-major.
-    A `var` has rank 0: a scalar of each thread that can be assigned.
+    `shape` is in elements; extents of global buffers, and their strides, may be expressions of the
+    function's parameters, which are known only at a launch. `strides` are in elements and only for global
+    buffers; None means row-major. `align` is what the address of a global buffer is a multiple of,
+    in bytes. A `var` has rank 0: a scalar of each thread that can be assigned.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int | Expr, ...]
     dtype: DType
     scope: str = "global"
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int | Expr, ...] | None = None
+    align: int = 16
 
     @property
     def rank(self) -> int:
         return len(self.shape)
 
-    @property
-    def size(self) -> int:
-        """Elements."""
-        total = 1
+    @cached_property
+    def extents(self) -> tuple[int, ...]:
+        """The shape as numbers: of a tile, or where all sizes are known. `ShapeError` where one is not."""
         for extent in self.shape:
-            total *= extent
+            if not isinstance(extent, int):
+                raise ShapeError(
+                    "an extent of {name} is known only when the kernel is launched", name=self.name,
+                    hint="give the sizes, or the arrays that they are read from",
+                )  # fmt: skip
+        return self.shape  # type: ignore[return-value]
+
+    @property
+    def fixed_strides(self) -> tuple[int, ...] | None:
+        """The strides it was given, as numbers. `ShapeError` where one is known only at a launch."""
+        if self.strides is None:
+            return None
+        return Buffer(self.name, self.strides, self.dtype).extents
+
+    @cached_property
+    def span(self) -> int | Expr:
+        """Elements from the first to behind the last one, gaps of strides included."""
+        total: int | Expr = 1
+        for extent, stride in zip(self.shape, self.element_strides, strict=True):
+            steps = extent - 1
+            total = (steps * stride if isinstance(steps, Expr) else stride * steps) + total
         return total
 
     @property
-    def row_elements(self) -> int:
+    def size(self) -> int:
+        """Elements."""
+        return prod(self.extents)
+
+    @property
+    def row_elements(self) -> int | Expr:
         """Elements from one row to the next: the last extent, rounded up to whole bytes."""
-        return round_up(self.shape[-1], self.dtype.per_byte) if self.shape else 1
+        if not self.shape:
+            return 1
+        last, packed = self.shape[-1], self.dtype.per_byte
+        if isinstance(last, int):
+            return round_up(last, packed)
+        return last if packed == 1 else (last + (packed - 1)) // packed * packed
 
     @property
     def bytes(self) -> int:
         """Bytes of all rows, each of whole bytes."""
-        total = self.dtype.bits * self.row_elements
-        for extent in self.shape[:-1]:
-            total *= extent
-        return -(-total // 8)
+        rows = prod(self.extents[:-1])
+        row = round_up(self.extents[-1], self.dtype.per_byte) if self.shape else 1
+        return -(-self.dtype.bits * row * rows // 8)
 
     @property
-    def element_strides(self) -> tuple[int, ...]:
+    def element_strides(self) -> tuple[int | Expr, ...]:
         """Strides in elements, row-major in rows of whole bytes where none were given."""
         if self.strides is not None or not self.shape:
             return self.strides or ()
-        out = [1]
+        out: list[int | Expr] = [1]
         step = self.row_elements
         for extent in reversed(self.shape[:-1]):
             out.append(step)
-            step *= extent
+            step = extent if step == 1 else extent * step
         return tuple(reversed(out))
 
 
@@ -209,8 +243,8 @@ class Region(Node):
 
 
 def whole(buffer: Buffer, version: Expr | None = None) -> Region:
-    """The region that is all of a buffer."""
-    return Region(buffer, (ZERO,) * buffer.rank, extent=buffer.shape, version=version)
+    """The region that is all of a buffer, whose extents are numbers."""
+    return Region(buffer, (ZERO,) * buffer.rank, extent=buffer.extents, version=version)
 
 
 ZERO, ONE = Const(0), Const(1)

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 from . import arith
 from .arith import INFINITE, Linear, Range, linear, linear_bounds
-from .expr import COMPARE, TRUE, Arith, Call, Const, Expr, Var, const_of
+from .expr import COMPARE, TRUE, Arith, Call, Const, Expr, Load, Var, const_of
 from .expr_walks import mentions, replaced
 from .node import walk
 
@@ -96,7 +95,7 @@ class Facts:
         ranges, lets = known.ranges, known.lets
         if var.type.is_integer:
             ranges = {**ranges, var.name: known.bounds(value)}
-        if is_small(value) and not mentions(value, var.name):
+        if is_small(value) and is_pure(value) and not mentions(value, var.name):
             lets = {**lets, var.name: value}
         return Facts(ranges, known.divisors, lets, known._conditions)
 
@@ -363,9 +362,14 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
 
 def is_small(expr: Expr) -> bool:
     """Whether an expression may stand in place of its name."""
-    return next(islice(walk(expr), MOST_NODES, None), None) is None
+    return len(walk(expr)) <= MOST_NODES
+
+
+def is_pure(expr: Expr) -> bool:
+    """Whether an expression reads no memory, so that it stays what it was."""
+    return not any(isinstance(node, Load) for node in walk(expr))
 
 
 NOTHING = Facts()
 
-__all__ = ["NOTHING", "Facts", "conjuncts", "is_small"]
+__all__ = ["NOTHING", "Facts", "conjuncts", "is_pure", "is_small"]

@@ -138,7 +138,7 @@ class ValueParser:
         start: list[Expr] = []
         extent: list[int] = []
         if not parts:
-            start, extent = [Const(0)] * buffer.rank, list(buffer.shape)
+            start, extent = [Const(0)] * buffer.rank, list(buffer.extents)
         elif len(parts) != buffer.rank:
             self.fail(at, "{name} has rank {rank}", name=buffer.name, rank=buffer.rank)
         for each in parts:

@@ -40,11 +40,11 @@ def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Func
 class _Parser(ValueParser):
     # -- functions and parameters
     def function(self, at: ast.FunctionDef) -> Function:
+        params = tuple(self.param(each) for each in at.args.args)
         info: list[tuple[str, Any]] = []
         for each in at.decorator_list:
             if isinstance(each, ast.Call):
                 info.extend((k.arg or "", self.value(k.value)) for k in each.keywords)
-        params = tuple(self.param(each) for each in at.args.args)
         bound = self.bindings(at.body)
         body = self.body(at.body[bound:])
         return Function(at.name, params, body, info=tuple(info), place=self.place(at))
@@ -63,15 +63,22 @@ class _Parser(ValueParser):
                     return count
         return len(statements)
 
-    def param(self, at: ast.arg) -> Buffer:
+    def param(self, at: ast.arg) -> Buffer | Var:
         note = at.annotation
+        scalar = ALL.get(self.word_of(note) or "") if isinstance(note, ast.Attribute) else None
+        if scalar is not None:
+            return self.bind(at, at.arg, Var(at.arg, type=scalar, place=self.place(at)))
         if not isinstance(note, ast.Call) or self.word_of(note.func) not in ("Tensor", "StridedTensor"):
-            self.fail(at, "the parameter {name} needs a T.Tensor annotation", name=at.arg)
+            self.fail(at, "the parameter {name} needs a T.Tensor annotation, or a dtype", name=at.arg)
         values = [self.value(each) for each in note.args]
         strides = values[1] if self.word_of(note.func) == "StridedTensor" else None
         if not isinstance(values[0], tuple) or not isinstance(values[-1], DType):
             self.fail(note, "a tensor is T.Tensor(shape, dtype)")
-        buffer = Buffer(at.arg, values[0], values[-1], "global", strides)  # pyright: ignore[reportUnknownArgumentType]
+        keys = {key.arg: self.value(key.value) for key in note.keywords}
+        align = keys.pop("align", 16)
+        if keys:
+            self.fail(note, "a tensor has no {name}", name=next(iter(keys)), hint="known: align")
+        buffer = Buffer(at.arg, values[0], values[-1], "global", strides, align)  # pyright: ignore[reportUnknownArgumentType]
         return self.bind(at, at.arg, buffer)
 
     def bind(self, at: Any, name: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..errors import Place
-from .expr import Buffer
+from .expr import Buffer, Var
 from .node import ATTRIBUTE, OPERAND, FieldMark
 from .show import show, show_access, show_value
 from .stated_once import NO_NAMES, SharedValues, shared_values
@@ -141,12 +141,15 @@ def line_numbers(function: Function) -> dict[int, int]:
     return numbers
 
 
-def show_param(buffer: Buffer) -> str:
+def show_param(param: Buffer | Var) -> str:
     """A parameter with its annotation."""
+    if isinstance(param, Var):
+        return f"{param.name}: T.{param.type.name}"
+    buffer, align = param, "" if param.align == 16 else f", align={param.align}"
     if buffer.strides is not None:
         shape, strides = show_value(buffer.shape), show_value(buffer.strides)
-        return f"{buffer.name}: T.StridedTensor({shape}, {strides}, T.{buffer.dtype.name})"
-    return f"{buffer.name}: T.Tensor({show_value(buffer.shape)}, T.{buffer.dtype.name})"
+        return f"{buffer.name}: T.StridedTensor({shape}, {strides}, T.{buffer.dtype.name}{align})"
+    return f"{buffer.name}: T.Tensor({show_value(buffer.shape)}, T.{buffer.dtype.name}{align})"
 
 
 def print_statements(body: tuple[Stmt, ...], depth: int = 0) -> Printed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import WRITES, Node, attribute, body, node, operand, result
+from .node import WRITES, Node, attribute, body, node, operand, result, walk
 
 
 class Stmt(Node):
@@ -92,15 +92,40 @@ class If(Stmt):
 
 @node
 class Function(Stmt):
-    """A whole kernel. `params` are its arrays in the order they are passed.
+    """A whole kernel. `params` are its arrays, as buffers, and its scalars, as variables, in order.
 
+    Scalars that an array's shape or strides name stand first: they are read from the arrays of a call.
     `info` holds what is known of the function as a whole, printed as decorator arguments.
     """
 
     name: str = attribute()
-    params: tuple[Buffer, ...] = attribute()
+    params: tuple[Buffer | Var, ...] = attribute()
     body: tuple[Stmt, ...] = body()
     info: tuple[tuple[str, Any], ...] = attribute(default=())
+
+    @property
+    def arrays(self) -> tuple[Buffer, ...]:
+        """The parameters that are arrays."""
+        return tuple(param for param in self.params if isinstance(param, Buffer))
+
+    @property
+    def dimensions(self) -> tuple[Var, ...]:
+        """The scalars that shapes and strides name: known from the arrays of a call."""
+        named = {
+            part.name
+            for buffer in self.arrays
+            for size in (*buffer.shape, *(buffer.strides or ()))
+            if isinstance(size, Expr)
+            for part in walk(size)
+            if isinstance(part, Var)
+        }
+        return tuple(param for param in self.params if isinstance(param, Var) and param.name in named)
+
+    @property
+    def scalars(self) -> tuple[Var, ...]:
+        """The scalars that a caller passes."""
+        named = {var.name for var in self.dimensions}
+        return tuple(param for param in self.params if isinstance(param, Var) and param.name not in named)
 
     def known(self, key: str, default: Any = None) -> Any:
         """The value of a key of `info`."""

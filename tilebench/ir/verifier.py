@@ -58,6 +58,10 @@ class _Verifier:
     def function(self, function: Function) -> None:
         for each in function.params:
             self.bind(function, each.name, each)
+        for buffer in function.arrays:
+            for size in (*buffer.shape, *(buffer.strides or ())):
+                if isinstance(size, Expr):
+                    self.operand(size)
         self.body(function.body)
 
     def body(self, body: tuple[Stmt, ...]) -> None:
@@ -91,6 +95,10 @@ class _Verifier:
                         name=stmt.buffer.name, a=stmt.buffer.dtype, b=stmt.value.dtype,
                     )  # fmt: skip
             case AllocStmt():
+                if not all(isinstance(size, int) for size in stmt.buffer.shape):
+                    self.fail(
+                        stmt, "an extent of {name}, which is on chip, is no number", name=stmt.buffer.name
+                    )
                 self.bind(stmt, stmt.buffer.name, stmt.buffer)
             case If():
                 if stmt.condition.dtype != boolean:

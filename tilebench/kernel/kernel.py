@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,18 @@ from ..errors import ArgumentError, OptionError, Place, ResourceError, TargetErr
 from ..frontend import Traced
 from ..ir import Function
 from ..ir.dtypes import dtype_of
+from ..ir.sizes import Number, for_sizes
 from ..machine import Machine
 from ..record import CompileRecord, Resources, RunRecord
 from ..recorder import arguments_of, make_record
-from ..runtime.arrays import ArgumentChecker
 from ..runtime.cache import default_cache, key_of
+from ..runtime.calls import Call
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
-from ..targets.devices import HOST
-from .host_arrays import empty_like, host_copy, on_host
+from .calling import Calls
+from .host_arrays import empty_like, host_copy
 from .rehearse import rehearse
+from .variants import ALIGNED, under
 
 
 class Kernel:
@@ -43,8 +45,9 @@ class Kernel:
         start: str = "tile",
         meaning: Function | None = None,
     ) -> None:
+        aligned = under(traced.function, ALIGNED, machine) if start == "tile" else traced.function
         self.compilation = Compilation(
-            traced,
+            replace(traced, function=aligned),
             manifest,
             machine,
             schedule,
@@ -66,9 +69,7 @@ class Kernel:
                 expected=f"from {-count} to {count - 1}",
             )  # fmt: skip
         self.outputs = tuple(sorted(k % count for k in out_idx))
-        self._executable: Executable | None = None
-        self._checkers: dict[str, ArgumentChecker] = {}
-        self._lock = threading.Lock()
+        self.calls = Calls(self.compilation, traced, self.arguments, self.places())
 
     def __repr__(self) -> str:
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
@@ -76,7 +77,9 @@ class Kernel:
 
     # -- running
     def __call__(self, *arrays: Any) -> Any:
-        """Run on arrays, in parameter order. Returns what `out_idx` names, else None.
+        """Run on arrays and scalars, in parameter order. Returns what `out_idx` names, else None.
+
+        Sizes of `T.dynamic` are read from the arrays.
 
         On a CUDA device it returns when the kernel has been launched on the caller's current
         stream. Raises `ArgumentError` when an array does not fit, `TargetError` when the target
@@ -85,59 +88,37 @@ class Kernel:
         results: list[Any] = []
         if self.outputs:
             arrays, results = self._with_outputs(arrays)
-        executable = self._executable or self.executable()
-        try:
-            described = self._checker(arrays)(arrays)
-        except ArgumentError as error:
-            # What is wrong with the call as a whole has no parameter to stand at.
-            error.place = error.place or self.compilation.traced.function.place
-            raise
-        executable(described)
+        self.calls.run(arrays, self._load)
         if not results:
             return None
         return results[0] if len(results) == 1 else tuple(results)
 
     def executable(self) -> Executable:
-        """The loaded code, made at the first call. Raises `TargetError` where it cannot run."""
-        with self._lock:
-            if self._executable is None:
-                manifest = self.compilation.manifest
-                can, why = manifest.available()
-                if not can:
-                    raise TargetError(
-                        "{name} is compiled for {target}, which cannot run here: {why}",
-                        name=self.name,
-                        target=self.target,
-                        why=why,
-                        hint='compile it for target="cpu" to run it on this machine',
-                    )
-                self.reach_code()
-                build = self.compilation.build
-                assert build is not None  # reach_code made it
-                if manifest.rehearse:
-                    rehearse(self)
-                self._executable = manifest.load(build)
-            return self._executable
+        """The loaded code for aligned arrays. Raises `TargetError` where it cannot run."""
+        return self.calls.executable(ALIGNED, {}, self._load)
+
+    def _load(self, compilation: Compilation, values: Mapping[str, Number]) -> Executable:
+        """The code of a variant of this kernel, made and, in a notebook, rehearsed with these sizes."""
+        manifest = compilation.manifest
+        can, why = manifest.available()
+        if not can:
+            raise TargetError(
+                "{name} is compiled for {target}, which cannot run here: {why}", name=self.name,
+                target=self.target, why=why, hint='compile it for target="cpu" to run it on this machine',
+            )  # fmt: skip
+        compilation.reach_code()
+        assert compilation.build is not None  # reach_code made it
+        if manifest.rehearse and (values or self.calls.plain):
+            rehearse(compilation, values)
+        return manifest.load(compilation.build)
 
     def reach_code(self) -> None:
         """Compile up to loadable code; what is made in the background is left out."""
-        for step in self.compilation.manifest.steps:
-            if step.tier != "later":
-                self.compilation.reach(step.name)
-
-    def _checker(self, arrays: Sequence[Any]) -> ArgumentChecker:
-        device = self.compilation.manifest.device
-        if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
-            device = HOST
-        found = self._checkers.get(device)
-        if found is None:
-            found = ArgumentChecker(self.arguments, device, self.places())
-            self._checkers[device] = found
-        return found
+        self.compilation.reach_code()
 
     def check_arrays(self, arrays: Sequence[Any]) -> None:
-        """Raise `ArgumentError` when the arrays do not fit the parameters."""
-        self._checker(arrays)(arrays)
+        """Raise `ArgumentError` when the arguments do not fit the parameters."""
+        self.calls.described(arrays)
 
     def places(self) -> dict[str, Place]:
         """Where each parameter stands in the source."""
@@ -147,12 +128,13 @@ class Kernel:
         inputs = list(arrays)
         if len(inputs) != len(self.arguments) - len(self.outputs):
             raise ArgumentError(
-                "{name} takes {want} arrays and returns {made}",
+                "{name} takes {want} {what} and returns {made}",
                 at=self.compilation.traced.function.place,
                 name=self.name,
                 want=len(self.arguments) - len(self.outputs),
                 made=len(self.outputs),
-                found=f"{len(inputs)} arrays",
+                what=self.calls.binder.takes,
+                found=f"{len(inputs)} {self.calls.binder.takes}",
             )
         strided = [self.arguments[k].name for k in self.outputs if self.arguments[k].strides]
         if strided:
@@ -160,8 +142,11 @@ class Kernel:
                 "out_idx cannot make {name}, which has strides of its own", name=strided[0],
                 at=self.places().get(strided[0]), hint="pass an array for it",
             )  # fmt: skip
-        like = inputs[0] if inputs else None
-        results = [empty_like(like, self.arguments[k].shape, self.arguments[k].dtype) for k in self.outputs]
+        call = self.calls.binder(inputs, without=self.outputs)
+        like = call.arrays[0] if call.arrays else None
+        records = {record.name: record for record in call.records}
+        outputs = [records[self.arguments[k].name] for k in self.outputs]
+        results = [empty_like(like, record.extents, record.dtype) for record in outputs]
         for k, output in zip(self.outputs, results, strict=True):
             inputs.insert(k, output)
         return tuple(inputs), results
@@ -181,7 +166,7 @@ class Kernel:
         """The record with the named stages; by default all but those made in the background."""
         if stages is None:
             self.reach_code()
-        return make_record(self.compilation, stages)
+        return replace(make_record(self.compilation, stages), variant=ALIGNED.name, ran=self.calls.ran)
 
     @property
     def resources(self) -> Resources:
@@ -202,14 +187,19 @@ class Kernel:
         """The kernel in a stage that the reference runs; None where it starts below and like nothing."""
         return self.compilation.reference
 
-    def inputs(self, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-        """Random arrays for the parameters, from a seed; outputs hold poison."""
+    def inputs(
+        self, seed: int = 0, sizes: Mapping[str, Any] | None = None
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        """Random arrays for the parameters, from a seed; outputs hold poison. `sizes` as for `check`."""
         from ..reference import make_inputs
 
-        return make_inputs(self.meaning or self.compilation.traced.function, seed)
+        call = self.calls.binder.of(sizes or {})
+        return make_inputs(for_sizes(self.meaning or self.compilation.traced.function, call.values), seed)
 
-    def check(self, *arrays: Any, seed: int = 0) -> Any:
-        """Run on copies of the arrays (random ones from `seed` if none) and compare every element.
+    def check(self, *arrays: Any, seed: int = 0, sizes: Mapping[str, Any] | None = None) -> Any:
+        """Run on copies of the arguments (random arrays from `seed` if none) and compare every element.
+
+        Without arguments `sizes` gives the sizes and scalars of the kernel by name, where it has some.
 
         The bound of each element is computed from the operations and the inputs; no share of wrong
         elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text.
@@ -226,29 +216,26 @@ class Kernel:
             )  # fmt: skip
         if arrays and len(arrays) != len(self.arguments):
             raise ArgumentError(
-                "{name} is checked on {want} arrays",
+                "{name} is checked on {want} {what}",
                 name=self.name,
                 want=len(self.arguments),
-                found=f"{len(arrays)} arrays",
+                what=self.calls.binder.takes,
+                found=f"{len(arrays)} {self.calls.binder.takes}",
                 hint="give one for each parameter, outputs too, or none for random ones",
             )
+        call = self.calls.described(arrays)[0] if arrays else self.calls.binder.of(sizes or {})
+        meaning = for_sizes(meaning, call.values)
         if arrays:
-            self.check_arrays(arrays)
-            before = {p.name: host_copy(a) for p, a in zip(self.arguments, arrays, strict=True)}
+            before = {p.name: host_copy(a) for p, a in zip(call.records, call.arrays, strict=True)}
         else:
-            before = self.inputs(seed)
-        for argument in self.arguments:
-            if argument.written and not argument.read:
-                poison(before[argument.name])
+            before = self.inputs(seed, sizes)
         after: dict[str, np.ndarray[Any, Any]] = {}
-        for argument in self.arguments:
-            after[argument.name] = strided_empty(
-                argument.shape, dtype_of(argument.dtype), argument.strides or None
-            )
-            after[argument.name][...] = before[argument.name]
-        executable = self._executable or self.executable()
-        ordered = tuple(after[p.name] for p in self.arguments)
-        executable(ArgumentChecker(self.arguments, HOST, self.places())(ordered))
+        for param in call.records:
+            if param.written and not param.read:
+                poison(before[param.name])
+            after[param.name] = strided_empty(param.extents, dtype_of(param.dtype), param.steps or None)
+            after[param.name][...] = before[param.name]
+        self.calls.run(self._in_order(call, after), self._load)
         try:
             return check_function(meaning, before, after)
         except MemoryError as error:
@@ -257,11 +244,23 @@ class Kernel:
                 at=meaning.place, hint="check it with smaller tiles or arrays",
             ) from error  # fmt: skip
 
-    def bench(self, *arrays: Any, rounds: int = 5, seconds: float = 0.5, seed: int = 0) -> RunRecord:
-        """Time it in the measuring child, on copies of the arrays or on random ones from `seed`.
+    def _in_order(self, call: Call, arrays: Mapping[str, Any]) -> list[Any]:
+        """Arrays by name and the scalars of a call, in parameter order."""
+        return [call.values[p.name] if p.is_scalar else arrays[p.name] for p in self.arguments]
 
+    def bench(
+        self,
+        *arrays: Any,
+        rounds: int = 5,
+        seconds: float = 0.5,
+        seed: int = 0,
+        sizes: Mapping[str, Any] | None = None,
+    ) -> RunRecord:
+        """Time it in the measuring child, on copies of the arguments or on random arrays from `seed`.
+
+        Without arguments `sizes` gives the sizes and scalars of the kernel by name, where it has some.
         Cold cache, warm-up, at least `rounds` rounds; the method stands in the record.
         """
         from .measure import measure_kernel
 
-        return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed)
+        return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed, sizes=sizes)

@@ -22,7 +22,7 @@ from ..runtime.worker import Worker, default_worker
 from ..targets import resolve_machine
 from ..targets.devices import HOST
 from .host_arrays import host_copy
-from .package import Package, load_package, pack
+from .package import Package, in_order, load_package, pack
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -49,6 +49,7 @@ def measure_against(
     timeout: float | None = None,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Any], None] | None = None,
+    sizes: Mapping[str, Any] | None = None,
 ) -> list[RunRecord]:
     """The kernel's record and then one for each callable of `against`, interleaved in one run.
 
@@ -57,12 +58,16 @@ def measure_against(
     A callable gets the NumPy arrays in parameter order and computes the same result. Raises
     `ArgumentError` for arrays that do not fit, `LaunchError` when the child dies or is too slow.
     """
-    if arrays:
-        kernel.check_arrays(arrays)
+    call = kernel.calls.described(arrays)[0] if arrays else kernel.calls.binder.of(sizes or {})
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
-    copies: list[Any] = [array if isinstance(array, np.ndarray) else host_copy(array) for array in arrays]
-    package = pack(kernel.compilation)
+    copies: list[Any] = [
+        array if isinstance(array, np.ndarray) else host_copy(array) for array in call.arrays
+    ]
+    # The child's copies are aligned; only the sizes choose the variant.
+    variant = kernel.calls.chooser(call.values, ())
+    package = pack(kernel.calls.compiled(variant), call.values)
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
+    config |= call.values
     job = Job(
         "tilebench.kernel.measure:run_package",
         (package, copies or None, seed, rounds, seconds, config, check, dict(against or {})),
@@ -97,7 +102,8 @@ def run_package(
     if against:
         session.need_host(", ".join(against))
         contenders += [
-            Contender(name, lambda call=call: call(*session.arrays)) for name, call in against.items()
+            Contender(name, lambda call=call: call(*in_order(package, package.order, session.arrays)))
+            for name, call in against.items()
         ]
     found = measure(
         contenders, clock=session.clock, flush=session.flush, seconds=seconds, rounds=rounds,
@@ -147,14 +153,16 @@ class TimedKernel:
         self.manifest = resolve_machine(package.target)[0]
         executable = load_package(package)
         place = self.manifest.device_arrays
-        self.device = place(executable, arrays) if place is not None else None
+        ordered = in_order(package, package.params, arrays)
+        self.device = place(executable, ordered) if place is not None else None
         self.clock = self.device.clock if self.device is not None else None
         self.flush = self.device.flush if self.device is not None else None
         if self.device is not None:
             self.run: Callable[[], None] = self.device.run
         else:
             described = ArgumentChecker(package.arguments, HOST)(arrays)
-            self.run = lambda: executable(described)
+            passed = in_order(package, package.params, described)
+            self.run = lambda: executable(passed)
         self.first: list[np.ndarray[Any, Any]] = []
         # A kernel that adds to an output gives another result each time; then nothing is compared.
         self.repeatable = not any(p.read and p.written for p in package.arguments)

@@ -6,14 +6,17 @@ texts, the code, and what a launch needs. Loading it parses one stage and asks t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..compiler import Compilation
 from ..ir import parse_function, print_function
+from ..ir.sizes import Number, for_sizes
 from ..passes.context import Context
 from ..record import ParamRecord
 from ..recorder import arguments_of
+from ..runtime.calls import CallBinder
 from ..targets import Build, Executable, resolve_machine
 
 
@@ -21,7 +24,9 @@ from ..targets import Build, Executable, resolve_machine
 class Package:
     """What a process needs to run a kernel: plain data and bytes only.
 
-    `tile_text` is what the reference runs, empty where nothing says what the kernel means.
+    `arguments` are the arrays, for the sizes and scalars in `values`; `order` names all that a call passes,
+    `params` all that the compiled function takes. `tile_text` is what the reference runs, empty where
+    nothing says what the kernel means.
     """
 
     kernel: str
@@ -31,25 +36,30 @@ class Package:
     code: bytes
     data: dict[str, Any]
     arguments: tuple[ParamRecord, ...]
+    values: dict[str, Number]
+    order: tuple[str, ...]
+    params: tuple[str, ...]
     tile_text: str
     flops: float
     bytes: float
 
 
-def pack(compilation: Compilation) -> Package:
+def pack(compilation: Compilation, values: Mapping[str, Any] | None = None) -> Package:
     """The package of a compilation, whose code is made now if it is not yet.
 
-    Texts travel only where a target loads them, having made no code.
+    `values` are the sizes and scalars of its calls by name; `ShapeError` where one is missing. Texts
+    travel only where a target loads them, having made no code.
     """
-    for step in compilation.manifest.steps:
-        if step.tier != "later":
-            compilation.reach(step.name)
+    records = arguments_of(compilation)
+    call = CallBinder(compilation.traced.function, records).of(values or {})
+    compilation.reach_code()
     build = compilation.build
     assert build is not None  # every manifest has a step
     from ..passes.count_work import count_work
 
     meaning = compilation.reference
-    work = count_work(meaning or compilation.traced.function)
+    meaning = None if meaning is None else for_sizes(meaning, call.values)
+    work = count_work(meaning or for_sizes(compilation.traced.function, call.values))
     last = next(reversed(compilation.functions))
     plain: dict[str, Any] = {
         k: v for k, v in build.data.items() if isinstance(v, (int, str, float, tuple, bool))
@@ -61,11 +71,20 @@ def pack(compilation: Compilation) -> Package:
         {} if build.code else dict(build.texts),
         build.code,
         plain,
-        arguments_of(compilation),
+        call.records,
+        dict(call.values),
+        tuple(record.name for record in records),
+        tuple(param.name for param in compilation.traced.function.params),
         print_function(meaning).text if meaning is not None else "",
         work.flops,
         work.bytes,
     )
+
+
+def in_order(package: Package, names: Sequence[str], arrays: Sequence[Any]) -> list[Any]:
+    """The arguments of these names, from the package's arrays (described or not, in its order) and values."""
+    known = {record.name: array for record, array in zip(package.arguments, arrays, strict=True)}
+    return [known[name] if name in known else package.values[name] for name in names]
 
 
 def load_package(package: Package) -> Executable:

@@ -7,16 +7,18 @@ IPython, and only for targets whose code can take the process down; `TILEBENCH_G
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..errors import OptionError
+from ..ir.sizes import Number
 from ..runtime.job import Job, in_child
 from ..runtime.worker import default_worker
 from .package import Package, pack
 
 if TYPE_CHECKING:
-    from .kernel import Kernel
+    from ..compiler import Compilation
 
 CHOICES = ("auto", "first", "off")
 # Hashes of code that has run to its end in the child once.
@@ -37,19 +39,19 @@ def wanted() -> bool:
     return shell is not None and shell.get_ipython() is not None
 
 
-def rehearse(kernel: Kernel) -> None:
-    """Run the kernel once in the child on random arrays of its shapes, unless this code has been.
+def rehearse(compilation: Compilation, values: Mapping[str, Number]) -> None:
+    """Run a kernel once in the child on random arrays of these sizes, unless this code has been.
 
     Raises `LaunchError` when the child dies or does not come back; the person's arrays are untouched.
     """
     if in_child() or not wanted():
         return
-    build = kernel.compilation.build
+    build = compilation.build
     key = hash(build.code) if build is not None else 0
     if key in _rehearsed:
         return
-    package = pack(kernel.compilation)
-    name = f"rehearsing {kernel.name}"
+    package = pack(compilation, values)
+    name = f"rehearsing {compilation.traced.name}"
     default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=name))
     _rehearsed.add(key)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .copy import clear, copy, fill
+from .dynamic import dynamic, symbolic
 from .elementwise import (
     abs,
     align_up,
@@ -92,6 +93,7 @@ __all__ = [
     "clear",
     "copy",
     "cos",
+    "dynamic",
     "erf",
     "exp",
     "exp2",
@@ -136,6 +138,7 @@ __all__ = [
     "sin",
     "sqrt",
     "swizzle",
+    "symbolic",
     "tanh",
     "threads",
     "uint4",

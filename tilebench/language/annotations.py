@@ -8,33 +8,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LanguageError, ShapeError
-from ..ir import DType
+from ..ir import DType, Expr
+from .dynamic import global_shape, size_of
 from .tracing.dtype_words import plain
-from .tracing.operands import positive, shape_of
 
 
 @dataclass(frozen=True)
 class TensorSpec:
     """A parameter that is an array in global memory. `strides` are in elements, None: row-major."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int | Expr, ...]
     dtype: DType
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int | Expr, ...] | None = None
 
 
 def Tensor(shape: object, dtype: object = "float32", data: object | None = None) -> TensorSpec:
     """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
 
-    `shape` is an integer, tuple or list of extents, each at least 1. Raises `ShapeError`, `DTypeError`.
+    `shape` is an extent, or a tuple or list of extents, each an integer of at least 1 or made of names of
+    `T.dynamic`. Raises `ShapeError`, `DTypeError`.
     """
     if data is not None:
         raise LanguageError("T.Tensor(data=...), a second view of a buffer, is TileLang's, not here yet")
-    return TensorSpec(shape_of(shape, "T.Tensor"), plain(dtype))
+    return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
 
 def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> TensorSpec:
     """An array in global memory with strides of its own, in elements, one a dimension."""
-    extents = shape_of(shape, "T.StridedTensor")
+    extents = global_shape(shape, "T.StridedTensor")
     parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
     if len(parts) != len(extents):
         raise ShapeError(
@@ -43,7 +44,7 @@ def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> 
             count=len(parts),
             expected="one stride for each dimension",
         )
-    steps = tuple(positive(each, "T.StridedTensor", f"stride {axis}") for axis, each in enumerate(parts))
+    steps = tuple(size_of(each, "T.StridedTensor", f"stride {axis}") for axis, each in enumerate(parts))
     return TensorSpec(extents, plain(dtype), steps)
 
 

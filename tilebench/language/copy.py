@@ -15,7 +15,7 @@ from .tracing.values import ElementRef, VarRef
 
 # One entry a dimension of a region: the extent that indices must stay under, None where every
 # access is proved inside. A whole tuple of None is stored as None.
-Within = tuple[int | None, ...] | None
+Within = tuple[int | Expr | None, ...] | None
 
 
 @node

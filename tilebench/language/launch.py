@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
+from .dynamic import size_of
 from .lowered.decisions import ROW_BY_ROW, Panels
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
@@ -22,7 +23,7 @@ from .tracing.promote import convert, expr_of
 class KernelSpec:
     """The launch that `with T.Kernel(...)` opens."""
 
-    grid: tuple[int, ...]
+    grid: tuple[int | Expr, ...]
     threads: int | None
     place: Place | None
 
@@ -56,13 +57,14 @@ class LoopSpec:
 
 
 def Kernel(
-    *blocks: int, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
+    *blocks: object, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
 ) -> KernelSpec:
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
-    `blocks` are 1 to 3 counts, x first; the names are the block's indices (int32). `threads` is the
-    number of threads of a block (a tuple is multiplied out; without it the schedule says, or 128).
-    Tile operations in the body are done by all threads of the block together.
+    `blocks` are 1 to 3 counts, x first, which may be made of names of `T.dynamic` and scalar parameters;
+    the names are the block's indices (int32). `threads` is the number of threads of a block (a tuple is
+    multiplied out; without it the schedule says, or 128). Tile operations in the body are done by all
+    threads of the block together.
     """
     in_trace("T.Kernel")
     if not 1 <= len(blocks) <= 3:
@@ -74,7 +76,7 @@ def Kernel(
         )
     if prelude is not None:
         raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
-    grid = tuple(positive(each, "T.Kernel", f"grid dimension {axis}") for axis, each in enumerate(blocks))
+    grid = tuple(size_of(each, "T.Kernel", f"grid dimension {axis}") for axis, each in enumerate(blocks))
     given = threads if isinstance(threads, (tuple, list)) else () if threads is None else (threads,)
     counts = [positive(count, "T.Kernel", "the number of threads") for count in given]
     return KernelSpec(grid, math.prod(counts) if counts else None, here())

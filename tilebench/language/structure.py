@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import ShapeError
 from ..ir import (
     ONE,
     ZERO,
@@ -33,12 +34,23 @@ class KernelLaunch(WithStmt):
 
     word = "Kernel"
     stages = EVERY
-    grid: tuple[int, ...] = attribute(star=True)
+    grid: tuple[int | Expr, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     threads: int = decision("scheduled", default=None, early=True)
     order: Panels | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The grid as numbers. `ShapeError` where a count is known only at a launch."""
+        for count in self.grid:
+            if not isinstance(count, int):
+                raise ShapeError(
+                    "how many blocks run is known only when the kernel is launched", at=self.place,
+                    hint="give the sizes, or the arrays that they are read from",
+                )  # fmt: skip
+        return self.grid  # type: ignore[return-value]
 
 
 @node

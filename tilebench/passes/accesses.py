@@ -94,7 +94,8 @@ def apart(a: Access, b: Access) -> bool:
 
 
 def _of_region(region: Region, write: bool) -> Access:
-    extent = region.extent if region.extent is not None else region.buffer.shape
+    # Of an unknown place the extent says nothing.
+    extent = region.extent or (1,) * region.buffer.rank
     start = region.start if region.extent is not None else (None,) * region.buffer.rank
     return Access(region.buffer, write, start, extent, region.version)
 
@@ -105,7 +106,7 @@ def _of_element(
     """An element access under loops over `inner`: the box that it sweeps."""
     start: list[Expr | None] = []
     extent: list[int] = []
-    for each, size in zip(index, buffer.shape, strict=True):
+    for each in index:
         form = linear(each)
         moving = [(t, c) for t, c in form.terms if any(mentions(t, name) for name in inner)]
         low = high = 0
@@ -119,7 +120,7 @@ def _of_element(
         for term, _ in moving:
             rest = rest.without(term)
         start.append(rest.expr() + low if known else None)
-        extent.append(high - low + 1 if known else size)
+        extent.append(high - low + 1 if known else 1)
     moved = version is not None and any(mentions(version, name) for name in inner)
     return Access(buffer, write, tuple(start), tuple(extent), None if moved else version, not moved)
 

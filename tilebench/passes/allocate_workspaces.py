@@ -12,9 +12,7 @@ from .names import Names
 from .threads.lowering import Lowerings, built_in
 
 
-def allocate_workspaces(
-    function: Function, context: Context, lowerings: Lowerings | None = None
-) -> Function:
+def allocate_workspaces(function: Function, context: Context, lowerings: Lowerings | None = None) -> Function:
     """`T.reduce_sum(x, y)` over several warps -> the same with `scratch=` and its allocation in front."""
     table = lowerings or built_in()
     layouts: dict[str, Fragment] = {

@@ -186,7 +186,7 @@ def _check_launch(function: Function, context: Context) -> None:
             hint="use a multiple of the warp width",
         )
     for axis, (blocks, most) in enumerate(zip(launch.grid, context.machine.max_grid, strict=False)):
-        if blocks > most:
+        if isinstance(blocks, int) and blocks > most:
             raise ResourceError(
                 "dimension {axis} of the grid has {blocks} blocks, {machine} allows {most} there",
                 at=launch.place, axis=axis, blocks=blocks, machine=context.machine.name, most=most,

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..errors import ShapeError
 from ..ir import (
-    Arith,
     Buffer,
     Call,
     Expr,
@@ -25,22 +24,16 @@ from ..ir import (
     Stmt,
     Store,
     all_of,
-    const_of,
+    effects_in,
     map_children,
+    walk,
     zero_of,
 )
-from ..ir.arith import Range, bounds
+from ..ir.facts import Facts, conjuncts
 from ..language.copy import Copy, Fill, Within
-from ..language.structure import (
-    KernelLaunch,
-    Parallel,
-    Pipelined,
-    Serial,
-    ThreadGroup,
-    Unroll,
-    Vectorized,
-)
+from ..language.structure import KernelLaunch, ThreadGroup
 from .context import Context
+from .scopes import entered, entry_facts
 
 NAME = "bound_accesses"
 
@@ -48,7 +41,7 @@ NAME = "bound_accesses"
 def bound_accesses(function: Function, context: Context) -> Function:
     """The function with extents on every region and a guard on every access that needs one."""
     work = _Bounder()
-    out = work.statement(function, ())
+    out = work.statement(function, entry_facts(function))
     context.remark(
         NAME, "note", f"{work.proved} accesses proved inside, {work.tested} tested", function,
         proved=work.proved, tested=work.tested,
@@ -56,57 +49,28 @@ def bound_accesses(function: Function, context: Context) -> Function:
     return out
 
 
-def conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """The parts of a conjunction."""
-    if isinstance(condition, Arith) and condition.op == "and":
-        return tuple(part for each in condition.args for part in conjuncts(each))
-    return (condition,)
-
-
-def implied(test: Expr, facts: Sequence[Expr]) -> bool:
-    """Whether `index < bound` (or `index >= 0`) follows from one of the facts."""
-    if test in facts:
-        return True
-    if not isinstance(test, Arith) or test.op != "<":
-        return False
-    bound = const_of(test.args[1])
-    for fact in facts:
-        if isinstance(fact, Arith) and fact.op in ("<", "<=") and fact.args[0] == test.args[0]:
-            other = const_of(fact.args[1])
-            if other is not None and bound is not None and other + (fact.op == "<=") <= bound:
-                return True
-    return False
-
-
 class _Bounder:
+    """One function on its way: what is known at each place goes down with the walk, as `Facts`."""
+
     def __init__(self) -> None:
-        self.ranges: dict[str, Range] = {}
         self.proved = 0
         self.tested = 0
 
     # -- tests
-    def tests(
-        self, buffer: Buffer, index: Sequence[Expr], extents: Sequence[int] | None = None
-    ) -> list[Expr]:
-        """What must hold for an access, proofs left out. `extents` widens each index to a box."""
-        out: list[Expr] = []
-        for k, (each, limit) in enumerate(zip(index, buffer.shape, strict=True)):
-            low, high = bounds(each, self.ranges)
-            last = high + (extents[k] - 1 if extents else 0)
-            if last >= limit:
-                out.append(each.compare("<", limit))
-            if low < 0:
-                out.append(each.compare(">=", 0))
-        return out
-
-    def count(self, tests: Sequence[Expr]) -> None:
-        if tests:
+    def tests(self, buffer: Buffer, index: Sequence[Expr], facts: Facts) -> list[Expr]:
+        """What must hold for an element access, proofs left out."""
+        wanted: list[Expr] = []
+        for at, limit in zip(index, buffer.shape, strict=True):
+            wanted += [at.compare("<", limit), at.compare(">=", 0)]
+        out = [test for test in wanted if not facts.proves(test)]
+        if out:
             self.tested += 1
         else:
             self.proved += 1
+        return out
 
     # -- statements
-    def statement(self, at: Any, facts: tuple[Expr, ...]) -> Any:
+    def statement(self, at: Any, facts: Facts) -> Any:
         match at:
             case Store():
                 return self.store(at, facts)
@@ -114,89 +78,64 @@ class _Bounder:
                 return self.copy(at, facts)
             case Fill():
                 dst = self.region(at.dst, at.dst.extent or (1,) * at.dst.buffer.rank, facts)
-                return at.but(dst=dst, value=self.value(at.value, facts), dst_within=self.within(dst))
+                within = self.within(dst, facts)
+                return at.but(dst=dst, value=self.value(at.value, facts), dst_within=within)
             case If():
-                inside = (*facts, *conjuncts(at.condition))
-                then = self.body(at.then, inside)
-                return at.but(
-                    condition=self.value(at.condition, facts), then=then, orelse=self.body(at.orelse, facts)
-                )
+                condition = self.value(at.condition, facts)
+                then = self.body(at.then, facts.assuming(*_lasting(at.condition, at.then)))
+                return at.but(condition=condition, then=then, orelse=self.body(at.orelse, facts))
             case Let():
                 value = self.value(at.value, facts)
-                self.ranges[at.var.name] = bounds(value, self.ranges)
                 return at if value is at.value else at.but(value=value)
             case ThreadGroup():
                 return at.but(body=self.body(at.body, facts))
             case KernelLaunch() | LoopStmt():
-                self.enter(at)
-                return at.but(body=self.body(at.body, facts))
+                return at.but(body=self.body(at.body, entered(at, facts)))
             case Function():
                 return at.but(body=self.body(at.body, facts))
             case _:
-                return map_children(at, lambda each: self.value(each, facts))
+                return map_children(at, lambda part: self.value(part, facts))
 
-    def body(self, body: tuple[Stmt, ...], facts: tuple[Expr, ...]) -> tuple[Stmt, ...]:
-        return tuple(self.statement(each, facts) for each in body)
+    def body(self, body: tuple[Stmt, ...], facts: Facts) -> tuple[Stmt, ...]:
+        out: list[Stmt] = []
+        for stmt in body:
+            bounded = self.statement(stmt, facts)
+            out.append(bounded)
+            if isinstance(bounded, Let):
+                facts = facts.with_let(bounded.var, bounded.value)
+        return tuple(out)
 
-    def enter(self, at: KernelLaunch | LoopStmt) -> None:
-        match at:
-            case KernelLaunch():
-                sizes = at.grid
-            case Parallel():
-                sizes = at.extents
-            case Vectorized():
-                sizes = (at.extent,)
-            case Serial() | Unroll() | Pipelined():
-                self.ranges[at.vars[0].name] = self.loop_range(at)
-                return
-            case _:
-                return
-        for var, size in zip(at.vars, sizes, strict=True):
-            self.ranges[var.name] = (0, max(size - 1, 0))
-
-    def loop_range(self, at: Serial | Unroll | Pipelined) -> Range:
-        start, stop = bounds(at.start, self.ranges), bounds(at.stop, self.ranges)
-        step = 1 if isinstance(at, Pipelined) else const_of(at.step)
-        if step is None:
-            return min(start[0], stop[0]), max(start[1], stop[1])
-        if step > 0:
-            return start[0], max(start[0], stop[1] - 1)
-        return min(start[1], stop[0] + 1), start[1]
-
-    def store(self, at: Store, facts: tuple[Expr, ...]) -> Stmt:
-        tests = [each for each in self.tests(at.buffer, at.index) if not implied(each, facts)]
-        self.count(tests)
-        inside = (*facts, *tests)
-        index = tuple(self.value(each, inside) for each in at.index)
-        made = at.but(index=index, value=self.value(at.value, inside))
-        return If(all_of(tests), (made,), (), place=at.place) if tests else made
+    def store(self, at: Store, facts: Facts) -> Stmt:
+        tests = self.tests(at.buffer, at.index, facts)
+        inside = facts.assuming(*tests)
+        index = tuple(self.value(part, inside) for part in at.index)
+        store = at.but(index=index, value=self.value(at.value, inside))
+        return If(all_of(tests), (store,), (), place=at.place) if tests else store
 
     # -- expressions
-    def value(self, at: Any, facts: tuple[Expr, ...]) -> Any:
+    def value(self, at: Any, facts: Facts) -> Any:
         """An expression with its unproved loads guarded."""
         if isinstance(at, Load):
-            below: Load = map_children(at, lambda each: self.value(each, facts))
-            tests = [each for each in self.tests(at.buffer, at.index) if not implied(each, facts)]
-            self.count(tests)
+            load: Load = map_children(at, lambda part: self.value(part, facts))
+            tests = self.tests(at.buffer, at.index, facts)
             if not tests:
-                return below
-            args = (all_of(tests), below, zero_of(at.dtype))
+                return load
+            args = (all_of(tests), load, zero_of(at.dtype))
             return Call("if_then_else", args, type=at.dtype, place=at.place)
         if isinstance(at, Call) and at.word == "if_then_else":
             condition = self.value(at.args[0], facts)
-            chosen = self.value(at.args[1], (*facts, *conjuncts(at.args[0])))
-            made = (condition, chosen, self.value(at.args[2], facts))
-            return at if all(a is b for a, b in zip(made, at.args, strict=True)) else at.but(args=made)
-        if isinstance(at, Region):
-            return map_children(at, lambda each: self.value(each, facts))
-        return map_children(at, lambda each: self.value(each, facts))
+            chosen = self.value(at.args[1], facts.assuming(at.args[0]))
+            args = (condition, chosen, self.value(at.args[2], facts))
+            return at if all(a is b for a, b in zip(args, at.args, strict=True)) else at.but(args=args)
+        return map_children(at, lambda part: self.value(part, facts))
 
     # -- regions
-    def copy(self, at: Copy, facts: tuple[Expr, ...]) -> Copy:
+    def copy(self, at: Copy, facts: Facts) -> Copy:
         src_extent, dst_extent = self.extents(at)
         src = self.region(at.src, src_extent, facts)
         dst = self.region(at.dst, dst_extent, facts)
-        return at.but(src=src, dst=dst, src_within=self.within(src), dst_within=self.within(dst))
+        within = self.within(src, facts), self.within(dst, facts)
+        return at.but(src=src, dst=dst, src_within=within[0], dst_within=within[1])
 
     def extents(self, at: Copy) -> tuple[tuple[int, ...], tuple[int, ...]]:
         src, dst = at.src.extent, at.dst.extent
@@ -218,19 +157,32 @@ class _Bounder:
         kept = extent[len(dropped) :]
         return (1,) * (rank - len(kept)) + kept
 
-    def region(self, at: Region, extent: tuple[int, ...], facts: tuple[Expr, ...]) -> Region:
+    def region(self, at: Region, extent: tuple[int, ...], facts: Facts) -> Region:
         start = tuple(self.value(each, facts) for each in at.start)
         return at.but(start=start, extent=extent)
 
-    def within(self, at: Region) -> Within:
+    def within(self, at: Region, facts: Facts) -> Within:
         """The bound of each dimension whose box may leave the buffer, None where it cannot."""
-        out: list[int | None] = []
+        out: list[int | Expr | None] = []
         for start, extent, limit in zip(at.start, at.extent or (), at.buffer.shape, strict=True):
-            low, high = bounds(start, self.ranges)
-            out.append(limit if low < 0 or high + extent > limit else None)
-        found = any(each is not None for each in out)
+            inside = facts.proves((start + (extent - 1)).compare("<", limit))
+            out.append(None if inside and facts.proves(start.compare(">=", 0)) else limit)
+        found = any(limit is not None for limit in out)
         if found:
             self.tested += 1
         else:
             self.proved += 1
         return tuple(out) if found else None
+
+
+def _lasting(condition: Expr, body: tuple[Stmt, ...]) -> list[Expr]:
+    """The parts of a condition that hold all through a body: those whose memory it does not write."""
+    parts = conjuncts(condition)
+    if not any(isinstance(node, Load) for node in walk(condition)):
+        return list(parts)
+    written = {effect.buffer.name for stmt in body for effect in effects_in(stmt) if effect.writes}
+    return [
+        part
+        for part in parts
+        if not any(isinstance(node, Load) and node.buffer.name in written for node in walk(part))
+    ]

@@ -51,8 +51,10 @@ def _check_store(store: Store, loop: Parallel | None) -> None:
     var, index = loop.vars[-1], store.index[-1]
     form = linear(index)
     rest = form.without(var).expr()
-    if form.coefficient(var) != 1 or mentions(rest, var.name) or any(
-        mentions(each, var.name) for each in store.index[:-1]
+    if (
+        form.coefficient(var) != 1
+        or mentions(rest, var.name)
+        or any(mentions(each, var.name) for each in store.index[:-1])
     ):
         refuse_half(store, buffer, f"neighbours along {var.name} are not stored side by side")
     _check_span(store, buffer, rest, loop.extents[-1])

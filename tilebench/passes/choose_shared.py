@@ -46,7 +46,7 @@ def choose_shared(function: Function, context: Context) -> Function:
 def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
     """The layouts that the `swizzle=` choice leaves; `vector_bytes` is the widest access."""
     bits = alloc.buffer.dtype.bits
-    found = candidates(alloc.buffer.shape, bits, max(vector_bytes, bits // 8))
+    found = candidates(alloc.buffer.extents, bits, max(vector_bytes, bits // 8))
     if alloc.swizzle is None:
         return list(found)
     return [
@@ -58,7 +58,7 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
 
 def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -> SharedLayout:
     dtype, shared, name = alloc.buffer.dtype, context.machine.shared, alloc.buffer.name
-    rows = SharedLayout.rows(alloc.buffer.shape, dtype.per_byte)
+    rows = SharedLayout.rows(alloc.buffer.extents, dtype.per_byte)
     options = _options(alloc, max(context.machine.vector_bytes))
     if not options:
         context.remark(
@@ -157,7 +157,7 @@ def _pattern(
     shape = (len(values), len(lanes))
     index = tuple(
         np.minimum(np.broadcast_to(evaluate(each, where), shape), limit - 1)
-        for each, limit in zip(access.index, access.buffer.shape, strict=True)
+        for each, limit in zip(access.index, access.buffer.extents, strict=True)
     )
     return AccessPattern(index, width, len(firsts) / len(values))
 
@@ -188,9 +188,9 @@ def _multiply_add_operand(
     where = np.asarray(layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64))[side])[:, 0]
     # `where` runs along the first dimension for A as (m, k) and for B as (n, k).
     first = (side == 0) != transposed
-    moving = np.minimum(where, region.buffer.shape[-2 if first else -1] - 1)[None, :]
+    moving = np.minimum(where, region.buffer.extents[-2 if first else -1] - 1)[None, :]
     steps = np.zeros_like(moving)
-    width = max(w for w in (4, 2, 1) if region.buffer.shape[-1] % w == 0)
+    width = max(w for w in (4, 2, 1) if region.buffer.extents[-1] % w == 0)
     if not first:
         width = min(width, layout.contiguous_values(side))
     index = (moving, steps) if first else (steps, moving)
@@ -205,7 +205,7 @@ def _atom_operand(
     """The reads of one instruction of a group, one register at a time, weighed by the steps it takes."""
     coordinates = atom.coordinates(np.arange(atom.threads)[None, :], np.arange(atom.values)[:, None])
     index = coordinates[::-1] if transposed else coordinates
-    limits = region.buffer.shape[-2:]
+    limits = region.buffer.extents[-2:]
     inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, limits, strict=True))
     lead = (np.zeros_like(inside[0]),) * (region.buffer.rank - 2)
     steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, shape, strict=True))

@@ -49,7 +49,7 @@ def find_conflicts(
     for site in sites:
         needs: dict[tuple[str, Any], Conflict] = {}
         for each in site.touches:
-            needed = project(maps[id(site.node)], each.dims, each.buffer.shape)
+            needed = project(maps[id(site.node)], each.dims, each.buffer.extents)
             if needed == layouts[each.buffer.name]:
                 continue
             key = (each.buffer.name, each.dims)
@@ -103,7 +103,7 @@ class Converter:
             held, place = each.buffer, stmt.place
             twin = Buffer(self.names.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
             scratch = Buffer(self.names.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
-            layout = SharedLayout.rows(held.shape, held.dtype.per_byte)
+            layout = SharedLayout.rows(held.extents, held.dtype.per_byte)
             before.append(AllocFragment(twin, layout=each.needed, place=place))
             before.append(AllocShared(scratch, layout=layout, place=place))
             twins.append((each, twin))

@@ -92,7 +92,7 @@ def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
 def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
     match node:
         case KernelLaunch():
-            loops = (*loops, *((v.name, range(n)) for v, n in zip(node.vars, node.grid, strict=True)))
+            loops = (*loops, *((v.name, range(n)) for v, n in zip(node.vars, node.blocks, strict=True)))
         case Parallel() | Copy() | Gemm() | Reduce():
             yield _At(node, loops, branch)
             return
@@ -134,7 +134,7 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
             source = sources.get(node.src.buffer.name)
             total: Any = node.src.buffer.size
             if source is not None:
-                total = prod(_valid(source, where, node.src.buffer.shape))
+                total = prod(_valid(source, where, node.src.buffer.extents))
             return float(np.sum(np.broadcast_to(total, shape)))
         case Parallel():
             operations = _per_element(node)
@@ -167,7 +167,7 @@ def _valid(region: Region, where: dict[str, Any], tile: Sequence[int]) -> list[A
     extent = region.extent or (1,) * (region.buffer.rank - len(kept)) + kept
     return [
         _inside(evaluate(start, where), size, limit)
-        for start, size, limit in zip(region.start, extent, region.buffer.shape, strict=True)
+        for start, size, limit in zip(region.start, extent, region.buffer.extents, strict=True)
     ]
 
 
@@ -184,13 +184,13 @@ def _parallel_elements(node: Parallel, where: dict[str, Any], sources: dict[str,
     accesses = [each for each in walk(node) if isinstance(each, (Store, Load))]
     for each in accesses:
         if each.buffer.scope == "global":
-            return _moving(node, each.index, each.buffer.shape, where, [0] * each.buffer.rank)
+            return _moving(node, each.index, each.buffer.extents, where, [0] * each.buffer.rank)
     for each in accesses:
         source = sources.get(each.buffer.name)
         if source is not None and source.buffer.rank >= each.buffer.rank:
             lead = source.buffer.rank - each.buffer.rank
             starts = [evaluate(start, where) for start in source.start[lead:]]
-            return _moving(node, each.index, source.buffer.shape[lead:], where, starts)
+            return _moving(node, each.index, source.buffer.extents[lead:], where, starts)
     return prod(node.extents)
 
 
@@ -224,4 +224,4 @@ def _per_element(node: Parallel) -> float:
 
 def _traffic(function: Function) -> int:
     reads, writes = reads_and_writes(function)
-    return sum(each.bytes * ((each.name in reads) + (each.name in writes)) for each in function.params)
+    return sum(each.bytes * ((each.name in reads) + (each.name in writes)) for each in function.arrays)

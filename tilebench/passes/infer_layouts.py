@@ -28,6 +28,7 @@ from .convert_layouts import Converter, find_conflicts
 from .exchanges import exchange_instruction, exchange_row
 from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, spread_over
 from .names import Names
+from .scopes import entry_facts
 from .sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
 from .thread_groups import refuse_strange_fragment, threads_by_statement
 
@@ -48,6 +49,7 @@ class _Inference:
         self.context = context
         self.machine = context.machine
         self.threads = threads_by_statement(function, context.machine)
+        self.divisors = entry_facts(function).divisors
         self.sites = sites_of(function)
         statements: list[Any] = [node for node in walk(function) if isinstance(node, Stmt)]
         self.exchanges = exchanges_of(statements)
@@ -64,7 +66,7 @@ class _Inference:
         cap = getattr(site.node, "coalesced_width", None)
         # An access has a power of two of elements.
         caps = [1 << cap.bit_length() - 1] if cap else []
-        return site_vector(site, max(self.machine.vector_bytes), caps)
+        return site_vector(site, max(self.machine.vector_bytes), caps, self.divisors)
 
     def check_owners(self) -> None:
         """Every fragment is used by the threads it was made for."""
@@ -124,7 +126,7 @@ class _Inference:
         self.maps[id(site.node)] = box
         for touch in site.touches:
             if touch.buffer.name not in self.layouts:
-                self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.shape)
+                self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.extents)
         return True
 
     def at_reduction(self, node: Any) -> bool:
@@ -212,7 +214,7 @@ class _Inference:
         site = next(site for site in self.sites if site.node is node)
         most = max(self.machine.vector_bytes)
         widths = [
-            max(1, vector_of(access, site.vars[-1], most)) * access.buffer.dtype.bits // 8
+            max(1, vector_of(access, site.vars[-1], most, self.divisors)) * access.buffer.dtype.bits // 8
             for access in site.accesses
         ]
         return min(widths, default=0)
@@ -227,4 +229,4 @@ class _Inference:
 def reduced(layout: Fragment, dim: int, dst: Buffer) -> Fragment:
     """The layout of a reduction's result, with the dimension dropped or kept as 1 as `dst` has it."""
     result = layout.reduce(dim, keep=dst.rank == len(layout.extents))
-    return result if result.extents == dst.shape else Fragment(dst.shape, result.thread, result.value)
+    return result if result.extents == dst.extents else Fragment(dst.extents, result.thread, result.value)

@@ -5,20 +5,11 @@ Later passes prove bounds, divisibility and contiguity on the expressions themse
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
-from ..ir import Expr, Function, Let, Load, Stmt, map_children, substitute, walk
+from ..ir import Expr, Function, Let, Stmt, map_children, substitute
+from ..ir.facts import is_pure, is_small
 from .context import Context
-
-# Nodes of a value that is still written out. A hash or random number names a value and uses it twice,
-# twenty times over: written out it would have 2^20 nodes, and proofs gain nothing from such a name.
-MOST_NODES = 64
-
-
-def is_small(expr: Expr) -> bool:
-    """Whether an expression may stand in place of its name."""
-    return next(islice(walk(expr), MOST_NODES, None), None) is None
 
 
 def inline_indices(function: Function, context: Context) -> Function:
@@ -28,7 +19,7 @@ def inline_indices(function: Function, context: Context) -> Function:
     def step(at: Any) -> Any:
         if isinstance(at, Let) and at.var.type.is_integer:
             value = substitute(at.value, values)
-            if is_small(value) and not any(isinstance(each, Load) for each in walk(value)):
+            if is_small(value) and is_pure(value):
                 values[at.var.name] = value
                 return None
             return Let(at.var, value, place=at.place)

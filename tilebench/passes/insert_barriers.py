@@ -34,6 +34,7 @@ from ..ir import (
     substitute,
     walk,
 )
+from ..ir.facts import is_small
 from ..language.lowered.threads import SyncThreads
 from ..language.lowered.tokens import Wait
 from ..language.memory import AllocShared
@@ -43,7 +44,6 @@ from ..machine import Machine
 from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context
 from .fast_exprs import replaced, statements
-from .inline_indices import is_small
 from .launches import launch_of
 from .thread_groups import barrier, barrier_numbers, threads_by_statement
 
@@ -84,7 +84,7 @@ class _Search:
             if isinstance(each, Parallel) or not isinstance(each, (WithStmt, If, LoopStmt)):
                 stored |= {a.buffer.name for a in accesses_of(each) if a.write}
         for each in shared:
-            layout = each.layout or SharedLayout.rows(each.buffer.shape, each.buffer.dtype.per_byte)
+            layout = each.layout or SharedLayout.rows(each.buffer.extents, each.buffer.dtype.per_byte)
             size = -(-layout.cosize * each.versions * each.buffer.dtype.bits // 8)
             self.versions = max(self.versions, each.versions)
             if each.offset is not None:

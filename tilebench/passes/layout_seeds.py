@@ -108,11 +108,9 @@ class Seeds:
             dim = exchange.dim % exchange.src.buffer.rank
             if exchange.src.buffer.name == buffer.name and dim not in dims and len(dims) < 3:
                 dims.append(dim)
-        shape = buffer.shape or (1,)
+        shape = buffer.extents or (1,)
         sharers = [site for site, _ in users]
-        candidates = [
-            spread_over(shape, vector, heavy, threads, self.machine, dim, sharers) for dim in dims
-        ]
+        candidates = [spread_over(shape, vector, heavy, threads, self.machine, dim, sharers) for dim in dims]
         costs = [self.cost(buffer.name, candidate, users) for candidate in candidates]
         best = min(range(len(candidates)), key=lambda k: costs[k])
         values = candidates[best].values

@@ -41,7 +41,7 @@ class Life:
     @property
     def layout(self) -> SharedLayout:
         buffer = self.alloc.buffer
-        return self.alloc.layout or SharedLayout.rows(buffer.shape, buffer.dtype.per_byte)
+        return self.alloc.layout or SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
 
     @property
     def stage_bytes(self) -> int:

@@ -115,7 +115,7 @@ class _Opener:
         inside: list[Expr] = []
         moved: list[Expr] = []
         for var, start, extent, limit in zip(
-            index, part.start, part.extent or (), part.buffer.shape, strict=True
+            index, part.start, part.extent or (), part.buffer.extents, strict=True
         ):
             if extent != limit:
                 inside += _between(var, start, extent, limit)
@@ -127,7 +127,7 @@ class _Opener:
         self, at: Stmt, held: Buffer, index: tuple[Var, ...], inside: list[Expr], body: tuple[Stmt, ...]
     ) -> Stmt:
         guarded = (If(all_of(inside), body, (), place=at.place),) if inside else body
-        return Parallel(held.shape, index, guarded, place=at.place)
+        return Parallel(held.extents, index, guarded, place=at.place)
 
 
 def _between(var: Var, start: Expr, extent: int, limit: int) -> list[Expr]:

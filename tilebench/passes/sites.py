@@ -7,7 +7,7 @@ that box; an access is a place in memory indexed by an address that may move wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -29,7 +29,7 @@ from ..ir import (
     region_written,
     walk,
 )
-from ..ir.arith import divisor, linear
+from ..ir.arith import NO_DIVISORS, divisor, linear
 from ..language.structure import Parallel
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
@@ -237,10 +237,11 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
 # -- memory
 
 
-def vector_of(access: SiteAccess, var: str, alignment: int) -> int:
+def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[str, int]) -> int:
     """Elements of one aligned access that are neighbours along `var`; 0 when it does not move.
 
-    1 when they are not neighbours. `alignment` is what base addresses are multiples of, in bytes.
+    1 when they are not neighbours. `alignment` is the widest access, in bytes, and `divisors` what
+    sizes are multiples of.
     """
     moving = [k for k, each in enumerate(access.index) if any(v == Var(var) for v in walk(each))]
     if not moving:
@@ -257,10 +258,11 @@ def vector_of(access: SiteAccess, var: str, alignment: int) -> int:
     if strides[last] != 1:
         return 1
     rest = form.without(Var(var))
-    width = access.buffer.dtype.elements_in(alignment)
-    terms = [divisor(rest.expr()) * 1]
+    width = max(1, access.buffer.dtype.elements_in(min(alignment, access.buffer.align)))
+    terms = [divisor(rest.expr(), divisors)]
     terms.extend(
-        divisor(each) * stride for each, stride in zip(access.index[:last], strides[:last], strict=True)
+        divisor(each * stride, divisors)
+        for each, stride in zip(access.index[:last], strides[:last], strict=True)
     )
     # A stride of a dimension that is never stepped along (index 0) constrains nothing.
     for each in terms:
@@ -269,14 +271,16 @@ def vector_of(access: SiteAccess, var: str, alignment: int) -> int:
     return max(1, width)
 
 
-def site_vector(site: Site, alignment: int, caps: Sequence[int] = ()) -> int:
+def site_vector(
+    site: Site, alignment: int, caps: Sequence[int] = (), divisors: Mapping[str, int] = NO_DIVISORS
+) -> int:
     """The widest access, in elements, that every contiguous access of the site can take.
 
-    `alignment` is what base addresses are multiples of, in bytes.
+    `alignment` is the widest access, in bytes, and `divisors` what sizes are multiples of.
     """
     if not site.extents:
         return 1
-    widths = [vector_of(each, site.vars[-1], alignment) for each in site.accesses]
+    widths = [vector_of(each, site.vars[-1], alignment, divisors) for each in site.accesses]
     moving = [each for each in widths if each > 1]
     if not moving or any(cap < 1 for cap in caps):
         return 1

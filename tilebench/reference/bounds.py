@@ -39,7 +39,7 @@ def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[i
     """
     launches = [each for each in function.body if isinstance(each, KernelLaunch)]
     reads, writes = reads_and_writes(function)
-    total = math.prod(launches[0].grid) if len(launches) == 1 else 0
+    total = math.prod(launches[0].blocks) if len(launches) == 1 else 0
     if blocks is None or not set(reads).isdisjoint(writes) or len(function.body) != 1 or total <= blocks:
         return None
     picked = np.random.default_rng(seed).permutation(np.arange(1, max(total - 1, 1)))
@@ -60,7 +60,7 @@ def run_bounded(
     """
     only = sample(function, blocks, seed)
     written = reads_and_writes(function)[1]
-    shapes = {each.name: each.shape for each in function.params}
+    shapes = {each.name: each.extents for each in function.arrays}
     known = {} if only is None else {name: np.zeros(shapes[name], np.bool_) for name in written}
     made = execute(function, arrays, BoundedNumbers(), only, known)
     return {name: Bounded(made[name].value, made[name].error, known.get(name)) for name in written}

@@ -42,12 +42,12 @@ def read_box(
 ) -> Any:
     """The box as an array of shape `extent`; it may be a view."""
     held, numbers = state.names[buffer.name], state.numbers
-    if inside(buffer.shape, start, extent):
+    if inside(buffer.extents, start, extent):
         return numbers.read(held, _slices(start, extent), state.mask, buffer.dtype, place)
     if buffer.scope != "global":
         _fail_box(buffer, start, extent, place)
     made = numbers.zeros(tuple(extent), buffer.dtype)
-    outer, inner = _cut(buffer.shape, start, extent)
+    outer, inner = _cut(buffer.extents, start, extent)
     made[inner] = held[outer]
     return numbers.read(made, ..., state.mask, buffer.dtype, place)
 
@@ -58,7 +58,7 @@ def write_box(
 ) -> None:  # fmt: skip
     """Store a value of shape `extent` (or one that broadcasts to it) where `mask` holds."""
     held, numbers = state.names[buffer.name], state.numbers
-    if inside(buffer.shape, start, extent):
+    if inside(buffer.extents, start, extent):
         key = _slices(start, extent)
         claim(state, buffer, key, value, mask, place)
         numbers.put(held, key, value, mask, doubt, buffer.dtype)
@@ -66,7 +66,7 @@ def write_box(
         return
     if buffer.scope != "global":
         _fail_box(buffer, start, extent, place)
-    outer, inner = _cut(buffer.shape, start, extent)
+    outer, inner = _cut(buffer.extents, start, extent)
     shape = tuple(extent)
     part = numbers.spread(value, shape, buffer.dtype)[inner]
     kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
@@ -84,7 +84,7 @@ def cut_doubt(doubt: tuple[Any, Any], shape: tuple[int, ...], key: Any) -> tuple
 def _fail_box(buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None) -> None:
     last = [s + e - 1 for s, e in zip(start, extent, strict=True)]
     low = any(s < 0 for s in start)
-    fail_outside(buffer.name, buffer.shape, tuple(start if low else last), place)
+    fail_outside(buffer.name, buffer.extents, tuple(start if low else last), place)
 
 
 def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
@@ -96,7 +96,7 @@ def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
 
 def clipped(buffer: Buffer, index: Sequence[Any]) -> list[Any]:
     """Indices moved into the buffer."""
-    return [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.shape, strict=True)]
+    return [np.clip(each, 0, n - 1) for each, n in zip(index, buffer.extents, strict=True)]
 
 
 def within(buffer: Buffer, index: Sequence[Any]) -> Any:
@@ -126,7 +126,7 @@ def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, pl
     if np.any(wrong):
         lane = tuple(np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
         at = tuple(np.broadcast_to(each, np.shape(wrong))[lane] for each in index)
-        fail_outside(buffer.name, buffer.shape, at, place)
+        fail_outside(buffer.name, buffer.extents, at, place)
 
 
 def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:
@@ -161,7 +161,7 @@ def position(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def check_race(buffer: Buffer, at: tuple[Any, ...], part: Any, active: Any, place: Place | None) -> None:
     """Compare every value stored to a location with the others stored to it."""
-    flat: Any = np.ravel_multi_index(at, buffer.shape)
+    flat: Any = np.ravel_multi_index(at, buffer.extents)
     order = np.argsort(flat, kind="stable")
     same = flat[order][1:] == flat[order][:-1]
     if not same.any():

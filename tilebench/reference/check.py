@@ -222,7 +222,7 @@ def check_function(
     With `blocks` only what that many blocks store is compared, for results too large to redo whole.
     """
     bounded = run_bounded(function, before, blocks=blocks, seed=seed)
-    dtypes = {each.name: each.dtype for each in function.params}
+    dtypes = {each.name: each.dtype for each in function.arrays}
     for name in bounded:
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)

@@ -158,7 +158,7 @@ class ExpressionRunner:
 
         def run(state: State) -> Any:
             at = [int(each) for each in start(state)]
-            if on_chip and state.mask is not None and not inside(buffer.shape, at, extent):
+            if on_chip and state.mask is not None and not inside(buffer.extents, at, extent):
                 return gather(state, buffer, index(state), place)
             found = read_box(state, buffer, at, extent, place)
             return found if plain else found.reshape(flat).transpose(order).reshape(shape)
@@ -211,7 +211,7 @@ def read_single(state: State, expr: Load, index: list[Any]) -> Any:
     at = tuple(int(each) for each in index)
     if not within(buffer, at):
         if buffer.scope != "global":
-            fail_outside(buffer.name, buffer.shape, at, expr.place)
+            fail_outside(buffer.name, buffer.extents, at, expr.place)
         return numbers.constant(0, buffer.dtype)
     return numbers.read(state.names[buffer.name], at, None, buffer.dtype, expr.place)
 

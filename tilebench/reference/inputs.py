@@ -89,7 +89,7 @@ def _floats(random: np.random.Generator, size: tuple[int, ...], dtype: DType, ki
 def input_for(buffer: Buffer, seed: int = 0, kind: Kind = "uniform") -> NDArray[Any]:
     """Random values for one parameter; its name is part of the seed."""
     seeds = (seed, zlib.crc32(buffer.name.encode()))
-    return random_array(buffer.shape, buffer.dtype, seeds, kind, buffer.strides)
+    return random_array(buffer.extents, buffer.dtype, seeds, kind, buffer.fixed_strides)
 
 
 def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> dict[str, NDArray[Any]]:
@@ -99,9 +99,9 @@ def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> di
     """
     read, written = reads_and_writes(function)
     out: dict[str, NDArray[Any]] = {}
-    for each in function.params:
+    for each in function.arrays:
         if each.name in written and each.name not in read:
-            out[each.name] = strided_empty(each.shape, each.dtype, each.strides)
+            out[each.name] = strided_empty(each.extents, each.dtype, each.fixed_strides)
             poison(out[each.name])
         else:
             out[each.name] = input_for(each, seed, kind)

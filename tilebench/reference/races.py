@@ -71,7 +71,7 @@ def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Plac
     spread = [np.broadcast_to(each, state.box) for each in spread_indices(state, index)]
     ok = within(buffer, spread)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), state.box)
-    locations: Any = np.ravel_multi_index(tuple(each[active] for each in spread), buffer.shape)
+    locations: Any = np.ravel_multi_index(tuple(each[active] for each in spread), buffer.extents)
     held = None
     if value is not None:
         held = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]

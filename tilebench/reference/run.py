@@ -20,7 +20,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def check_arguments(function: Function, arrays: Arrays) -> None:
     """Raise `ArgumentError` where an array is missing, unknown, or of another shape or dtype."""
-    params = {each.name: each for each in function.params}
+    params = {each.name: each for each in function.arrays}
     for name in arrays:
         if name not in params:
             raise ArgumentError(
@@ -50,7 +50,7 @@ def execute(
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}
-    for each in function.params:
+    for each in function.arrays:
         array = arrays[each.name]
         names[each.name] = numbers.given(array.copy() if each.name in written else array, each)
     state = State(numbers, names, only=only, touched=touched if touched is not None else {})
@@ -58,7 +58,7 @@ def execute(
         state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
     with np.errstate(all="ignore"):
         run(state)
-    return {each.name: names[each.name] for each in function.params}
+    return {each.name: names[each.name] for each in function.arrays}
 
 
 def run_reference(

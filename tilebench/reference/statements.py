@@ -88,7 +88,7 @@ class StatementRunner(ExpressionRunner):
     def kernel(self, at: KernelLaunch) -> Run:
         body = self.body(at.body)
         names = [each.name for each in at.vars]
-        grid = (*at.grid, 1, 1, 1)[:3]
+        grid = (*at.blocks, 1, 1, 1)[:3]
 
         def run(state: State) -> None:
             held = state.names
@@ -170,7 +170,7 @@ class StatementRunner(ExpressionRunner):
     # -- names and memory
     def allocate(self, at: AllocStmt) -> Run:
         buffer, numbers = at.buffer, self.numbers
-        name, dtype, shape = buffer.name, buffer.dtype, buffer.shape
+        name, dtype, shape = buffer.name, buffer.dtype, buffer.extents
         if getattr(at, "versions", 1) != 1:
             raise too_late(f"versions of {name}", at.place)
         if isinstance(at, AllocVar):
@@ -249,7 +249,7 @@ class StatementRunner(ExpressionRunner):
                     numbers.put(state.names[name], spot, new, None, None, dtype)
                     state.touch(name, spot, None)
                 elif buffer.scope != "global":
-                    fail_outside(name, buffer.shape, spot, place)
+                    fail_outside(name, buffer.extents, spot, place)
 
             return single
         return self.store_parallel(at, index, value)

@@ -175,10 +175,10 @@ class ArgumentChecker:
         self.places = dict(places or {})
         self._rows = [
             (
-                tuple(p.shape),
+                p.extents,
                 dtype_of(p.dtype),
                 dtype_of(p.dtype).numpy,
-                tuple(p.strides) or row_major(tuple(p.shape)),
+                p.steps or row_major(p.extents),
                 p.written,
             )
             for p in self.params

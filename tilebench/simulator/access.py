@@ -43,7 +43,7 @@ class LaneAccess(LaneState):
                 scope=buffer.scope, name=buffer.name,
             )  # fmt: skip
         base = self.shared_base.get(buffer.name, 0)
-        check_index(numbers, buffer.shape, node, buffer.name)
+        check_index(numbers, buffer.extents, node, buffer.name)
         if count > 1:
             check_vector(buffer, numbers, count, base, node)
         if buffer.scope == "shared":

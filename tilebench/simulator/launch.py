@@ -26,7 +26,7 @@ class Launch:
     @property
     def grid(self) -> tuple[int, int, int]:
         """Blocks, x first."""
-        x, y, z = (*self.kernel.grid, 1, 1, 1)[:3]
+        x, y, z = (*self.kernel.blocks, 1, 1, 1)[:3]
         return x, y, z
 
 

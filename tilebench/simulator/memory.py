@@ -147,7 +147,7 @@ def check_index(index: list[Any], shape: tuple[int, ...], node: Node, name: str)
 
 def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, node: Node) -> None:
     """`count` elements from `index` on: inside the last dimension, and on a multiple of their width."""
-    check_index([index[-1] + count - 1], buffer.shape[-1:], node, buffer.name)
+    check_index([index[-1] + count - 1], buffer.extents[-1:], node, buffer.name)
     width = count * stored_bits(buffer.dtype)
     if (np.asarray(first_bit(buffer, index, base)) % width).any():
         refuse("an access of {n} bytes to {name} is not aligned", node, n=width // 8, name=buffer.name)
@@ -162,7 +162,7 @@ def tracked_cells(buffer: Buffer, index: list[Any], count: int, lanes: int) -> A
     """(lanes, cells) numbers of the cells of an array that `count` elements from `index` on touch."""
     if buffer.dtype.per_byte > 1 and index:
         return byte_numbers(buffer, index, count)
-    return flat_index(index, buffer.shape, count, lanes)
+    return flat_index(index, buffer.extents, count, lanes)
 
 
 def flat_index(index: list[Any], shape: tuple[int, ...], count: int, lanes: int) -> Any:

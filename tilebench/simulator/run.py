@@ -38,15 +38,15 @@ def run_threaded(
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
     without a meaning and for an array that is missing or of another shape or dtype.
     """
-    for param in function.params:
+    for param in function.arrays:
         array = arrays.get(param.name)
-        if array is None or array.shape != param.shape or array.dtype != param.dtype.numpy:
+        if array is None or array.shape != param.extents or array.dtype != param.dtype.numpy:
             raise InternalError(
                 "the array {name} is missing or is not {what}", name=param.name,
-                what=(param.shape, param.dtype),
+                what=(param.extents, param.dtype),
             )  # fmt: skip
     kernel = next(stmt for stmt in function.body if isinstance(stmt, KernelLaunch))
-    buffers: dict[str, Buffer] = {param.name: param for param in function.params}
+    buffers: dict[str, Buffer] = {param.name: param for param in function.arrays}
     own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
     simple = own - {SyncWarp} | _STRUCTURE
     launch = launch_of(kernel, buffers, arrays, warp, by_blocks=ordered_by_blocks(kernel, simple))

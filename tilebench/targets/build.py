@@ -53,9 +53,9 @@ class EmitStep:
 
 
 class Executable(Protocol):
-    """Loaded code. Called with array descriptions in parameter order; returns when launched."""
+    """Loaded code. Called with a described array or a number for each parameter; returns when launched."""
 
-    def __call__(self, arrays: Sequence[Any]) -> None: ...
+    def __call__(self, arguments: Sequence[Any], /) -> None: ...
 
 
 class DeviceArrays(Protocol):

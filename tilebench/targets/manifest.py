@@ -24,7 +24,8 @@ from .intrinsics import Intrinsic, Meaning, functions_with, meanings_with, rows_
 from .presentation import Language, Presentation
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -41,7 +42,8 @@ class Manifest:
     (empty: it needs none), `scalars` the functions of elements with the dtypes of their results that it
     has code for: what `abilities` tells, read off the tables that compile.
     `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
-    `device_arrays` puts an executable's arrays where its kernels work; None: they work on the host's.
+    `device_arrays` puts an executable's arguments, host arrays and numbers, where its
+    kernels work; None: they work on the host's.
     `environment` is what a run's record says of the device. `occupancy` tells, from threads of a block,
     registers of a thread and shared bytes, how many blocks a multiprocessor holds; None where blocks do
     not share one. `present` is how people are told of the target (imported when somebody looks).
@@ -61,7 +63,7 @@ class Manifest:
     words: tuple[tuple[str, Word], ...] = ()
     functions: tuple[ScalarFunction, ...] = ()
     values: tuple[type, ...] = ()
-    device_arrays: Callable[[Any, list[np.ndarray[Any, Any]]], DeviceArrays] | None = None
+    device_arrays: Callable[[Any, list[Any]], DeviceArrays] | None = None
     environment: Callable[[], dict[str, str]] = field(default=dict[str, str])
     occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
     present: Callable[[], Presentation] | None = None

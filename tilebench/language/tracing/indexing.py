@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ...errors import DTypeError, LanguageError, ShapeError
-from ...ir import Const, Expr, int32
+from ...ir import Const, Expr, int32, lift
 from ...ir.arith import linear
 from .promote import convert, expr_of, number_of
 
@@ -18,10 +18,12 @@ def index_expr(view: BufferView, axis: int, given: object) -> Expr:
 
     Raises `ShapeError` for a number outside the buffer, `DTypeError` for what is no integer.
     """
-    extent = view.shape[axis]
+    extent = view.buffer.shape[axis]
     expr = _integer(view, axis, given)
     if not isinstance(expr, Const):
         return expr
+    if not isinstance(extent, int):
+        return extent + expr.value if expr.value < 0 else expr
     value = expr.value + extent if expr.value < 0 else expr.value
     if not 0 <= value < extent:
         raise ShapeError(
@@ -69,9 +71,9 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
     given = cast("slice[object, object, object]", given)
     if given.step is not None and number_of(given.step) != 1:
         raise LanguageError("a region has no step", hint="copy the whole range and index it with a factor")
-    extent = view.shape[axis]
+    extent = view.buffer.shape[axis]
     lo = Const(0) if given.start is None else _end(view, axis, given.start)
-    hi = Const(extent) if given.stop is None else _end(view, axis, given.stop)
+    hi = lift(extent) if given.stop is None else _end(view, axis, given.stop)
     form = linear(hi - lo)
     if form.terms:
         _not_constant(view, axis, lo, hi)
@@ -86,6 +88,7 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
         )
     if (
         isinstance(lo, Const)
+        and isinstance(extent, int)
         and view.scope != "global"
         and (lo.value < 0 or lo.value + form.constant > extent)
     ):
@@ -103,7 +106,9 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
 
 def _end(view: BufferView, axis: int, given: object) -> Expr:
     expr = _integer(view, axis, given)
-    return Const(expr.value + view.shape[axis]) if isinstance(expr, Const) and expr.value < 0 else expr
+    if isinstance(expr, Const) and expr.value < 0:
+        return lift(view.buffer.shape[axis]) + expr.value
+    return expr
 
 
 def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:

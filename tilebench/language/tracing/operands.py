@@ -46,6 +46,12 @@ def part_of(given: object, word: str) -> TileOperand:
     match given:
         case BufferView():
             given.check_scope()
+            if not all(isinstance(size, int) for size in given.buffer.shape):
+                raise ShapeError(
+                    "{word} works on tiles of a known size; extents of {name} are known only at a launch",
+                    word=word, name=given.name, also=[(f"{given.name} is declared here", given.place)],
+                    hint="a box of it: {name}[start : start + 128, ...], or a head address {name}[i, j]",
+                )  # fmt: skip
             return TileOperand(given, whole(given.buffer).at(here()))
         case RegionRef():
             given.view.check_scope()
@@ -136,7 +142,8 @@ def positive(given: object, word: str, what: str) -> int:
     return number
 
 
-def _indexable(extent: int, word: str, axis: int) -> int:
+def indexable(extent: int, word: str, axis: int) -> int:
+    """An extent that an index of 32 bits reaches; `ShapeError` for a larger one."""
     if extent >= 2**31:
         raise ShapeError(
             "extent {axis} of {word} is {extent}, and an index has 32 bits",
@@ -152,4 +159,4 @@ def shape_of(given: object, word: str) -> tuple[int, ...]:
     if not parts:
         raise ShapeError("{word} needs a shape of at least one dimension", word=word)
     extents = [positive(each, word, f"extent {axis}") for axis, each in enumerate(parts)]
-    return tuple(_indexable(each, word, axis) for axis, each in enumerate(extents))
+    return tuple(indexable(each, word, axis) for axis, each in enumerate(extents))

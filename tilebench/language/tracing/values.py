@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place, ShapeError
 from ...ir import Buffer, Expr, Load, Region, show
@@ -106,9 +106,9 @@ class BufferView(Tile):
         return self.buffer.name
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents, in elements."""
-        return self.buffer.shape
+    def shape(self) -> tuple[Any, ...]:
+        """Extents, in elements: integers, or values where a size is known only at a launch."""
+        return tuple(size if isinstance(size, int) else Value(size) for size in self.buffer.shape)
 
     @property
     def ndim(self) -> int:
@@ -125,7 +125,7 @@ class BufferView(Tile):
         return self.buffer.scope
 
     def __len__(self) -> int:
-        return self.buffer.shape[0]
+        return self.shape[0]
 
     def __iter__(self) -> NoReturn:
         refuse("a buffer cannot be looped over", "loop over its indices: for i in T.Parallel(...)")

@@ -21,9 +21,9 @@ def allocate(emitter: Emitter, statement: AllocShared | AllocFragment) -> Stmt:
         local = Buffer(buffer.name, (size,), buffer.dtype, "local")
         emitter.fragments[buffer.name] = FragmentTile(local, statement.layout)
         return AllocLocal(local, place=statement.place)
-    layout = statement.layout or SharedLayout.rows(buffer.shape, buffer.dtype.per_byte)
+    layout = statement.layout or SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
     if len(layout.extents) != buffer.rank or any(
-        reach < extent for reach, extent in zip(layout.extents, buffer.shape, strict=True)
+        reach < extent for reach, extent in zip(layout.extents, buffer.extents, strict=True)
     ):
         raise LayoutError(
             "{name} of extents {shape} has a layout of {extents}", at=statement.place, name=buffer.name,

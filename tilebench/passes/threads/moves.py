@@ -19,9 +19,7 @@ from .tiles import Coordinates
 from .vector import Vector, fold_condition
 
 
-def memory_moves(
-    emitter: Emitter, statement: Copy, move: Callable[[Region, Region], Stmt]
-) -> list[Stmt]:
+def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Region], Stmt]) -> list[Stmt]:
     """The loops of one thread over its part of a copy; `move(dst, src)` makes the statement of one access.
 
     An access that is not proved inside the source is tested; where it sticks out its elements are

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ...ir import Arith, Call, Const, Expr, Let, Stmt, Var
+from ...ir import Arith, Call, Const, Expr, Let, Stmt, Var, lift
 from ...ir.dtypes import int32
 from ...language.structure import KernelLaunch
+from ..scopes import MOST_BLOCKS
 from .emitter import Emitter
 
 
@@ -14,19 +15,27 @@ def block_order(emitter: Emitter, launch: KernelLaunch) -> tuple[list[Stmt], tup
         return [], launch.vars
     by_row = launch.order.axis == "row"
     sweep, stack = (0, 1) if by_row else (1, 0)
-    along, across = launch.grid[sweep], launch.grid[stack]
-    size = min(launch.order.size, across)
-    raw = tuple(emitter.variable(f"block_{'xyz'[k]}", launch.grid[k]) for k in (0, 1))
+    along, across = lift(launch.grid[sweep]), lift(launch.grid[stack])
+    most_along, most_across = (emitter.facts.bounds(count)[1] for count in (along, across))
+    size = min(launch.order.size, most_across)
+    raw = tuple(
+        emitter.variable(f"block_{'xyz'[k]}", emitter.facts.bounds(lift(launch.grid[k]))[1]) for k in (0, 1)
+    )
     height: Expr = Const(size)
-    panels, in_panel = -(-across // size), size * along
-    number = emitter.variable("block", launch.grid[0] * launch.grid[1])
-    panel = emitter.variable("panel", panels)
-    rest = emitter.variable("block_in_panel", in_panel)
-    step = emitter.variable("sweep", along)
-    if across % size:
-        height = Call("min", (Const(size), Const(across) - panel * size), type=int32)
+    in_panel = along * size
+
+    def variable(base: str, count: int) -> Var:
+        # A launch has no more blocks than this.
+        return emitter.variable(base, min(count, MOST_BLOCKS))
+
+    number = variable("block", most_along * most_across)
+    panel = variable("panel", -(-most_across // size))
+    rest = variable("block_in_panel", size * most_along)
+    step = variable("sweep", most_along)
+    if not emitter.facts.divides(size, across):
+        height = Call("min", (Const(size), across - panel * size), type=int32)
     odd = (panel % 2).compare("==", 0)
-    turned = Call("if_then_else", (odd, step, Const(along - 1) - step), type=int32)
+    turned = Call("if_then_else", (odd, step, along - 1 - step), type=int32)
     lets = (
         (number, raw[1] * launch.grid[0] + raw[0]),
         (panel, number // in_panel),

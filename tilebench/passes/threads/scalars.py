@@ -84,9 +84,7 @@ def counted_loop(
         return loop.but(start=start, stop=stop, step=step, vars=(variable,), body=tuple(lower(body)))
 
 
-def bound_coordinate(
-    emitter: Emitter, variable: Var, body: tuple[Stmt, ...]
-) -> tuple[Var, tuple[Stmt, ...]]:
+def bound_coordinate(emitter: Emitter, variable: Var, body: tuple[Stmt, ...]) -> tuple[Var, tuple[Stmt, ...]]:
     """A variable of the kernel's, under another name with its body where that one is still bound."""
     name = emitter.coordinate(variable.name)
     if name == variable.name:

@@ -29,6 +29,7 @@ from ...language.structure import Serial, ThreadGroup, Unroll
 from ..context import Context
 from ..launches import launch_of
 from ..names import names_of
+from ..scopes import entered, entry_facts
 from ..thread_groups import Threads, barrier_numbers, threads_of_group
 from .addresses import lower_expr
 from .allocations import allocate
@@ -52,8 +53,8 @@ def to_threads(function: Function, context: Context, lowerings: Lowerings | None
         )  # fmt: skip
     threads = Threads(0, launch.threads)
     emitter = Emitter(machine, threads, names_of(function), barrier_numbers(function, machine))
-    for variable, extent in zip(launch.vars, launch.grid, strict=False):
-        emitter.facts = emitter.facts.with_extent(variable, extent)
+    entry = entered(launch, entry_facts(function))
+    emitter.facts = entry.with_range(emitter.tid.name, 0, threads.count - 1)
     order, variables = block_order(emitter, launch)
     lowering = _Lowering(emitter, lowerings or built_in())
     body = lowering.block(launch.body)

@@ -87,16 +87,17 @@ class Vector:
         if tile is not None:
             width = width if version is None else gcd(width, tile.layout.cosize)
             return self._shared_width(tile.layout, index, width)
+        width = min(width, max(1, buffer.dtype.elements_in(buffer.align)))
         step = 0
         for k, (part, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
             found = self._form(part)
             if found is None:
                 return 1
             form, factor = found
-            step += factor * stride
             if factor and (stride != 1 or k != len(index) - 1):
                 return 1
-            width = gcd(width, self.emitter.facts.divisor(form.expr()) * stride)
+            step += factor
+            width = gcd(width, self.emitter.facts.divisor(form.expr() * stride))
         return width if step == 1 else 1
 
     def _shared_width(self, layout: SharedLayout, index: tuple[Expr, ...], width: int) -> int:

@@ -160,9 +160,7 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
     return [*vectors.before, *loop, *after]
 
 
-def _vector_stores(
-    group: _Group, store: Store, width: int, value: Expr, elements: list[Stmt]
-) -> list[Stmt]:
+def _vector_stores(group: _Group, store: Store, width: int, value: Expr, elements: list[Stmt]) -> list[Stmt]:
     """The accesses of a wide store, from the registers that hold its values already or from new ones."""
     vector = group.vector
     source = value.buffer if isinstance(value, Load) and value.index == (vector.e,) else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...errors import InternalError, TargetError
-from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of
+from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of, lift
 from ...ir.arith import INFINITE, Range, bounds
 from ...ir.dtypes import int32
 from .conversions import cast, narrow_int
@@ -31,6 +31,7 @@ class Expressions:
     names: Mapping[str, str]
     target: str
     ranges: dict[str, Range] = field(default_factory=dict[str, "Range"])
+    wide: bool = False
 
     def __post_init__(self) -> None:
         self.rough = RoughBounds(self.ranges)
@@ -87,26 +88,39 @@ class Expressions:
         return f"{name} + ({offset})" if grouped else f"{name} + {offset}"
 
     def offset(self, buffer: Buffer, index: tuple[Expr, ...]) -> str:
-        """The flat offset in elements: 32-bit arithmetic, 64-bit for buffers of 2^31 elements or more."""
-        strides = buffer.element_strides
-        span = 1 + sum((extent - 1) * stride for extent, stride in zip(buffer.shape, strides, strict=True))
+        """The flat offset in elements: 32-bit arithmetic, 64-bit for buffers of 2^31 elements or more.
+
+        Of sizes that are known only at a launch, which checks it, `wide` says which.
+        """
+        strides, span = buffer.element_strides, buffer.span
+        if isinstance(span, Expr):
+            return self._checked_offset(index, strides)
         if span >= LARGE:
-            return self._wide_offset(index, strides)
+            return self._checked_offset(index, strides, wide=True)
         total: Expr = Const(0)
         for coordinate, stride in zip(index, strides, strict=True):
             number = coordinate if coordinate.dtype == int32 else Cast(coordinate, type=int32)
-            total = total + number * stride
+            total = total + number * lift(stride)
         return self.text(total)
 
-    def _wide_offset(self, index: tuple[Expr, ...], strides: tuple[int, ...]) -> str:
-        wide = self.dialect.types["int64"]
-        terms = [
-            f"({wide}){self.at_least(coordinate, UNARY)} * {stride}"
-            if stride != 1
-            else self.at_least(coordinate, LEVEL["+"])
-            for coordinate, stride in zip(index, strides, strict=True)
-            if const_of(coordinate) != 0
-        ]
+    def _checked_offset(
+        self, index: tuple[Expr, ...], strides: tuple[int | Expr, ...], wide: bool | None = None
+    ) -> str:
+        """An offset that fits its type because the launch has checked it: no sum or product wraps."""
+        wide = self.wide if wide is None else wide
+        cast = f"({self.dialect.types['int64']})" if wide else ""
+        terms: list[str] = []
+        for coordinate, stride in zip(index, strides, strict=True):
+            if const_of(coordinate) == 0:
+                continue
+            if coordinate.dtype != int32 and not wide:
+                coordinate = Cast(coordinate, type=int32)
+            if stride == 1:
+                terms.append(self.at_least(coordinate, LEVEL["+"]))
+                continue
+            factors = stride.args if isinstance(stride, Arith) and stride.op == "*" else (lift(stride),)
+            number = self.at_least(coordinate, UNARY if wide else LEVEL["*"])
+            terms.append(" * ".join([cast + number, *(self.at_least(factor, UNARY) for factor in factors)]))
         return " + ".join(terms) or "0"
 
     # -- operators

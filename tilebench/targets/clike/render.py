@@ -1,7 +1,7 @@
 """The stage `threaded` in a language like C: one statement a line, the user's names, lines led back.
 
-The text is self-contained: a prelude with what it uses, no includes. Pointers of parameters must be
-aligned to 16 bytes, and no two parameters may overlap.
+The text is self-contained: a prelude with what it uses, no includes. A pointer must be a multiple
+of the `align` of its buffer, and no two parameters may overlap.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...ir import Buffer, Function, effects_of, line_numbers
+from ...ir import Buffer, Function, Var, effects_of, line_numbers
 from ...machine import Machine
 from ...passes.fast_exprs import statements
+from ...passes.scopes import entered, entry_facts
 from ..intrinsics import Intrinsic
 from .dialect import Dialect
 from .renderer import Renderer
@@ -49,7 +50,9 @@ def render(
 
 def _kernel(renderer: Renderer, function: Function) -> None:
     launch, dialect = renderer.launch, renderer.dialect
-    ranges = renderer.expressions.ranges
+    facts = entered(launch, entry_facts(function))
+    renderer.expressions.ranges.update(facts.ranges)
+    renderer.expressions.wide = function.known("offsets", 32) == 64
     written = _written(function)
     params = ", ".join([_parameter(renderer, param, param.name in written) for param in function.params])
     entry = renderer.names[function.name]
@@ -57,8 +60,7 @@ def _kernel(renderer: Renderer, function: Function) -> None:
         renderer.line(dialect.shared_block, None)
     renderer.line(dialect.kernel.format(threads=launch.threads, entry=entry, params=params), function)
     renderer.depth = 1
-    for var, extent, number in zip(launch.vars, launch.grid, dialect.blocks, strict=False):
-        ranges[var.name] = (0, extent - 1)
+    for var, number in zip(launch.vars, dialect.blocks, strict=False):
         renderer.line(f"const int {renderer.names[var.name]} = {number};", launch)
     renderer.body(launch.body)
     renderer.depth = 0
@@ -75,9 +77,11 @@ def _written(function: Function) -> set[str]:
     }
 
 
-def _parameter(renderer: Renderer, buffer: Buffer, written: bool) -> str:
+def _parameter(renderer: Renderer, param: Buffer | Var, written: bool) -> str:
+    if isinstance(param, Var):
+        return f"const {renderer.type_of(param.type)} {renderer.names[param.name]}"
     return renderer.dialect.parameter.format(
         const="" if written else "const ",
-        type=renderer.dialect.memory_type(buffer.dtype),
-        name=renderer.names[buffer.name],
+        type=renderer.dialect.memory_type(param.dtype),
+        name=renderer.names[param.name],
     )

@@ -26,16 +26,13 @@ _LABEL = re.compile(
 def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
     """`loops` to LLVM text, `renderings` being those of a package's words.
 
-    Leaves `grid` (blocks) and `scratch` (bytes a worker) for the launch.
+    Leaves `scratch` (bytes a worker) for the launch.
     """
     lines = line_numbers(build.function)
     rendered = render_llvm(build.function, isa_of(build.machine), lines, renderings)
     build.texts["llvm"] = rendered.text
     build.lines["llvm"] = tuple((each,) if each else () for each in rendered.origins)
-    blocks = 1
-    for size in rendered.grid:
-        blocks *= size
-    build.data.update(grid=blocks, scratch=rendered.scratch)
+    build.data.update(scratch=rendered.scratch)
 
 
 def emit_asm(build: Build) -> None:

@@ -19,7 +19,7 @@ from .text.render import render
 
 
 def emit_cuda(build: Build) -> None:
-    """`threaded` to CUDA text. Leaves `entry`, `grid`, `threads`, `shared_bytes` for the launch."""
+    """`threaded` to CUDA text. Leaves `entry`, `threads`, `shared_bytes` for the launch."""
     rendered = render(build.function, build.machine)
     build.texts["cuda"] = rendered.text
     build.lines["cuda"] = rendered.lines
@@ -29,7 +29,7 @@ def emit_cuda(build: Build) -> None:
 def note_launch(build: Build, entry: str) -> None:
     """Keep what a launch needs to know besides the code."""
     launch = next(statement for statement in walk(build.function) if isinstance(statement, KernelLaunch))
-    build.data.update(entry=entry, grid=launch.grid, threads=launch.threads, shared_bytes=launch.shared_bytes)
+    build.data.update(entry=entry, threads=launch.threads, shared_bytes=launch.shared_bytes)
 
 
 def emit_ptx(build: Build) -> None:

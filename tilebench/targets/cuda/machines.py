@@ -226,6 +226,8 @@ def _build(arch: str) -> Machine:
         name=PREFIX + arch,
         warp=_WARP,
         max_threads=1024,
+        alignment=16,
+        index_bits=32,
         max_grid=(2**31 - 1, 65535, 65535),  # CUDA C++ programming guide, technical specifications
         # 32-byte global accesses exist from sm_100 on (feature "global-256bit"), but no shared
         # ones, and passes use one list for both, so the list stops at 16.

@@ -300,7 +300,7 @@ def _along_axis(emitter: Emitter, side: Side, dtype: DType, k: Expr, inner: list
     take, skip = 1, 0
     if axis.loops and axis.loops[0][2] == 1:
         base = Axis(axis.base, axis.loops[1:], None).element()
-        extent = (side.region.extent or side.region.buffer.shape)[side.free_dim]
+        extent = (side.region.extent or side.region.buffer.extents)[side.free_dim]
         run = axis.loops[0][1] if axis.clamp is None else gcd(axis.loops[0][1], extent)
         fast = emitter.shared[side.region.buffer.name].layout.run(side.free_dim) > 1
         take = _aligned(emitter, side, side.free_dim, base, run) if fast else 1

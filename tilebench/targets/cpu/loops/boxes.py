@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....ir import Const, Expr, If, Region, Stmt, Store, Var, all_of, const_of, substitute
-from ....ir.arith import bounds, linear
+from ....ir.arith import linear
 from ....ir.expr import Call
 from ....language.copy import Within
 from .buffers import reads_var
@@ -46,7 +46,7 @@ def index_of(region: Region, axes: Sequence[tuple[int, Axis]]) -> tuple[Expr, ..
     return tuple(start + moving[d] if d in moving else start for d, start in enumerate(region.start))
 
 
-def limit_of(within: Within, dimension: int) -> int | None:
+def limit_of(within: Within, dimension: int) -> int | Expr | None:
     """Where a dimension of the buffer ends, None where every access is inside."""
     return within[dimension] if within is not None else None
 
@@ -62,7 +62,7 @@ def tests_of(
         if limit is None:
             continue
         axis = moving.get(d)
-        low, _ = bounds(start, work.ranges)
+        low, _ = work.facts.bounds(start)
         if axis is not None and cut and low >= 0:
             count = work.valid(start, axis.extent, limit)
             shorter = const_of(axis.stop) is not None
@@ -98,7 +98,9 @@ def _in_pieces(store: Store, last: Axis) -> bool:
     if store.buffer.scope != "global" or store.buffer.rank < 2:
         return False
     along = linear(store.index[-1]).coefficient(last.var) == 1
-    return along and last.extent < store.buffer.shape[-1] and store.buffer.element_strides[-1] == 1
+    row = store.buffer.shape[-1]
+    shorter = not isinstance(row, int) or last.extent < row
+    return along and shorter and store.buffer.element_strides[-1] == 1
 
 
 def _order(work: Work, axes: list[Axis], dst: Region) -> list[Axis]:

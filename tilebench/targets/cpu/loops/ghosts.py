@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ....ir import Arith, Const, Expr, If, Load, Node, Store, Var, children, const_of, walk
-from ....ir.arith import bounds, linear
+from ....ir import Arith, Expr, If, Load, Node, Store, Var, children, lift, walk
+from ....ir.arith import linear
+from ....ir.facts import conjuncts
 from ....language.copy import Copy
 from ....language.gemm import Gemm
 from ....language.structure import Parallel
-from ....passes.bound_accesses import conjuncts
-from .buffers import loads_memory
+from .buffers import loads_memory, reads_var
 from .uses import Use
 from .work import Work
 
 # Where something starts in an array, and where the array ends: `limit - start` elements are inside.
-End = tuple[Expr, int]
+End = tuple[Expr, int | Expr]
 # The ends of the rows and columns of an accumulator; None where all of them are inside.
 Sides = tuple[End | None, End | None]
 
@@ -67,8 +67,8 @@ def _no_longer(work: Work, stored: End, inside: End) -> bool:
     """Whether no more elements are stored than are inside, whatever the variables are."""
     if loads_memory(stored[0]):
         return False
-    more = (Const(inside[1]) - inside[0]) - (Const(stored[1]) - stored[0])
-    return bounds(linear(more).expr(), work.ranges)[0] >= 0
+    more = (lift(inside[1]) - inside[0]) - (lift(stored[1]) - stored[0])
+    return work.facts.proves(linear(more).expr().compare(">=", 0))
 
 
 def _stays_in_place(work: Work, loop: Parallel, gemm: Gemm, sides: Sides) -> bool:
@@ -103,8 +103,8 @@ def _tests_of_stores(node: Node, tests: Sequence[Expr]) -> Iterator[Sequence[Exp
 
 def _bounds_inside(work: Work, test: Expr, var: Var, side: End) -> bool:
     """Whether `base + var < limit` keeps a loop's variable to what is inside."""
-    limit = const_of(test.args[1]) if isinstance(test, Arith) and test.op == "<" else None
-    if limit is None or not isinstance(test, Arith):
+    if not isinstance(test, Arith) or test.op != "<" or reads_var(test.args[1], {var.name}):
         return False
+    limit = test.args[1]
     form = linear(test.args[0])
     return form.coefficient(var) == 1 and _no_longer(work, (form.without(var).expr(), limit), side)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....ir import Const, Expr, Region
-from ....ir.arith import bounds
 from ....language.copy import Copy
 from ....language.gemm import Gemm
 from .buffers import loads_memory
@@ -67,7 +66,7 @@ def ends_of_copy(work: Work, copy: Copy) -> Ends | None:
         if limit is None:
             continue
         dimension = long_dst[long_src.index(d)] if d in long_src else -1
-        if dimension < rank - 2 or bounds(start, work.ranges)[0] < 0 or loads_memory(start):
+        if dimension < rank - 2 or work.facts.bounds(start)[0] < 0 or loads_memory(start):
             return None
         ends[dimension] = (start, limit)
     return ends
@@ -83,7 +82,7 @@ def extents_inside(work: Work, gemm: Gemm, field: str) -> tuple[Expr, Expr]:
     """How many rows and columns of an operand's region are inside, in the order of the tile."""
     region: Region = getattr(gemm, field)
     ends = _ends_of(work, gemm, field) or {}
-    rows, columns = (region.extent or region.buffer.shape)[-2:]
+    rows, columns = (region.extent or region.buffer.extents)[-2:]
     return _count(work, _end(region, ends, -2), rows), _count(work, _end(region, ends, -1), columns)
 
 

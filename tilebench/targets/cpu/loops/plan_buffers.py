@@ -92,7 +92,7 @@ class BufferPlan:
         transposed = sides.pop()
         if not all(is_multiple(gemm.b.start[0 if transposed else 1], width) for gemm in gemms):
             return None  # a vector that starts inside a panel runs into the next
-        columns, depth = buffer.shape if transposed else buffer.shape[::-1]
+        columns, depth = buffer.extents if transposed else buffer.extents[::-1]
         return ColumnPanels(width, depth, -(-columns // width), transposed=transposed)
 
     def dtype_of(self, buffer: Buffer) -> str:
@@ -103,7 +103,7 @@ class BufferPlan:
     def rows(self, buffer: Buffer) -> PaddedRows:
         """Padded rows, and below them what register blocks read or write over the end."""
         uses = self.uses_of(buffer)
-        columns = buffer.shape[-1] if buffer.rank else 1
+        columns = buffer.extents[-1] if buffer.rank else 1
         rows = buffer.size // columns
         stride = row_stride(self.isa, columns, bytes_of(STORAGE[buffer.dtype.name])) if rows > 1 else columns
         needed = rows
@@ -126,5 +126,5 @@ def is_multiple(expr: Expr, number: int) -> bool:
 
 def rows_reached(region: Region, rows: int) -> int:
     """Rows of a tile that register blocks over a region touch, wherever in the tile's `rows` it starts."""
-    height = (region.extent or region.buffer.shape)[-2]
+    height = (region.extent or region.buffer.extents)[-2]
     return rows - height + padded_rows(height)

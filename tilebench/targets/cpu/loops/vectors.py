@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....ir import Call, Expr, Load, Region, Stmt, Store, Var, const_of, walk
+from ....ir import Buffer, Call, Expr, Load, Region, Stmt, Store, Var, const_of, walk
 from ....ir.arith import linear
 from ....language.structure import Serial
 from .buffers import loads_memory, reads_var, value_bytes
@@ -53,7 +53,7 @@ def lanes_for(work: Work, body: tuple[Stmt, ...], streaming: bool) -> int:
 def may_stream(work: Work, var: Var, body: tuple[Stmt, ...]) -> bool:
     """Whether the stores are one stream into an array too large for caches that nothing here reads."""
     stores = [stmt for stmt in body if isinstance(stmt, Store) and stmt.buffer.scope == "global"]
-    if len(stores) != 1 or len(stores) != len(body) or stores[0].buffer.bytes < STREAMED:
+    if len(stores) != 1 or len(stores) != len(body) or not _is_large(stores[0].buffer):
         return False
     store = stores[0]
     form = linear(store.index[-1])
@@ -82,6 +82,11 @@ def _pads(work: Work, var: Var, stop: Expr, access: Load | Store) -> bool:
     inside = any(reads_var(index, {var.name}) for index in access.index[:-1])
     whole = const_of(stop) == access.buffer.shape[-1] and access.index[-1] == var
     return isinstance(layout, PaddedRows) and whole and not inside
+
+
+def _is_large(buffer: Buffer) -> bool:
+    """Whether an array is known to be too large for caches; of sizes known only at a launch it is not."""
+    return isinstance(buffer.span, int) and buffer.bytes >= STREAMED
 
 
 def asked_ahead(var: Var, body: tuple[Stmt, ...]) -> Iterator[Prefetch]:

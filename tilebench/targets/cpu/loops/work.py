@@ -1,14 +1,14 @@
-"""What lowerings share on the way through one function: the plan, ranges of variables, free names."""
+"""What lowerings share on the way through one function: the plan, what is known, free names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ....ir import Call, Const, Expr, Function, Stmt, Var
-from ....ir.arith import Range, bounds
+from ....ir import Call, Const, Expr, Function, Stmt, Var, lift
 from ....passes.context import Context
 from ....passes.names import Names
+from ....passes.scopes import entry_facts
 from ..machine import isa_of
 from .buffers import swap_buffers
 from .lowering import LoweringTable
@@ -16,14 +16,14 @@ from .plan_buffers import BufferPlan
 
 
 class Work:
-    """One function being lowered. `ranges` are those of the variables in scope, ends included."""
+    """One function being lowered. `facts` is what is known of the variables in scope."""
 
     def __init__(self, function: Function, context: Context, table: LoweringTable) -> None:
         self.context = context
         self.isa = isa_of(context.machine)
         self.target = context.machine.target
         self.table = table
-        self.ranges: dict[str, Range] = {}
+        self.facts = entry_facts(function)
         self.plan = BufferPlan(function, self.isa, table)
         self.names = Names(function)
         # Whether each gemm leaves out what is outside the problem, by its identity: copies and gemms must
@@ -45,15 +45,18 @@ class Work:
         """The node with every access to a tile going to its scratch buffer."""
         return swap_buffers(node, self.plan.buffers)
 
-    def valid(self, start: Expr, extent: int, limit: int) -> Expr:
+    def valid(self, start: Expr, extent: int, limit: int | Expr) -> Expr:
         """How many of `extent` elements from `start` (not negative) lie under `limit`; may be below zero."""
-        low, high = bounds(start, self.ranges)
-        if high + extent <= limit:
+        if self.facts.proves((start + extent).compare("<=", limit)):
             return Const(extent)
-        room = Const(limit) - start
-        return room if limit - low <= extent else Call("min", (room, Const(extent)), type=room.dtype)
+        room = lift(limit) - start
+        short = self.facts.proves(room.compare("<=", extent))
+        return room if short else Call("min", (room, Const(extent)), type=room.dtype)
 
     def not_negative(self, count: Expr) -> Expr:
         """The count, or 0 where it may be below."""
-        low, _ = bounds(count, self.ranges)
-        return count if low >= 0 else Call("max", (count, Const(0, type=count.dtype)), type=count.dtype)
+        return (
+            count
+            if self.facts.proves(count.compare(">=", 0))
+            else Call("max", (count, Const(0, type=count.dtype)), type=count.dtype)
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ....ir import Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var, all_of, substitute, zero_of
-from ....ir.arith import bounds
 from ....language.copy import Copy
 from ..loops.boxes import (
     Axes,
@@ -74,7 +73,7 @@ def _zero_filled(work: Work, old: Copy, src: Region, over: Axes, store: Store) -
     """Rows inside: elements, then zeros from where the source ends; rows outside: zeros."""
     axes = [axis for _, axis in over]
     zero = store.but(value=zero_of(store.buffer.dtype))
-    if not axes or any(bounds(start, work.ranges)[0] < 0 for start in src.start):
+    if not axes or any(work.facts.bounds(start)[0] < 0 for start in src.start):
         return loops_of(work, axes, _chosen(work, old, src, over, store), [], old.dst)
     d, last = over[-1]
     rows_only = tuple(None if axis == d else limit for axis, limit in enumerate(old.src_within or ()))
@@ -87,7 +86,7 @@ def _zero_filled(work: Work, old: Copy, src: Region, over: Axes, store: Store) -
 
 
 def _row(
-    work: Work, last: Axis, limit: int | None, start: Expr, store: Store, zero: Store
+    work: Work, last: Axis, limit: int | Expr | None, start: Expr, store: Store, zero: Store
 ) -> tuple[Stmt, ...]:
     if limit is None:
         return (vector_loop(work, last.var, Const(last.extent), (store,)),)

@@ -22,8 +22,8 @@ from ....ir import (
     walk,
 )
 from ....ir.arith import linear
+from ....ir.facts import conjuncts
 from ....language.structure import Parallel, Vectorized
-from ....passes.bound_accesses import conjuncts
 from ..loops.buffers import loads_memory, reads_var
 from ..loops.lowering import Lowering
 from ..loops.vectors import nest, vector_loop
@@ -34,7 +34,7 @@ def elementwise(work: Work, old: Parallel | Vectorized) -> list[Stmt]:
     """Serial loops, and inside them one over vectors where the body allows it."""
     extents = old.extents if isinstance(old, Parallel) else (old.extent,)
     for var, extent in zip(old.vars, extents, strict=True):
-        work.ranges[var.name] = (0, max(extent - 1, 0))
+        work.facts = work.facts.with_extent(var, extent)
     stops: list[Expr] = [Const(extent) for extent in extents]
     body, tests = _cut(work, old.vars, stops, old.body)
     inner = work.body(body)

@@ -18,7 +18,7 @@ _CHAINS = 4
 def reduce(work: Work, old: Reduce) -> list[Stmt]:
     """Each result by a fold of its own; along a leading dimension, as many results as lanes at once."""
     src, dst = work.swapped(old.src), work.swapped(old.dst)
-    shape = src.buffer.shape
+    shape = src.buffer.extents
     last = len(shape) - 1
     axis = old.dim % len(shape)
     moving = {d: work.fresh("ijklmn"[d % 6]) for d in range(len(shape)) if d != axis}
@@ -46,7 +46,7 @@ def _result(old: Reduce, dst: Region, moving: dict[int, Var], axis: int) -> Regi
 
 def _box(old: Reduce, src: Region, moving: dict[int, Var], axis: int) -> Region:
     """What one result is folded from: all of the dimension `axis`, one of each other."""
-    shape = src.buffer.shape
+    shape = src.buffer.extents
     start = tuple(moving.get(d, Const(0)) for d in range(len(shape)))
     extent = tuple(size if d == axis else 1 for d, size in enumerate(shape))
     return Region(src.buffer, start, extent=extent, place=old.place)

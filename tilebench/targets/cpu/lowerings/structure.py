@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....ir import If, Let, Stmt, Store, const_of
-from ....ir.arith import Range, bounds
 from ....language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
+from ....passes.scopes import entered
 from ..loops.lowering import Lowering
 from ..loops.work import Work
 
@@ -14,8 +14,7 @@ WRITTEN_OUT = 8
 
 def launch(work: Work, kernel: KernelLaunch) -> list[Stmt]:
     """A block runs on one core, as one thread."""
-    for var, size in zip(kernel.vars, kernel.grid, strict=True):
-        work.ranges[var.name] = (0, max(size - 1, 0))
+    work.facts = entered(kernel, work.facts)
     return [KernelLaunch(kernel.grid, kernel.vars, work.body(kernel.body), threads=1, place=kernel.place)]
 
 
@@ -26,7 +25,7 @@ def group(work: Work, threads: ThreadGroup) -> list[Stmt]:
 
 def loop(work: Work, old: Serial | Unroll) -> list[Stmt]:
     """The loop around its lowered body."""
-    work.ranges[old.vars[0].name] = loop_range(work, old)
+    work.facts = entered(old, work.facts)
     head = work.swapped(old.but(body=()))
     return [head.but(body=work.body(old.body))]
 
@@ -45,18 +44,9 @@ def unrolled(work: Work, old: Unroll) -> list[Stmt]:
 
 def pipelined(work: Work, old: Pipelined) -> list[Stmt]:
     """A serial loop: copies do not run ahead on one core."""
-    work.ranges[old.vars[0].name] = loop_range(work, old)
+    work.facts = entered(old, work.facts)
     body = work.body(old.body)
     return [Serial(work.swapped(old.stop), old.vars, body, start=work.swapped(old.start), place=old.place)]
-
-
-def loop_range(work: Work, old: Serial | Unroll | Pipelined) -> Range:
-    """The values a loop's variable takes, as far as is known."""
-    start, stop = bounds(old.start, work.ranges), bounds(old.stop, work.ranges)
-    step = 1 if isinstance(old, Pipelined) else const_of(old.step)
-    if step is None or step < 0:
-        return min(start[0], stop[0]), max(start[1], stop[1])
-    return start[0], max(start[0], stop[1] - 1)
 
 
 def branch(work: Work, old: If) -> list[Stmt]:
@@ -67,7 +57,7 @@ def branch(work: Work, old: If) -> list[Stmt]:
 
 def name(work: Work, let: Let) -> list[Stmt]:
     """A name for a value."""
-    work.ranges[let.var.name] = bounds(let.value, work.ranges)
+    work.facts = work.facts.with_let(let.var, let.value)
     return [work.swapped(let)]
 
 

@@ -7,14 +7,17 @@ scratch memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
-from ....ir import Function, walk
+from ....ir import Buffer, Function, lift, walk
+from ....ir.facts import Facts
 from ....language.structure import KernelLaunch
+from ....passes.scopes import entered, entry_facts
 from ..llvm import Module, Value
 from ..loops.words import AllocScratch
 from ..machine import Isa
+from ..numbers.convert import load_value
 from .renderer import Renderer, Rendering, RenderingTable
 from .words import rows
 
@@ -22,13 +25,12 @@ ENTRY = "kernel"
 
 
 class Rendered:
-    """The LLVM text, the loops line of each of its lines (0: none), scratch bytes, the grid."""
+    """The LLVM text, the loops line of each of its lines (0: none), scratch bytes."""
 
-    def __init__(self, module: Module, scratch: int, grid: tuple[int, ...]) -> None:
+    def __init__(self, module: Module, scratch: int) -> None:
         self.text = module.text()
         self.origins = module.line_origins()
         self.scratch = scratch
-        self.grid = grid
 
 
 def render_llvm(
@@ -43,7 +45,7 @@ def render_llvm(
     table = RenderingTable((*rows(), *more)) if more else _own_table()
     launch = next(statement for statement in function.body if isinstance(statement, KernelLaunch))
     _blocks(Renderer(module, ENTRY, lines or {}, table), function, launch)
-    return Rendered(module, scratch_bytes(function), launch.grid)
+    return Rendered(module, scratch_bytes(function))
 
 
 @cache
@@ -63,13 +65,13 @@ def scratch_bytes(function: Function) -> int:
 
 def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> None:
     """The loop over the blocks that the caller wants."""
-    f = renderer.f
-    for number, parameter in enumerate(function.params):
-        renderer.state.pointers[parameter.name] = f.load(f.at(renderer.args, number, "i64"), "ptr")
+    f, facts = renderer.f, entered(launch, entry_facts(function))
+    _parameters(renderer, function, facts)
+    grid = [renderer.expr.index(lift(size)) for size in launch.grid]
     f.origin = renderer.lines.get(id(launch), 0)
     with f.loop(renderer.begin, renderer.end) as block:
         renderer.poll()
-        _count_block(renderer, launch, block.index)
+        _count_block(renderer, launch, grid, block.index, facts)
         renderer.body(launch.body)
         f.origin = renderer.lines.get(id(launch), 0)
     f.ret()
@@ -77,10 +79,27 @@ def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> Non
     f.ret()
 
 
-def _count_block(renderer: Renderer, launch: KernelLaunch, number: Value) -> None:
+def _parameters(renderer: Renderer, function: Function, facts: Facts) -> None:
+    """Words that are passed: addresses of arrays, sizes in 64 bits, the bits of scalars."""
+    f, state = renderer.f, renderer.state
+    state.ranges.update(facts.ranges)
+    sizes = {var.name for var in function.dimensions}
+    for number, parameter in enumerate(function.params):
+        word = f.at(renderer.args, number, "i64")
+        if isinstance(parameter, Buffer):
+            state.pointers[parameter.name] = f.load(word, "ptr")
+        elif parameter.name in sizes:
+            renderer.count(parameter, f.load(word, "i64"), facts.ranges[parameter.name])
+        else:
+            state.values[parameter.name] = load_value(f, word, parameter.type.name)
+
+
+def _count_block(
+    renderer: Renderer, launch: KernelLaunch, grid: Sequence[Value], number: Value, facts: Facts
+) -> None:
     """The block's place in the grid from its number, the first dimension fastest."""
     f, rest = renderer.f, number
-    for k, (var, size) in enumerate(zip(launch.vars, launch.grid, strict=True)):
-        last = k == len(launch.grid) - 1
-        renderer.count(var, rest if last else f.binary("urem", rest, size), (0, max(0, size - 1)))
+    for k, (var, size) in enumerate(zip(launch.vars, grid, strict=True)):
+        last = k == len(grid) - 1
+        renderer.count(var, rest if last else f.binary("urem", rest, size), facts.ranges[var.name])
         rest = rest if last else f.binary("udiv", rest, size)

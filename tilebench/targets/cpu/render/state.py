@@ -117,9 +117,13 @@ class State:
         if isinstance(layout, ColumnPanels):
             return self.in_panels(pointer, layout, index, to_index)
         f, offset, step, further = self.f, i64(0), 0, None
+
+        def step_of(stride: int | Expr) -> Value:
+            return i64(stride) if isinstance(stride, int) else to_index(stride)
+
         for part, stride in zip(index, self.strides(buffer), strict=True):
             if not self.varies(part):
-                offset = f.add(offset, f.mul(to_index(part), stride))
+                offset = f.add(offset, f.mul(to_index(part), step_of(stride)))
                 continue
             assert self.lanes is not None
             form = linear(part)
@@ -127,22 +131,27 @@ class State:
             factor, rest = form.coefficient(var), form.without(var)
             if any(self.varies(term) for term, _ in rest.terms):
                 lanes = f.cast("sext", self.wide(to_value(part)), vector("i64", self.count))
-                lanes = f.mul(lanes, self.wide(i64(stride)))
+                lanes = f.mul(lanes, self.wide(step_of(stride)))
                 further = lanes if further is None else f.add(further, lanes)
                 continue
             start = f.add(to_index(rest.expr()), f.mul(self.lane_value(), factor))
-            offset = f.add(offset, f.mul(start, stride))
-            step += factor * stride
+            offset = f.add(offset, f.mul(start, step_of(stride)))
+            if isinstance(stride, int):
+                step += factor * stride
+                continue
+            # A stride known only at the launch: each lane by itself.
+            lanes = f.mul(self.iota("i64"), self.wide(f.mul(step_of(stride), factor)))
+            further = lanes if further is None else f.add(further, lanes)
         return Address(pointer, offset, step, further)
 
-    def strides(self, buffer: Buffer) -> tuple[int, ...]:
+    def strides(self, buffer: Buffer) -> tuple[int | Expr, ...]:
         """Elements from one index to the next, in each dimension."""
         layout = self.layouts.get(buffer.name)
         if not isinstance(layout, PaddedRows):
             return buffer.element_strides
-        strides: list[int] = [1]
+        strides: list[int | Expr] = [1]
         step = layout.stride
-        for extent in reversed(buffer.shape[1:-1]):
+        for extent in reversed(buffer.extents[1:-1]):
             strides.append(step)
             step *= extent
         if buffer.rank > 1:

@@ -113,7 +113,7 @@ def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:
             layout, buffer = statement.layout, statement.buffer
             if buffer.name in rows and isinstance(layout, PaddedRows):
                 buffer = replace(buffer, shape=(rows[buffer.name], *buffer.shape[1:]))
-                layout = ring_layout(layout, buffer.shape[-1], rows[buffer.name], buffer.dtype.bytes_of(1))
+                layout = ring_layout(layout, buffer.extents[-1], rows[buffer.name], buffer.dtype.bytes_of(1))
             statement = statement.but(buffer=buffer, layout=layout, offset=offset)
             offset += -(-buffer.dtype.bytes_of(layout.elements) // _LINE) * _LINE + _LINE
         yield statement

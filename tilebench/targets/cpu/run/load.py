@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....errors import ArgumentError, TargetError
-from ....ir import walk
+from ....ir import Buffer, Var, walk
 from ....language.structure import Serial
 from ...build import Build
+from ...scalars import Grid, bits_of
 from ..machine import host_isa, isa_of
 from ..render.kernel import ENTRY
 from .jit import load_object
@@ -19,9 +21,9 @@ from .pool import Launcher
 
 
 class CpuExecutable:
-    """A loaded kernel; called with arrays in host memory, in parameter order. Returns when it has run.
+    """A loaded kernel, called with arrays in host memory and numbers, in parameter order.
 
-    Ctrl-C ends it: blocks and long loops poll a word that the interrupt sets.
+    It returns when it has run.     Ctrl-C ends it: blocks and long loops poll a word that the interrupt sets.
     """
 
     def __init__(self, build: Build) -> None:
@@ -32,16 +34,33 @@ class CpuExecutable:
                 here=host_isa().cpu, hint='compile for target="cpu" to run here',
             )  # fmt: skip
         compiled = load_object(build.code, (ENTRY,), isa)
-        self.grid = int(build.data["grid"])
+        self.grid = Grid(build.function, build.machine)
+        self.params = build.function.params
+        self.sizes = {var.name for var in build.function.dimensions}
         self.names = [each.name for each in build.function.params]
         self._words = ctypes.c_int64 * len(self.names)
         self._launch = Launcher(
             compiled.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=compiled
         )
 
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        words = self._words(*[_address(each, name) for each, name in zip(arrays, self.names, strict=True)])
-        self._launch(ctypes.addressof(words), self.grid)
+    def __call__(self, arguments: Sequence[Any], /) -> None:
+        blocks = math.prod(self.grid(arguments))
+        if not blocks:
+            return
+        words = self._words(*[self._word(p, a) for p, a in zip(self.params, arguments, strict=True)])
+        self._launch(ctypes.addressof(words), blocks)
+
+    def _word(self, param: Buffer | Var, argument: Any) -> int:
+        """What the code finds in a word: an address, a size, or a scalar's bits in the low bytes."""
+        if isinstance(param, Buffer):
+            return _address(argument, param.name)
+        if param.name in self.sizes:
+            return int(argument)
+        return _signed(bits_of(argument, param.type))
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << 64) if bits >> 63 else bits
 
 
 def _address(array: Any, name: str) -> int:
@@ -64,6 +83,6 @@ def _may_be_endless(build: Build) -> bool:
     )
 
 
-def load(build: Build) -> Callable[[Sequence[Any]], None]:
+def load(build: Build) -> CpuExecutable:
     """The executable of a build whose object file has been made or taken from the cache."""
     return CpuExecutable(build)

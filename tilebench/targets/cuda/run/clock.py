@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .context import Context
-from .launch import Launch
 from .memory import DeviceMemory, Event, copy_in, copy_out, fill_bytes
 
 
@@ -44,7 +43,12 @@ class DeviceFlush:
 class CudaArrays:
     """A kernel with copies of its arrays in device memory, as the timing method wants it."""
 
-    def __init__(self, context: Context, launch: Launch, arrays: list[np.ndarray[Any, Any]]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        launch: Callable[[Sequence[int]], None],
+        arrays: list[np.ndarray[Any, Any]],
+    ) -> None:
         self.context = context
         self.launch = launch
         self.memory = [DeviceMemory(context, array.nbytes) for array in arrays]
@@ -54,7 +58,7 @@ class CudaArrays:
 
     def run(self) -> None:
         """Launch on the default stream."""
-        self.launch(0, *(array.pointer for array in self.memory))
+        self.launch([memory.pointer for memory in self.memory])
 
     def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
         """Host arrays to the device."""

@@ -12,6 +12,8 @@ import numpy as np
 from ....errors import ArgumentError
 from ....passes.reads_writes import reads_and_writes
 from ...build import Build
+from ...devices import HOST
+from ...scalars import Grid, letters, passed
 from .arrays import current_stream
 from .clock import CudaArrays
 from .context import context
@@ -19,21 +21,22 @@ from .launch import Launch
 from .memory import DeviceMemory, copy_in, copy_out
 from .modules import Module
 
-# What vector accesses and `__align__` promise of every parameter's address, in bytes.
-ALIGNMENT = 16
-
 
 class CudaExecutable:
     """A loaded kernel. One module for each device it has run on, made at the first call there.
 
-    Called with arrays in parameter order, all on one device or all NumPy. Device arrays are used
-    in place, on the caller's current stream, without waiting, so a CUDA graph can capture it.
-    NumPy arrays are copied to the device and what the kernel writes is copied back.
+    Called with arrays, all on one device or all NumPy, and numbers for scalars, in parameter order.
+    Device arrays are used in place, on the caller's current stream, without waiting, so a CUDA graph can
+    capture it. NumPy arrays are copied to the device and what the kernel writes is copied back.
     """
 
     def __init__(self, build: Build) -> None:
         self.build = build
         self.params = build.function.params
+        self.arrays = build.function.arrays
+        self.kinds = letters(build.function)
+        self.grid = Grid(build.function, build.machine)
+        self.alignment = max((array.align for array in self.arrays), default=1)
         self.written = reads_and_writes(build.function)[1]
         self._launches: dict[int, Launch] = {}
         self._lock = threading.Lock()
@@ -46,61 +49,83 @@ class CudaExecutable:
                 data = self.build.data
                 function = Module(self.build.code, context(ordinal)).function(data["entry"])
                 launch = Launch(
-                    function, "P" * len(self.params), grid=data["grid"], block=(data["threads"],),
+                    function, self.kinds, grid=(1,), block=(data["threads"],),
                     shared=data["shared_bytes"],
                 )  # fmt: skip
                 self._launches[ordinal] = launch
             return launch
 
-    def __call__(self, arrays: Sequence[Any]) -> None:
-        first = arrays[0].device
-        if first == "cpu":
-            self._round_trip(arrays)
+    def __call__(self, arguments: Sequence[Any], /) -> None:
+        grid = self.grid(arguments)
+        if 0 in grid:
+            return  # nothing to do, and the driver refuses an empty grid
+        infos = [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
+        first = infos[0].device
+        if first == HOST:
+            self._round_trip(arguments, infos, grid)
             return
-        pointers = [array.pointer for array in arrays]
-        for array, pointer in zip(arrays, pointers, strict=True):
-            if pointer % ALIGNMENT or array.device is not first:
-                self._explain(arrays)
+        for info in infos:
+            if info.pointer % self.alignment or info.device is not first:
+                self._explain(infos)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        launch(current_stream(arrays[0].owner, ordinal), *pointers)
+        pointers = [info.pointer for info in infos]
+        launch(current_stream(infos[0].owner, ordinal), *self._words(arguments, pointers), grid=grid)
 
-    def _explain(self, arrays: Sequence[Any]) -> None:
+    def _words(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
+        """What the launch packs: the arrays' pointers, in order, and the scalars."""
+        if len(pointers) == len(arguments):
+            return pointers
+        rest = iter(pointers)
+        return [
+            next(rest) if kind == "P" else passed(argument, param.dtype)
+            for argument, kind, param in zip(arguments, self.kinds, self.params, strict=True)
+        ]
+
+    def _explain(self, infos: Sequence[Any]) -> None:
         """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
-        first = arrays[0].device
-        for param, array in zip(self.params, arrays, strict=True):
-            if array.device != first:
+        first = infos[0].device
+        for array, info in zip(self.arrays, infos, strict=True):
+            if info.device != first:
                 raise ArgumentError(
-                    "{name} lies on {there}, the first array on {here}", name=param.name, there=array.device,
+                    "{name} lies on {there}, the first array on {here}", name=array.name, there=info.device,
                     here=first, hint="move all arrays to one device",
                 )  # fmt: skip
-            if array.pointer % ALIGNMENT:
+            if info.pointer % self.alignment:
                 raise ArgumentError(
-                    "{name} starts at an address that is no multiple of {align} bytes", name=param.name,
-                    align=ALIGNMENT, hint="pass a copy of the slice: accesses are up to that wide",
+                    "{name} starts at an address that is no multiple of {align} bytes", name=array.name,
+                    align=self.alignment, hint="this code was compiled for aligned arrays alone",
                 )  # fmt: skip
 
-    def _round_trip(self, arrays: Sequence[Any]) -> None:
+    def _round_trip(self, arguments: Sequence[Any], infos: Sequence[Any], grid: tuple[int, ...]) -> None:
         where = context(0)
-        hosts = [_host_view(host) for host in arrays]
+        hosts = [_host_view(info) for info in infos]
         copies: list[DeviceMemory] = []
         try:
             for host in hosts:
-                copy = DeviceMemory(where, host.nbytes)
-                copies.append(copy)
-                copy_in(where, copy.pointer, host)
-            self.launch_on(0)(0, *(copy.pointer for copy in copies))
-            for param, host, copy in zip(self.params, hosts, copies, strict=True):
-                if param.name in self.written:
-                    copy_out(where, host, copy.pointer)
+                memory = DeviceMemory(where, host.nbytes)
+                copies.append(memory)
+                copy_in(where, memory.pointer, host)
+            words = self._words(arguments, [memory.pointer for memory in copies])
+            self.launch_on(0)(0, *words, grid=grid)
+            for array, host, memory in zip(self.arrays, hosts, copies, strict=True):
+                if array.name in self.written:
+                    copy_out(where, host, memory.pointer)
             where.synchronize()
         finally:
-            for copy in copies:
-                copy.free()
+            for memory in copies:
+                memory.free()
 
-    def device_arrays(self, arrays: list[np.ndarray[Any, Any]]) -> CudaArrays:
+    def device_arrays(self, arguments: list[Any]) -> CudaArrays:
         """Copies of the arrays on device 0, with its clock and cache flush, for timing."""
-        return CudaArrays(context(0), self.launch_on(0), arrays)
+        arrays = [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
+        launch, grid = self.launch_on(0), self.grid(arguments)
+
+        def run(pointers: Sequence[int]) -> None:
+            if 0 not in grid:
+                launch(0, *self._words(arguments, pointers), grid=grid)
+
+        return CudaArrays(context(0), run, arrays)
 
 
 def _host_view(array: Any) -> np.ndarray[Any, Any]:

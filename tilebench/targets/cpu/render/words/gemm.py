@@ -34,7 +34,7 @@ def _clear(
     """No product at all: the result is zero where it was to be cleared."""
     f = renderer.f
     cleared = renderer.expr.negate(accumulate) if isinstance(accumulate, Value) else Value("1", "i1")
-    rows, columns = statement.c.buffer.shape[-2:]
+    rows, columns = statement.c.buffer.extents[-2:]
     with (
         f.when(f.binary("and", f.compare("slt", k, 1), cleared)),
         f.loop(0, rows) as i,
@@ -48,7 +48,7 @@ def _left(renderer: Renderer, statement: MicroGemm) -> TileOperand:
     a = statement.a
     layout = renderer.state.layouts[a.buffer.name]
     assert isinstance(layout, PaddedRows)  # the plan packs right operands alone
-    rows = a.buffer.size // a.buffer.shape[-1]
+    rows = a.buffer.size // a.buffer.extents[-1]
     dtype, corner = a.buffer.dtype.name, _corner(renderer, a)
     if statement.transpose_A:
         return TileOperand(corner, dtype, 1, layout.stride, padded=layout.rows > rows)

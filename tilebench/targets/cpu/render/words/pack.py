@@ -6,6 +6,7 @@ all fall into one cache set: a 1024^3 product with B transposed then ran at 40 G
 
 from __future__ import annotations
 
+from .....ir import lift
 from ...llvm import Function, Index, Value, const, vector
 from ...loops.words import ColumnPanels, PackTransposed
 from ...microkernel.blocks import turned
@@ -20,7 +21,8 @@ def pack_transposed(renderer: Renderer, statement: PackTransposed) -> None:
     assert isinstance(layout, ColumnPanels)  # the plan lays the target out so
     where = state.address(statement.src.buffer, statement.src.start, renderer.index, renderer.expr.value)
     source = f.at(where.pointer, where.offset, STORAGE[statement.src.buffer.dtype.name])
-    block = _Block(f, statement, layout, source, state.pointers[statement.dst.buffer.name])
+    stride = renderer.index(lift(statement.src.buffer.element_strides[-2]))
+    block = _Block(f, statement, layout, source, state.pointers[statement.dst.buffer.name], stride)
     rows, columns = renderer.index(statement.rows), renderer.index(statement.columns)
     with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:
         inner = f.compare("sle", f.add(i.index, lanes), rows)
@@ -35,12 +37,18 @@ class _Block:
     """Moves one square block from (i, j) of the source to (j, i) of the panels."""
 
     def __init__(
-        self, f: Function, statement: PackTransposed, layout: ColumnPanels, source: Value, target: Value
+        self,
+        f: Function,
+        statement: PackTransposed,
+        layout: ColumnPanels,
+        source: Value,
+        target: Value,
+        stride: Value,
     ) -> None:
         self.f, self.lanes, self.layout = f, statement.lanes, layout
         self.source, self.target = source, target
         self.types = (statement.src.buffer.dtype.name, statement.dst.buffer.dtype.name)
-        self.stride = statement.src.buffer.element_strides[-2]
+        self.stride = stride
 
     def move(self, i: Value, j: Value, left: tuple[Value, Value] | None) -> None:
         """`left` are the rows and columns still inside, for a block at the edge."""

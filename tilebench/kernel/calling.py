@@ -1,0 +1,113 @@
+"""From the arguments of a call to the code that runs: bound, checked, in the variant that fits them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..compiler import Compilation
+from ..errors import ArgumentError, Place, TargetError
+from ..ir.sizes import Number
+from ..record import ParamRecord
+from ..runtime.arrays import ArgumentChecker, ArrayInfo
+from ..runtime.cache import default_cache, key_of
+from ..runtime.calls import Call, CallBinder
+from ..targets import Executable
+from ..targets.devices import HOST
+from .host_arrays import on_host
+from .variants import ALIGNED, Chooser, Variant, under
+
+# Checkers kept by the sizes of a call; each is a few kilobytes.
+_MOST_CHECKERS = 64
+
+
+class Calls:
+    """The calls of one kernel. `compilation` is its aligned variant, and `traced` what all are made from."""
+
+    def __init__(
+        self,
+        compilation: Compilation,
+        traced: Any,
+        records: Sequence[ParamRecord],
+        places: Mapping[str, Place],
+    ) -> None:
+        self.traced = traced
+        self.places = dict(places)
+        self.binder = CallBinder(traced.function, records, places)
+        self.chooser = Chooser(traced.function, compilation.machine)
+        self.compilations: dict[Variant, Compilation] = {ALIGNED: compilation}
+        self.executables: dict[Variant, Executable] = {}
+        self.plain = self.binder.plain
+        self._records = tuple(records)
+        self._checkers: OrderedDict[tuple[Any, ...], ArgumentChecker] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @property
+    def ran(self) -> tuple[str, ...]:
+        """The names of the variants that calls have taken."""
+        return tuple(variant.name for variant in self.executables)
+
+    def run(self, arguments: Sequence[Any], load: Any) -> None:
+        """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
+        call, infos = self.described(arguments)
+        variant = self.chooser(call.values, infos)
+        executable = self.executables.get(variant) or self.executable(variant, call.values, load)
+        executable(infos if self.plain else call.ordered(self.traced.function, infos))
+
+    def described(self, arguments: Sequence[Any]) -> tuple[Call, list[ArrayInfo]]:
+        """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""
+        try:
+            call = Call({}, tuple(arguments), self._records) if self.plain else self.binder(arguments)
+            return call, self.checker(call, call.arrays)(call.arrays)
+        except ArgumentError as error:
+            # What is wrong with the call as a whole has no parameter to stand at.
+            error.place = error.place or self.traced.function.place
+            raise
+
+    def checker(self, call: Call, arrays: Sequence[Any]) -> ArgumentChecker:
+        """The checker for arrays of these sizes on the device they are on."""
+        device = self.compilations[ALIGNED].manifest.device
+        if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
+            device = HOST
+        key = (device, *call.values.values())
+        found = self._checkers.get(key)
+        if found is None:
+            found = self._checkers[key] = ArgumentChecker(call.records, device, self.places)
+            while len(self._checkers) > _MOST_CHECKERS:
+                self._checkers.popitem(last=False)
+        return found
+
+    def executable(self, variant: Variant, values: Mapping[str, Number], load: Any) -> Executable:
+        """The loaded code of a variant, compiled at its first call."""
+        with self._lock:
+            found = self.executables.get(variant)
+            if found is None:
+                found = self.executables[variant] = load(self.compiled(variant), values)
+            return found
+
+    def compiled(self, variant: Variant) -> Compilation:
+        """The compilation of a variant. `TargetError` where edited text fixes another one."""
+        with self._lock:
+            found = self.compilations.get(variant)
+            if found is None:
+                found = self.compilations[variant] = self._compile(variant)
+            return found
+
+    def _compile(self, variant: Variant) -> Compilation:
+        first = self.compilations[ALIGNED]
+        if first.start != "tile":
+            raise TargetError(
+                "these arrays need another variant ({variant}), and the text of a stage is one",
+                variant=variant.name, at=self.traced.function.place,
+                hint="call the kernel that the text was edited from, or pass arrays at aligned addresses",
+            )  # fmt: skip
+        function = under(self.traced.function, variant, first.machine)
+        return Compilation(
+            replace(self.traced, function=function), first.manifest, first.machine, first.schedule,
+            store=default_cache(), key_of=key_of,
+        )  # fmt: skip

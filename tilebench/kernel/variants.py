@@ -1,0 +1,124 @@
+"""Variants of a kernel: compiled under what arrays and sizes are multiples of, chosen at each launch.
+
+The aligned variant may take whole vectors: addresses and rows are multiples of what the machine's
+accesses need. The general one takes elements at any address. Where all offsets into an array of sizes
+known at a launch fit 32 bits they are computed so; a launch with a larger array takes the wide variant.
+Each is compiled when a call first needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..ir import Buffer, Expr, Function, rename_buffers
+from ..ir.sizes import Number, size_value
+from ..machine import Machine
+from ..targets.devices import HOST
+
+_MOST_SHAPES = 256
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`aligned`: addresses and rows are multiples of the machine's alignment. `wide`: 64-bit offsets."""
+
+    aligned: bool = True
+    wide: bool = False
+
+    @property
+    def name(self) -> str:
+        return ("aligned" if self.aligned else "general") + (", 64-bit offsets" if self.wide else "")
+
+
+ALIGNED = Variant()
+
+
+def under(function: Function, variant: Variant, machine: Machine) -> Function:
+    """The function with what the variant may rely on written into it."""
+    if machine.alignment == 1:
+        return function
+    info = dict(function.info)
+    if variant.aligned:
+        conditions = aligned_rows(function, machine.alignment)
+        if conditions:
+            info["assume"] = conditions
+    else:
+        buffers = {buffer.name: replace(buffer, align=_least(buffer)) for buffer in function.arrays}
+        params = tuple(buffers.get(param.name, param) for param in function.params)
+        function = rename_buffers(function, buffers).but(params=params)
+    if variant.wide:
+        info["offsets"] = 64
+    return function.but(info=tuple(info.items()))
+
+
+def _least(buffer: Buffer) -> int:
+    return max(1, buffer.dtype.bits // 8)
+
+
+def aligned_rows(function: Function, alignment: int) -> tuple[Expr, ...]:
+    """Conditions on sizes under which all rows of all arrays start at multiples of `alignment` bytes."""
+    return tuple((step % vector).compare("==", 0) for step, vector in row_steps(function, alignment))
+
+
+def row_steps(function: Function, alignment: int) -> list[tuple[Expr, int]]:
+    """The sizes that say how far apart rows are, each with the elements that `alignment` bytes hold."""
+    out: list[tuple[Expr, int]] = []
+    for buffer in function.arrays:
+        vector = buffer.dtype.elements_in(alignment)
+        # Rows of a row-major array are as long as its last extent; what lies above is a multiple of it.
+        steps = buffer.strides or ((buffer.row_elements,) if buffer.rank > 1 else ())
+        for step in steps:
+            if isinstance(step, Expr) and vector > 1 and (step, vector) not in out:
+                out.append((step, vector))
+    return out
+
+
+class Chooser:
+    """Says which variant a call can take."""
+
+    def __init__(self, function: Function, machine: Machine) -> None:
+        self.alignment = machine.alignment
+        self.rows = row_steps(function, machine.alignment)
+        self.arrays = function.arrays if machine.index_bits < 64 else ()
+        self._known: dict[tuple[Number, ...], tuple[bool, bool]] = {}
+
+    def __call__(self, values: Mapping[str, Number], infos: Sequence[Any]) -> Variant:
+        """The variant for these sizes and described arrays. Host arrays are copied to aligned memory."""
+        rows, wide = self._sizes(values) if values else (True, False)
+        aligned = rows and all(
+            info.device == HOST or info.pointer % self.alignment == 0 for info in infos
+        )  # fmt: skip
+        return Variant(aligned, wide)
+
+    def _sizes(self, values: Mapping[str, Number]) -> tuple[bool, bool]:
+        key = tuple(values.values())
+        found = self._known.get(key)
+        if found is None:
+            rows = all(size_value(step, values) % vector == 0 for step, vector in self.rows)
+            wide = any(span_of(array, values) >= 2**31 for array in self.arrays)
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            found = self._known[key] = rows, wide
+        return found
+
+
+def span_of(array: Buffer, values: Mapping[str, Number]) -> int:
+    """Elements from an array's first to behind its last, for these sizes."""
+    sizes = [size_value(size, values) for size in array.shape]
+    strides = array.strides
+    steps = [size_value(step, values) for step in strides] if strides is not None else _row_major(sizes)
+    return (
+        1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True)) if 0 not in sizes else 0
+    )
+
+
+def _row_major(sizes: Sequence[int]) -> list[int]:
+    out = [1]
+    for size in reversed(sizes[1:]):
+        out.append(out[-1] * size)
+    return out[::-1]
+
+
+__all__ = ["ALIGNED", "Chooser", "Variant", "aligned_rows", "span_of", "under"]

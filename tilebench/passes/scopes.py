@@ -1,0 +1,47 @@
+"""What is known on entering a function, a launch or a loop, as `Facts`: one place for all passes."""
+
+from __future__ import annotations
+
+from ..ir import Const, Function, LoopStmt, Stmt
+from ..ir.arith import Range
+from ..ir.facts import Facts
+from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+
+# The greatest size that a launch lets a name of `T.dynamic` have: 2^31 rounded up to tiles would wrap.
+MOST_SIZE = 2**31 - 2**16
+# So does a launch of more blocks than this, counted in one row.
+MOST_BLOCKS = 2**31 - 1
+
+
+def entry_facts(function: Function) -> Facts:
+    """What a launch has checked: the ranges of sizes, and what the function is compiled under.
+
+    `info` of the function has the conditions under `assume`.
+    """
+    ranges: dict[str, Range] = {var.name: (0, MOST_SIZE) for var in function.dimensions}
+    return Facts(ranges).assuming(*function.known("assume", ()))
+
+
+def entered(at: Stmt, facts: Facts) -> Facts:
+    """The facts in the body of a launch or loop."""
+    match at:
+        case KernelLaunch():
+            sizes = at.grid
+        case Parallel():
+            sizes = at.extents
+        case Vectorized():
+            sizes = (at.extent,)
+        case Serial() | Unroll():
+            return facts.with_loop(at.vars[0], at.start, at.stop, at.step)
+        case Pipelined():
+            return facts.with_loop(at.vars[0], at.start, at.stop)
+        case LoopStmt():
+            stop = getattr(at, "stop", None)
+            return (
+                facts if stop is None else facts.with_loop(at.vars[0], getattr(at, "start", Const(0)), stop)
+            )
+        case _:
+            return facts
+    for var, size in zip(at.vars, sizes, strict=True):
+        facts = facts.with_extent(var, size)
+    return facts

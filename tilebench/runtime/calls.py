@@ -1,0 +1,288 @@
+"""What a call passes, for kernels with sizes and scalars: names bound to the values of this call.
+
+`A: T.Tensor((m, 1024), ...)` binds m to the first extent of the array given for A. A name that several
+arrays have must agree. Scalars are converted to the dtype of their parameter, never rounded to another
+integer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..errors import ArgumentError, OptionError, Place, ShapeError, nearest
+from ..ir import Buffer, DType, Expr, Function, Var, show
+from ..ir.arith import linear
+from ..ir.sizes import Number, size_value
+from ..passes.scopes import MOST_SIZE
+from ..record import ParamRecord
+from .arrays import describe
+
+# What a scalar is given as, by the kind of its dtype.
+_EXPECTED = {"float": "a number", "bool": "True or False"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: its sizes and scalars by name, its arrays in order, and the records of what they must be."""
+
+    values: Mapping[str, Number]
+    arrays: tuple[Any, ...]
+    records: tuple[ParamRecord, ...]
+
+    def ordered(self, function: Function, arrays: Sequence[Any]) -> list[Any]:
+        """The arguments of an executable: `arrays` (described, in order) and values, as parameters stand."""
+        rest = iter(arrays)
+        return [
+            next(rest) if isinstance(param, Buffer) else self.values[param.name] for param in function.params
+        ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a size can be read: `factor * size + constant` is an extent (or a stride) of an array."""
+
+    array: Buffer
+    position: int
+    axis: int
+    stride: bool
+    factor: int
+    constant: int
+
+    @property
+    def what(self) -> str:
+        return f"{'stride' if self.stride else 'extent'} {self.axis} of {self.array.name}"
+
+
+class CallBinder:
+    """Binds the arguments of one kernel's calls. `records` are its parameters as a caller sees them."""
+
+    def __init__(
+        self, function: Function, records: Sequence[ParamRecord], places: Mapping[str, Place] | None = None
+    ) -> None:
+        self.function = function
+        self.records = tuple(records)
+        self.places = dict(places or {})
+        self.sizes = function.dimensions
+        self.scalars = {var.name: var for var in function.scalars}
+        self.buffers = {buffer.name: buffer for buffer in function.arrays}
+        self._sources = {var.name: self._where(var) for var in self.sizes}
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing to bind: every size is a number and every argument an array."""
+        return not self.sizes and not self.scalars
+
+    @property
+    def takes(self) -> str:
+        """What its calls pass, in a word."""
+        return "arguments" if self.scalars else "arrays"
+
+    def _where(self, var: Var) -> list[_Source]:
+        out: list[_Source] = []
+        for position, array in enumerate(self.function.arrays):
+            for stride, sizes in ((False, array.shape), (True, array.strides or ())):
+                for axis, size in enumerate(sizes):
+                    form = linear(size) if isinstance(size, Expr) else None
+                    if form is not None and len(form.terms) == 1 and form.terms[0][0] == var:
+                        factor = form.terms[0][1]
+                        out.append(_Source(array, position, axis, stride, factor, form.constant))
+        return out
+
+    # -- from the arguments of a call
+    def __call__(self, arguments: Sequence[Any], without: Sequence[int] = ()) -> Call:
+        """The call with these arguments in order; those at positions `without` are still to be made.
+
+        Raises `ArgumentError` for a wrong number of them, sizes that do not agree, a scalar that does not
+        fit. What arrays otherwise must be is checked by their records.
+        """
+        given = [record for k, record in enumerate(self.records) if k not in without]
+        if len(arguments) != len(given):
+            raise ArgumentError(
+                "{name} takes {want} {what}, {got} were given", name=self.function.name, what=self.takes,
+                want=len(given), got=len(arguments), at=self.function.place, expected="({shown})",
+                shown=", ".join(shown_param(record) for record in given),
+            )  # fmt: skip
+        arrays: dict[str, Any] = {}
+        values: dict[str, Number] = {}
+        for record, argument in zip(given, arguments, strict=True):
+            if record.is_scalar:
+                values[record.name] = self.scalar(record.name, argument)
+            else:
+                arrays[record.name] = argument
+        values = {**self._read(arrays), **values}
+        ordered = tuple(arrays[name] for name in self.buffers if name in arrays)
+        return Call(values, ordered, self._records(values))
+
+    def _read(self, arrays: Mapping[str, Any]) -> dict[str, Number]:
+        """The sizes that these arrays have."""
+        shapes = {name: self._shape(name, array) for name, array in arrays.items()} if self.sizes else {}
+        out: dict[str, Number] = {}
+        for var in self.sizes:
+            first: tuple[_Source, int] | None = None
+            for source in self._sources[var.name]:
+                if source.array.name not in shapes:
+                    continue
+                found = self._size(var, source, shapes, arrays)
+                if found is None:
+                    continue
+                if first is not None and first[1] != found:
+                    self._disagree(var, first, (source, found))
+                first = first or (source, found)
+            if first is None:
+                raise ArgumentError(
+                    "no array that was given says what {name} is", name=var.name, at=var.place,
+                    hint="an array that it is an extent of must be passed",
+                )  # fmt: skip
+            out[var.name] = self._fits(var, first[1], first[0].what)
+        return out
+
+    def _shape(self, name: str, array: Any) -> tuple[int, ...]:
+        found = getattr(array, "shape", None)
+        shape = tuple(found) if found is not None else describe(array, name, self.places.get(name)).shape
+        want = self.buffers[name].rank
+        if len(shape) != want:
+            raise ArgumentError(
+                f"{{name}} has {len(shape)} dimension{'s' * (len(shape) != 1)}, the kernel wants {want}",
+                at=self.places.get(name), name=name, expected="{want}", found="{got}", got=shape,
+                want=self.shown(name),
+            )  # fmt: skip
+        return shape
+
+    def _size(
+        self, var: Var, source: _Source, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Any]
+    ) -> int | None:
+        name = source.array.name
+        if source.stride:
+            info = describe(arrays[name], name, self.places.get(name))
+            if shapes[name][source.axis] == 1:
+                return None  # the stride of an extent of 1 means nothing
+            number = info.strides[source.axis]
+        else:
+            number = shapes[name][source.axis]
+        found, rest = divmod(number - source.constant, source.factor)
+        if rest:
+            raise ArgumentError(
+                "{what} is {number}, which is no {size}", what=source.what, number=number,
+                at=self.places.get(name), size=self._shown_size(source), hint=f"{var.name} is a whole number",
+            )  # fmt: skip
+        return found
+
+    def _shown_size(self, source: _Source) -> str:
+        sizes = (source.array.strides or ()) if source.stride else source.array.shape
+        size = sizes[source.axis]
+        return show(size) if isinstance(size, Expr) else str(size)
+
+    def _disagree(self, var: Var, first: tuple[_Source, int], second: tuple[_Source, int]) -> NoReturn:
+        a, b = first[0].array.name, second[0].array.name
+        raise ArgumentError(
+            "{name} is {x} by {first} and {y} by {second}", at=self.places.get(b), name=var.name, x=first[1],
+            y=second[1], first=first[0].what, second=second[0].what,
+            also=[(f"{a} has it here", self.places.get(a))] if a != b else [],
+            hint="the same name is the same number in one call",
+        )  # fmt: skip
+
+    def _fits(self, var: Var, value: int, what: str) -> int:
+        if not 0 <= value <= MOST_SIZE:
+            raise ArgumentError(
+                "{name} is {value} by {what}", name=var.name, value=value, what=what, at=var.place,
+                most=MOST_SIZE, expected="a size of at most {most}: an index has 32 bits",
+            )  # fmt: skip
+        return value
+
+    # -- from sizes alone
+    def of(self, sizes: Mapping[str, Any]) -> Call:
+        """The call without arrays, for these sizes and scalars by name.
+
+        Raises `OptionError` for an unknown name, `ShapeError` for a size that is missing.
+        """
+        known = [var.name for var in self.sizes] + list(self.scalars)
+        for name in sizes:
+            if name not in known:
+                close = nearest(name, known, limit=1)
+                raise OptionError(
+                    "{function} has no size or scalar {name}", function=self.function.name, name=name,
+                    hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(known),
+                )  # fmt: skip
+        missing = [name for name in known if name not in sizes]
+        if missing:
+            raise ShapeError(
+                "{function} needs a value for {missing}", function=self.function.name,
+                missing=", ".join(missing), at=self.function.place,
+                hint="give the sizes ({example}), or arrays to read them from",
+                example=", ".join(f"{name}=1000" for name in missing),
+            )  # fmt: skip
+        values: dict[str, Number] = {name: self.scalar(name, sizes[name]) for name in self.scalars}
+        for var in self.sizes:
+            values[var.name] = self._fits(var, self._integer(var.name, sizes[var.name], var.type), "the call")
+        return Call(values, (), self._records(values))
+
+    def _records(self, values: Mapping[str, Number]) -> tuple[ParamRecord, ...]:
+        """The arrays' records for these sizes."""
+        out: list[ParamRecord] = []
+        for record in self.records:
+            if record.is_scalar:
+                continue
+            array = self.buffers[record.name]
+            shape = tuple(size_value(size, values) for size in array.shape)
+            strides = tuple(size_value(size, values) for size in array.strides or ())
+            out.append(replace(record, shape=shape, strides=strides))
+        return tuple(out)
+
+    # -- scalars
+    def scalar(self, name: str, value: Any) -> Number:
+        """A scalar argument as a Python number of its dtype. Raises `ArgumentError` for what does not fit."""
+        dtype = self.scalars[name].type
+        held = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+        if isinstance(held, bool) and dtype.kind != "bool":
+            held = int(held)
+        if not isinstance(held, (int, float)) or (dtype.kind == "bool" and not isinstance(held, bool)):
+            self._no_scalar(name, dtype, value)
+        if dtype.is_float:
+            return self._float(name, float(held), dtype)
+        return held if isinstance(held, bool) else self._integer(name, held, dtype)
+
+    def _float(self, name: str, value: float, dtype: DType) -> float:
+        with np.errstate(over="ignore"):
+            stored = float(dtype.numpy.type(value))
+        if math.isfinite(value) and not math.isfinite(stored):
+            self._outside(name, value, dtype)
+        return value
+
+    def _integer(self, name: str, value: Any, dtype: DType) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            whole = getattr(value, "__index__", None)
+            if whole is None:
+                self._no_scalar(name, dtype, value)
+            value = whole()
+        if not dtype.least <= value <= dtype.most:
+            self._outside(name, value, dtype)
+        return int(value)
+
+    def _no_scalar(self, name: str, dtype: DType, value: object) -> NoReturn:
+        raise ArgumentError(
+            "{name} is a scalar of dtype {dtype}", at=self.places.get(name), name=name, dtype=dtype,
+            found="{value!r}" if not hasattr(value, "shape") else "an array", value=value,
+            expected=_EXPECTED.get(dtype.kind, "a whole number"),
+        )  # fmt: skip
+
+    def _outside(self, name: str, value: float, dtype: DType) -> NoReturn:
+        raise ArgumentError(
+            "{name} is {value}, which {dtype} cannot hold", at=self.places.get(name), name=name, value=value,
+            dtype=dtype,
+        )  # fmt: skip
+
+    def shown(self, name: str) -> str:
+        """The shape of a parameter as its signature has it."""
+        return next(f"({', '.join(map(str, r.shape))})" for r in self.records if r.name == name)
+
+
+def shown_param(record: ParamRecord) -> str:
+    """`A: float16[m, 1024]`, or `n: int32` for a scalar."""
+    return f"{record.name}: {record.dtype}" + (
+        "" if record.is_scalar else f"[{', '.join(map(str, record.shape))}]"
+    )
