@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..errors import TargetError, nearest
@@ -17,7 +17,9 @@ from ..machine import Machine
 from .build import Build, EmitStep, Executable
 from .intrinsics import Intrinsic
 from .manifest import Manifest
-from .presentation import Language
+
+if TYPE_CHECKING:
+    from .presentation import Language
 
 BUILT_IN = {
     "cpu": "tilebench.targets.cpu:manifest",
@@ -123,6 +125,8 @@ def language(target: str, name: str) -> Language:
     """How a language of a record's target is shown; as plain lines where the target is not installed."""
     owner = target.partition(":")[0]
     if owner not in BUILT_IN and owner not in _plug_ins():
+        from .presentation import Language
+
         return Language(name, name)
     return manifest(owner).language(name)
 

@@ -21,10 +21,9 @@ from ..passes.pipeline import COMMON, TILE_FORMS
 from .build import Build, DeviceArrays, EmitStep, Executable
 from .devices import HOST
 from .intrinsics import Intrinsic, Meaning, functions_with, meanings_with, rows_by_class
-from .presentation import Language, Presentation
 
 if TYPE_CHECKING:
-    pass
+    from .presentation import Language, Presentation
 
 
 @dataclass(frozen=True)
@@ -80,10 +79,14 @@ class Manifest:
         if self.present is not None:
             return self.present()
         shown = (*(row.name for row in self.road[-1:]), self.steps[0].name)
+        from .presentation import Presentation  # 3 ms, and only views ask
+
         return Presentation((self.name,), self.name, shown)
 
     def language(self, name: str) -> Language:
         """How a language is shown; as plain lines where the target says nothing of it."""
+        from .presentation import Language
+
         rows = self.presentation.languages
         return next((row for row in rows if row.name == name), Language(name, name))
 

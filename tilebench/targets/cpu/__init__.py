@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ...machine import Machine
 from ..build import Build, EmitStep
 from ..manifest import Manifest
-from ..presentation import Presentation
 
 if TYPE_CHECKING:
     from ...ir import Stmt, Word
     from ...passes.context import Pass, StageRow
+    from ..presentation import Presentation
     from .loops.lowering import Lowering
     from .render.renderer import Rendering
 

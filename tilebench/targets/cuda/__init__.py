@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ir import Stmt
 from ...machine import Machine, Occupancy
@@ -12,7 +12,9 @@ from ..build import Build, EmitStep
 from ..devices import CARD
 from ..intrinsics import Intrinsic
 from ..manifest import Manifest
-from ..presentation import Presentation
+
+if TYPE_CHECKING:
+    from ..presentation import Presentation
 
 
 def _describe(detail: str | None) -> Machine:
