@@ -1,7 +1,7 @@
 """`python -m tests.faults [NAME ...]`: switch each deliberate fault on and see whether its tests fail.
 
-Without names all faults run, with names those whose name begins so. Prints a line each, `killed` or
-`survived`, and ends with 1 when one survived or could not be tried.
+Without names all faults run, with names those whose name begins so. First their tests run without any. Then
+a line each says `killed` or `survived`; the exit code is 1 when one survived or could not be tried.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.faults.fault import ROOT, Fault
@@ -25,21 +26,27 @@ _WORDS = {
 SECONDS = 120
 
 
-def outcome(fault: Fault) -> tuple[str, str]:
-    """`killed`, `survived` or why neither can be said, and what the tests printed."""
-    environment = {**os.environ, "TILE_FAULT": fault.name, "PYTHONPATH": str(ROOT)}
+def _run(tests: Iterable[str], fault: str) -> tuple[int, str]:
+    """Pytest's exit code and output; `fault` is empty for the code as it is."""
+    environment = {**os.environ, "TILE_FAULT": fault, "PYTHONPATH": str(ROOT)}
     command = [
         sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider",
-        "-p", "tests.faults.switch", *fault.tests,
+        "-p", "tests.faults.switch", *tests,
     ]  # fmt: skip
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=SECONDS if fault else None,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def outcome(fault: Fault) -> tuple[str, str]:
+    """`killed`, `survived` or why neither can be said, and what the tests printed."""
     try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=SECONDS,
-        )  # fmt: skip
+        code, output = _run(fault.tests, fault.name)
     except subprocess.TimeoutExpired:
         return KILLED, f"no end after {SECONDS} seconds"
-    return _WORDS.get(done.returncode, f"stopped with {done.returncode}"), done.stdout + done.stderr
+    return _WORDS.get(code, f"stopped with {code}"), output
 
 
 def main(arguments: list[str]) -> int:
@@ -54,6 +61,11 @@ def main(arguments: list[str]) -> int:
         print("no fault is called so; there are: " + ", ".join(f.name for f in FAULTS))
         return 2
     start, bad = time.perf_counter(), 0
+    # A test that fails anyway would kill every fault.
+    code, output = _run(dict.fromkeys(test for fault in chosen for test in fault.tests), "")
+    if code:
+        print(output + "these tests do not pass without a fault")
+        return 2
     with ThreadPoolExecutor(options.jobs) as pool:
         for fault, (word, output) in zip(chosen, pool.map(outcome, chosen), strict=True):
             bad += word != KILLED

@@ -51,7 +51,7 @@ class _Finder:
         return spec
 
 
-if VARIABLE in os.environ:
+if os.environ.get(VARIABLE):
     _fault = BY_NAME[os.environ[VARIABLE]]
     if _fault.module in sys.modules:
         raise RuntimeError(f"{_fault.module} was imported before its fault could be switched on")
@@ -64,5 +64,5 @@ NOT_REACHED = 99
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
     """A run that never imported the module says nothing about the fault."""
-    if VARIABLE in os.environ and not _Loader.reached and exitstatus == 0:
+    if os.environ.get(VARIABLE) and not _Loader.reached and exitstatus == 0:
         session.exitstatus = NOT_REACHED

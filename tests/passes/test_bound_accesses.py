@@ -134,3 +134,19 @@ def f(A: T.Tensor(({limit}, 4), T.int32), B: T.Tensor((16, 4), T.int32)):
     leaves = first < 0 or 12 + first + 4 > limit
     assert first_copy.src_within == ((limit, None) if leaves else None)
     assert second.dst_within is None
+
+
+def test_a_condition_on_memory_ends_where_its_branch_writes_that_memory() -> None:
+    """`if N[0] < 10: N[0] = 99; A[N[0]] = ...`: behind the store nothing is known of N[0]."""
+    _, after = bounded("""@T.prim_func
+def f(A: T.Tensor((10,), T.int32), N: T.Tensor((1,), T.int32)):
+    with T.Kernel(1, threads=32) as bx:
+        if N[0] < 10 and N[0] >= 0:
+            A[N[0]] = 1
+        if N[0] < 10 and N[0] >= 0:
+            N[0] = 99
+            A[N[0]] = 2
+""")
+    stores = [node for node in walk(after) if isinstance(node, If)]
+    # Two of the kernel's own, and one that the pass adds in the second.
+    assert len(stores) == 3

@@ -140,9 +140,8 @@ def test_boxes_that_share_a_row_are_in_each_others_way() -> None:
 )  # fmt: skip
 def test_versions_differ_only_where_it_is_proved(a: str, b: str, differ: bool) -> None:
     names = {"k": Var("k"), "n": Var("n")}
-    one, two = (
-        value if isinstance(value := eval(text, {}, names), Expr) else Const(value) for text in (a, b)
-    )
+    found = [eval(text, {}, names) for text in (a, b)]  # noqa: S307
+    one, two = (value if isinstance(value, Expr) else Const(value) for value in found)
     assert versions_differ(one, two) is versions_differ(two, one) is differ
 
 

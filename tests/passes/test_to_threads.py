@@ -211,21 +211,22 @@ def cut(A: T.Tensor((4, 32), T.float32), B: T.Tensor((4, 32), T.float32), C: T.T
 
 def test_replicas_compute_what_only_one_of_them_stores() -> None:
     whole = Fragment((4,), ((32, -1, 0),), ((4, 0, 1),))
+    rows = Fragment((8, 4), ((8, 0, 1), (4, -1, 0)), ((4, 1, 1),))
     text = f"""@T.prim_func
-def replicas(A: T.Tensor((4,), T.float32), B: T.Tensor((4,), T.float32), C: T.Tensor((32,), T.float32)):
+def replicas(A: T.Tensor((4,), T.float32), B: T.Tensor((4,), T.float32), C: T.Tensor((8, 4), T.float32)):
     with T.Kernel(1, threads=32) as bx:
         x = T.alloc_fragment((4,), T.float32, layout={whole})
         for i in T.Parallel(4, map={whole}):
             x[i] = A[i] + T.float32(1)
             B[i] = x[i]
-        for k in T.Parallel(32, map={Fragment((32,), ((32, 0, 1),))}):
-            C[k] = x[k % 4]
+        for k, n in T.Parallel(8, 4, map={rows}):
+            C[k, n] = x[n]
 """
     function, _ = lower(text)
-    a, b, c = random((4,), np.float32), np.zeros((4,), np.float32), np.zeros((32,), np.float32)
+    a, b, c = random((4,), np.float32), np.zeros((4,), np.float32), np.zeros((8, 4), np.float32)
     run_threaded(function, {"A": a, "B": b, "C": c}, warp=32)
     assert np.array_equal(b, a + 1)
-    assert np.array_equal(c, np.tile(a + 1, 8))
+    assert np.array_equal(c, np.tile(a + 1, (8, 1)))
 
 
 def test_rows_of_odd_length_are_read_one_by_one() -> None:

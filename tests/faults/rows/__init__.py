@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..fault import Fault
-from . import cpu, cuda, facts, layouts, memory, outside, reductions, roads, simulator, threads, tiles
+from . import (
+    cpu,
+    cuda,
+    facts,
+    layouts,
+    memory,
+    outside,
+    reductions,
+    roads,
+    simulator,
+    storage,
+    threads,
+    tiles,
+)
 
 FAULTS: tuple[Fault, ...] = (
     *facts.FAULTS,
@@ -15,6 +28,7 @@ FAULTS: tuple[Fault, ...] = (
     *threads.FAULTS,
     *reductions.FAULTS,
     *roads.FAULTS,
+    *storage.FAULTS,
     *simulator.FAULTS,
     *cpu.FAULTS,
     *cuda.FAULTS,

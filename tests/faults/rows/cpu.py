@@ -73,4 +73,12 @@ FAULTS = (
         "loop.vars[0].compare('>=', start)",
         KERNELS,
     ),
+    Fault(
+        "cpu/last-block-is-left-out",
+        "the last chunk of blocks ends one early",
+        "tilebench.targets.cpu.run.pool:",
+        "f.imin(f.add(begin, chunk), total)",
+        "f.imin(f.add(begin, chunk), f.sub(total, 1))",
+        ("tests/targets/cpu/test_pool.py::test_every_block_runs_once",),
+    ),
 )

@@ -206,8 +206,8 @@ FAULTS = (
         "order/last-panel",
         "the last panel of blocks is as high as the others",
         "tilebench.passes.threads.rasterize:block_order",
-        "across % size",
-        "0",
+        "not emitter.facts.divides(size, across)",
+        "False",
         BLOCK,
     ),
     Fault(

@@ -231,8 +231,8 @@ FAULTS = (
         "vector/site-ignores-the-stride",
         "rows of odd length are taken to start on a vector",
         "tilebench.passes.sites:vector_of",
-        "divisor(each) * stride",
-        "stride * 16",
+        "divisor(each * stride, divisors)",
+        "divisor(each * 16, divisors)",
         (TEXTS,),
     ),
 )

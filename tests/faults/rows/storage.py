@@ -1,0 +1,83 @@
+"""Faults in how elements lie in memory: sizes, halves of a byte, arrays of the caller."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+PACKED = ("tests/simulator/test_packed.py",)
+ARRAYS = ("tests/runtime/test_arrays.py",)
+
+FAULTS = (
+    Fault(
+        "packed/odd-element-first",
+        "the element of even index lies in the high half of its byte",
+        "tilebench.ir.packing:pack",
+        "nibbles[..., 0::2] | nibbles[..., 1::2] << np.uint8(4)",
+        "nibbles[..., 1::2] | nibbles[..., 0::2] << np.uint8(4)",
+        ("tests/ir/test_packing.py",),
+    ),
+    Fault(
+        "packed/last-of-an-odd-row",
+        "a row of an odd count is a byte too short",
+        "tilebench.ir.packing:packed_shape",
+        "-(-shape[-1] // dtype.per_byte)",
+        "shape[-1] // dtype.per_byte",
+        ("tests/ir/test_packing.py",),
+    ),
+    Fault(
+        "packed/half-a-byte-is-stored",
+        "a store may start at the second half of a byte",
+        "tilebench.passes.check_packed:_check_span",
+        "divisor(start) % per_byte",
+        "False",
+        PACKED,
+    ),
+    Fault(
+        "packed/half-a-byte-at-the-end",
+        "a store may end within a byte",
+        "tilebench.passes.check_packed:_check_span",
+        "extent % per_byte and not ends_the_row",
+        "False",
+        PACKED,
+    ),
+    Fault(
+        "dtype/sizes-round-down",
+        "the bytes of an odd count of 4-bit integers are rounded, not refused",
+        "tilebench.ir.dtypes:DType.bytes_of",
+        "if rest: raise _a",
+        "pass",
+        ("tests/ir/test_packing.py",),
+    ),
+    Fault(
+        "arrays/strides-are-not-asked",
+        "an array that is not contiguous passes for one that is",
+        "tilebench.runtime.arrays:is_row_major",
+        "extent != 1 and stride != step",
+        "False",
+        ARRAYS,
+    ),
+    Fault(
+        "arrays/overlap-by-one-byte",
+        "arrays that share their last byte do not overlap",
+        "tilebench.runtime.arrays:ArgumentChecker.__call__",
+        "start < other + self._sizes[j] and other < start + self._sizes[i]",
+        "start + 1 < other + self._sizes[j] and other + 1 < start + self._sizes[i]",
+        ARRAYS,
+    ),
+    Fault(
+        "arrays/other-strides-pass",
+        "an array of other strides passes for a strided parameter",
+        "tilebench.runtime.arrays:ArgumentChecker._strides",
+        "extent != 1 and got != want",
+        "False",
+        ARRAYS,
+    ),
+    Fault(
+        "arrays/dtype-is-not-asked",
+        "an array of another dtype is handed over",
+        "tilebench.runtime.arrays:ArgumentChecker._slow",
+        "info.dtype != dtype",
+        "False",
+        ARRAYS,
+    ),
+)
