@@ -32,6 +32,7 @@ def patterns(shape: tuple[int, int], dtype: str, seed: int = 0) -> Any:
     return bits.view(kind.numpy) if kind.bits == 8 else bits.astype(np.int8).astype(kind.numpy)
 
 
+@np.errstate(invalid="ignore")
 def same(found: Any, expected: Any) -> bool:
     return np.array_equal(found.astype(np.float64), expected.astype(np.float64), equal_nan=True)
 

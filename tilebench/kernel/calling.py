@@ -17,6 +17,7 @@ from ..record import ParamRecord
 from ..runtime.arrays import ArgumentChecker, ArrayInfo
 from ..runtime.cache import default_cache, key_of
 from ..runtime.calls import Call, CallBinder
+from ..runtime.packed import give_back
 from ..targets import Executable
 from ..targets.devices import HOST
 from .host_arrays import on_host
@@ -44,6 +45,7 @@ class Calls:
         self.executables: dict[Variant, Executable] = {}
         self.plain = self.binder.plain
         self._records = tuple(records)
+        self._packs = any(array.dtype.per_byte > 1 for array in traced.function.arrays)
         self._checkers: OrderedDict[tuple[Any, ...], ArgumentChecker] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -58,6 +60,8 @@ class Calls:
         variant = self.chooser(call.values, infos)
         executable = self.executables.get(variant) or self.executable(variant, call.values, load)
         executable(infos if self.plain else call.ordered(self.traced.function, infos))
+        if self._packs:
+            give_back(infos)
 
     def described(self, arguments: Sequence[Any]) -> tuple[Call, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""

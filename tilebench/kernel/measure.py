@@ -18,6 +18,7 @@ from ..ir import Function, dtype_of, parse_function
 from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
 from ..runtime.job import Job
+from ..runtime.packed import give_back
 from ..runtime.worker import Worker, default_worker
 from ..targets import resolve_machine
 from ..targets.devices import HOST
@@ -160,7 +161,7 @@ class TimedKernel:
         if self.device is not None:
             self.run: Callable[[], None] = self.device.run
         else:
-            described = ArgumentChecker(package.arguments, HOST)(arrays)
+            described = self.packed = ArgumentChecker(package.arguments, HOST)(arrays)
             passed = in_order(package, package.params, described)
             self.run = lambda: executable(passed)
         self.first: list[np.ndarray[Any, Any]] = []
@@ -181,6 +182,8 @@ class TimedKernel:
         """Copies of what the kernel writes, as it stands now."""
         if self.device is not None:
             self.device.download(self.arrays)
+        else:
+            give_back(self.packed)
         return [a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
 
     def keep(self) -> None:

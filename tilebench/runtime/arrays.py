@@ -15,6 +15,7 @@ from ..ir.dtypes import ALL, DType, dtype_of
 from ..record import ParamRecord
 from ..targets.devices import CARD, HOST, card
 from .dlpack import read_dlpack, row_major
+from .packed import packed_argument, packed_bytes
 
 
 class ArrayInfo(NamedTuple):
@@ -33,7 +34,7 @@ class ArrayInfo(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        return self.dtype.bytes_of(math.prod(self.shape))
+        return math.prod(self.shape) * self.dtype.numpy.itemsize  # here 4 bits take a byte
 
 
 # NumPy's C interface fixes that the data pointer follows the object header. Reading it there takes
@@ -184,8 +185,9 @@ class ArgumentChecker:
             for p in self.params
         ]
         # Bytes from the first element to behind the last; strides of its own may leave gaps.
-        self._sizes = [row[1].bytes_of(_span(row[0], row[3])) for row in self._rows]
-        self._plain = [not p.strides for p in self.params]
+        pairs = list(zip(self.params, self._rows, strict=True))
+        self._sizes = [packed_bytes(p) or row[1].bytes_of(_span(row[0], row[3])) for p, row in pairs]
+        self._plain = [not p.strides and row[1].per_byte == 1 for p, row in pairs]
         # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
         # A tensor that looks the same again is described in 1 us instead of 7.
         self._seen: list[tuple[type, Any, Any] | None] = [None] * len(self.params)
@@ -246,9 +248,11 @@ class ArgumentChecker:
         info = describe(array, param.name, at)
         if info.device != self.device and not (self.device == CARD and info.device.startswith(CARD + ":")):
             raise self._device(param, info)
+        dtype = self._rows[index][1]
+        if dtype.per_byte > 1:
+            return packed_argument(info, param, at)
         if info.shape != tuple(param.shape):
             raise self._shape(param, info)
-        dtype = self._rows[index][1]
         if info.dtype != dtype:
             raise ArgumentError(
                 "{name} has the wrong dtype", at=at, name=param.name, expected=str(dtype),

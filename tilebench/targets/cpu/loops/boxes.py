@@ -9,6 +9,7 @@ from ....ir import Const, Expr, If, Region, Stmt, Store, Var, all_of, const_of, 
 from ....ir.arith import linear
 from ....ir.expr import Call
 from ....language.copy import Within
+from ..numbers.convert import stored_bytes
 from .buffers import reads_var
 from .vectors import nest, vector_loop
 from .words import ColumnPanels, Prefetch
@@ -83,7 +84,7 @@ def loops_of(work: Work, axes: list[Axis], store: Store, guards: list[Expr], dst
     body: tuple[Stmt, ...] = (If(all_of(inside), (store,), (), place=store.place),) if inside else (store,)
     loop = vector_loop(work, last.var, last.stop, body, panel_of(work, dst))
     if outer and not inside and not loop.streaming and _in_pieces(store, last):
-        rows = -(-_AHEAD_BYTES // store.buffer.dtype.bytes_of(last.extent))
+        rows = -(-_AHEAD_BYTES // stored_bytes(store.buffer.dtype, last.extent))
         ahead = substitute(store, {outer[-1].var.name: outer[-1].var + rows})
         hint = Prefetch(Region(store.buffer, ahead.index, place=store.place), place=store.place)
         loop = loop.but(body=(hint, *body))

@@ -16,7 +16,7 @@ from ....language.gemm import Gemm
 from ..llvm import bytes_of
 from ..machine import Isa
 from ..microkernel.gemm import compute_element, padded_rows, panel_width, row_stride
-from ..numbers.convert import COMPUTE, STORAGE
+from ..numbers.convert import COMPUTE, STORAGE, stored_bytes
 from .lowering import LoweringTable
 from .sources import sources_of
 from .uses import Use, Uses, uses_of
@@ -68,7 +68,7 @@ class BufferPlan:
         layout = self.panels(scratch) or self.rows(scratch)
         self.tiles[buffer.name] = Tile(scratch, layout, self.size)
         # A line of slack behind each tile: vectors may read past the last element.
-        self.size += -(-dtype.bytes_of(layout.elements) // LINE) * LINE + LINE
+        self.size += -(-stored_bytes(dtype, layout.elements) // LINE) * LINE + LINE
 
     def packed(self, buffer: Buffer) -> bool:
         """Whether all who touch a tile ask how it lies: it is filled as a whole, and multiplied."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from ....errors import TargetError
-from ....ir import Buffer, Function, walk
+from ....ir import Function
 from ....passes.context import Context, Pass
 from ..lowerings import rows
 from .clear_first import clear_first
@@ -40,10 +39,6 @@ def _own_table() -> LoweringTable:
 
 
 def _lowered(function: Function, context: Context, table: LoweringTable) -> Function:
-    for node in (*function.params, *walk(function)):
-        buffer = getattr(node, "buffer", node)
-        if isinstance(buffer, Buffer) and buffer.dtype.per_byte > 1:
-            raise TargetError("there is no CPU code for {dtype} yet", dtype=buffer.dtype, at=function.place)
     function = clear_first(function)
     work = Work(function, context, table)
     lowered = function.but(body=work.body(function.body))

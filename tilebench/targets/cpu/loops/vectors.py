@@ -8,6 +8,7 @@ from typing import Any
 from ....ir import Buffer, Call, Expr, Load, Region, Stmt, Store, Var, const_of, walk
 from ....ir.arith import linear
 from ....language.structure import Serial
+from ..numbers.convert import stored_bytes
 from .buffers import loads_memory, reads_var, value_bytes
 from .words import PaddedRows, Prefetch, Vectors
 from .work import Work
@@ -56,6 +57,8 @@ def may_stream(work: Work, var: Var, body: tuple[Stmt, ...]) -> bool:
     if len(stores) != 1 or len(stores) != len(body) or not _is_large(stores[0].buffer):
         return False
     store = stores[0]
+    if store.buffer.dtype.per_byte > 1:
+        return False
     form = linear(store.index[-1])
     contiguous = form.coefficient(var) == 1 and store.buffer.element_strides[-1] == 1
     inside = any(reads_var(index, {var.name}) for index in store.index[:-1])
@@ -114,7 +117,7 @@ def copied_bytes(body: Sequence[Stmt]) -> int:
     for stmt in body:
         if not isinstance(stmt, Store) or not isinstance(stmt.value, Load):
             return 0
-        sizes.add(stmt.buffer.dtype.bytes_of(1))
+        sizes.add(stored_bytes(stmt.buffer.dtype, 1))
     return max(sizes, default=0)
 
 

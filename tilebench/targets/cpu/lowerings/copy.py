@@ -21,6 +21,7 @@ from ..loops.vectors import nest, vector_loop
 from ..loops.words import PackTransposed
 from ..loops.work import Work
 from ..microkernel.blocks import can_pack
+from ..numbers.convert import stored_bytes
 
 
 def copy(work: Work, old: Copy) -> list[Stmt]:
@@ -65,7 +66,7 @@ def _turns(work: Work, old: Copy, src: Region, dst: Region, long: list[int]) -> 
 
 
 def _packed(work: Work, old: Copy, src: Region, dst: Region, axes: list[Axis]) -> PackTransposed:
-    lanes = work.isa.lanes(max(dst.buffer.dtype.bytes_of(1), 4))
+    lanes = work.isa.lanes(max(stored_bytes(dst.buffer.dtype, 1), 4))
     return PackTransposed(dst, src, axes[0].stop, axes[1].stop, lanes=lanes, place=old.place)
 
 

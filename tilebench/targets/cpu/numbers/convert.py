@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ....ir import DType
 from ..llvm import Function, Value, bytes_of, const, element_of, lanes_of, mangle, vector
 
-# What memory holds, and what a value is computed with.
+# What tiles hold, and what a value is computed with. In arrays two integers of 4 bits share a byte.
 STORAGE = {
     "float64": "double", "float32": "float", "float16": "i16", "bfloat16": "i16",
     "float8_e4m3fn": "i8", "float8_e5m2": "i8", "bool": "i8",
-    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
+    "int4": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint4": "i8", "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
 }  # fmt: skip
 COMPUTE = STORAGE | {
     "float16": "float",
@@ -175,6 +176,30 @@ def round_to(f: Function, value: Value, dtype: str) -> Value:
     return widen(f, narrow(f, value, dtype), dtype)
 
 
+def stored_bytes(dtype: DType, count: int) -> int:
+    """Bytes that elements take in a tile, where each of 4 bits has a byte of its own."""
+    return bytes_of(STORAGE[dtype.name]) * count
+
+
+def nibble(f: Function, raw: Value, dtype: str) -> Value:
+    """The low four bits of bytes as int4 or uint4."""
+    if dtype == "uint4":
+        return f.binary("and", raw, 15)
+    return f.binary("ashr", f.binary("shl", raw, 4), 4)
+
+
+def _to_nibble(f: Function, value: Value, source: str, target: str) -> Value:
+    """Integers keep their low bits; floats stop at the ends."""
+    if not is_float(source):
+        return nibble(f, convert(f, value, source, "uint8"), target)
+    wide = convert(f, value, source, "int32")
+    low, high = (-8, 7) if target == "int4" else (0, 15)
+    ends = [const(end, wide.type) for end in (low, high)]
+    above = f.select(f.compare("slt", wide, ends[0]), ends[0], wide)
+    inside = f.select(f.compare("sgt", above, ends[1]), ends[1], above)
+    return f.cast("trunc", inside, vector("i8", lanes_of(wide.type)))
+
+
 def convert(f: Function, value: Value, source: str, target: str) -> Value:
     """A computed value of dtype `source` to a computed value of dtype `target`.
 
@@ -183,6 +208,8 @@ def convert(f: Function, value: Value, source: str, target: str) -> Value:
     """
     if source == target:
         return value
+    if target in ("int4", "uint4"):
+        return _to_nibble(f, value, source, target)
     lanes = lanes_of(value.type)
     goal = vector(COMPUTE[target], lanes)
     if target == "bool":

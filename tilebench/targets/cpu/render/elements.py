@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....ir import Expr, Load
 from ..llvm import Value, bytes_of, const, element_of, lanes_of, mangle, vector
 from ..numbers.convert import STORAGE, widen
+from .packed import is_packed, load_packed
 from .state import Address, State
 
 
@@ -41,6 +42,8 @@ class Elements:
         """The bits of an element as memory holds them."""
         state, f, dtype = self.state, self.f, expr.dtype.name
         address = self.where(expr)
+        if is_packed(expr.buffer):
+            return load_packed(self, expr.buffer, expr.index, address)
         pointer = state.pointer(address, dtype)
         if not address.varies:
             return self.scalar(pointer, STORAGE[dtype])

@@ -17,7 +17,7 @@ from ....passes.scopes import entered, entry_facts
 from ..llvm import Module, Value
 from ..loops.words import AllocScratch
 from ..machine import Isa
-from ..numbers.convert import load_value
+from ..numbers.convert import load_value, stored_bytes
 from .renderer import Renderer, Rendering, RenderingTable
 from .words import rows
 
@@ -56,7 +56,7 @@ def _own_table() -> RenderingTable:
 def scratch_bytes(function: Function) -> int:
     """What the tiles of a function need, in bytes, with a line of slack behind the last."""
     ends = [
-        alloc.offset + alloc.buffer.dtype.bytes_of(alloc.layout.elements)
+        alloc.offset + stored_bytes(alloc.buffer.dtype, alloc.layout.elements)
         for alloc in walk(function)
         if isinstance(alloc, AllocScratch) and alloc.layout is not None
     ]

@@ -28,6 +28,7 @@ from ....ir import (
 from ....language.structure import KernelLaunch, Serial
 from ....passes.context import Context
 from ..loops.words import AllocScratch, PaddedRows, Vectors
+from ..numbers.convert import stored_bytes
 from .overlap_rows import overlap_rows, ring_layout
 from .read_again import read_again
 from .touches import index_of, touches_buffer
@@ -113,7 +114,8 @@ def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:
             layout, buffer = statement.layout, statement.buffer
             if buffer.name in rows and isinstance(layout, PaddedRows):
                 buffer = replace(buffer, shape=(rows[buffer.name], *buffer.shape[1:]))
-                layout = ring_layout(layout, buffer.extents[-1], rows[buffer.name], buffer.dtype.bytes_of(1))
+                size = stored_bytes(buffer.dtype, 1)
+                layout = ring_layout(layout, buffer.extents[-1], rows[buffer.name], size)
             statement = statement.but(buffer=buffer, layout=layout, offset=offset)
-            offset += -(-buffer.dtype.bytes_of(layout.elements) // _LINE) * _LINE + _LINE
+            offset += -(-stored_bytes(buffer.dtype, layout.elements) // _LINE) * _LINE + _LINE
         yield statement

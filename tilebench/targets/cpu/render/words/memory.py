@@ -8,6 +8,7 @@ from .....language.memory import AllocVar
 from ...llvm import Value
 from ...loops.words import AllocScratch, Prefetch
 from ...numbers.convert import COMPUTE, STORAGE, narrow
+from ..packed import is_packed, put_packed
 from ..renderer import Renderer, Rendering
 
 
@@ -30,7 +31,10 @@ def store(renderer: Renderer, statement: Store) -> None:
     state, dtype = renderer.state, statement.buffer.dtype.name
     address = state.address(statement.buffer, statement.index, renderer.expr.index, renderer.expr.value)
     bits = _bits(renderer, statement)
-    renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
+    if is_packed(statement.buffer):
+        put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
+    else:
+        renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
     for key in [key for key in state.stored if key[0] == statement.buffer.name]:
         del state.stored[key]
     if STORAGE[dtype] == COMPUTE[dtype] and address.varies:

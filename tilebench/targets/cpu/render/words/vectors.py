@@ -10,7 +10,7 @@ from ...llvm import Value, vector
 from ...llvm.lanes import neutral, reduce_lanes, whole_steps
 from ...loops.buffers import reads_var, sure_loads
 from ...loops.words import Accumulate, Vectors
-from ...numbers.convert import COMPUTE, is_unsigned
+from ...numbers.convert import COMPUTE, is_unsigned, stored_bytes
 from ..renderer import Renderer, Rendering
 from ..state import Lanes
 from ..sums import finish, pairs, sum_dtype
@@ -88,7 +88,7 @@ class _Loop:
         with state.in_lanes(Lanes(loop.vars[0].name, begin, loop.lanes), None):
             where = state.address(store.buffer, store.index, renderer.index, renderer.expr.value)
             pointer = state.pointer(where, store.buffer.dtype.name)
-        size = store.buffer.dtype.bytes_of(1)
+        size = stored_bytes(store.buffer.dtype, 1)
         address = f.cast("ptrtoint", pointer, "i64")
         past = f.binary("udiv", f.binary("and", f.sub(0, address), loop.lanes * size - 1), size)
         stop = f.imin(f.add(begin, past), end)
