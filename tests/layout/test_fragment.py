@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd, prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,3 +193,19 @@ def test_value_map_by_table_and_by_search(monkeypatch: pytest.MonkeyPatch, table
     assert [turned.value_offsets[w] for w in found] == list(frag.value_offsets)
     swapped = Fragment((2, 2), ((2, 0, 1),), ((2, 1, 1),))
     assert swapped.value_map(Fragment((2, 2), ((2, 1, 1),), ((2, 0, 1),)), (0, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("thread", "value", "covered"),
+    [
+        (((8, 0, 4),), (), (1,)),
+        (((8, 0, 4),), ((3, 0, 1),), (3,)),
+        (((4, 0, 1), (4, 0, 8)), (), (4,)),
+        (((4, 0, 1),), ((2, 0, 4), (2, 0, 16)), (8,)),
+    ],
+)
+def test_a_hole_in_a_fragment_is_refused(thread: Any, value: Any, covered: tuple[int, ...]) -> None:
+    with pytest.raises(LayoutError, match=rf"covers \({covered[0]},\) of a tile of extents \(29,\)"):
+        Fragment((29,), thread, value)
+    # A hole past the true extents is one among ghosts.
+    Fragment(covered, thread, value)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilebench.ir import parse_function
+from tilebench.ir import WordStmt, parse_function, show, walk
 from tilebench.language.lowered.decisions import Instr, Plan, Stage
 from tilebench.language.words import registry
 from tilebench.layout import Fragment, SharedLayout, Swizzle
@@ -18,53 +18,70 @@ INSTRUCTIONS = ("ld.st", "fma", "thread", "shfl", "shared")
 
 @dataclass(frozen=True)
 class Edit:
-    """A text with one argument replaced. `line` is where, `what` names the argument and the change.
+    """A text in which one argument of one statement is replaced.
 
-    `legal` says that another kernel with the same results has to come of it; the others may be refused.
+    `legal` edits have to be obeyed; the others may be refused.
     """
 
-    what: str
     line: int
+    word: str
+    argument: str
+    change: str
     text: str
     legal: bool = False
 
+    def __str__(self) -> str:
+        line = self.text.splitlines()[self.line - 1].strip()
+        return f"{self.argument} of {self.word}, {self.change}: {line}"
+
+    @property
+    def masks(self) -> bool:
+        """Whether the edit changes which elements are touched, and with that the results."""
+        return self.argument.endswith("_within")
+
+    @property
+    def may_be_the_same(self) -> bool:
+        """A test that holds anyway is not made, so leaving it out changes nothing."""
+        return self.masks and self.change == "nothing"
+
 
 def edits_of(text: str) -> Iterator[Edit]:
-    """Every edit of every decision that a stage's text states."""
+    """Every edit of every decision that a stage's text states, names of repeated values included."""
     lines = text.splitlines(keepends=True)
-    function = parse_function(text, registry())
-    values = _values(text, function)
-    for call in [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]:
-        for keyword in call.keywords:
-            name, node = keyword.arg or "", keyword.value
-            value = values.get((node.lineno, node.col_offset))
-            for change, new, legal in _changes(name, value, ast.unparse(call.func)):
-                line = node.lineno
-                old = lines[line - 1]
-                edited = old[: node.col_offset] + new + old[node.end_col_offset :]
-                assert node.end_lineno == line
-                whole = "".join([*lines[: line - 1], edited, *lines[line:]])
-                yield Edit(f"{line}: {name} {change}", line, whole, legal)
+    for word, argument, node, value in _decisions(text):
+        for change, new, legal in _changes(argument, value):
+            line = node.lineno
+            assert node.end_lineno == line
+            old = lines[line - 1]
+            edited = old[: node.col_offset] + new + old[node.end_col_offset :]
+            whole = "".join([*lines[: line - 1], edited, *lines[line:]])
+            yield Edit(line, word, argument, change, whole, legal)
 
 
-def _values(text: str, function: Any) -> dict[tuple[int, int], Any]:
-    """What stands behind each argument, by its place: names are looked up in the tree."""
-    from tilebench.ir import WordStmt, walk
-
-    by_line: dict[int, list[Any]] = {}
-    for node in walk(function):
+def _decisions(text: str) -> Iterator[tuple[str, str, ast.expr, Any]]:
+    """The word, the argument, where it stands and the value that it has in the tree."""
+    statements: dict[int, list[WordStmt]] = {}
+    for node in walk(parse_function(text, registry())):
         if isinstance(node, WordStmt) and node.place is not None:
-            by_line.setdefault(node.place.line, []).append(node)
-    found: dict[tuple[int, int], Any] = {}
-    for call in [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]:
+            statements.setdefault(node.place.line, []).append(node)
+    tree = ast.parse(text)
+    named: dict[str, Any] = {}
+    for call in [node for node in ast.walk(tree) if isinstance(node, ast.Call)]:
         for keyword in call.keywords:
-            for statement in by_line.get(call.lineno, []):
+            for statement in statements.get(call.lineno, []):
                 if keyword.arg in statement.__dict__:
-                    found[keyword.value.lineno, keyword.value.col_offset] = getattr(statement, keyword.arg)
-    return found
+                    value = getattr(statement, keyword.arg)
+                    if isinstance(keyword.value, ast.Name):
+                        named[keyword.value.id] = value
+                    yield statement.spelling(), keyword.arg, keyword.value, value
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in named:
+                yield "head", name, node.value, named[name]
 
 
-def _changes(name: str, value: Any, word: str) -> Iterator[tuple[str, str, bool]]:
+def _changes(name: str, value: Any) -> Iterator[tuple[str, str, bool]]:
     match value:
         case Fragment():
             yield from _fragments(value)
@@ -73,7 +90,7 @@ def _changes(name: str, value: Any, word: str) -> Iterator[tuple[str, str, bool]
         case Instr():
             yield from _instructions(value)
         case Plan():
-            yield "other stages", repr_of(replace(value, stages=2 if value.stages != 2 else 3)), True
+            yield "other stages", show(replace(value, stages=2 if value.stages != 2 else 3)), True
             yield "unknown roles", 'T.Plan(2, roles="leaders")', False
             yield "no stages", "T.Plan(0)", False
         case Stage():
@@ -85,9 +102,10 @@ def _changes(name: str, value: Any, word: str) -> Iterator[tuple[str, str, bool]
             yield "more", "(" + "".join(f"{(v or 0) + 1}, " for v in value) + ")", False
             yield "too short", "()", False
         case int() if name in ("versions", "vector"):
-            yield "more", str(value * 2 + (value == 1) * 2), name == "versions"
+            yield "more", str(2 * value), name == "versions"
             yield "less", str(value // 2), False
-            yield "odd", "3" if value != 3 else "5", name == "versions" and value < 3
+            yield "none", "0", False
+            yield "odd", str(2 * value + 1), name == "versions"
         case _:
             return
 
@@ -95,15 +113,15 @@ def _changes(name: str, value: Any, word: str) -> Iterator[tuple[str, str, bool]
 def _instructions(value: Instr) -> Iterator[tuple[str, str, bool]]:
     for name in ("nonsense", *INSTRUCTIONS):
         if name != value.name:
-            yield f"by {name}", repr_of(replace(value, name=name)), False
+            yield f"by {name}", show(replace(value, name=name)), False
     if value.bytes:
         for count in (1, 3, value.bytes // 2, value.bytes * 2, 64):
             if count and count != value.bytes:
-                yield f"{count} bytes", repr_of(replace(value, bytes=count)), False
+                yield f"{count} bytes", show(replace(value, bytes=count)), False
     if value.lanes:
         for count in (1, 3, value.lanes // 2, value.lanes * 2):
             if count != value.lanes:
-                yield f"{count} lanes", repr_of(replace(value, lanes=count)), False
+                yield f"{count} lanes", show(replace(value, lanes=count)), False
 
 
 def _fragments(value: Fragment) -> Iterator[tuple[str, str, bool]]:
@@ -134,10 +152,3 @@ def _shared(value: SharedLayout) -> Iterator[tuple[str, str, bool]]:
     yield "overlapping", f"T.SharedLayout(({rows}, {columns}), (1, 1))", False
     yield "too small", repr(SharedLayout((rows // 2, columns), (columns, 1))), False
     yield "another rank", repr(SharedLayout((rows * columns,), (1,))), False
-
-
-def repr_of(value: Any) -> str:
-    """A decision as a text spells it."""
-    from tilebench.ir import show
-
-    return show(value)

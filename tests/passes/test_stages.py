@@ -119,6 +119,29 @@ REFUSED = {
         "T.fill(A[0, 0], T.float32(0))",
         "the region dst of A has no extents",
     ),
+    "used_hint": (
+        LAID_OUT_FORMS,
+        "x = T.alloc_shared((4, 4), T.float32, swizzle=True, layout=T.SharedLayout((4, 4), (4, 1)))",
+        "swizzle of T.alloc_shared has no effect any more: laid_out has used it",
+    ),
+    "settled_map": (
+        LAID_OUT_FORMS,
+        (
+            "x = T.alloc_fragment((4,), T.float32, layout=T.Fragment((4,), thread=((4, 0, 1),)))\n"
+            "        T.fill(x, T.float32(0), map=T.Fragment((4,), thread=((4, 0, 1),)))"
+        ),
+        "map of T.fill decides nothing here: leave it out",
+    ),
+    "bounds_of_another_rank": (
+        BOUNDED_FORMS,
+        "T.fill(A[0:4, 0:4], T.float32(0), dst_within=(4,))",
+        "dst_within has 1 bounds, and A has 2 dimensions",
+    ),
+    "bounds_past_the_buffer": (
+        BOUNDED_FORMS,
+        "T.fill(A[0:4, 0:4], T.float32(0), dst_within=(None, 1000000))",
+        "dst_within=(None, 1000000) reaches past A",
+    ),
     "no_plan": (
         BOUNDED_FORMS,
         "for k in T.Pipelined(4):\n            pass",

@@ -34,7 +34,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.stages < 1:
-            raise LanguageError("a plan has at least 1 stage", stages=self.stages, found="T.Plan({stages})")
+            raise LanguageError(
+                "a plan has at least 1 stage", stages=self.stages, found="T.Plan({stages})",
+                hint="T.Plan(1) is a loop in which nothing runs ahead",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)

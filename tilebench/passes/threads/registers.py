@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...errors import LayoutError
-from ...ir import Buffer, Const, Expr, Node, Var, const_of
+from ...ir import Buffer, Const, Expr, Node, Var, const_of, show
 from ...ir.arith import INFINITE
 from ...layout import Fragment, FragmentMode
 from .emitter import Emitter
@@ -142,8 +142,9 @@ def check_version(emitter: Emitter, name: str, version: Expr, count: int) -> Non
     if (low >= 0 and high < count) or high >= INFINITE[1] or low <= INFINITE[0]:
         return
     raise LayoutError(
-        "{name} has {count} of its versions, and up to {needed} are used here", name=name, count=count,
-        needed=high + 1, found="versions={count}", expected="versions={needed} where {name} is allocated",
+        "the version {version} of {name} may be number {last}, and they count from 0 to {most}", name=name,
+        version=show(version), last=high if high >= count else low, most=count - 1, needed=high + 1,
+        found="versions={count}", count=count, expected="versions={needed} where {name} is allocated",
     )  # fmt: skip
 
 

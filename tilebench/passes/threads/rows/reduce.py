@@ -22,6 +22,7 @@ from ....ir import (
     Store,
     Var,
     all_of,
+    show,
 )
 from ....language.memory import AllocLocal
 from ....language.reduce import Reduce
@@ -99,7 +100,7 @@ def check_lanes(statement: Any, layout: Fragment, dim: int, warp: int) -> None:
         return
     raise LayoutError(
         "{lanes} threads hold parts of one result of T.{word}, which meet by {name}", at=statement.place,
-        lanes=lanes, name=repr(name), word=statement.spelling(), by=statement.by,
+        lanes=lanes, name=repr(name), word=statement.spelling(), by=show(statement.by),
         expected="by=T.Instr({name}, lanes={lanes})", found="by={by}",
         hint="or change the layout of the source",
     )  # fmt: skip
