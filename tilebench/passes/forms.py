@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir import LegalForms, Node, WordStmt, effects_of
+from ..ir import LegalForms, Node, WordStmt, effects_of, show
 from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
@@ -72,9 +72,11 @@ def _within_its_buffer(node: Node) -> str | None:
         name, shape = effect.buffer.name, effect.buffer.shape
         if len(within) != len(shape):
             return f"{effect.field}_within has {len(within)} bounds, and {name} has {len(shape)} dimensions"
-        known = zip(within, shape, strict=True)
-        if any(bound is not None and not 0 < bound <= extent for bound, extent in known):
-            return f"{effect.field}_within={within} reaches past {name}, which is {shape}"
+        # Sizes that are known at run time only are left to those who bound them.
+        pairs = zip(within, shape, strict=True)
+        known = [pair for pair in pairs if all(isinstance(number, int) for number in pair)]
+        if any(not 0 < bound <= extent for bound, extent in known):
+            return f"{effect.field}_within={show(within)} reaches past {name}, which is {show(shape)}"
     return None
 
 
