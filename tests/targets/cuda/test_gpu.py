@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tilebench.ir.dtypes import ALL
+from tilebench.language.meanings.rounding import narrowed
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.occupancy import occupancy
 from tilebench.targets.cuda.run import context as contexts
@@ -39,6 +41,20 @@ extern "C" __global__ void widen(const tb_half* h, const tb_bf16* b, float* x, f
   if (i < n) {
     x[i] = (float)h[i];
     y[i] = (float)b[i];
+  }
+}
+extern "C" __global__ void narrow8(const float* x, tb_e4m3* e, tb_e5m2* f, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) {
+    e[i] = tb_e4m3(x[i]);
+    f[i] = tb_e5m2(x[i]);
+  }
+}
+extern "C" __global__ void widen8(const tb_e4m3* e, const tb_e5m2* f, float* x, float* y, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) {
+    x[i] = (float)e[i];
+    y[i] = (float)f[i];
   }
 }
 extern "C" __global__ void arithmetic(const tb_half* a, const tb_half* b, tb_half* c, int n) {
@@ -210,3 +226,21 @@ def test_a_wild_store_is_an_error_with_a_lost_context() -> None:
     child.start()
     assert answers.get(timeout=60) == (700, True)
     child.join(timeout=60)
+
+
+def test_8_bit_floats_round_and_stop_as_the_reference() -> None:
+    e4m3, e5m2 = ALL["float8_e4m3fn"], ALL["float8_e5m2"]
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32)
+    bits = halves.view(np.uint32)
+    x = np.concatenate([bits, bits + 1, bits - 1]).view(np.float32)
+    narrow = [np.zeros(x.size, dtype.numpy) for dtype in (e4m3, e5m2)]
+    _run("narrow8", "PPPi", x.size, [x], narrow)
+    for found, dtype in zip(narrow, (e4m3, e5m2), strict=True):
+        expected, number = narrowed(x, dtype), ~np.isnan(x)
+        assert np.array_equal(found.view(np.uint8)[number], expected.view(np.uint8)[number])
+        assert np.isnan(found[~number].astype(np.float32)).all()
+    every = np.arange(256, dtype=np.uint8)
+    wide = [np.zeros(256, np.float32) for _ in range(2)]
+    _run("widen8", "PPPPi", 256, [every.view(e4m3.numpy), every.view(e5m2.numpy)], wide)
+    for found, dtype in zip(wide, (e4m3, e5m2), strict=True):
+        assert np.array_equal(found, every.view(dtype.numpy).astype(np.float32), equal_nan=True)
