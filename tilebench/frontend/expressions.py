@@ -54,7 +54,7 @@ class Expressions(Evaluator):
             return getattr(held, node.attr)
         except AttributeError as error:
             if held is language:
-                what, hint = explain_missing(node.attr, language.__all__)
+                what, hint = explain_missing(node.attr, language.NAMES)
                 self.refuse(node, what, hint)
             if isinstance(held, (Value, BufferView, RegionRef)):
                 known = [each for each in dir(held) if not each.startswith("_")]

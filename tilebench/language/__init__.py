@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import reduce as _reduce
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
@@ -50,7 +51,7 @@ from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
-from .reduce import reduce_max, reduce_min, reduce_sum
+from .reduce import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
 from .words import registry
@@ -128,9 +129,6 @@ __all__ = [
     "min_value",
     "pow",
     "prim_func",
-    "reduce_max",
-    "reduce_min",
-    "reduce_sum",
     "registry",
     "rsqrt",
     "serial",
@@ -151,6 +149,10 @@ __all__ = [
     "vectorized",
     "ws",
 ]  # fmt: skip
+# What a family exports is said by the family.
+__all__ += _reduce.__all__
+# All words by name, for those who look one up.
+NAMES: list[str] = [name for name in dir() if name in __all__]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,10 @@
-"""Reductions of tiles: `T.reduce_sum`, `T.reduce_max`, `T.reduce_min`."""
+"""Reductions and scans of tiles: `T.reduce_sum`, `T.reduce_max`, `T.reduce_min`, `T.cumsum`."""
 
 from __future__ import annotations
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, reads, works
+from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, reads, works, writes
+from ..layout import Fragment
 from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.builder import for_tiles
@@ -38,7 +39,28 @@ class Reduce(OpStmt):
         return frozenset({"kind"})
 
 
-WORDS = tuple((f"reduce_{kind}", Word(Reduce, {"kind": kind})) for kind in KINDS)
+@node
+class Scan(OpStmt):
+    """`T.cumsum(src, dst, dim=0, reverse=False)`: element i of a line of `dst` is the sum of `src` up to i.
+
+    With `reverse` from i on. `scratch` is where the lines stand while threads add along them.
+    """
+
+    word = "cumsum"
+    stages = TILES
+    src: Region = reads()
+    dst: Region = writes()
+    dim: int = attribute(default=0)
+    reverse: bool = attribute(default=False)
+    map: Fragment | None = decision("laid_out", default=None)
+    scratch: Region | None = works(default=None)
+
+
+WORDS = (
+    *((f"reduce_{kind}", Word(Reduce, {"kind": kind})) for kind in KINDS),
+    (Scan.word, Word(Scan)),
+)
+__all__ = ["cumsum", "reduce_max", "reduce_min", "reduce_sum"]
 
 
 # -- as a kernel writes them
@@ -75,19 +97,52 @@ def _reduce(
     builder = for_tiles(word)
     if batch != 1 or nan_propagate:
         raise LanguageError("{word}(batch=, nan_propagate=) is TileLang's, not here yet", word=word)
-    src, dst = whole_part(buf, word), whole_part(out, word)
-    for part in (src, dst):
-        if part.view.scope not in ("fragment", "shared"):
-            raise LanguageError(
-                "{word} works on fragments and shared tiles, {name} is in {scope} memory",
-                word=word,
-                name=part.name,
-                scope=part.view.scope,
-                also=[part.declared],
-                hint="copy it into T.alloc_fragment(...) first",
-            )
+    src, dst = _on_chip(buf, word), _on_chip(out, word)
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)
+    _check_dtypes(src, dst, word)
+    last = -1 if axis == src.view.ndim - 1 else axis
+    builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
+
+
+def cumsum(src: object, dst: object | None = None, dim: int = 0, reverse: bool = False) -> None:
+    """Running sums along `dim`: `T.cumsum(X, Y, dim=1)` gives `Y[i, j] = sum over k <= j of X[i, k]`.
+
+    Both are whole fragments or shared tiles of one shape; without `dst` the sums take the place of `src`.
+    With `reverse` the sum is over k >= j. Sums of floats narrower than float32 are formed in float32.
+    Raises `ShapeError` where the shapes differ, `DTypeError` for dtypes of two kinds.
+    """
+    word = "T.cumsum"
+    builder = for_tiles(word)
+    source = _on_chip(src, word)
+    target = source if dst is None else _on_chip(dst, word)
+    axis = _dimension(whole_number(dim, word, "dim"), source, word)
+    if source.view.shape != target.view.shape:
+        raise ShapeError(
+            "T.cumsum gives a tile of the same shape", src=source.described, dst=target.described,
+            found="{src}; {dst}", also=[source.declared, target.declared],
+        )  # fmt: skip
+    _check_dtypes(source, target, word)
+    statement = Scan(source.region, target.region, dim=axis, reverse=bool(reverse), place=builder.place)
+    builder.emit(statement)
+
+
+def _on_chip(given: object, word: str) -> TileOperand:
+    """A whole tile in shared memory or registers."""
+    part = whole_part(given, word)
+    if part.view.scope not in ("fragment", "shared"):
+        raise LanguageError(
+            "{word} works on fragments and shared tiles, {name} is in {scope} memory",
+            word=word,
+            name=part.name,
+            scope=part.view.scope,
+            also=[part.declared],
+            hint="copy it into T.alloc_fragment(...) first",
+        )
+    return part
+
+
+def _check_dtypes(src: TileOperand, dst: TileOperand, word: str) -> None:
     a, b = src.view.buffer.dtype, dst.view.buffer.dtype
     if a.per_byte > 1 or b.per_byte > 1:
         raise DTypeError(
@@ -103,8 +158,6 @@ def _reduce(
             also=[src.declared, dst.declared],
             hint="give the result the dtype of the tile, or one of its kind",
         )
-    last = -1 if axis == src.view.ndim - 1 else axis
-    builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
 
 
 def _dimension(dim: int, src: TileOperand, word: str) -> int:

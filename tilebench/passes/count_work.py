@@ -20,17 +20,19 @@ from ..ir import (
     Function,
     If,
     Load,
+    OpStmt,
     Region,
     Stmt,
     Store,
     Var,
     const_of,
+    regions_read,
     walk,
 )
 from ..ir.arith import evaluate
 from ..language.copy import Copy
 from ..language.gemm import Gemm
-from ..language.reduce import Reduce
+from ..language.meanings.tiles import MEANINGS
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from .reads_writes import reads_and_writes
 
@@ -93,7 +95,7 @@ def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
     match node:
         case KernelLaunch():
             loops = (*loops, *((v.name, range(n)) for v, n in zip(node.vars, node.blocks, strict=True)))
-        case Parallel() | Copy() | Gemm() | Reduce():
+        case Parallel() | OpStmt():
             yield _At(node, loops, branch)
             return
         case Serial() | Unroll() | Pipelined():
@@ -130,12 +132,17 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
         case Gemm():
             m, n, k = _gemm_extents(node, where, sources)
             return 2.0 * float(np.sum(np.broadcast_to(m * n * k, shape)))
-        case Reduce():
-            source = sources.get(node.src.buffer.name)
-            total: Any = node.src.buffer.size
+        case OpStmt():
+            # So many operations for each true element that it reads, as its meaning says.
+            each = MEANINGS[type(node)].operations if type(node) in MEANINGS else 0.0
+            tile = next(iter(regions_read(node)), None)
+            if not each or tile is None:
+                return 0.0
+            source = sources.get(tile.buffer.name)
+            total: Any = tile.buffer.size
             if source is not None:
-                total = prod(_valid(source, where, node.src.buffer.extents))
-            return float(np.sum(np.broadcast_to(total, shape)))
+                total = prod(_valid(source, where, tile.buffer.extents))
+            return each * float(np.sum(np.broadcast_to(total, shape)))
         case Parallel():
             operations = _per_element(node)
             return operations * float(

@@ -7,14 +7,14 @@ from math import gcd, prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, OpStmt, Stmt, effects_of
+from ..ir import Buffer, OpStmt, Stmt
 from ..language.gemm import Gemm
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
 from ..layout.spread import gemm_microtile, spread
 from ..layout.tiling import split_groups, tile_fragment
 from ..machine import Instruction, Machine
-from .choose_instructions import fitting_rows, row_of
+from .choose_instructions import fitting_rows, row_of, takes_instruction
 from .context import Context
 from .costs import access_cycles, exchange_cycles
 from .exchanges import exchange_row, partners
@@ -155,7 +155,7 @@ class Seeds:
 
 def exchanges_of(statements: Sequence[Stmt]) -> list[Any]:
     """The operations whose threads exchange along a dimension of their source."""
-    return [s for s in statements if isinstance(s, OpStmt) and hasattr(s, "dim") and len(effects_of(s)) > 1]
+    return [s for s in statements if isinstance(s, OpStmt) and hasattr(s, "dim") and takes_instruction(s)]
 
 
 def _seed_name(dim: int | None) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.dtypes import DType
 from ..copy import Copy, Fill
 from ..gemm import Gemm
-from ..reduce import Reduce
+from ..reduce import Reduce, Scan
 from .conversion import cast_bound, cast_meaning
 from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, rounded, settled
 from .rounding import narrowed
@@ -31,6 +31,8 @@ class TileMeaning:
 
     plain: Callable[..., Any]
     bound: Callable[..., Any]
+    # Operations for each element of the first region read; those of a gemm follow from its extents.
+    operations: float = 0.0
 
 
 # -- copy and fill
@@ -217,6 +219,41 @@ def _sum_bound(op: Reduce, held: Inexact, before: Inexact | None, target: DType)
     return settled(value, error, carried, target)
 
 
+# -- scans
+
+
+def scan_meaning(op: Scan, source: Any) -> Any:
+    """`T.cumsum`: running sums along a dimension, formed as `T.reduce_sum` forms its own."""
+    target = op.dst.buffer.dtype
+    wide = max((op.src.buffer.dtype, target), key=lambda dtype: dtype.bits).numpy
+    kind: Any = np.float32 if target.is_float and wide.itemsize < 4 else wide
+    turned = np.flip(source, op.dim) if op.reverse else source
+    sums = np.cumsum(turned.astype(kind), axis=op.dim, dtype=kind)
+    sums = np.flip(sums, op.dim) if op.reverse else sums
+    return narrowed(sums, target) if target.is_float else sums.astype(target.numpy)
+
+
+def scan_bound(op: Scan, source: Any) -> Any:
+    """The same with a bound: element i is a sum of i + 1 in any order, `gamma(i) * sum |x|` (Higham, 4.4)."""
+    known, target = inexact(source), op.dst.buffer.dtype
+
+    def along(values: Any) -> Any:
+        turned = np.flip(values, op.dim) if op.reverse else values
+        sums = np.cumsum(turned, axis=op.dim)
+        return np.flip(sums, op.dim) if op.reverse else sums
+
+    carried = along(known.error)
+    if not target.is_float:
+        return Inexact(scan_meaning(op, known.value), carried)
+    value, sizes = along(known.value), along(np.abs(known.value))
+    count = known.value.shape[op.dim]
+    u = target.unit_roundoff + DOUBLE_ROUNDOFF
+    error = carried + gamma(max(count - 1, 0), u) * (sizes + carried)
+    if op.src.buffer.dtype.mantissa > target.mantissa:
+        return rounded(value, error, target)
+    return settled(value, error, carried, target)
+
+
 def _fill_bound(op: Fill, value: Any) -> Any:
     return value if isinstance(value, Inexact) else exact(value)
 
@@ -225,5 +262,6 @@ MEANINGS: Mapping[type, TileMeaning] = {
     Copy: TileMeaning(copy_meaning, copy_bound),
     Fill: TileMeaning(fill_meaning, _fill_bound),
     Gemm: TileMeaning(gemm_meaning, gemm_bound),
-    Reduce: TileMeaning(reduce_meaning, reduce_bound),
+    Reduce: TileMeaning(reduce_meaning, reduce_bound, operations=1.0),
+    Scan: TileMeaning(scan_meaning, scan_bound, operations=1.0),
 }
