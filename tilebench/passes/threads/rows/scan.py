@@ -50,9 +50,9 @@ def scan_loops(emitter: Emitter, scan: Scan) -> list[Stmt]:
         _cast(Load(sums, (spot,)), scan.dst.buffer.dtype),
         version=scan.dst.version,
     )
-    filled = element_loops(emitter, ElementLoop(scan, mapping, names, (there,), ours=True))
+    filled = element_loops(emitter, ElementLoop(scan, mapping, box, names, (there,), ours=True))
     summed = _lines(emitter, scan, box, emitter.shared[sums.name].flat)
-    taken = element_loops(emitter, ElementLoop(scan, mapping, names, (back,), ours=True))
+    taken = element_loops(emitter, ElementLoop(scan, mapping, box, names, (back,), ours=True))
     why = f"lines of {sums.name}"
     return [*filled, *barrier_of(emitter, why), *summed, *barrier_of(emitter, why), *taken]
 
