@@ -16,7 +16,7 @@ from ..ir.sizes import Number
 from ..record import ParamRecord
 from ..runtime.arrays import ArgumentChecker, ArrayInfo
 from ..runtime.cache import default_cache, key_of
-from ..runtime.calls import Call, CallBinder
+from ..runtime.calls import BoundCall, CallBinder
 from ..runtime.packed import give_back
 from ..targets import Executable
 from ..targets.devices import HOST
@@ -63,17 +63,17 @@ class Calls:
         if self._packs:
             give_back(infos)
 
-    def described(self, arguments: Sequence[Any]) -> tuple[Call, list[ArrayInfo]]:
+    def described(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""
         try:
-            call = Call({}, tuple(arguments), self._records) if self.plain else self.binder(arguments)
+            call = BoundCall({}, tuple(arguments), self._records) if self.plain else self.binder(arguments)
             return call, self.checker(call, call.arrays)(call.arrays)
         except ArgumentError as error:
             # What is wrong with the call as a whole has no parameter to stand at.
             error.place = error.place or self.traced.function.place
             raise
 
-    def checker(self, call: Call, arrays: Sequence[Any]) -> ArgumentChecker:
+    def checker(self, call: BoundCall, arrays: Sequence[Any]) -> ArgumentChecker:
         """The checker for arrays of these sizes on the device they are on."""
         device = self.compilations[ALIGNED].manifest.device
         if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):

@@ -18,7 +18,7 @@ from ..machine import Machine
 from ..record import CompileRecord, Resources, RunRecord
 from ..recorder import arguments_of, make_record
 from ..runtime.cache import default_cache, key_of
-from ..runtime.calls import Call
+from ..runtime.calls import BoundCall
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
 from .calling import Calls
@@ -244,7 +244,7 @@ class Kernel:
                 at=meaning.place, hint="check it with smaller tiles or arrays",
             ) from error  # fmt: skip
 
-    def _in_order(self, call: Call, arrays: Mapping[str, Any]) -> list[Any]:
+    def _in_order(self, call: BoundCall, arrays: Mapping[str, Any]) -> list[Any]:
         """Arrays by name and the scalars of a call, in parameter order."""
         return [call.values[p.name] if p.is_scalar else arrays[p.name] for p in self.arguments]
 

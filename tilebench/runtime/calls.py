@@ -27,7 +27,7 @@ _EXPECTED = {"float": "a number", "bool": "True or False"}
 
 
 @dataclass(frozen=True)
-class Call:
+class BoundCall:
     """One call: its sizes and scalars by name, its arrays in order, and the records of what they must be."""
 
     values: Mapping[str, Number]
@@ -94,7 +94,7 @@ class CallBinder:
         return out
 
     # -- from the arguments of a call
-    def __call__(self, arguments: Sequence[Any], without: Sequence[int] = ()) -> Call:
+    def __call__(self, arguments: Sequence[Any], without: Sequence[int] = ()) -> BoundCall:
         """The call with these arguments in order; those at positions `without` are still to be made.
 
         Raises `ArgumentError` for a wrong number of them, sizes that do not agree, a scalar that does not
@@ -116,7 +116,7 @@ class CallBinder:
                 arrays[record.name] = argument
         values = {**self._read(arrays), **values}
         ordered = tuple(arrays[name] for name in self.buffers if name in arrays)
-        return Call(values, ordered, self._records(values))
+        return BoundCall(values, ordered, self._records(values))
 
     def _read(self, arrays: Mapping[str, Any]) -> dict[str, Number]:
         """The sizes that these arrays have."""
@@ -195,7 +195,7 @@ class CallBinder:
         return value
 
     # -- from sizes alone
-    def of(self, sizes: Mapping[str, Any]) -> Call:
+    def of(self, sizes: Mapping[str, Any]) -> BoundCall:
         """The call without arrays, for these sizes and scalars by name.
 
         Raises `OptionError` for an unknown name, `ShapeError` for a size that is missing.
@@ -219,7 +219,7 @@ class CallBinder:
         values: dict[str, Number] = {name: self.scalar(name, sizes[name]) for name in self.scalars}
         for var in self.sizes:
             values[var.name] = self._fits(var, self._integer(var.name, sizes[var.name], var.type), "the call")
-        return Call(values, (), self._records(values))
+        return BoundCall(values, (), self._records(values))
 
     def _records(self, values: Mapping[str, Number]) -> tuple[ParamRecord, ...]:
         """The arrays' records for these sizes."""
