@@ -124,11 +124,11 @@ def abs(x: object) -> Any:
 
 def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: tuple[object, ...]) -> Any:
     if number_of(a) is not None and number_of(b) is not None:
-        made: Any = python(number_of(a), number_of(b))
+        extreme: Any = python(number_of(a), number_of(b))
     else:
         left, right = operands(a, b)
-        made = Value(Call(name, (left, right), type=left.dtype, place=here()))
-    return _extreme(name, python, made, more[0], more[1:]) if more else made
+        extreme = Value(Call(name, (left, right), type=left.dtype, place=here()))
+    return _extreme(name, python, extreme, more[0], more[1:]) if more else extreme
 
 
 def max(a: object, b: object, *more: object) -> Any:
@@ -179,18 +179,18 @@ def cast(value: object, dtype: object) -> Value:
 
 def infinity(dtype: object) -> Value:
     """Plus infinity of a float dtype. Raises `DTypeError` for a dtype without one."""
-    found = plain(dtype)
-    if not found.is_float or found.name == "float8_e4m3fn":
-        raise DTypeError("{dtype} has no infinity", dtype=found, hint="use T.max_value({dtype!r})")
-    return Value(Const(math.inf, type=found))
+    resolved = plain(dtype)
+    if not resolved.is_float or resolved.name == "float8_e4m3fn":
+        raise DTypeError("{dtype} has no infinity", dtype=resolved, hint="use T.max_value({dtype!r})")
+    return Value(Const(math.inf, type=resolved))
 
 
 def _limit(dtype: object, which: str) -> Value:
-    found = plain(dtype)
-    if not found.is_float:
-        return Value(Const(found.most if which == "max" else found.least, type=found))
+    resolved = plain(dtype)
+    if not resolved.is_float:
+        return Value(Const(resolved.most if which == "max" else resolved.least, type=resolved))
     ml_dtypes: Any = importlib.import_module("ml_dtypes")
-    return Value(Const(float(getattr(ml_dtypes.finfo(found.numpy), which)), type=found))
+    return Value(Const(float(getattr(ml_dtypes.finfo(resolved.numpy), which)), type=resolved))
 
 
 def max_value(dtype: object) -> Value:
@@ -237,9 +237,9 @@ def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]
             found="{a!r} / 0",
             hint="the size of a block is at least 1",
         )
-    for each in (x, y):
-        if isinstance(each, float):
-            raise DTypeError("{word} takes integers, found {value}", word=word, value=each)
+    for number in (x, y):
+        if isinstance(number, float):
+            raise DTypeError("{word} takes integers, found {value}", word=word, value=number)
     return operation(Value(expr_of(a)) if x is None else x, Value(expr_of(b)) if y is None else y)
 
 

@@ -99,26 +99,26 @@ def groups_of(
 ) -> tuple[Stmt, ...]:
     """The groups that `if condition: ... else: ...` makes. Raises `LanguageError` for no range of threads."""
     first, end = _range(condition, place)
-    made: list[Stmt] = []
+    groups: list[Stmt] = []
     if then:
         count = None if end is None else end - first
-        made.append(ThreadGroup(first, count, vars=(), body=then, place=place))
+        groups.append(ThreadGroup(first, count, vars=(), body=then, place=place))
     if orelse:
         if first and end is not None:
             _refuse(place, "the threads that are left are two ranges")
         rest = (0, first) if end is None else (end, None)
-        made.append(ThreadGroup(*rest, vars=(), body=orelse, place=place))
-    return tuple(made)
+        groups.append(ThreadGroup(*rest, vars=(), body=orelse, place=place))
+    return tuple(groups)
 
 
 def _range(condition: Expr, place: Place | None) -> tuple[int, int | None]:
     """The first thread for which a condition holds, and the first after it for which it does not."""
     first, end = 0, None
     for part in conjuncts(condition):
-        found = _bounds(part)
-        if found is None:
+        limits = _bounds(part)
+        if limits is None:
             _refuse(place, "this is no range of threads")
-        low, high = found
+        low, high = limits
         first = max(first, low)
         end = high if end is None else end if high is None else min(end, high)
     if end is not None and end <= first:

@@ -219,17 +219,17 @@ def grid(*extents: object) -> LoopSpec:
     if not extents:
         raise ShapeError("T.grid needs at least one extent")
     stops = [_index(each, "T.grid", f"extent {axis}") for axis, each in enumerate(extents)]
-    for axis, each in enumerate(stops):
-        if isinstance(each, Const):
-            positive(each.value, "T.grid", f"extent {axis}")
+    for axis, stop in enumerate(stops):
+        if isinstance(stop, Const):
+            positive(stop.value, "T.grid", f"extent {axis}")
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
         place = here()
         for stop, var in zip(reversed(stops), reversed(vars), strict=True):
             body = (Serial(stop, (var,), body, place=place),)
-        made = body[0]
-        assert isinstance(made, Serial)
-        return made
+        nest = body[0]
+        assert isinstance(nest, Serial)
+        return nest
 
     return LoopSpec("T.grid", "serial", len(stops), build)
 

@@ -132,7 +132,7 @@ def swizzle(buffer: object, enable: bool = True) -> None:
         )
     buffer.check_scope()
     for frame in builder.frames:
-        for each in frame.statements:
-            if isinstance(each, AllocShared) and each.buffer is buffer.buffer:
-                builder.replace(each, each.but(swizzle=enable))
+        for statement in frame.statements:
+            if isinstance(statement, AllocShared) and statement.buffer is buffer.buffer:
+                builder.replace(statement, statement.but(swizzle=enable))
                 return

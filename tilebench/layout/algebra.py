@@ -26,10 +26,10 @@ def _leaves(tree: IntTuple) -> tuple[int, ...]:
     """The integers of a nested tuple, left to right."""
     if isinstance(tree, int):
         return (tree,)
-    out: list[int] = []
-    for each in tree:
-        out.extend(_leaves(each))
-    return tuple(out)
+    leaves: list[int] = []
+    for part in tree:
+        leaves.extend(_leaves(part))
+    return tuple(leaves)
 
 
 def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
@@ -39,10 +39,10 @@ def _congruent(shape: IntTuple, stride: IntTuple) -> bool:
 
 
 def product(numbers: tuple[int, ...]) -> int:
-    out = 1
-    for each in numbers:
-        out *= each
-    return out
+    total = 1
+    for number in numbers:
+        total *= number
+    return total
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,11 @@ def column_major(shape: IntTuple) -> Layout:
 def _compact(shape: IntTuple, start: int) -> tuple[IntTuple, int]:
     if isinstance(shape, int):
         return start, start * shape
-    out: list[IntTuple] = []
-    for each in shape:
-        stride, start = _compact(each, start)
-        out.append(stride)
-    return tuple(out), start
+    strides: list[IntTuple] = []
+    for part in shape:
+        stride, start = _compact(part, start)
+        strides.append(stride)
+    return tuple(strides), start
 
 
 def row_major(shape: IntTuple) -> Layout:
@@ -201,32 +201,32 @@ def row_major(shape: IntTuple) -> Layout:
 def _compact_row(shape: IntTuple, start: int) -> tuple[IntTuple, int]:
     if isinstance(shape, int):
         return start, start * shape
-    out: list[IntTuple] = []
-    for each in reversed(shape):
-        stride, start = _compact_row(each, start)
-        out.append(stride)
-    return tuple(reversed(out)), start
+    strides: list[IntTuple] = []
+    for part in reversed(shape):
+        stride, start = _compact_row(part, start)
+        strides.append(stride)
+    return tuple(reversed(strides)), start
 
 
 def offsets(layout: Layout) -> IntArray:
     """The offsets at all linear indices, in order. Shape `(size,)`, int64."""
-    out: IntArray = np.zeros(1, np.int64)
+    sums: IntArray = np.zeros(1, np.int64)
     for extent, stride in layout.modes:
         steps = np.arange(extent, dtype=np.int64) * stride
-        out = (steps[:, None] + out[None, :]).ravel()
-    return out
+        sums = (steps[:, None] + sums[None, :]).ravel()
+    return sums
 
 
 def _merge(modes: tuple[Mode, ...]) -> list[Mode]:
-    out: list[Mode] = []
+    merged: list[Mode] = []
     for extent, stride in modes:
         if extent == 1:
             continue
-        if out and out[-1][0] * out[-1][1] == stride:
-            out[-1] = (out[-1][0] * extent, out[-1][1])
+        if merged and merged[-1][0] * merged[-1][1] == stride:
+            merged[-1] = (merged[-1][0] * extent, merged[-1][1])
         else:
-            out.append((extent, stride))
-    return out
+            merged.append((extent, stride))
+    return merged
 
 
 def coalesce(layout: Layout) -> Layout:
@@ -252,18 +252,18 @@ class _Composer:
         """The modes of `a` taken `extent` times in steps of `stride`."""
         if extent == 1 or stride == 0:
             return [(extent, 0)]
-        out: list[Mode] = []
+        modes: list[Mode] = []
         left, step = extent, stride
         for k, (n, d) in enumerate(self.modes):
             if (left - 1) * step < n:
-                out.append((left, step * d))
+                modes.append((left, step * d))
                 self.reach[k] += (left - 1) * step
-                return out
+                return modes
             if step % n == 0:
                 step //= n
             elif n % step == 0 and left % (n // step) == 0:
                 part = n // step
-                out.append((part, step * d))
+                modes.append((part, step * d))
                 self.reach[k] += (part - 1) * step
                 left, step = left // part, 1
             else:
@@ -287,18 +287,18 @@ def compose(a: Layout, b: Layout | tuple[Tiler, ...]) -> Layout:
     """
     if isinstance(b, tuple):
         check_rank(a, b)
-        return join(*(compose(a.mode(k), _as_tiler(each)) for k, each in enumerate(b)))
+        return join(*(compose(a.mode(k), _as_tiler(tiler)) for k, tiler in enumerate(b)))
     work = _Composer(a, b)
-    out = work.tree(b.shape, b.stride)
+    composed = work.tree(b.shape, b.stride)
     # Mode by mode is the composition only if digits add without a carry; `reach` is their maximum.
     for k, (n, _) in enumerate(work.modes):
         if work.reach[k] >= n:
             raise work.fail("its modes together step past an extent of {n}", n, 0)
-    return out
+    return composed
 
 
-def _as_tiler(each: Tiler) -> Layout | tuple[Tiler, ...]:
-    return Layout(each, 1) if isinstance(each, int) else each
+def _as_tiler(tiler: Tiler) -> Layout | tuple[Tiler, ...]:
+    return Layout(tiler, 1) if isinstance(tiler, int) else tiler
 
 
 def check_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
@@ -312,16 +312,16 @@ def check_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
 def gaps_of(layout: Layout) -> tuple[list[Mode], int]:
     """The modes between those of `layout`, and the frontier behind its last."""
     frontier = 1
-    out: list[Mode] = []
+    gaps: list[Mode] = []
     for stride, extent in sorted((d, n) for n, d in layout.modes if n > 1 and d > 0):
         if stride % frontier:
             raise LayoutError(
                 "{layout} has no complement: the stride {stride} is not a multiple of {frontier}",
                 layout=layout, stride=stride, frontier=frontier,
             )  # fmt: skip
-        out.append((stride // frontier, frontier))
+        gaps.append((stride // frontier, frontier))
         frontier = stride * extent
-    return out, frontier
+    return gaps, frontier
 
 
 def complement(layout: Layout, size: int | None = None) -> Layout:
@@ -330,15 +330,15 @@ def complement(layout: Layout, size: int | None = None) -> Layout:
     Without `size` only the gaps between its modes. Stride-0 modes count once. Raises
     `LayoutError` when strides do not divide or `size` is not a multiple of the layout's span.
     """
-    out, frontier = gaps_of(layout)
+    gaps, frontier = gaps_of(layout)
     if size is not None:
         if size % frontier:
             raise LayoutError(
                 "{layout} has no complement in {size}: it spans {frontier}, which does not divide {size}",
                 layout=layout, size=size, frontier=frontier,
             )  # fmt: skip
-        out.append((size // frontier, frontier))
-    return coalesce(from_modes(out))
+        gaps.append((size // frontier, frontier))
+    return coalesce(from_modes(gaps))
 
 
 def right_inverse(layout: Layout) -> Layout:
@@ -347,15 +347,15 @@ def right_inverse(layout: Layout) -> Layout:
     for extent, stride in layout.modes:
         ordered.append((stride, extent, index))
         index *= extent
-    out: list[Mode] = []
-    for stride, extent, at in sorted(ordered):
+    modes: list[Mode] = []
+    for stride, extent, unit in sorted(ordered):
         if stride < frontier:
             continue  # a mode inside the run so far: its digit stays 0
         if stride > frontier:
             break
-        out.append((extent, at))
+        modes.append((extent, unit))
         frontier *= extent
-    return coalesce(from_modes(out))
+    return coalesce(from_modes(modes))
 
 
 def left_inverse(layout: Layout) -> Layout:
@@ -369,10 +369,10 @@ def left_inverse(layout: Layout) -> Layout:
             ordered.append((stride, extent, index))
         index *= extent
     ordered.sort()
-    out: list[Mode] = [(ordered[0][0], 0)] if ordered else []
-    for k, (stride, extent, at) in enumerate(ordered):
+    modes: list[Mode] = [(ordered[0][0], 0)] if ordered else []
+    for k, (stride, extent, unit) in enumerate(ordered):
         if k + 1 == len(ordered):
-            out.append((extent, at))
+            modes.append((extent, unit))
             continue
         following = ordered[k + 1][0]
         if following % stride or following < stride * extent:
@@ -380,5 +380,5 @@ def left_inverse(layout: Layout) -> Layout:
                 "{layout} has no left inverse: strides {low} and {high} overlap or do not divide",
                 layout=layout, low=stride, high=following,
             )  # fmt: skip
-        out.append((following // stride, at))
-    return coalesce(from_modes(out))
+        modes.append((following // stride, unit))
+    return coalesce(from_modes(modes))

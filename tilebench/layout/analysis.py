@@ -203,11 +203,11 @@ def _within_warps(src: Fragment, dst: Fragment, warp: int) -> bool:
     box = tuple(max(a, b) for a, b in zip(src.padded, dst.padded, strict=True))
 
     def keys(frag: Fragment) -> IntArray:
-        out: IntArray = (np.arange(frag.threads, dtype=np.int64) // warp)[:, None] + np.zeros(
+        numbers: IntArray = (np.arange(frag.threads, dtype=np.int64) // warp)[:, None] + np.zeros(
             frag.values, np.int64
         )
-        for at, extent in zip(frag.all_coordinates, box, strict=True):
-            out = out * extent + at
-        return out[frag.real]
+        for coordinate, extent in zip(frag.all_coordinates, box, strict=True):
+            numbers = numbers * extent + coordinate
+        return numbers[frag.real]
 
     return bool(np.isin(keys(dst), keys(src)).all())

@@ -58,7 +58,7 @@ def candidates(
     fast = plain.order[-1]
     row = shape[fast] * element_bits // 8
     base = vector.bit_length() - 1
-    out = [plain]
+    layouts = [plain]
     if 1 << base == vector:
         for bits in (1, 2, 3):
             if row % (vector_bytes << bits):
@@ -67,12 +67,12 @@ def candidates(
             if row & (row - 1) == 0:
                 shifts.add((row // vector_bytes).bit_length() - 1)
             for shift in sorted(each for each in shifts if each >= bits):
-                out.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
+                layouts.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
     atom = next((size for size in ATOMS if row % size == 0), row)
     if row > atom and vector_bytes <= ATOM_UNIT:
-        out.append(atom_layout(shape, element_bits, atom, order))
-    out.append(SharedLayout.ordered(shape, order, pad=vector))
-    return tuple(out)
+        layouts.append(atom_layout(shape, element_bits, atom, order))
+    layouts.append(SharedLayout.ordered(shape, order, pad=vector))
+    return tuple(layouts)
 
 
 def price(
@@ -88,11 +88,11 @@ def price(
         fast = layout.order[-1] if layout.contiguous_dim is None else layout.contiguous_dim
         width = max(1, piece * element_bits // 8)
         for k in range(0, access.elements, piece):
-            index = [at + k if dim == fast else at for dim, at in enumerate(access.index)]
+            index = [position + k if dim == fast else position for dim, position in enumerate(access.index)]
             first_byte = np.asarray(layout.offset(index)) * element_bits // 8
-            found = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
-            total += access.weight * found.total
-            ideal += access.weight * float(found.ideal.sum())
+            conflicts = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
+            total += access.weight * conflicts.total
+            ideal += access.weight * float(conflicts.ideal.sum())
     return PricedLayout(layout, total, ideal, -(-layout.cosize * element_bits // 8))
 
 
@@ -107,7 +107,7 @@ def best_swizzle(
 ) -> PricedLayout:
     """The candidate with the fewest wavefronts; then the smaller buffer, then the simpler one."""
     priced = [
-        price(each, element_bits, accesses, banks, bank_bytes)
-        for each in candidates(shape, element_bits, vector_bytes, order)
+        price(layout, element_bits, accesses, banks, bank_bytes)
+        for layout in candidates(shape, element_bits, vector_bytes, order)
     ]
-    return min(priced, key=lambda each: (each.wavefronts, each.bytes))
+    return min(priced, key=lambda choice: (choice.wavefronts, choice.bytes))

@@ -40,12 +40,12 @@ class Digit(NamedTuple):
 
 
 def _digits(modes: tuple[FragmentMode, ...]) -> tuple[Digit, ...]:
-    out: list[Digit] = []
+    digits: list[Digit] = []
     divisor = 1
     for count, dim, step in modes:
-        out.append(Digit(divisor, count, dim, step))
+        digits.append(Digit(divisor, count, dim, step))
         divisor *= count
-    return tuple(out)
+    return tuple(digits)
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class Fragment:
     # The map and its inverse
 
     def _part(self, digits: tuple[Digit, ...], index: Any) -> list[Any]:
-        out: list[Any] = [np.zeros_like(np.asarray(index, np.int64)) for _ in self.extents]
+        coords: list[Any] = [np.zeros_like(np.asarray(index, np.int64)) for _ in self.extents]
         for divisor, count, dim, step in digits:
             if dim != REPLICATED:
-                out[dim] = out[dim] + (index // divisor) % count * step
-        return out
+                coords[dim] = coords[dim] + (index // divisor) % count * step
+        return coords
 
     def coordinates(self, thread: Any, value: Any) -> tuple[Any, ...]:
         """The tile coordinate, an array for each dimension, of the broadcast of two index arrays."""
@@ -171,20 +171,20 @@ class Fragment:
     @cached_property
     def real(self) -> BoolArray:
         """(threads, values): whether an element is true, not a ghost."""
-        out = np.ones((self.threads, self.values), np.bool_)
-        for at, extent in zip(self.all_coordinates, self.extents, strict=True):
-            out &= at < extent
-        return out
+        inside = np.ones((self.threads, self.values), np.bool_)
+        for coordinate, extent in zip(self.all_coordinates, self.extents, strict=True):
+            inside &= coordinate < extent
+        return inside
 
     @cached_property
     def owners(self) -> BoolArray:
         """(threads,): whether a thread's digits of replication are all 0, so that it writes."""
         thread = np.arange(self.threads)
-        out = np.ones(self.threads, np.bool_)
+        owning = np.ones(self.threads, np.bool_)
         for divisor, count, dim, _ in self.thread_digits:
             if dim == REPLICATED:
-                out &= (thread // divisor) % count == 0
-        return out
+                owning &= (thread // divisor) % count == 0
+        return owning
 
     @cached_property
     def is_dense(self) -> bool:
@@ -205,14 +205,14 @@ class Fragment:
         """
         if not self.is_dense:
             raise LayoutError("{fragment} holds elements twice or not at all", fragment=self)
-        found: list[Any] = []
+        owner: list[Any] = []
         for digits in (self.thread_digits, self.value_digits):
             total: Any = coord[0] * 0 if len(coord) else 0  # of the coordinate's own kind and shape
             for divisor, count, dim, step in digits:
                 if dim != REPLICATED:
                     total = total + coord[dim] // step % count * divisor
-            found.append(total)
-        return found[0], found[1]
+            owner.append(total)
+        return owner[0], owner[1]
 
     @cached_property
     def _bijective(self) -> bool:
@@ -240,10 +240,10 @@ class Fragment:
         extents[dim : dim + 1] = [1] if keep else []
 
         def moved(mode: FragmentMode) -> FragmentMode:
-            count, at, step = mode
-            if at == dim:
+            count, along, step = mode
+            if along == dim:
                 return (count, REPLICATED, 0)
-            return (count, at if keep or at < dim else at - 1, step)
+            return (count, along if keep or along < dim else along - 1, step)
 
         value = tuple(moved(mode) for mode in self.value if mode[1] != dim)
         return Fragment(tuple(extents), tuple(moved(mode) for mode in self.thread), value)
@@ -251,10 +251,10 @@ class Fragment:
     def contiguous_values(self, dim: int) -> int:
         """How many registers in a row, from value 0 on, are neighbours along `dim`."""
         width = 1
-        for count, at, step in self.value:
+        for count, along, step in self.value:
             if count == 1:
                 continue
-            if at != dim or step != width:
+            if along != dim or step != width:
                 break
             width *= count
         return width
@@ -283,8 +283,8 @@ class Fragment:
         span = prod(box)
         row = np.arange(self.threads, dtype=np.int64)[:, None] * span
         wanted = row + _ravel(tuple(self.all_coordinates[d] for d in dims), box, self.real.shape)
-        held = row + _ravel(other.all_coordinates, box, other.real.shape)
-        return wanted, held, self.real
+        owned = row + _ravel(other.all_coordinates, box, other.real.shape)
+        return wanted, owned, self.real
 
     def projects_onto(self, other: Fragment, dims: Sequence[int]) -> bool:
         """Whether each thread holds, in `other`, what its own elements project to.
@@ -296,8 +296,8 @@ class Fragment:
             return False
         if self == other and tuple(dims) == tuple(range(len(self.extents))):
             return True
-        wanted, held, real = self._holdings(other, dims)
-        return bool(np.isin(wanted[real], held).all())
+        wanted, owned, real = self._holdings(other, dims)
+        return bool(np.isin(wanted[real], owned).all())
 
     def value_map(self, other: Fragment, dims: Sequence[int]) -> tuple[int, ...] | None:
         """For each value here, the value index in `other` of its projection; the same in all threads.
@@ -307,8 +307,8 @@ class Fragment:
         """
         if self.threads != other.threads:
             return None
-        wanted, held, real = self._holdings(other, dims)
-        index = _find(wanted, held, other.values)
+        wanted, owned, real = self._holdings(other, dims)
+        index = _find(wanted, owned, other.values)
         hit = index >= 0
         if bool((real & ~hit).any()):
             return None
@@ -321,23 +321,23 @@ class Fragment:
         return tuple(cast("list[int]", np.maximum(high, 0).tolist()))
 
 
-def _find(wanted: IntArray, held: IntArray, values: int) -> IntArray:
-    """The column of `held` (threads, values) in which each key of `wanted` stands, -1 for none."""
-    top = int(max(wanted.max(), held.max())) + 1
-    columns = np.broadcast_to(np.arange(values, dtype=np.int64), held.shape)
-    if top <= _TABLE * (wanted.size + held.size):
+def _find(wanted: IntArray, owned: IntArray, values: int) -> IntArray:
+    """The column of `owned` (threads, values) in which each key of `wanted` stands, -1 for none."""
+    top = int(max(wanted.max(), owned.max())) + 1
+    columns = np.broadcast_to(np.arange(values, dtype=np.int64), owned.shape)
+    if top <= _TABLE * (wanted.size + owned.size):
         table = np.full(top, -1, np.int64)
-        table[held.ravel()] = columns.ravel()
+        table[owned.ravel()] = columns.ravel()
         return table[wanted]
-    order = np.argsort(held, axis=None, kind="stable")
-    keys = held.ravel()[order]
-    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    return np.where(keys[at] == wanted, order[at] % values, -1)
+    order = np.argsort(owned, axis=None, kind="stable")
+    keys = owned.ravel()[order]
+    position = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return np.where(keys[position] == wanted, order[position] % values, -1)
 
 
 def _ravel(coords: tuple[IntArray, ...], box: tuple[int, ...], shape: tuple[int, ...] = ()) -> IntArray:
     """Row-major linear numbers of coordinates in `box`; zeros of `shape` for a tile of rank 0."""
-    out: IntArray = np.zeros(coords[0].shape if coords else shape, np.int64)
-    for at, extent in zip(coords, box, strict=True):
-        out = out * extent + at
-    return out
+    numbers: IntArray = np.zeros(coords[0].shape if coords else shape, np.int64)
+    for coordinate, extent in zip(coords, box, strict=True):
+        numbers = numbers * extent + coordinate
+    return numbers

@@ -191,14 +191,14 @@ def atom_layout(
         )  # fmt: skip
     fast, slow = walk[-1], walk[-2]
     rows, panels = -(-shape[slow] // 8) * 8, -(-extent // width)
-    out: list[IntTuple] = list(shape)
+    modes: list[IntTuple] = list(shape)
     strides: list[IntTuple] = [1] * len(shape)
     strides[slow] = width
     if panels > 1:
-        out[fast], strides[fast] = (width, panels), (1, rows * width)
+        modes[fast], strides[fast] = (width, panels), (1, rows * width)
     step = panels * rows * width
     for dim in reversed(walk[:-2]):
         strides[dim] = step
         step *= shape[dim]
     base = (128 // bits).bit_length() - 1
-    return SharedLayout(tuple(out), tuple(strides), Swizzle(swizzle_bits, base, 3))
+    return SharedLayout(tuple(modes), tuple(strides), Swizzle(swizzle_bits, base, 3))

@@ -106,8 +106,8 @@ def _of_element(
     """An element access under loops over `inner`: the box that it sweeps."""
     start: list[Expr | None] = []
     extent: list[int] = []
-    for each in index:
-        form = linear(each)
+    for position in index:
+        form = linear(position)
         moving = [(t, c) for t, c in form.terms if any(mentions(t, name) for name in inner)]
         low = high = 0
         known = True
@@ -128,35 +128,37 @@ def _of_element(
 def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Access]:
     """The reads, then the writes, of a statement that is one step between barriers."""
     ranges: dict[str, Range] = dict(inner or {})
-    out: list[Access] = []
+    accesses: list[Access] = []
     if isinstance(stmt, OpStmt):
         for effect in effects_of(stmt):
             # What is accumulated is written where it is read: one box says both.
             touched = effect.reads or effect.writes
             if touched and effect.region is not None and effect.buffer.scope in MEMORY:
-                out.append(_of_region(effect.region, effect.writes))
-        for each in children(stmt):
-            out += loads_of(each, ranges)
-        return sorted(out, key=lambda each: each.write)
+                accesses.append(_of_region(effect.region, effect.writes))
+        for part in children(stmt):
+            accesses += loads_of(part, ranges)
+        return sorted(accesses, key=lambda access: access.write)
     if isinstance(stmt, Parallel):
         for var, extent in zip(stmt.vars, stmt.extents, strict=True):
             ranges[var.name] = (0, extent - 1)
-        return [each for part in stmt.body for each in accesses_of(part, ranges)]
+        return [access for part in stmt.body for access in accesses_of(part, ranges)]
     if isinstance(stmt, LoopStmt):
         ranges[stmt.vars[0].name] = _loop_range(stmt, ranges)
-        for each in children(stmt):
-            out += accesses_of(each, ranges) if isinstance(each, Stmt) else loads_of(each, ranges)
-        return out
+        for part in children(stmt):
+            accesses += accesses_of(part, ranges) if isinstance(part, Stmt) else loads_of(part, ranges)
+        return accesses
     if isinstance(stmt, WithStmt):
         return [access for part in stmt.body for access in accesses_of(part, ranges)]
     if isinstance(stmt, If):
-        out += loads_of(stmt.condition, ranges)
-        return out + [each for part in (*stmt.then, *stmt.orelse) for each in accesses_of(part, ranges)]
-    for each in children(stmt):
-        out += loads_of(each, ranges)
+        accesses += loads_of(stmt.condition, ranges)
+        return accesses + [
+            access for part in (*stmt.then, *stmt.orelse) for access in accesses_of(part, ranges)
+        ]
+    for part in children(stmt):
+        accesses += loads_of(part, ranges)
     if isinstance(stmt, Store) and stmt.buffer.scope in MEMORY:
-        out.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, ranges))
-    return out
+        accesses.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, ranges))
+    return accesses
 
 
 def _loop_range(stmt: LoopStmt, ranges: Mapping[str, Range]) -> Range:
@@ -168,14 +170,14 @@ def _loop_range(stmt: LoopStmt, ranges: Mapping[str, Range]) -> Range:
 
 
 def loads_of(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
-    out: list[Access] = []
+    loads: list[Access] = []
     stack: list[Node] = [node]
     while stack:
-        at = stack.pop()
-        if isinstance(at, Region):
-            stack += at.start
-        elif isinstance(at, Expr):
-            if isinstance(at, Load) and at.buffer.scope in MEMORY:
-                out.append(_of_element(at.buffer, at.index, at.version, False, ranges))
-            stack += parts_of(at)
-    return out
+        part = stack.pop()
+        if isinstance(part, Region):
+            stack += part.start
+        elif isinstance(part, Expr):
+            if isinstance(part, Load) and part.buffer.scope in MEMORY:
+                loads.append(_of_element(part.buffer, part.index, part.version, False, ranges))
+            stack += parts_of(part)
+    return loads

@@ -76,23 +76,23 @@ def apply_schedule(function: Function, context: Context) -> Function:
                 _check_instruction(directive, node, context)
             chosen[id(node), directive.name] = directive
     _note_choices(function, chosen, context)
-    out = _written(function, chosen)
-    _check_launch(out, context)
-    return out
+    scheduled = _written(function, chosen)
+    _check_launch(scheduled, context)
+    return scheduled
 
 
 def _target(function: Function, directive: Directive) -> Node:
     if directive.kind == "kernel":
         return launch_of(function)
-    found = resolve(function, directive.kind, directive.address).node
-    if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(found, Pipelined):
+    node = resolve(function, directive.kind, directive.address).node
+    if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(node, Pipelined):
         raise ScheduleError(
             "the loop {address} is not pipelined, so it has no num_stages",
-            at=found.place,
+            at=node.place,
             address=directive.address,
             hint="write it as T.Pipelined in the kernel",
         )
-    return found
+    return node
 
 
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:

@@ -41,12 +41,12 @@ NAME = "bound_accesses"
 def bound_accesses(function: Function, context: Context) -> Function:
     """The function with extents on every region and a guard on every access that needs one."""
     work = _Bounder()
-    out = work.statement(function, entry_facts(function))
+    bounded = work.statement(function, entry_facts(function))
     context.remark(
         NAME, "note", f"{work.proved} accesses proved inside, {work.tested} tested", function,
         proved=work.proved, tested=work.tested,
     )  # fmt: skip
-    return out
+    return bounded
 
 
 class _Bounder:
@@ -60,119 +60,119 @@ class _Bounder:
     def tests(self, buffer: Buffer, index: Sequence[Expr], facts: Facts) -> list[Expr]:
         """What must hold for an element access, proofs left out."""
         wanted: list[Expr] = []
-        for at, limit in zip(index, buffer.shape, strict=True):
-            wanted += [at.compare("<", limit), at.compare(">=", 0)]
-        out = [test for test in wanted if not facts.proves(test)]
-        if out:
+        for position, limit in zip(index, buffer.shape, strict=True):
+            wanted += [position.compare("<", limit), position.compare(">=", 0)]
+        tests = [test for test in wanted if not facts.proves(test)]
+        if tests:
             self.tested += 1
         else:
             self.proved += 1
-        return out
+        return tests
 
     # -- statements
-    def statement(self, at: Any, facts: Facts) -> Any:
-        match at:
+    def statement(self, stmt: Any, facts: Facts) -> Any:
+        match stmt:
             case Store():
-                return self.store(at, facts)
+                return self.store(stmt, facts)
             case Copy():
-                return self.copy(at, facts)
+                return self.copy(stmt, facts)
             case Fill():
-                dst = self.region(at.dst, at.dst.extent or (1,) * at.dst.buffer.rank, facts)
+                dst = self.region(stmt.dst, stmt.dst.extent or (1,) * stmt.dst.buffer.rank, facts)
                 within = self.within(dst, facts)
-                return at.but(dst=dst, value=self.value(at.value, facts), dst_within=within)
+                return stmt.but(dst=dst, value=self.value(stmt.value, facts), dst_within=within)
             case If():
-                condition = self.value(at.condition, facts)
-                then = self.body(at.then, facts.assuming(*_lasting(at.condition, at.then)))
-                return at.but(condition=condition, then=then, orelse=self.body(at.orelse, facts))
+                condition = self.value(stmt.condition, facts)
+                then = self.body(stmt.then, facts.assuming(*_lasting(stmt.condition, stmt.then)))
+                return stmt.but(condition=condition, then=then, orelse=self.body(stmt.orelse, facts))
             case Let():
-                value = self.value(at.value, facts)
-                return at if value is at.value else at.but(value=value)
+                value = self.value(stmt.value, facts)
+                return stmt if value is stmt.value else stmt.but(value=value)
             case ThreadGroup():
-                return at.but(body=self.body(at.body, facts))
+                return stmt.but(body=self.body(stmt.body, facts))
             case KernelLaunch() | LoopStmt():
-                return at.but(body=self.body(at.body, entered(at, facts)))
+                return stmt.but(body=self.body(stmt.body, entered(stmt, facts)))
             case Function():
-                return at.but(body=self.body(at.body, facts))
+                return stmt.but(body=self.body(stmt.body, facts))
             case _:
-                return map_children(at, lambda part: self.value(part, facts))
+                return map_children(stmt, lambda part: self.value(part, facts))
 
     def body(self, body: tuple[Stmt, ...], facts: Facts) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
+        statements: list[Stmt] = []
         for stmt in body:
             bounded = self.statement(stmt, facts)
-            out.append(bounded)
+            statements.append(bounded)
             if isinstance(bounded, Let):
                 facts = facts.with_let(bounded.var, bounded.value)
-        return tuple(out)
+        return tuple(statements)
 
-    def store(self, at: Store, facts: Facts) -> Stmt:
-        tests = self.tests(at.buffer, at.index, facts)
+    def store(self, access: Store, facts: Facts) -> Stmt:
+        tests = self.tests(access.buffer, access.index, facts)
         inside = facts.assuming(*tests)
-        index = tuple(self.value(part, inside) for part in at.index)
-        store = at.but(index=index, value=self.value(at.value, inside))
-        return If(all_of(tests), (store,), (), place=at.place) if tests else store
+        index = tuple(self.value(part, inside) for part in access.index)
+        store = access.but(index=index, value=self.value(access.value, inside))
+        return If(all_of(tests), (store,), (), place=access.place) if tests else store
 
     # -- expressions
-    def value(self, at: Any, facts: Facts) -> Any:
+    def value(self, expr: Any, facts: Facts) -> Any:
         """An expression with its unproved loads guarded."""
-        if isinstance(at, Load):
-            load: Load = map_children(at, lambda part: self.value(part, facts))
-            tests = self.tests(at.buffer, at.index, facts)
+        if isinstance(expr, Load):
+            load: Load = map_children(expr, lambda part: self.value(part, facts))
+            tests = self.tests(expr.buffer, expr.index, facts)
             if not tests:
                 return load
-            args = (all_of(tests), load, zero_of(at.dtype))
-            return Call("if_then_else", args, type=at.dtype, place=at.place)
-        if isinstance(at, Call) and at.word == "if_then_else":
-            condition = self.value(at.args[0], facts)
-            chosen = self.value(at.args[1], facts.assuming(at.args[0]))
-            args = (condition, chosen, self.value(at.args[2], facts))
-            return at if all(a is b for a, b in zip(args, at.args, strict=True)) else at.but(args=args)
-        return map_children(at, lambda part: self.value(part, facts))
+            args = (all_of(tests), load, zero_of(expr.dtype))
+            return Call("if_then_else", args, type=expr.dtype, place=expr.place)
+        if isinstance(expr, Call) and expr.word == "if_then_else":
+            condition = self.value(expr.args[0], facts)
+            chosen = self.value(expr.args[1], facts.assuming(expr.args[0]))
+            args = (condition, chosen, self.value(expr.args[2], facts))
+            return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.but(args=args)
+        return map_children(expr, lambda part: self.value(part, facts))
 
     # -- regions
-    def copy(self, at: Copy, facts: Facts) -> Copy:
-        src_extent, dst_extent = self.extents(at)
-        src = self.region(at.src, src_extent, facts)
-        dst = self.region(at.dst, dst_extent, facts)
+    def copy(self, copy: Copy, facts: Facts) -> Copy:
+        src_extent, dst_extent = self.extents(copy)
+        src = self.region(copy.src, src_extent, facts)
+        dst = self.region(copy.dst, dst_extent, facts)
         within = self.within(src, facts), self.within(dst, facts)
-        return at.but(src=src, dst=dst, src_within=within[0], dst_within=within[1])
+        return copy.but(src=src, dst=dst, src_within=within[0], dst_within=within[1])
 
-    def extents(self, at: Copy) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        src, dst = at.src.extent, at.dst.extent
+    def extents(self, copy: Copy) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        src, dst = copy.src.extent, copy.dst.extent
         if src is None and dst is None:
-            return (1,) * at.src.buffer.rank, (1,) * at.dst.buffer.rank
+            return (1,) * copy.src.buffer.rank, (1,) * copy.dst.buffer.rank
         if src is None:
-            return self.aligned(dst or (), at.src, at), dst or ()
-        return src, dst if dst is not None else self.aligned(src, at.dst, at)
+            return self.aligned(dst or (), copy.src, copy), dst or ()
+        return src, dst if dst is not None else self.aligned(src, copy.dst, copy)
 
-    def aligned(self, extent: tuple[int, ...], head: Region, at: Copy) -> tuple[int, ...]:
+    def aligned(self, extent: tuple[int, ...], head: Region, copy: Copy) -> tuple[int, ...]:
         """The other side's extents, right-aligned to the rank of a head address."""
         rank = head.buffer.rank
         dropped = extent[: max(0, len(extent) - rank)]
         if any(each != 1 for each in dropped):
             raise ShapeError(
-                "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=at.place,
+                "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=copy.place,
                 extent=extent, name=head.buffer.name, rank=rank,
             )  # fmt: skip
         kept = extent[len(dropped) :]
         return (1,) * (rank - len(kept)) + kept
 
-    def region(self, at: Region, extent: tuple[int, ...], facts: Facts) -> Region:
-        start = tuple(self.value(each, facts) for each in at.start)
-        return at.but(start=start, extent=extent)
+    def region(self, region: Region, extent: tuple[int, ...], facts: Facts) -> Region:
+        start = tuple(self.value(part, facts) for part in region.start)
+        return region.but(start=start, extent=extent)
 
-    def within(self, at: Region, facts: Facts) -> Within:
+    def within(self, region: Region, facts: Facts) -> Within:
         """The bound of each dimension whose box may leave the buffer, None where it cannot."""
-        out: list[int | Expr | None] = []
-        for start, extent, limit in zip(at.start, at.extent or (), at.buffer.shape, strict=True):
+        limits: list[int | Expr | None] = []
+        for start, extent, limit in zip(region.start, region.extent or (), region.buffer.shape, strict=True):
             inside = facts.proves((start + (extent - 1)).compare("<", limit))
-            out.append(None if inside and facts.proves(start.compare(">=", 0)) else limit)
-        found = any(limit is not None for limit in out)
-        if found:
+            limits.append(None if inside and facts.proves(start.compare(">=", 0)) else limit)
+        leaves = any(limit is not None for limit in limits)
+        if leaves:
             self.tested += 1
         else:
             self.proved += 1
-        return tuple(out) if found else None
+        return tuple(limits) if leaves else None
 
 
 def _lasting(condition: Expr, body: tuple[Stmt, ...]) -> list[Expr]:

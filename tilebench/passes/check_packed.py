@@ -54,7 +54,7 @@ def _check_store(store: Store, loop: Parallel | None) -> None:
     if (
         form.coefficient(var) != 1
         or mentions(rest, var.name)
-        or any(mentions(each, var.name) for each in store.index[:-1])
+        or any(mentions(position, var.name) for position in store.index[:-1])
     ):
         refuse_half(store, buffer, f"neighbours along {var.name} are not stored side by side")
     _check_span(store, buffer, rest, loop.extents[-1])

@@ -34,11 +34,11 @@ def choose_shared(function: Function, context: Context) -> Function:
     """The function with a layout on every shared buffer."""
     patterns = _patterns(function, context.machine)
 
-    def step(at: Any) -> Any:
-        if isinstance(at, AllocShared):
-            layout = at.layout or _best(at, patterns.get(at.buffer.name, []), context)
-            return at.but(layout=layout, swizzle=None)
-        return map_children(at, step) if isinstance(at, Stmt) else at
+    def step(node: Any) -> Any:
+        if isinstance(node, AllocShared):
+            layout = node.layout or _best(node, patterns.get(node.buffer.name, []), context)
+            return node.but(layout=layout, swizzle=None)
+        return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)
 
@@ -46,13 +46,13 @@ def choose_shared(function: Function, context: Context) -> Function:
 def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
     """The layouts that the `swizzle=` choice leaves; `vector_bytes` is the widest access."""
     bits = alloc.buffer.dtype.bits
-    found = candidates(alloc.buffer.extents, bits, max(vector_bytes, bits // 8))
+    layouts = candidates(alloc.buffer.extents, bits, max(vector_bytes, bits // 8))
     if alloc.swizzle is None:
-        return list(found)
+        return list(layouts)
     return [
-        each
-        for each in found
-        if (each.swizzle is not None) == alloc.swizzle and (alloc.swizzle or each == found[0])
+        layout
+        for layout in layouts
+        if (layout.swizzle is not None) == alloc.swizzle and (alloc.swizzle or layout == layouts[0])
     ]
 
 
@@ -68,14 +68,14 @@ def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -
         options = [rows]
     plain = price(rows, dtype.bits, patterns, shared.banks, shared.bank_bytes)
     choice: PricedLayout | None = None
-    for each in options:
-        found = (
+    for layout in options:
+        priced = (
             plain
-            if each == plain.layout
-            else price(each, dtype.bits, patterns, shared.banks, shared.bank_bytes)
+            if layout == plain.layout
+            else price(layout, dtype.bits, patterns, shared.banks, shared.bank_bytes)
         )
-        if choice is None or (found.wavefronts, found.bytes) < (choice.wavefronts, choice.bytes):
-            choice = found
+        if choice is None or (priced.wavefronts, priced.bytes) < (choice.wavefronts, choice.bytes):
+            choice = priced
         if choice.wavefronts <= choice.ideal:
             break  # Candidates come in order of preference: none can be better than the ideal.
     assert choice is not None
@@ -109,12 +109,12 @@ def _words(layout: SharedLayout) -> str:
 
 
 def _patterns(function: Function, machine: Machine) -> dict[str, list[AccessPattern]]:
-    found: dict[str, list[AccessPattern]] = {}
+    patterns: dict[str, list[AccessPattern]] = {}
     fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
     for node in walk(function):
         for name, pattern in _of_node(node, fragments, machine):
-            found.setdefault(name, []).append(pattern)
-    return found
+            patterns.setdefault(name, []).append(pattern)
+    return patterns
 
 
 def _of_node(
@@ -156,8 +156,8 @@ def _pattern(
     where = dict(zip(names, box.coordinates(lanes[None, :], values[:, None]), strict=True))
     shape = (len(values), len(lanes))
     index = tuple(
-        np.minimum(np.broadcast_to(evaluate(each, where), shape), limit - 1)
-        for each, limit in zip(access.index, access.buffer.extents, strict=True)
+        np.minimum(np.broadcast_to(evaluate(position, where), shape), limit - 1)
+        for position, limit in zip(access.index, access.buffer.extents, strict=True)
     )
     return AccessPattern(index, width, len(firsts) / len(values))
 

@@ -38,8 +38,8 @@ def place_record(place: Place | None) -> PlaceRecord | None:
     """A place as plain data: the line in the user's kernel, not in an inlined helper."""
     if place is None:
         return None
-    at = place.user
-    return PlaceRecord(at.file, at.line, at.column, at.end_line, at.end_column)
+    line = place.user
+    return PlaceRecord(line.file, line.line, line.column, line.end_line, line.end_column)
 
 
 Pass = Callable[[Function, Context], Function]

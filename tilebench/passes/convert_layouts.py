@@ -45,26 +45,32 @@ def find_conflicts(
     reduced: Any,
 ) -> dict[int, list[Conflict]]:
     """For each statement, by `id`, the fragments whose layout does not fit it."""
-    out: dict[int, list[Conflict]] = {}
+    conflicts: dict[int, list[Conflict]] = {}
     for site in sites:
         needs: dict[tuple[str, Any], Conflict] = {}
-        for each in site.touches:
-            needed = project(maps[id(site.node)], each.dims, each.buffer.extents)
-            if needed == layouts[each.buffer.name]:
+        for use in site.touches:
+            needed = project(maps[id(site.node)], use.dims, use.buffer.extents)
+            if needed == layouts[use.buffer.name]:
                 continue
-            key = (each.buffer.name, each.dims)
+            key = (use.buffer.name, use.dims)
             before = needs.get(key)
-            read = not each.written or _keeps_old(site.node) or (before.read if before else False)
-            written = each.written or (before.written if before else False)
-            needs[key] = Conflict(each.buffer, each.dims, needed, read, written)
+            read = not use.written or _keeps_old(site.node) or (before.read if before else False)
+            written = use.written or (before.written if before else False)
+            needs[key] = Conflict(use.buffer, use.dims, needed, read, written)
         if needs:
             _one_order_where_written(site, needs)
-            out[id(site.node)] = list(needs.values())
-    for each in reduces:
-        needed = reduced(layouts[each.src.buffer.name], each.dim % each.src.buffer.rank, each.dst.buffer)
-        if needed != layouts[each.dst.buffer.name]:
-            out[id(each)] = [Conflict(each.dst.buffer, None, needed, not each.clear, True)]
-    return out
+            conflicts[id(site.node)] = list(needs.values())
+    for reduction in reduces:
+        needed = reduced(
+            layouts[reduction.src.buffer.name],
+            reduction.dim % reduction.src.buffer.rank,
+            reduction.dst.buffer,
+        )
+        if needed != layouts[reduction.dst.buffer.name]:
+            conflicts[id(reduction)] = [
+                Conflict(reduction.dst.buffer, None, needed, not reduction.clear, True)
+            ]
+    return conflicts
 
 
 def _one_order_where_written(site: Site, needs: dict[tuple[str, Any], Conflict]) -> None:
@@ -99,59 +105,68 @@ class Converter:
         before: list[Stmt] = []
         after: list[Stmt] = []
         twins: list[tuple[Conflict, Buffer]] = []
-        for each in conflicts:
-            held, place = each.buffer, stmt.place
-            twin = Buffer(self.names.fresh(f"{held.name}_as"), held.shape, held.dtype, "fragment")
-            scratch = Buffer(self.names.fresh(f"{held.name}_turn"), held.shape, held.dtype, "shared")
-            layout = SharedLayout.rows(held.extents, held.dtype.per_byte)
-            before.append(AllocFragment(twin, layout=each.needed, place=place))
+        for conflict in conflicts:
+            buffer, place = conflict.buffer, stmt.place
+            twin = Buffer(self.names.fresh(f"{buffer.name}_as"), buffer.shape, buffer.dtype, "fragment")
+            scratch = Buffer(self.names.fresh(f"{buffer.name}_turn"), buffer.shape, buffer.dtype, "shared")
+            layout = SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
+            before.append(AllocFragment(twin, layout=conflict.needed, place=place))
             before.append(AllocShared(scratch, layout=layout, place=place))
-            twins.append((each, twin))
-            old = layouts[held.name]
-            if each.read:
-                before += self.through(held, old, scratch, twin, each.needed, stmt)
-            if each.written:
-                after += self.through(twin, each.needed, scratch, held, old, stmt)
-            trips = each.read + each.written
+            twins.append((conflict, twin))
+            old = layouts[buffer.name]
+            if conflict.read:
+                before += self.through(buffer, old, scratch, twin, conflict.needed, stmt)
+            if conflict.written:
+                after += self.through(twin, conflict.needed, scratch, buffer, old, stmt)
+            trips = conflict.read + conflict.written
             self.context.remark(
-                NAME, "applied", f"{held.name} changes its layout {trips} times around this statement", stmt,
-                bytes=2 * trips * held.bytes,
+                NAME, "applied", f"{buffer.name} changes its layout {trips} times around this statement",
+                stmt, bytes=2 * trips * buffer.bytes,
             )  # fmt: skip
         return (*before, _use_twins(stmt, twins), *after)
 
     def through(
-        self, src: Buffer, src_layout: Fragment, scratch: Buffer, dst: Buffer, dst_layout: Fragment, at: Node
+        self,
+        src: Buffer,
+        src_layout: Fragment,
+        scratch: Buffer,
+        dst: Buffer,
+        dst_layout: Fragment,
+        node: Node,
     ) -> list[Stmt]:
         widest = max(self.context.machine.vector_bytes)
         return [
-            _copy(whole(src), whole(scratch), src_layout, widest, at),
-            _copy(whole(scratch), whole(dst), dst_layout, widest, at),
+            _copy(whole(src), whole(scratch), src_layout, widest, node),
+            _copy(whole(scratch), whole(dst), dst_layout, widest, node),
         ]
 
 
 def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
     """The statement with each conflicting use pointed at its twin, told apart by the order of indices."""
     if not isinstance(stmt, Parallel):
-        return rename_buffers(stmt, {each.buffer.name: twin for each, twin in twins})
+        return rename_buffers(stmt, {conflict.buffer.name: twin for conflict, twin in twins})
     names = tuple(v.name for v in stmt.vars)
 
-    def change(at: Any) -> Any:
-        if not isinstance(at, (Load, Store)):
-            return at
-        for each, twin in twins:
-            if at.buffer == each.buffer and loop_dims(at.buffer, at.index, names, at) == each.dims:
-                return at.but(buffer=twin)
-        return at
+    def change(access: Any) -> Any:
+        if not isinstance(access, (Load, Store)):
+            return access
+        for conflict, twin in twins:
+            if (
+                access.buffer == conflict.buffer
+                and loop_dims(access.buffer, access.index, names, access) == conflict.dims
+            ):
+                return access.but(buffer=twin)
+        return access
 
     return rewrite(stmt, change)
 
 
-def _copy(src: Region, dst: Region, layout: Fragment, widest: int, at: Node) -> Copy:
+def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -> Copy:
     """A copy in which each thread moves what it holds, in accesses of at most `widest` bytes.
 
     Dimensions of extent 1 are no part of a map.
     """
-    kept = [k for k, each in enumerate(layout.extents) if each != 1] or [0]
+    kept = [k for k, extent in enumerate(layout.extents) if extent != 1] or [0]
     place = {dim: k for k, dim in enumerate(kept)}
     extents = tuple(layout.extents[k] for k in kept)
     thread = tuple((c, place.get(d, -1), s if d in place else 0) for c, d, s in layout.thread)
@@ -159,4 +174,4 @@ def _copy(src: Region, dst: Region, layout: Fragment, widest: int, at: Node) -> 
     box = Fragment(extents, thread, value)
     dtype = src.buffer.dtype
     width = gcd(box.contiguous_values(len(extents) - 1), max(1, dtype.elements_in(widest)), extents[-1])
-    return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=at.place)
+    return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=node.place)

@@ -63,32 +63,32 @@ class _At:
 def count_work(function: Function) -> Work:
     """The work of a function in the `tile` stage or one right after it."""
     places = list(_places(function, ()))
-    sources = _sources([at.node for at in places if isinstance(at.node, Copy)])
+    sources = _sources([spot.node for spot in places if isinstance(spot.node, Copy)])
     flops = 0.0
     exact = True
-    for at in places:
-        points = prod(len(values) for _, values in at.loops)
+    for spot in places:
+        points = prod(len(values) for _, values in spot.loops)
         counted = points <= MOST_POINTS
         # A branch counts as taken each time, so what stands in one is an upper bound.
-        exact &= counted and not at.branch
-        where = _points(at.loops) if counted else {}
-        flops += _operations(at.node, where, sources) * (1 if counted else points)
+        exact &= counted and not spot.branch
+        where = _points(spot.loops) if counted else {}
+        flops += _operations(spot.node, where, sources) * (1 if counted else points)
     return Work(flops, float(_traffic(function)), exact)
 
 
 def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
     """The global region whose elements a tile holds: where it comes from, or else where it goes."""
-    out: dict[str, Region] = {}
-    for each in copies:
-        name = each.dst.buffer.name
-        if each.src.buffer.scope == "global":
-            out.setdefault(name, each.src)
-        elif each.src.buffer.name in out and each.src.is_whole and each.dst.is_whole:
-            out.setdefault(name, out[each.src.buffer.name])
-    for each in reversed(copies):
-        if each.dst.buffer.scope == "global" and each.src.is_whole:
-            out.setdefault(each.src.buffer.name, each.dst)
-    return out
+    sources: dict[str, Region] = {}
+    for copy in copies:
+        name = copy.dst.buffer.name
+        if copy.src.buffer.scope == "global":
+            sources.setdefault(name, copy.src)
+        elif copy.src.buffer.name in sources and copy.src.is_whole and copy.dst.is_whole:
+            sources.setdefault(name, sources[copy.src.buffer.name])
+    for copy in reversed(copies):
+        if copy.dst.buffer.scope == "global" and copy.src.is_whole:
+            sources.setdefault(copy.src.buffer.name, copy.dst)
+    return sources
 
 
 def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
@@ -107,8 +107,8 @@ def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
         case _:
             pass
     for name in ("body", "then", "orelse"):
-        for each in getattr(node, name, ()):
-            yield from _places(each, loops, branch)
+        for statement in getattr(node, name, ()):
+            yield from _places(statement, loops, branch)
 
 
 def _trips(node: Serial | Unroll | Pipelined) -> range:
@@ -157,7 +157,8 @@ def _gemm_extents(node: Gemm, where: dict[str, Any], sources: dict[str, Region])
         return 0, 0, 0
     m, n, k = node.mnk
     a, b = (
-        each if each.buffer.scope == "global" else sources.get(each.buffer.name) for each in (node.a, node.b)
+        operand if operand.buffer.scope == "global" else sources.get(operand.buffer.name)
+        for operand in (node.a, node.b)
     )
     if a is not None:
         rows, columns = _valid(a, where, node.a.extent[-2:])[-2:]
@@ -188,16 +189,16 @@ def _parallel_elements(node: Parallel, where: dict[str, Any], sources: dict[str,
 
     Without one, those that the first tile it touches has true elements for.
     """
-    accesses = [each for each in walk(node) if isinstance(each, (Store, Load))]
-    for each in accesses:
-        if each.buffer.scope == "global":
-            return _moving(node, each.index, each.buffer.extents, where, [0] * each.buffer.rank)
-    for each in accesses:
-        source = sources.get(each.buffer.name)
-        if source is not None and source.buffer.rank >= each.buffer.rank:
-            lead = source.buffer.rank - each.buffer.rank
+    accesses = [access for access in walk(node) if isinstance(access, (Store, Load))]
+    for access in accesses:
+        if access.buffer.scope == "global":
+            return _moving(node, access.index, access.buffer.extents, where, [0] * access.buffer.rank)
+    for access in accesses:
+        source = sources.get(access.buffer.name)
+        if source is not None and source.buffer.rank >= access.buffer.rank:
+            lead = source.buffer.rank - access.buffer.rank
             starts = [evaluate(start, where) for start in source.start[lead:]]
-            return _moving(node, each.index, source.buffer.extents[lead:], where, starts)
+            return _moving(node, access.index, source.buffer.extents[lead:], where, starts)
     return prod(node.extents)
 
 
@@ -206,25 +207,25 @@ def _moving(
 ) -> Any:
     """Indices of the loop for which each index, from a start on, stays below its limit."""
     names = [v.name for v in node.vars]
-    found: Any = 1
+    elements: Any = 1
     seen: set[str] = set()
-    for each, limit, start in zip(index, limits, starts, strict=True):
-        moving = [v.name for v in walk(each) if isinstance(v, Var) and v.name in names]
+    for position, limit, start in zip(index, limits, starts, strict=True):
+        moving = [v.name for v in walk(position) if isinstance(v, Var) and v.name in names]
         if len(moving) != 1 or moving[0] in seen:
             continue
-        base = start + evaluate(each, {**where, moving[0]: 0})
-        found = found * _inside(base, node.extents[names.index(moving[0])], limit)
+        base = start + evaluate(position, {**where, moving[0]: 0})
+        elements = elements * _inside(base, node.extents[names.index(moving[0])], limit)
         seen.add(moving[0])
-    return found * prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
+    return elements * prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
 
 
 def _per_element(node: Parallel) -> float:
     """Floating operations of one index, index arithmetic and copies left out."""
     total = 0
-    for each in walk(node):
-        if isinstance(each, Arith) and each.args[0].dtype.is_float:
-            total += max(1, len(each.args) - 1)
-        elif isinstance(each, Call) and each.type.is_float and each.word != "if_then_else":
+    for expr in walk(node):
+        if isinstance(expr, Arith) and expr.args[0].dtype.is_float:
+            total += max(1, len(expr.args) - 1)
+        elif isinstance(expr, Call) and expr.type.is_float and expr.word != "if_then_else":
             total += 1
     return float(total)
 

@@ -12,10 +12,10 @@ __all__ = ["mentions", "parts_of", "replaced", "statements"]
 
 def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Every statement of a body and of the bodies inside, parents first; no expressions."""
-    for each in body:
-        yield each
-        if isinstance(each, If):
-            yield from statements(each.then)
-            yield from statements(each.orelse)
-        elif isinstance(each, (LoopStmt, WithStmt)):
-            yield from statements(each.body)
+    for statement in body:
+        yield statement
+        if isinstance(statement, If):
+            yield from statements(statement.then)
+            yield from statements(statement.orelse)
+        elif isinstance(statement, (LoopStmt, WithStmt)):
+            yield from statements(statement.body)

@@ -156,8 +156,8 @@ class _Inference:
             if not isinstance(node, Stmt):
                 return node
             decided = self.decide(node, map_children(node, step))
-            found = conflicts.get(id(node))
-            return converter.surround(decided, found, self.layouts) if found else decided
+            unfit = conflicts.get(id(node))
+            return converter.surround(decided, unfit, self.layouts) if unfit else decided
 
         return step(self.function)
 

@@ -16,13 +16,13 @@ def inline_indices(function: Function, context: Context) -> Function:
     """The function without lets of integers that read no memory, but for long ones used in others."""
     values: dict[str, Expr] = {}
 
-    def step(at: Any) -> Any:
-        if isinstance(at, Let) and at.var.type.is_integer:
-            value = substitute(at.value, values)
+    def step(node: Any) -> Any:
+        if isinstance(node, Let) and node.var.type.is_integer:
+            value = substitute(node.value, values)
             if is_small(value) and is_pure(value):
-                values[at.var.name] = value
+                values[node.var.name] = value
                 return None
-            return Let(at.var, value, place=at.place)
-        return map_children(at, step) if isinstance(at, Stmt) else substitute(at, values)
+            return Let(node.var, value, place=node.place)
+        return map_children(node, step) if isinstance(node, Stmt) else substitute(node, values)
 
     return step(function)

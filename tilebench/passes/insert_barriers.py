@@ -78,17 +78,17 @@ class _Search:
         self.divergent = _divergent_names(function)
         shared: list[AllocShared] = []
         stored: set[str] = set()
-        for each in statements(function.body):
-            if isinstance(each, AllocShared):
-                shared.append(each)
-            if isinstance(each, Parallel) or not isinstance(each, (WithStmt, If, LoopStmt)):
-                stored |= {a.buffer.name for a in accesses_of(each) if a.write}
-        for each in shared:
-            layout = each.layout or SharedLayout.rows(each.buffer.extents, each.buffer.dtype.per_byte)
-            size = -(-layout.cosize * each.versions * each.buffer.dtype.bits // 8)
-            self.versions = max(self.versions, each.versions)
-            if each.offset is not None:
-                self.bytes[each.buffer.name] = _Bytes(each.offset, each.offset + size)
+        for statement in statements(function.body):
+            if isinstance(statement, AllocShared):
+                shared.append(statement)
+            if isinstance(statement, Parallel) or not isinstance(statement, (WithStmt, If, LoopStmt)):
+                stored |= {a.buffer.name for a in accesses_of(statement) if a.write}
+        for alloc in shared:
+            layout = alloc.layout or SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
+            size = -(-layout.cosize * alloc.versions * alloc.buffer.dtype.bits // 8)
+            self.versions = max(self.versions, alloc.versions)
+            if alloc.offset is not None:
+                self.bytes[alloc.buffer.name] = _Bytes(alloc.offset, alloc.offset + size)
         self.stored = stored
 
     # -- two accesses
@@ -111,16 +111,20 @@ class _Search:
 
     def of(self, stmt: Stmt, lets: Mapping[str, Expr]) -> list[Access]:
         """What a statement touches; global buffers that nothing writes never clash."""
-        made = substitute(stmt, lets) if lets else stmt
-        found = accesses_of(made)
+        stmt = substitute(stmt, lets) if lets else stmt
+        accesses = accesses_of(stmt)
         for name in self.long:
-            found = [each.without(name) for each in found]
-        return [each for each in found if each.buffer.scope == "shared" or each.buffer.name in self.stored]
+            accesses = [access.without(name) for access in accesses]
+        return [
+            access
+            for access in accesses
+            if access.buffer.scope == "shared" or access.buffer.name in self.stored
+        ]
 
     # -- the walk
     def body(self, body: tuple[Stmt, ...], pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
-        for each in body:
-            pending = self.statement(each, pending, lets)
+        for statement in body:
+            pending = self.statement(statement, pending, lets)
         return pending
 
     def statement(self, stmt: Stmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
@@ -156,8 +160,8 @@ class _Search:
 
     def _group(self, stmt: ThreadGroup, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         """Some threads' statements: for all others everything inside stays untold until they meet."""
-        made = substitute(stmt, lets) if lets else stmt
-        new = self.of(made, {})
+        resolved = substitute(stmt, lets) if lets else stmt
+        new = self.of(resolved, {})
         pending = self._meet(stmt, pending, new)
         self.body(stmt.body, [], dict(lets))
         return _joined(pending, new)
@@ -177,11 +181,11 @@ class _Search:
     def _if(self, stmt: If, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         # A clash of what came before with anything inside is met in front of the whole statement,
         # where all threads pass whatever the condition is.
-        made = substitute(stmt, lets) if lets else stmt
-        new = self.of(made, {})
+        resolved = substitute(stmt, lets) if lets else stmt
+        new = self.of(resolved, {})
         pending = self._meet(stmt, pending, new)
         known = len(self.before)
-        condition = self.of(made.but(then=(), orelse=()), {})
+        condition = self.of(resolved.but(then=(), orelse=()), {})
         start = _joined(pending, condition)
         then = self.body(stmt.then, start, dict(lets))
         orelse = self.body(stmt.orelse, start, dict(lets))
@@ -194,16 +198,16 @@ class _Search:
             return _joined(self._meet(stmt, pending, self.of(stmt, lets)), self.of(stmt, lets))
         var = stmt.vars[0]
         entry = _joined(
-            pending, [a for each in children(stmt) if not isinstance(each, Stmt) for a in self._reads(each)]
+            pending, [a for part in children(stmt) if not isinstance(part, Stmt) for a in self._reads(part)]
         )
-        out = list(entry)
+        leaving = list(entry)
         earlier: dict[str, Expr] = {var.name: var - 1}
         start = entry
         for _ in range(min(self.versions + 1, MOST_STEPS)):
             known = len(self.before)
             end = self.body(stmt.body, start, dict(lets))
-            out = _joined(out, [each.without(var.name) for each in end])
-            following = _joined([], [each.moved(earlier) for each in end])
+            leaving = _joined(leaving, [access.without(var.name) for access in end])
+            following = _joined([], [access.moved(earlier) for access in end])
             for token, issued in self.flights.items():
                 self.flights[token] = _joined(issued, [access.moved(earlier) for access in issued])
             if len(self.before) == known and set(following) == set(start):
@@ -212,25 +216,25 @@ class _Search:
         for token, issued in self.flights.items():
             self.flights[token] = _joined([], [access.without(var.name) for access in issued])
         if self._has_barrier(stmt):
-            for each in children(stmt):
-                if not isinstance(each, Stmt):
-                    self._uniform(stmt, each, "a bound of the loop")
-        return out
+            for part in children(stmt):
+                if not isinstance(part, Stmt):
+                    self._uniform(stmt, part, "a bound of the loop")
+        return leaving
 
     def _reads(self, node: Node) -> list[Access]:
         return [
-            each
-            for each in loads_of(node, {})
-            if each.buffer.scope == "shared" or each.buffer.name in self.stored
+            access
+            for access in loads_of(node, {})
+            if access.buffer.scope == "shared" or access.buffer.name in self.stored
         ]
 
     # -- divergence
     def _has_barrier(self, stmt: Stmt) -> bool:
         return any(
-            id(each) in self.before
-            or isinstance(each, SyncThreads)
-            or any(effect.kind == WORKS for effect in effects_of(each))
-            for each in _inner(stmt)
+            id(statement) in self.before
+            or isinstance(statement, SyncThreads)
+            or any(effect.kind == WORKS for effect in effects_of(statement))
+            for statement in _inner(stmt)
         )
 
     def _inside(self, stmt: If) -> bool:
@@ -264,15 +268,15 @@ def _joined(a: list[Access], b: list[Access]) -> list[Access]:
 
 def divergence(expr: Node, names: set[str]) -> str | None:
     """What in an expression differs from thread to thread; None when all threads agree on it."""
-    for each in walk(expr):
-        if isinstance(each, Call) and each.word in ("thread_id", "shfl_xor", "shfl_down"):
-            return f"T.{each.word}"
-        if isinstance(each, Var) and each.name in names:
-            return each.name
-        if isinstance(each, Load) and (
-            each.buffer.scope in ("local", "fragment") or each.buffer.name in names
+    for part in walk(expr):
+        if isinstance(part, Call) and part.word in ("thread_id", "shfl_xor", "shfl_down"):
+            return f"T.{part.word}"
+        if isinstance(part, Var) and part.name in names:
+            return part.name
+        if isinstance(part, Load) and (
+            part.buffer.scope in ("local", "fragment") or part.buffer.name in names
         ):
-            return each.buffer.name
+            return part.buffer.name
     return None
 
 
@@ -282,25 +286,27 @@ def _divergent_names(function: Function) -> set[str]:
 
     def visit(body: tuple[Stmt, ...], under: bool) -> bool:
         changed = False
-        for each in body:
-            held: str | None = None
-            if isinstance(each, Let):
-                held = each.var.name if divergence(each.value, names) else None
-            elif isinstance(each, Store) and each.buffer.scope == "var":
-                held = each.buffer.name if under or divergence(each.value, names) else None
-            elif isinstance(each, AllocStmt) and each.buffer.scope == "var":
-                held = each.buffer.name if any(divergence(x, names) for x in children(each)) else None
-            if held is not None and held not in names:
-                names.add(held)
+        for statement in body:
+            name: str | None = None
+            if isinstance(statement, Let):
+                name = statement.var.name if divergence(statement.value, names) else None
+            elif isinstance(statement, Store) and statement.buffer.scope == "var":
+                name = statement.buffer.name if under or divergence(statement.value, names) else None
+            elif isinstance(statement, AllocStmt) and statement.buffer.scope == "var":
+                name = (
+                    statement.buffer.name if any(divergence(x, names) for x in children(statement)) else None
+                )
+            if name is not None and name not in names:
+                names.add(name)
                 changed = True
-            if isinstance(each, If):
-                inner = under or divergence(each.condition, names) is not None
-                changed |= visit(each.then, inner) | visit(each.orelse, inner)
-            elif isinstance(each, Parallel):
-                names.update(v.name for v in each.vars)
-                changed |= visit(each.body, True)
-            elif isinstance(each, (LoopStmt, WithStmt)):
-                changed |= visit(each.body, under)
+            if isinstance(statement, If):
+                inner = under or divergence(statement.condition, names) is not None
+                changed |= visit(statement.then, inner) | visit(statement.orelse, inner)
+            elif isinstance(statement, Parallel):
+                names.update(v.name for v in statement.vars)
+                changed |= visit(statement.body, True)
+            elif isinstance(statement, (LoopStmt, WithStmt)):
+                changed |= visit(statement.body, under)
         return changed
 
     while visit(function.body, False):
@@ -315,20 +321,20 @@ def insert_barriers(function: Function, context: Context) -> Function:
     numbers = barrier_numbers(function, context.machine)
 
     def placed(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        out: list[Stmt] = []
-        for each in body:
-            why = search.before.get(id(each))
+        placed_body: list[Stmt] = []
+        for statement in body:
+            why = search.before.get(id(statement))
             if why is not None:
-                found = barrier(search.threads[id(each)], numbers, context.machine, why)
-                out += [each_barrier.at(each.place) for each_barrier in found]
-                context.remark("insert_barriers", "applied", f"a barrier for {why}", each)
-            out.append(inside(each))
-        return tuple(out)
+                barriers = barrier(search.threads[id(statement)], numbers, context.machine, why)
+                placed_body += [wait.at(statement.place) for wait in barriers]
+                context.remark("insert_barriers", "applied", f"a barrier for {why}", statement)
+            placed_body.append(inside(statement))
+        return tuple(placed_body)
 
     def inside(stmt: Stmt) -> Stmt:
         changes = {mark.name: placed(getattr(stmt, mark.name)) for mark in stmt.marks if mark.mark == "body"}
         return stmt.but(**changes) if changes and not isinstance(stmt, Parallel) else stmt
 
-    made = inside(function)
-    assert isinstance(made, Function)
-    return made
+    changed = inside(function)
+    assert isinstance(changed, Function)
+    return changed

@@ -67,20 +67,20 @@ class _Lives:
     """One walk over the function in order: where each shared buffer is first and last used."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Life] = {}
+        self.lives: dict[str, Life] = {}
         self.loops: list[tuple[int, set[str], set[str]]] = []
         self.now = 0
 
     def body(self, body: tuple[Stmt, ...]) -> None:
-        for each in body:
-            self.statement(each)
+        for statement in body:
+            self.statement(statement)
 
     def statement(self, stmt: Stmt) -> None:
         self.now += 1
         if isinstance(stmt, AllocShared):
-            self.held[stmt.buffer.name] = Life(stmt)
-            for _, made, _ in self.loops:
-                made.add(stmt.buffer.name)
+            self.lives[stmt.buffer.name] = Life(stmt)
+            for _, allocated, _ in self.loops:
+                allocated.add(stmt.buffer.name)
         elif isinstance(stmt, LoopStmt):
             self._loop(stmt)
         elif isinstance(stmt, If):
@@ -94,32 +94,32 @@ class _Lives:
 
     def _loop(self, stmt: LoopStmt) -> None:
         start = self.now
-        for each in children(stmt):
-            if not isinstance(each, Stmt):
-                self.uses(each)
+        for part in children(stmt):
+            if not isinstance(part, Stmt):
+                self.uses(part)
         self.loops.append((start, set(), set()))
         self.body(stmt.body)
-        _, made, used = self.loops.pop()
+        _, allocated, used = self.loops.pop()
         self.now += 1
-        # What a loop uses and did not make may be read by its next step: it lives through all of it.
-        for name in used - made:
-            life = self.held[name]
+        # What a loop uses and does not allocate may be read by its next step: it lives through all of it.
+        for name in used - allocated:
+            life = self.lives[name]
             life.first, life.last = min(life.first, start), max(life.last, self.now)
-        for _, outer_made, outer_used in self.loops:
-            outer_made |= made
+        for _, outer_allocated, outer_used in self.loops:
+            outer_allocated |= allocated
             outer_used |= used
 
     def uses(self, node: Node) -> None:
         stack: list[Node] = [node]
         while stack:
-            at = stack.pop()
-            if isinstance(at, (Load, Region, Store)) and at.buffer.name in self.held:
-                life = self.held[at.buffer.name]
+            part = stack.pop()
+            if isinstance(part, (Load, Region, Store)) and part.buffer.name in self.lives:
+                life = self.lives[part.buffer.name]
                 life.first = self.now if life.first < 0 else life.first
                 life.last = self.now
                 for _, _, used in self.loops:
-                    used.add(at.buffer.name)
-            stack.extend(children(at))
+                    used.add(part.buffer.name)
+            stack.extend(children(part))
 
 
 def _place(lives: list[Life]) -> int:
@@ -128,15 +128,15 @@ def _place(lives: list[Life]) -> int:
     total = 0
     order = sorted(range(len(lives)), key=lambda k: (-lives[k].bytes, k))
     for life in (lives[k] for k in order):
-        taken = sorted((each.offset, each.offset + each.bytes) for each in done if each.meets(life))
-        at = 0
+        taken = sorted((other.offset, other.offset + other.bytes) for other in done if other.meets(life))
+        offset = 0
         for start, end in taken:
-            if at + life.bytes <= start:
+            if offset + life.bytes <= start:
                 break
-            at = max(at, -(-end // life.align) * life.align)
-        life.offset = at
+            offset = max(offset, -(-end // life.align) * life.align)
+        life.offset = offset
         done.append(life)
-        total = max(total, at + life.bytes)
+        total = max(total, offset + life.bytes)
     return total
 
 
@@ -145,16 +145,16 @@ def _refuse(lives: list[Life], total: int, function: Function, context: Context)
     most = machine.shared.per_block
     parts: list[str] = []
     ring = fixed = 0
-    for each in lives:
-        many = each.alloc.versions > 1
+    for life in lives:
+        many = life.alloc.versions > 1
         parts.append(
-            f"{each.alloc.buffer.name} {each.alloc.versions} stages x {each.stage_bytes} bytes = {each.bytes}"
+            f"{life.alloc.buffer.name} {life.alloc.versions} stages x {life.stage_bytes} bytes = {life.bytes}"
             if many
-            else f"{each.alloc.buffer.name} {each.bytes} bytes"
+            else f"{life.alloc.buffer.name} {life.bytes} bytes"
         )
-        ring += each.stage_bytes if many else 0
-        fixed += 0 if many else each.bytes
-    rings = [each for each in lives if each.alloc.versions > 1]
+        ring += life.stage_bytes if many else 0
+        fixed += 0 if many else life.bytes
+    rings = [life for life in lives if life.alloc.versions > 1]
     hint = "make the tiles smaller"
     if rings:
         fit = max(0, (most - fixed) // ring)
@@ -175,27 +175,27 @@ def map_shared(function: Function, context: Context) -> Function:
     """
     walker = _Lives()
     walker.body(function.body)
-    lives = list(walker.held.values())
-    for each in lives:
-        if each.first < 0:
-            each.first = each.last = 0
+    lives = list(walker.lives.values())
+    for life in lives:
+        if life.first < 0:
+            life.first = life.last = 0
     total = _place(lives)
     if total > context.machine.shared.per_block:
         _refuse(lives, total, function, context)
-    plain = sum(each.bytes for each in lives)
+    plain = sum(life.bytes for life in lives)
     if total < plain:
         context.remark(
             "map_shared", "applied", f"{plain} bytes of shared buffers share {total} bytes", function,
             bytes=total, without=plain,
         )  # fmt: skip
-    offsets = {name: life.offset for name, life in walker.held.items()}
+    offsets = {name: life.offset for name, life in walker.lives.items()}
     launch = launch_of(function)
 
-    def step(at: Node) -> Node:
-        if isinstance(at, AllocShared):
-            return at.but(offset=offsets[at.buffer.name])
-        if at is launch:
+    def step(node: Node) -> Node:
+        if isinstance(node, AllocShared):
+            return node.but(offset=offsets[node.buffer.name])
+        if node is launch:
             return map_children(launch.but(shared_bytes=total), step)
-        return map_children(at, step) if isinstance(at, Stmt) else at
+        return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)  # type: ignore[return-value]

@@ -8,28 +8,28 @@ from .fast_exprs import statements
 
 def names_of(function: Function) -> set[str]:
     """Every name a function binds, its own included."""
-    out = {each.name for each in function.params} | {function.name}
+    names = {variable.name for variable in function.params} | {function.name}
     for node in statements(function.body):
         match node:
             case AllocStmt():
-                out.add(node.buffer.name)
+                names.add(node.buffer.name)
             case Let():
-                out.add(node.var.name)
+                names.add(node.var.name)
             case LoopStmt() | WithStmt():
-                out.update(each.name for each in node.vars)
+                names.update(variable.name for variable in node.vars)
             case _:
                 pass
-    return out
+    return names
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
     """`name`, or `name__2`, `name__3`, ... where it is taken; from now on it is taken too."""
-    made, number = name, 1
-    while made in taken:
+    fresh, number = name, 1
+    while fresh in taken:
         number += 1
-        made = f"{name}__{number}"
-    taken.add(made)
-    return made
+        fresh = f"{name}__{number}"
+    taken.add(fresh)
+    return fresh
 
 
 class Names:

@@ -42,12 +42,12 @@ def open_parts(function: Function, context: Context) -> Function:
     """The function in which every copy and fill of a fragment is of all of it."""
     work = _Opener(function, context)
 
-    def step(at: Any) -> Any:
-        if isinstance(at, Copy):
-            return work.copy(at)
-        if isinstance(at, Fill) and _is_part(at.dst):
-            return work.fill(at)
-        return map_children(at, step) if isinstance(at, Stmt) else at
+    def step(node: Any) -> Any:
+        if isinstance(node, Copy):
+            return work.copy(node)
+        if isinstance(node, Fill) and _is_part(node.dst):
+            return work.fill(node)
+        return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)
 
@@ -61,52 +61,54 @@ class _Opener:
         self.names = Names(function)
         self.context = context
 
-    def copy(self, at: Copy) -> Any:
-        if not _is_part(at.src) and not _is_part(at.dst):
-            return at
-        if at.src.buffer.scope == at.dst.buffer.scope == "fragment":
-            return self.between(at)
-        self.note(at)
-        return self.into(at) if _is_part(at.dst) else self.out_of(at)
+    def copy(self, copy: Copy) -> Any:
+        if not _is_part(copy.src) and not _is_part(copy.dst):
+            return copy
+        if copy.src.buffer.scope == copy.dst.buffer.scope == "fragment":
+            return self.between(copy)
+        self.note(copy)
+        return self.into(copy) if _is_part(copy.dst) else self.out_of(copy)
 
-    def note(self, at: Copy | Fill) -> None:
-        part = at.dst if isinstance(at, Fill) or _is_part(at.dst) else at.src
+    def note(self, node: Copy | Fill) -> None:
+        part = node.dst if isinstance(node, Fill) or _is_part(node.dst) else node.src
         self.context.remark(
-            NAME, "note", f"a part of {part.buffer.name} is a loop over all of it with a condition", at,
+            NAME, "note", f"a part of {part.buffer.name} is a loop over all of it with a condition", node,
             elements=part.buffer.size,
         )  # fmt: skip
 
-    def between(self, at: Copy) -> tuple[Stmt, ...]:
+    def between(self, copy: Copy) -> tuple[Stmt, ...]:
         """Part of a fragment to part of another: through a shared tile of the part's extents."""
-        shape = tuple(each for each in at.src.extent or () if each != 1) or (1,)
-        tile = Buffer(self.names.fresh(f"{at.src.buffer.name}_part"), shape, at.src.buffer.dtype, "shared")
-        first = at.but(dst=whole(tile), dst_within=None, at_stage=None)
-        second = at.but(src=whole(tile), src_within=None, at_stage=None)
-        out: list[Stmt] = [AllocShared(tile, place=at.place)]
-        for each in (first, second):
-            made = self.copy(each)
-            out.append(made)
-        return tuple(out)
+        shape = tuple(extent for extent in copy.src.extent or () if extent != 1) or (1,)
+        tile = Buffer(
+            self.names.fresh(f"{copy.src.buffer.name}_part"), shape, copy.src.buffer.dtype, "shared"
+        )
+        first = copy.but(dst=whole(tile), dst_within=None, at_stage=None)
+        second = copy.but(src=whole(tile), src_within=None, at_stage=None)
+        halves: list[Stmt] = [AllocShared(tile, place=copy.place)]
+        for half in (first, second):
+            opened = self.copy(half)
+            halves.append(opened)
+        return tuple(halves)
 
-    def fill(self, at: Fill) -> Stmt:
-        self.note(at)
-        index, inside, _ = self.walk(at.dst)
-        store = Store(at.dst.buffer, index, at.value, place=at.place)
-        return self.loop(at, at.dst.buffer, index, inside, (store,))
+    def fill(self, fill: Fill) -> Stmt:
+        self.note(fill)
+        index, inside, _ = self.walk(fill.dst)
+        store = Store(fill.dst.buffer, index, fill.value, place=fill.place)
+        return self.loop(fill, fill.dst.buffer, index, inside, (store,))
 
-    def into(self, at: Copy) -> Stmt:
-        index, inside, moved = self.walk(at.dst)
-        value = _read(at.src, moved, at.src_within, at)
-        store = Store(at.dst.buffer, index, _cast(value, at.dst.buffer), place=at.place)
-        return self.loop(at, at.dst.buffer, index, inside, (store,))
+    def into(self, copy: Copy) -> Stmt:
+        index, inside, moved = self.walk(copy.dst)
+        value = _read(copy.src, moved, copy.src_within, copy)
+        store = Store(copy.dst.buffer, index, _cast(value, copy.dst.buffer), place=copy.place)
+        return self.loop(copy, copy.dst.buffer, index, inside, (store,))
 
-    def out_of(self, at: Copy) -> Stmt:
-        index, inside, moved = self.walk(at.src)
-        where = _shifted(at.dst, moved)
-        inside = [*inside, *_tests(where, at.dst_within)]
-        value = _cast(Load(at.src.buffer, index, place=at.place), at.dst.buffer)
-        store = Store(at.dst.buffer, where, value, version=at.dst.version, place=at.place)
-        return self.loop(at, at.src.buffer, index, inside, (store,))
+    def out_of(self, copy: Copy) -> Stmt:
+        index, inside, moved = self.walk(copy.src)
+        where = _shifted(copy.dst, moved)
+        inside = [*inside, *_tests(where, copy.dst_within)]
+        value = _cast(Load(copy.src.buffer, index, place=copy.place), copy.dst.buffer)
+        store = Store(copy.dst.buffer, where, value, version=copy.dst.version, place=copy.place)
+        return self.loop(copy, copy.src.buffer, index, inside, (store,))
 
     def walk(self, part: Region) -> tuple[tuple[Var, ...], list[Expr], list[Expr]]:
         """Loop variables over the fragment, what holds inside the part, and offsets in its box."""
@@ -124,10 +126,10 @@ class _Opener:
         return index, inside, moved
 
     def loop(
-        self, at: Stmt, held: Buffer, index: tuple[Var, ...], inside: list[Expr], body: tuple[Stmt, ...]
+        self, stmt: Stmt, buffer: Buffer, index: tuple[Var, ...], inside: list[Expr], body: tuple[Stmt, ...]
     ) -> Stmt:
-        guarded = (If(all_of(inside), body, (), place=at.place),) if inside else body
-        return Parallel(held.extents, index, guarded, place=at.place)
+        guarded = (If(all_of(inside), body, (), place=stmt.place),) if inside else body
+        return Parallel(buffer.extents, index, guarded, place=stmt.place)
 
 
 def _between(var: Var, start: Expr, extent: int, limit: int) -> list[Expr]:
@@ -150,21 +152,21 @@ def _shifted(region: Region, moved: Sequence[Expr]) -> tuple[Expr, ...]:
 
 def _tests(index: Sequence[Expr], within: Within) -> list[Expr]:
     """What must hold for an access to be inside; nothing where that is proved."""
-    out: list[Expr] = []
-    for each, limit in zip(index, within or (None,) * len(index), strict=True):
+    tests: list[Expr] = []
+    for position, limit in zip(index, within or (None,) * len(index), strict=True):
         if limit is not None:
-            out += [each.compare(">=", 0), each.compare("<", limit)]
-    return out
+            tests += [position.compare(">=", 0), position.compare("<", limit)]
+    return tests
 
 
-def _read(region: Region, moved: Sequence[Expr], within: Within, at: Copy) -> Expr:
+def _read(region: Region, moved: Sequence[Expr], within: Within, copy: Copy) -> Expr:
     index = _shifted(region, moved)
-    load = Load(region.buffer, index, version=region.version, place=at.place)
+    load = Load(region.buffer, index, version=region.version, place=copy.place)
     tests = _tests(index, within)
     if not tests:
         return load
     args = (all_of(tests), load, zero_of(load.dtype))
-    return Call("if_then_else", args, type=load.dtype, place=at.place)
+    return Call("if_then_else", args, type=load.dtype, place=copy.place)
 
 
 def _cast(value: Expr, into: Buffer) -> Expr:

@@ -39,10 +39,10 @@ NAME = "plan_pipeline"
 def plan_pipeline(function: Function, context: Context) -> Function:
     """The function with a plan on each pipelined loop."""
 
-    def step(at: Any) -> Any:
-        if isinstance(at, Pipelined):
-            return _plan(map_children(at, step), function, context)
-        return map_children(at, step) if isinstance(at, Stmt) else at
+    def step(node: Any) -> Any:
+        if isinstance(node, Pipelined):
+            return _plan(map_children(node, step), function, context)
+        return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)
 
@@ -56,16 +56,23 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
         return loop.but(plan=Plan(1), num_stages=None)
     ahead: list[Copy] = []
     missed: list[str] = []
-    for each in loop.body:
-        if isinstance(each, Copy) and each.dst.buffer.scope == "shared" and each.src.buffer.scope == "global":
-            why = _cannot_run_ahead(each, loop, function)
+    for statement in loop.body:
+        if (
+            isinstance(statement, Copy)
+            and statement.dst.buffer.scope == "shared"
+            and statement.src.buffer.scope == "global"
+        ):
+            why = _cannot_run_ahead(statement, loop, function)
             if why:
-                missed.append(f"{each.dst.buffer.name}: {why}")
+                missed.append(f"{statement.dst.buffer.name}: {why}")
                 context.remark(
-                    NAME, "missed", f"the copy into {each.dst.buffer.name} cannot run ahead: {why}", each
+                    NAME,
+                    "missed",
+                    f"the copy into {statement.dst.buffer.name} cannot run ahead: {why}",
+                    statement,
                 )
             else:
-                ahead.append(each)
+                ahead.append(statement)
     if not ahead:
         why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
         context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
@@ -75,7 +82,7 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
         return loop.but(plan=Plan(1), num_stages=None)
     context.remark(
         NAME, "applied", f"{stages} stages, {len(ahead)} copies run ahead", loop,
-        stages=stages, bytes_per_stage=sum(each.dst.buffer.bytes for each in ahead),
+        stages=stages, bytes_per_stage=sum(statement.dst.buffer.bytes for statement in ahead),
     )  # fmt: skip
     body: list[Stmt] = []
     for statement in loop.body:
@@ -128,9 +135,9 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
     name = copy.dst.buffer.name
     if not copy.dst.is_whole:
         return "it fills a part of the tile only"
-    position = next(k for k, each in enumerate(loop.body) if each is copy)
-    for k, each in enumerate(loop.body):
-        reads, writes = names_read_and_written([each])
+    position = next(k for k, statement in enumerate(loop.body) if statement is copy)
+    for k, statement in enumerate(loop.body):
+        reads, writes = names_read_and_written([statement])
         if k != position and name in writes:
             return f"{name} is written by another statement of the loop"
         if k < position and name in reads:
@@ -138,7 +145,7 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
     _, written = names_read_and_written(loop.body)
     if copy.src.buffer.name in written:
         return f"{copy.src.buffer.name} is written in the loop"
-    bound = {v.name for each in loop.body for v in _bound(each)}
+    bound = {v.name for statement in loop.body for v in _bound(statement)}
     for node in walk(copy.src):
         if isinstance(node, Load) and node.buffer.name in written:
             return f"its address reads {node.buffer.name}, which the loop writes"
@@ -147,25 +154,25 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
     return "" if _fresh_elsewhere(function, loop, name) else f"{name} is used outside the loop too"
 
 
-def _fresh_elsewhere(at: Node, loop: Pipelined, name: str) -> bool:
+def _fresh_elsewhere(node: Node, loop: Pipelined, name: str) -> bool:
     """Whether nothing outside the loop reads what the loop leaves in a buffer.
 
     So it is when the buffer stands nowhere else, or only in other pipelined loops that fill all
     of it in each iteration before they use it.
     """
-    if at is loop or not any(name in _touched(each) for each in walk(at)):
+    if node is loop or not any(name in _touched(part) for part in walk(node)):
         return True
-    if isinstance(at, (Pipelined, Parallel)) or not isinstance(at, Stmt) or effects_of(at):
-        return isinstance(at, Pipelined) and _fills_first(at, name)
-    return all(_fresh_elsewhere(each, loop, name) for each in children(at))
+    if isinstance(node, (Pipelined, Parallel)) or not isinstance(node, Stmt) or effects_of(node):
+        return isinstance(node, Pipelined) and _fills_first(node, name)
+    return all(_fresh_elsewhere(part, loop, name) for part in children(node))
 
 
 def _fills_first(loop: Pipelined, name: str) -> bool:
-    for each in loop.body:
-        own = [effect for effect in effects_of(each) if effect.buffer.name == name]
-        if own and not isinstance(each, Store):
+    for statement in loop.body:
+        own = [effect for effect in effects_of(statement) if effect.buffer.name == name]
+        if own and not isinstance(statement, Store):
             return all(e.kind == WRITES and e.region is not None and e.region.is_whole for e in own)
-        if any(name in _touched(node) for node in walk(each)):
+        if any(name in _touched(node) for node in walk(statement)):
             return False
     return False
 

@@ -104,37 +104,37 @@ def _parallel(node: Parallel) -> Site:
     names = tuple(v.name for v in node.vars)
     touches: dict[tuple[str, tuple[int | None, ...], bool], FragmentUse] = {}
     accesses: list[SiteAccess] = []
-    for each in walk(node):
-        if not isinstance(each, (Load, Store)):
+    for access in walk(node):
+        if not isinstance(access, (Load, Store)):
             continue
-        written = isinstance(each, Store)
-        if each.buffer.scope == "fragment":
-            dims = loop_dims(each.buffer, each.index, names, each)
-            touches[each.buffer.name, dims, written] = FragmentUse(each.buffer, dims, written, each)
-        elif each.buffer.scope in ("global", "shared"):
-            accesses.append(SiteAccess(each.buffer, each.index, written))
+        written = isinstance(access, Store)
+        if access.buffer.scope == "fragment":
+            dims = loop_dims(access.buffer, access.index, names, access)
+            touches[access.buffer.name, dims, written] = FragmentUse(access.buffer, dims, written, access)
+        elif access.buffer.scope in ("global", "shared"):
+            accesses.append(SiteAccess(access.buffer, access.index, written))
     return Site(node, node.extents, names, tuple(touches.values()), tuple(accesses))
 
 
 def loop_dims(
-    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], at: Node
+    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], access: Node
 ) -> tuple[int | None, ...]:
     """The dimensions of the loop that index a fragment. `LayoutError` for any other index."""
-    out: list[int | None] = []
-    for each, extent in zip(index, buffer.shape, strict=True):
-        if isinstance(each, Var) and each.name in names and names.index(each.name) not in out:
-            out.append(names.index(each.name))
-        elif const_of(each) == 0 and extent == 1:
-            out.append(None)
+    dims: list[int | None] = []
+    for position, extent in zip(index, buffer.shape, strict=True):
+        if isinstance(position, Var) and position.name in names and names.index(position.name) not in dims:
+            dims.append(names.index(position.name))
+        elif const_of(position) == 0 and extent == 1:
+            dims.append(None)
         else:
             raise LayoutError(
                 "the fragment {name} is indexed by more than the loop's own variables",
-                at=at.place,
+                at=access.place,
                 name=buffer.name,
                 expected="each index is another variable of the T.Parallel around it",
                 hint="copy it to shared memory first, which can be read at any index",
             )
-    return tuple(out)
+    return tuple(dims)
 
 
 def _regions(node: OpStmt) -> Site:
@@ -162,12 +162,12 @@ def _regions(node: OpStmt) -> Site:
 
 
 def _box_dims(region: Region) -> tuple[int | None, ...]:
-    out: list[int | None] = []
+    dims: list[int | None] = []
     moving = 0
     for extent in region.extent or ():
-        out.append(None if extent == 1 else moving)
+        dims.append(None if extent == 1 else moving)
         moving += extent != 1
-    return tuple(out)
+    return tuple(dims)
 
 
 def box_index(region: Region, names: tuple[str, ...]) -> tuple[Expr, ...]:
@@ -184,9 +184,9 @@ def box_index(region: Region, names: tuple[str, ...]) -> tuple[Expr, ...]:
 
 def project(box: Fragment, dims: tuple[int | None, ...], shape: tuple[int, ...]) -> Fragment:
     """The layout of a fragment indexed by `dims` of a box that `box` maps: other threads replicate."""
-    at = {dim: k for k, dim in enumerate(dims) if dim is not None}
-    thread = tuple((c, at[d], s) if d in at else (c, REPLICATED, 0) for c, d, s in box.thread)
-    value = tuple((c, at[d], s) for c, d, s in box.value if d in at)
+    place = {dim: k for k, dim in enumerate(dims) if dim is not None}
+    thread = tuple((c, place[d], s) if d in place else (c, REPLICATED, 0) for c, d, s in box.thread)
+    value = tuple((c, place[d], s) for c, d, s in box.value if d in place)
     return Fragment(shape, thread, value)
 
 
@@ -243,7 +243,7 @@ def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[st
     1 when they are not neighbours. `alignment` is the widest access, in bytes, and `divisors` what
     sizes are multiples of.
     """
-    moving = [k for k, each in enumerate(access.index) if any(v == Var(var) for v in walk(each))]
+    moving = [k for k, position in enumerate(access.index) if any(v == Var(var) for v in walk(position))]
     if not moving:
         return 0
     last = len(access.index) - 1
@@ -261,13 +261,13 @@ def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[st
     width = max(1, access.buffer.dtype.elements_in(min(alignment, access.buffer.align)))
     terms = [divisor(rest.expr(), divisors)]
     terms.extend(
-        divisor(each * stride, divisors)
-        for each, stride in zip(access.index[:last], strides[:last], strict=True)
+        divisor(position * stride, divisors)
+        for position, stride in zip(access.index[:last], strides[:last], strict=True)
     )
     # A stride of a dimension that is never stepped along (index 0) constrains nothing.
-    for each in terms:
-        if each:
-            width = gcd(width, each)
+    for multiple in terms:
+        if multiple:
+            width = gcd(width, multiple)
     return max(1, width)
 
 

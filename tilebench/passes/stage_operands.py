@@ -27,10 +27,10 @@ def stage_operands(function: Function, context: Context) -> Function:
     if not stager.allocations:
         return function
 
-    def head(at: Any) -> Any:
-        if isinstance(at, KernelLaunch):
-            return at.but(body=(*stager.allocations, *at.body))
-        return map_children(at, head) if isinstance(at, Stmt) else at
+    def head(node: Any) -> Any:
+        if isinstance(node, KernelLaunch):
+            return node.but(body=(*stager.allocations, *node.body))
+        return map_children(node, head) if isinstance(node, Stmt) else node
 
     return head(staged)
 
@@ -44,22 +44,22 @@ class _Stager:
         schedule: Schedule = context.schedule or Schedule()
         self.directives = schedule.find("gemm")
 
-    def statement(self, at: Any) -> Any:
-        if isinstance(at, Gemm):
-            return self.gemm(at)
-        return map_children(at, self.statement) if isinstance(at, Stmt) else at
+    def statement(self, node: Any) -> Any:
+        if isinstance(node, Gemm):
+            return self.gemm(node)
+        return map_children(node, self.statement) if isinstance(node, Stmt) else node
 
-    def gemm(self, at: Gemm) -> Any:
-        out: list[Stmt] = []
+    def gemm(self, gemm: Gemm) -> Any:
+        staged_gemm: list[Stmt] = []
         changes: dict[str, Region] = {}
         for field, letter in (("a", "A"), ("b", "B")):
-            region: Region = getattr(at, field)
+            region: Region = getattr(gemm, field)
             if region.buffer.scope == "global":
-                copy, staged = self.stage(region, at)
-                out.append(copy)
+                copy, staged = self.stage(region, gemm)
+                staged_gemm.append(copy)
                 changes[field] = staged
-                self.note(at, letter, staged.buffer)
-        return (*out, at.but(**changes)) if changes else at
+                self.note(gemm, letter, staged.buffer)
+        return (*staged_gemm, gemm.but(**changes)) if changes else gemm
 
     def stage(self, region: Region, gemm: Gemm) -> tuple[Copy, Region]:
         if region.extent is None:
@@ -80,11 +80,13 @@ class _Stager:
         return Copy(region, staged, place=place), staged
 
     def note(self, gemm: Node, letter: str, buffer: Buffer) -> None:
-        each = self.addresses[id(gemm)]
-        found: Directive | None = None
+        address = self.addresses[id(gemm)]
+        chosen: Directive | None = None
         for directive in self.directives:
-            same = directive.address in (each.address, each.name) and directive.name == f"stage_{letter}"
-            found = directive if same else found
-        origin, why = (found.origin.kind, found.origin.why) if found else ("default", "")
+            same = (
+                directive.address in (address.address, address.name) and directive.name == f"stage_{letter}"
+            )
+            chosen = directive if same else chosen
+        origin, why = (chosen.origin.kind, chosen.origin.why) if chosen else ("default", "")
         value = f"shared ({buffer.name}, {buffer.bytes} bytes)"
-        self.context.choices.append(Choice(f"gemm {each.address}", f"stage_{letter}", value, origin, why))
+        self.context.choices.append(Choice(f"gemm {address.address}", f"stage_{letter}", value, origin, why))

@@ -41,11 +41,11 @@ def threads_of_group(group: ThreadGroup, around: Threads, machine: Machine) -> T
 def threads_by_statement(function: Function, machine: Machine) -> dict[int, Threads]:
     """The threads of every statement of a function, by its identity."""
     launch = launch_of(function)
-    found: dict[int, Threads] = {}
+    by_statement: dict[int, Threads] = {}
 
     def visit(body: tuple[Stmt, ...], threads: Threads) -> None:
         for statement in body:
-            found[id(statement)] = threads
+            by_statement[id(statement)] = threads
             if isinstance(statement, ThreadGroup):
                 visit(statement.body, threads_of_group(statement, threads, machine))
             elif isinstance(statement, If):
@@ -55,7 +55,7 @@ def threads_by_statement(function: Function, machine: Machine) -> dict[int, Thre
                 visit(statement.body, threads)
 
     visit(launch.body, Threads(0, launch.threads))
-    return found
+    return by_statement
 
 
 def refuse_strange_fragment(name: str, owner: Threads, user: Threads, statement: Node) -> None:

@@ -62,5 +62,5 @@ def run_bounded(
     written = reads_and_writes(function)[1]
     shapes = {each.name: each.extents for each in function.arrays}
     known = {} if only is None else {name: np.zeros(shapes[name], np.bool_) for name in written}
-    made = execute(function, arrays, BoundedNumbers(), only, known)
-    return {name: Bounded(made[name].value, made[name].error, known.get(name)) for name in written}
+    results = execute(function, arrays, BoundedNumbers(), only, known)
+    return {name: Bounded(results[name].value, results[name].error, known.get(name)) for name in written}

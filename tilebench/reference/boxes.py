@@ -41,15 +41,15 @@ def read_box(
     state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None
 ) -> Any:
     """The box as an array of shape `extent`; it may be a view."""
-    held, numbers = state.names[buffer.name], state.numbers
+    memory, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.extents, start, extent):
-        return numbers.read(held, _slices(start, extent), state.mask, buffer.dtype, place)
+        return numbers.read(memory, _slices(start, extent), state.mask, buffer.dtype, place)
     if buffer.scope != "global":
         _fail_box(buffer, start, extent, place)
-    made = numbers.zeros(tuple(extent), buffer.dtype)
+    padded = numbers.zeros(tuple(extent), buffer.dtype)
     outer, inner = _cut(buffer.extents, start, extent)
-    made[inner] = held[outer]
-    return numbers.read(made, ..., state.mask, buffer.dtype, place)
+    padded[inner] = memory[outer]
+    return numbers.read(padded, ..., state.mask, buffer.dtype, place)
 
 
 def write_box(
@@ -57,11 +57,11 @@ def write_box(
     doubt: Doubt, place: Place | None,
 ) -> None:  # fmt: skip
     """Store a value of shape `extent` (or one that broadcasts to it) where `mask` holds."""
-    held, numbers = state.names[buffer.name], state.numbers
+    memory, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.extents, start, extent):
         key = _slices(start, extent)
         claim(state, buffer, key, value, mask, place)
-        numbers.put(held, key, value, mask, doubt, buffer.dtype)
+        numbers.put(memory, key, value, mask, doubt, buffer.dtype)
         state.touch(buffer.name, key, mask)
         return
     if buffer.scope != "global":
@@ -72,7 +72,7 @@ def write_box(
     kept = None if mask is None else np.broadcast_to(mask, shape)[inner]
     unsure = None if doubt is None else cut_doubt(doubt, shape, inner)
     claim(state, buffer, outer, part, kept, place)
-    numbers.put(held, outer, part, kept, unsure, buffer.dtype)
+    numbers.put(memory, outer, part, kept, unsure, buffer.dtype)
     state.touch(buffer.name, outer, kept)
 
 
@@ -89,9 +89,9 @@ def _fail_box(buffer: Buffer, start: Sequence[int], extent: Sequence[int], place
 
 def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
     """Indices as arrays of one shape: the box, with extent 1 where none of them varies."""
-    made = [np.asarray(each) for each in index]
-    shape = np.broadcast_shapes((1,) * len(state.box), *(each.shape for each in made))
-    return [np.broadcast_to(each, shape) for each in made]
+    arrays = [np.asarray(each) for each in index]
+    shape = np.broadcast_shapes((1,) * len(state.box), *(each.shape for each in arrays))
+    return [np.broadcast_to(each, shape) for each in arrays]
 
 
 def clipped(buffer: Buffer, index: Sequence[Any]) -> list[Any]:
@@ -102,22 +102,22 @@ def clipped(buffer: Buffer, index: Sequence[Any]) -> list[Any]:
 def within(buffer: Buffer, index: Sequence[Any]) -> Any:
     """Where indices lie inside the buffer."""
     ok: Any = np.True_
-    for each, extent in zip(index, buffer.shape, strict=True):
-        ok = ok & (each >= 0) & (each < extent)
+    for coordinate, extent in zip(index, buffer.shape, strict=True):
+        ok = ok & (coordinate >= 0) & (coordinate < extent)
     return ok
 
 
 def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | None) -> Any:
     """Elements at any indices, each that of one element of the box."""
-    held, numbers = state.names[buffer.name], state.numbers
+    memory, numbers = state.names[buffer.name], state.numbers
     spread = spread_indices(state, index)
     ok = within(buffer, spread)
     whole = bool(np.all(ok))
     if not whole and buffer.scope != "global":
         check_active(state, buffer, spread, ok, place)
-    at = tuple(spread if whole else clipped(buffer, spread))
-    found = numbers.read(held, at, state.mask, buffer.dtype, place)
-    return found if whole else numbers.select(ok, found, numbers.constant(0, buffer.dtype))
+    locations = tuple(spread if whole else clipped(buffer, spread))
+    elements = numbers.read(memory, locations, state.mask, buffer.dtype, place)
+    return elements if whole else numbers.select(ok, elements, numbers.constant(0, buffer.dtype))
 
 
 def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, place: Place | None) -> None:
@@ -125,60 +125,62 @@ def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, pl
     wrong = ~ok if state.mask is None else np.logical_and(~ok, state.mask)
     if np.any(wrong):
         lane = tuple(np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
-        at = tuple(np.broadcast_to(each, np.shape(wrong))[lane] for each in index)
-        fail_outside(buffer.name, buffer.extents, at, place)
+        location = tuple(np.broadcast_to(each, np.shape(wrong))[lane] for each in index)
+        fail_outside(buffer.name, buffer.extents, location, place)
 
 
 def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:
     """Store at any indices. Raises `LanguageError` where elements store different values to one location."""
-    held, numbers = state.names[buffer.name], state.numbers
+    memory, numbers = state.names[buffer.name], state.numbers
     box = state.box
     spread = [np.broadcast_to(np.asarray(each), box) for each in index]
     ok = within(buffer, spread)
     if buffer.scope != "global":
         check_active(state, buffer, spread, ok, place)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
-    at = tuple(each[active] for each in spread)
+    locations = tuple(each[active] for each in spread)
     if not active.any():
         return
     part = numbers.spread(value, box, buffer.dtype)[active]
-    check_race(buffer, at, part, active, place)
+    check_race(buffer, locations, part, active, place)
     doubt = None if state.doubt is None else cut_doubt(state.doubt, box, active)
     mask = None if doubt is None else np.ones(part.shape, np.bool_)
-    claim(state, buffer, at, part, mask, place)
-    numbers.put(held, at, part, mask, doubt, buffer.dtype)
-    state.touch(buffer.name, at, None)
+    claim(state, buffer, locations, part, mask, place)
+    numbers.put(memory, locations, part, mask, doubt, buffer.dtype)
+    state.touch(buffer.name, locations, None)
 
 
 def position(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The index of an element from its row-major number."""
-    out: list[int] = []
+    digits: list[int] = []
     for extent in reversed(shape):
         flat, k = divmod(flat, extent)
-        out.append(k)
-    return tuple(reversed(out))
+        digits.append(k)
+    return tuple(reversed(digits))
 
 
-def check_race(buffer: Buffer, at: tuple[Any, ...], part: Any, active: Any, place: Place | None) -> None:
+def check_race(
+    buffer: Buffer, locations: tuple[Any, ...], part: Any, active: Any, place: Place | None
+) -> None:
     """Compare every value stored to a location with the others stored to it."""
-    flat: Any = np.ravel_multi_index(at, buffer.extents)
+    flat: Any = np.ravel_multi_index(locations, buffer.extents)
     order = np.argsort(flat, kind="stable")
     same = flat[order][1:] == flat[order][:-1]
     if not same.any():
         return
-    held: Any = getattr(part, "value", part)
-    before, after = held[order][:-1], held[order][1:]
+    values: Any = getattr(part, "value", part)
+    before, after = values[order][:-1], values[order][1:]
     differs = same & (before != after) & ~((before != before) & (after != after))
     if not differs.any():
         return
     first = int(np.argmax(differs))
     one, two = order[first], order[first + 1]
     lanes = np.argwhere(active)
-    where = tuple(int(each[one]) for each in at)
+    where = tuple(int(each[one]) for each in locations)
     raise LanguageError(
         "two elements of T.Parallel store different values to {name}[{index}]", at=place, name=buffer.name,
         index=", ".join(map(str, where)), a=tuple(map(int, lanes[one])), b=tuple(map(int, lanes[two])),
-        x=held[one], y=held[two], expected="one store a location, or equal values",
+        x=values[one], y=values[two], expected="one store a location, or equal values",
         found="element {a} stores {x}, element {b} stores {y}",
         hint="reduce with T.reduce_sum and its kin, or loop over that index with T.serial inside",
     )  # fmt: skip

@@ -89,29 +89,31 @@ class CheckReport:
 
     def output(self, name: str) -> OutputReport:
         """The report of one output. `KeyError` when there is none of that name."""
-        for each in self.outputs:
-            if each.name == name:
-                return each
+        for output in self.outputs:
+            if output.name == name:
+                return output
         raise KeyError(name)
 
     def __str__(self) -> str:
         head = ("output", "checked", "outside", "unwritten", "largest error", "bound there", "worst ratio")
         rows: list[tuple[str, ...]] = [head]
-        for each in self.outputs:
-            shape = " x ".join(map(str, each.shape))
-            counts = (str(each.checked), str(each.outside), str(each.unwritten))
-            sizes = tuple(f"{x:.3g}" for x in (each.error, each.bound, each.ratio))
-            rows.append((f"{each.name} ({shape} {each.dtype})", *counts, *sizes))
+        for output in self.outputs:
+            shape = " x ".join(map(str, output.shape))
+            counts = (str(output.checked), str(output.outside), str(output.unwritten))
+            sizes = tuple(f"{x:.3g}" for x in (output.error, output.bound, output.ratio))
+            rows.append((f"{output.name} ({shape} {output.dtype})", *counts, *sizes))
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         lines: list[str] = []
         for row in rows:
             numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
             lines.append("  ".join([row[0].ljust(widths[0]), *numbers]))
-        for each in self.outputs:
-            if not each.ok:
-                lines += ["", *_worst_lines(each)]
-            if each.unbounded:
-                lines.append(f"{each.name}: {each.unbounded} elements have no bound and were not compared")
+        for output in self.outputs:
+            if not output.ok:
+                lines += ["", *_worst_lines(output)]
+            if output.unbounded:
+                lines.append(
+                    f"{output.name}: {output.unbounded} elements have no bound and were not compared"
+                )
         lines.append(("all within bounds" if self.ok else "WRONG") + f" ({self.how})")
         return "\n".join(lines)
 
@@ -131,11 +133,11 @@ class CheckReport:
 
 def _worst_lines(report: OutputReport) -> list[str]:
     lines = [f"{report.name}, worst elements:"]
-    for each in report.worst:
-        where = ", ".join(map(str, each.index))
+    for element in report.worst:
+        where = ", ".join(map(str, element.index))
         lines.append(
-            f"  [{where}]: got {each.got:.9g}, expected {each.expected:.9g}, "
-            f"error {each.error:.3g}, bound {each.bound:.3g}"
+            f"  [{where}]: got {element.got:.9g}, expected {element.expected:.9g}, "
+            f"error {element.error:.3g}, bound {element.bound:.3g}"
         )
     return lines
 
@@ -205,11 +207,11 @@ def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstEle
         return ()
     picked = np.argpartition(flat, flat.size - count)[flat.size - count :]
     order = picked[np.lexsort((-error.reshape(-1)[picked], -flat[picked]))]
-    out: list[WorstElement] = []
-    for at in order.tolist():
-        numbers = [float(each.flat[at]) for each in (a, b, error, limit)]
-        out.append(WorstElement(position(at, ratio.shape), *numbers))
-    return tuple(out)
+    worst: list[WorstElement] = []
+    for spot in order.tolist():
+        numbers = [float(each.flat[spot]) for each in (a, b, error, limit)]
+        worst.append(WorstElement(position(spot, ratio.shape), *numbers))
+    return tuple(worst)
 
 
 def check_function(
@@ -226,8 +228,8 @@ def check_function(
     for name in bounded:
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)
-    found = [compare_output(after[name], each, dtypes[name], name) for name, each in bounded.items()]
+    reports = [compare_output(after[name], each, dtypes[name], name) for name, each in bounded.items()]
     how = CheckReport(()).how
     if any(each.known is not None for each in bounded.values()):
         how += f"; what {blocks} blocks store, picked by seed {seed}"
-    return CheckReport(tuple(found), how)
+    return CheckReport(tuple(reports), how)

@@ -81,16 +81,16 @@ class ExpressionRunner:
         decides = op == "or"
 
         def run(state: State) -> Any:
-            made = parts[0](state)
-            for each in parts[1:]:
-                if _uniform(made):
-                    made = made if bool(_plain(made)) is decides else each(state)
+            result = parts[0](state)
+            for part in parts[1:]:
+                if _uniform(result):
+                    result = result if bool(_plain(result)) is decides else part(state)
                     continue
-                yes, no, _ = may(made, place)
+                yes, no, _ = may(result, place)
                 with state.narrowed(no if decides else yes) as some:
                     if some:
-                        made = apply(made, each(state))
-            return made
+                        result = apply(result, part(state))
+            return result
 
         return run
 
@@ -157,11 +157,11 @@ class ExpressionRunner:
         plain = order == tuple(range(len(order))) and shape == extent
 
         def run(state: State) -> Any:
-            at = [int(each) for each in start(state)]
-            if on_chip and state.mask is not None and not inside(buffer.extents, at, extent):
+            corner = [int(each) for each in start(state)]
+            if on_chip and state.mask is not None and not inside(buffer.extents, corner, extent):
                 return gather(state, buffer, index(state), place)
-            found = read_box(state, buffer, at, extent, place)
-            return found if plain else found.reshape(flat).transpose(order).reshape(shape)
+            elements = read_box(state, buffer, corner, extent, place)
+            return elements if plain else elements.reshape(flat).transpose(order).reshape(shape)
 
         return run
 
@@ -208,17 +208,17 @@ def check_divisor(state: State, divisor: Any, op: str, place: Place | None) -> N
 def read_single(state: State, expr: Load, index: list[Any]) -> Any:
     """One element, outside any parallel loop."""
     buffer, numbers = expr.buffer, state.numbers
-    at = tuple(int(each) for each in index)
-    if not within(buffer, at):
+    location = tuple(int(each) for each in index)
+    if not within(buffer, location):
         if buffer.scope != "global":
-            fail_outside(buffer.name, buffer.extents, at, expr.place)
+            fail_outside(buffer.name, buffer.extents, location, expr.place)
         return numbers.constant(0, buffer.dtype)
-    return numbers.read(state.names[buffer.name], at, None, buffer.dtype, expr.place)
+    return numbers.read(state.names[buffer.name], location, None, buffer.dtype, expr.place)
 
 
-def local_key(state: State, held: Any, rank: int, index: list[Any]) -> tuple[Any, ...]:
+def local_key(state: State, memory: Any, rank: int, index: list[Any]) -> tuple[Any, ...]:
     """Where in an array that each element has (or that all share) an access goes."""
-    if held.ndim == rank:
+    if memory.ndim == rank:
         return tuple(index)
     if all(np.ndim(each) == 0 for each in index):
         return (..., *index)
@@ -228,10 +228,10 @@ def local_key(state: State, held: Any, rank: int, index: list[Any]) -> tuple[Any
 def read_local(state: State, expr: Load, index: list[Any]) -> Any:
     """An element of an array of each thread's own."""
     buffer = expr.buffer
-    held = state.names[buffer.name]
+    memory = state.names[buffer.name]
     ok = np.asarray(within(buffer, index))
     if not ok.all():
         check_active(state, buffer, index, ok, expr.place)
         index = clipped(buffer, index)
-    key = local_key(state, held, buffer.rank, index)
-    return state.numbers.read(held, key, state.mask, buffer.dtype, expr.place)
+    key = local_key(state, memory, buffer.rank, index)
+    return state.numbers.read(memory, key, state.mask, buffer.dtype, expr.place)

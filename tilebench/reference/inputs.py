@@ -47,22 +47,22 @@ def random_array(
         raise OptionError(
             "there are no inputs of kind {kind!r}", kind=kind, known=", ".join(KINDS), expected="{known}"
         )
-    out = strided_empty(shape, dtype, strides)
+    array = strided_empty(shape, dtype, strides)
     if kind in ("zeros", "ones"):
-        out[...] = np.asarray(kind == "ones", dtype.numpy)
-        return out
+        array[...] = np.asarray(kind == "ones", dtype.numpy)
+        return array
     random = np.random.default_rng(seed)
     size = tuple(shape)
     if dtype.kind == "bool":
-        out[...] = random.integers(0, 2, size, np.uint8) != 0
+        array[...] = random.integers(0, 2, size, np.uint8) != 0
     elif dtype.is_integer and kind == "wide":
-        out[...] = _integers(random, int(dtype.least), int(dtype.most), size, dtype)
+        array[...] = _integers(random, int(dtype.least), int(dtype.most), size, dtype)
     elif dtype.is_integer:
         low = 0 if dtype.kind == "uint" else -SMALL
-        out[...] = _integers(random, low, min(SMALL, int(dtype.most)), size, dtype)
+        array[...] = _integers(random, low, min(SMALL, int(dtype.most)), size, dtype)
     else:
-        out[...] = narrowed(_floats(random, size, dtype, kind), dtype)
-    return out
+        array[...] = narrowed(_floats(random, size, dtype, kind), dtype)
+    return array
 
 
 def _integers(
@@ -98,11 +98,11 @@ def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> di
     Each array depends on the seed and its own name alone, and has the strides of its parameter.
     """
     read, written = reads_and_writes(function)
-    out: dict[str, NDArray[Any]] = {}
-    for each in function.arrays:
-        if each.name in written and each.name not in read:
-            out[each.name] = strided_empty(each.extents, each.dtype, each.fixed_strides)
-            poison(out[each.name])
+    arrays: dict[str, NDArray[Any]] = {}
+    for param in function.arrays:
+        if param.name in written and param.name not in read:
+            arrays[param.name] = strided_empty(param.extents, param.dtype, param.fixed_strides)
+            poison(arrays[param.name])
         else:
-            out[each.name] = input_for(each, seed, kind)
-    return out
+            arrays[param.name] = input_for(param, seed, kind)
+    return arrays

@@ -37,13 +37,13 @@ class Numbers(Protocol):
     def new(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def given(self, array: Any, buffer: Buffer) -> Any: ...
-    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any: ...
-    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None: ...
+    def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any: ...
+    def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None: ...
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def tile(self, meaning: TileMeaning) -> Callable[..., Any]: ...
     def integer(self, value: Any, place: Place | None) -> Any: ...
-    def variable(self, held: Any, mask: Any, place: Place | None) -> Any: ...
-    def kept(self, held: Any, dtype: DType) -> Any: ...
+    def variable(self, value: Any, mask: Any, place: Place | None) -> Any: ...
+    def kept(self, values: Any, dtype: DType) -> Any: ...
 
 
 def poison_value(dtype: DType) -> Any:
@@ -103,18 +103,18 @@ class Plain:
     def given(self, array: Any, buffer: Buffer) -> Any:
         return array
 
-    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
-        return held[key]
+    def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        return memory[key]
 
-    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+    def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
         if mask is None:
-            held[key] = value
+            memory[key] = value
         else:
-            held[key] = np.where(mask, np.asarray(value, dtype.numpy), held[key])
+            memory[key] = np.where(mask, np.asarray(value, dtype.numpy), memory[key])
 
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-        held: Any = np.asarray(value, dtype.numpy)
-        return np.broadcast_to(held, shape)
+        array: Any = np.asarray(value, dtype.numpy)
+        return np.broadcast_to(array, shape)
 
     def tile(self, meaning: TileMeaning) -> Callable[..., Any]:
         return meaning.plain
@@ -122,13 +122,13 @@ class Plain:
     def integer(self, value: Any, place: Place | None) -> Any:
         return value
 
-    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
+    def variable(self, value: Any, mask: Any, place: Place | None) -> Any:
         """The value of a scalar of each thread."""
-        return held
+        return value
 
-    def kept(self, held: Any, dtype: DType) -> Any:
+    def kept(self, values: Any, dtype: DType) -> Any:
         """What is kept as the value of a scalar of each thread, from an array of the box."""
-        return held
+        return values
 
 
 class Watched(Plain):
@@ -146,27 +146,27 @@ class Watched(Plain):
     def given(self, array: Any, buffer: Buffer) -> Any:
         return exact(array)
 
-    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
-        return self.variable(held[key], mask, place)
+    def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        return self.variable(memory[key], mask, place)
 
-    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+    def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
         new = inexact(value)
         if mask is not None:
-            old: Inexact = held[key]
+            old: Inexact = memory[key]
             plain = np.where(mask, np.asarray(new.value, dtype.numpy), old.value)
             new = Inexact(plain, np.where(mask, new.error, old.error))
-        held[key] = new
+        memory[key] = new
 
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-        held = inexact(value)
-        plain = super().spread(held.value, shape, dtype)
-        return Inexact(plain, np.broadcast_to(held.error, shape))
+        array = inexact(value)
+        plain = super().spread(array.value, shape, dtype)
+        return Inexact(plain, np.broadcast_to(array.error, shape))
 
-    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
-        if not isinstance(held, Inexact):
-            return held
-        if held.error.any():
-            missing = held.error > 0
+    def variable(self, value: Any, mask: Any, place: Place | None) -> Any:
+        if not isinstance(value, Inexact):
+            return value
+        if value.error.any():
+            missing = value.error > 0
             # Masks belong to elements of a loop; a tile that is read as a whole has none.
             if mask is None or np.any(np.logical_and(missing, mask)):
                 raise LanguageError(
@@ -174,7 +174,7 @@ class Watched(Plain):
                     at=place, count=int(missing.sum()),
                     hint="fill the buffer first: T.clear(...) or T.fill(...)",
                 )  # fmt: skip
-        return held.value
+        return value.value
 
 
 class BoundedNumbers:
@@ -218,25 +218,25 @@ class BoundedNumbers:
     def given(self, array: Any, buffer: Buffer) -> Any:
         return Inexact(array.astype(np.float64) if buffer.dtype.is_float else array, np.zeros(array.shape))
 
-    def read(self, held: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
-        found: Inexact = held[key]
-        return found if dtype.is_float or found.error.any() else found.value
+    def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
+        elements: Inexact = memory[key]
+        return elements if dtype.is_float or elements.error.any() else elements.value
 
-    def put(self, held: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
+    def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
         new = inexact(value)
         if mask is None:
-            held[key] = new
+            memory[key] = new
             return
-        old: Inexact = held[key]
+        old: Inexact = memory[key]
         if doubt is not None:
             unsure, chosen = doubt
             new = inexact(select_bound(Inexact(*np.broadcast_arrays(chosen, unsure)), new, old))
-        held[key] = Inexact(np.where(mask, new.value, old.value), np.where(mask, new.error, old.error))
+        memory[key] = Inexact(np.where(mask, new.value, old.value), np.where(mask, new.error, old.error))
 
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any:
-        held = inexact(value)
+        array = inexact(value)
         kind: Any = np.float64 if dtype.is_float else dtype.numpy
-        return Inexact(np.broadcast_to(held.value.astype(kind), shape), np.broadcast_to(held.error, shape))
+        return Inexact(np.broadcast_to(array.value.astype(kind), shape), np.broadcast_to(array.error, shape))
 
     def tile(self, meaning: TileMeaning) -> Callable[..., Any]:
         return meaning.bound
@@ -249,8 +249,8 @@ class BoundedNumbers:
             )  # fmt: skip
         return value
 
-    def variable(self, held: Any, mask: Any, place: Place | None) -> Any:
-        return held
+    def variable(self, value: Any, mask: Any, place: Place | None) -> Any:
+        return value
 
-    def kept(self, held: Any, dtype: DType) -> Any:
-        return self.read(held, ..., None, dtype, None)
+    def kept(self, values: Any, dtype: DType) -> Any:
+        return self.read(values, ..., None, dtype, None)

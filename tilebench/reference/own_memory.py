@@ -19,23 +19,23 @@ def copied(value: Any) -> Any:
     return value.copy() if hasattr(value, "copy") else value
 
 
-def outer_locals(at: Parallel) -> list[Any]:
+def outer_locals(loop: Parallel) -> list[Any]:
     """Buffers of each thread that a parallel loop stores to and that were made before it."""
-    inner = {each.buffer.name for each in walk(at) if isinstance(each, AllocStmt)}
-    found = {
-        each.buffer.name: each.buffer
-        for each in walk(at)
-        if isinstance(each, Store) and each.buffer.scope in LOCAL and each.buffer.name not in inner
+    inner = {node.buffer.name for node in walk(loop) if isinstance(node, AllocStmt)}
+    buffers = {
+        node.buffer.name: node.buffer
+        for node in walk(loop)
+        if isinstance(node, Store) and node.buffer.scope in LOCAL and node.buffer.name not in inner
     }
-    return list(found.values())
+    return list(buffers.values())
 
 
-def collapsed(numbers: Numbers, held: Any, box: tuple[int, ...], buffer: Any) -> Any:
+def collapsed(numbers: Numbers, value: Any, box: tuple[int, ...], buffer: Any) -> Any:
     """What a thread's buffer holds after a parallel loop: unknown unless all elements left the same."""
-    plain = getattr(held, "value", held)
+    plain = getattr(value, "value", value)
     if np.ndim(plain) <= buffer.rank:
-        return held
-    flat = numbers.spread(held, (*box, *buffer.shape), buffer.dtype).reshape((-1, *buffer.shape))
+        return value
+    flat = numbers.spread(value, (*box, *buffer.shape), buffer.dtype).reshape((-1, *buffer.shape))
     values = getattr(flat, "value", flat)
     if bool(np.all(values == values[:1])):
         return flat[0]
@@ -48,19 +48,19 @@ def store_var(state: State, name: str, value: Any, dtype: Any) -> None:
         state.names[name] = value
         return
     numbers = state.numbers
-    held = copied(numbers.spread(state.names[name], state.box, dtype))
-    numbers.put(held, ..., numbers.spread(value, state.box, dtype), state.mask, state.doubt, dtype)
-    state.names[name] = numbers.kept(held, dtype)
+    values = copied(numbers.spread(state.names[name], state.box, dtype))
+    numbers.put(values, ..., numbers.spread(value, state.box, dtype), state.mask, state.doubt, dtype)
+    state.names[name] = numbers.kept(values, dtype)
 
 
-def store_local(state: State, at: Store, index: list[Any], value: Any) -> None:
+def store_local(state: State, store: Store, index: list[Any], value: Any) -> None:
     """Store into an array of each thread's own."""
-    buffer = at.buffer
-    held = state.names[buffer.name]
+    buffer = store.buffer
+    memory = state.names[buffer.name]
     ok = np.asarray(within(buffer, index))
     mask = state.mask
     if not ok.all():
-        check_active(state, buffer, index, ok, at.place)
+        check_active(state, buffer, index, ok, store.place)
         index = clipped(buffer, index)
-    key = local_key(state, held, buffer.rank, index)
-    state.numbers.put(held, key, value, mask, state.doubt, buffer.dtype)
+    key = local_key(state, memory, buffer.rank, index)
+    state.numbers.put(memory, key, value, mask, state.doubt, buffer.dtype)

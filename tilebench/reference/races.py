@@ -38,11 +38,11 @@ def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
     seen: dict[str, list[tuple[Expr, ...]]] = {}
     stored: set[str] = set()
     inner = {v.name for n in walk(loop) if isinstance(n, LoopStmt) and n is not loop for v in n.vars}
-    for each in walk(loop):
-        if isinstance(each, (Load, Store)) and each.buffer.scope not in ("local", "var"):
-            seen.setdefault(each.buffer.name, []).append(tuple(scope.inlined(k) for k in each.index))
-            if isinstance(each, Store):
-                stored.add(each.buffer.name)
+    for node in walk(loop):
+        if isinstance(node, (Load, Store)) and node.buffer.scope not in ("local", "var"):
+            seen.setdefault(node.buffer.name, []).append(tuple(scope.inlined(k) for k in node.index))
+            if isinstance(node, Store):
+                stored.add(node.buffer.name)
     return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
 
 
@@ -72,11 +72,11 @@ def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Plac
     ok = within(buffer, spread)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), state.box)
     locations: Any = np.ravel_multi_index(tuple(each[active] for each in spread), buffer.extents)
-    held = None
+    stored = None
     if value is not None:
-        held = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
+        stored = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
     state.watched.setdefault(buffer.name, []).append(
-        TouchedLocations(locations, np.flatnonzero(active), held, place)
+        TouchedLocations(locations, np.flatnonzero(active), stored, place)
     )
 
 
@@ -97,9 +97,9 @@ def _compare(name: str, box: tuple[int, ...], store: TouchedLocations, other: To
     if not sorted_.size or not other.locations.size:
         return
     locate: Any = np.searchsorted
-    at: Any = locate(sorted_[1:], other.locations, side="right")
-    owner = order[at]
-    clash = (sorted_[at] == other.locations) & (store.lanes[owner] != other.lanes)
+    slot: Any = locate(sorted_[1:], other.locations, side="right")
+    owner = order[slot]
+    clash = (sorted_[slot] == other.locations) & (store.lanes[owner] != other.lanes)
     if other.value is not None:
         a, b = store.value[owner], other.value
         clash &= (a != b) & ~((a != a) & (b != b))

@@ -28,13 +28,13 @@ def check_arguments(function: Function, arrays: Arrays) -> None:
                 expected="{known}",
             )  # fmt: skip
     for name, buffer in params.items():
-        held = arrays.get(name)
-        if held is None:
+        array = arrays.get(name)
+        if array is None:
             raise ArgumentError("{name} of {function} is missing", name=name, function=function.name)
-        if held.shape != buffer.shape or held.dtype != buffer.dtype.numpy:
+        if array.shape != buffer.shape or array.dtype != buffer.dtype.numpy:
             raise ArgumentError(
                 "the array {name} does not fit", name=name, shape=buffer.shape, dtype=buffer.dtype,
-                expected="{shape} of {dtype}", found="{a} of {b}", a=held.shape, b=held.dtype,
+                expected="{shape} of {dtype}", found="{a} of {b}", a=array.shape, b=array.dtype,
             )  # fmt: skip
 
 
@@ -50,9 +50,9 @@ def execute(
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}
-    for each in function.arrays:
-        array = arrays[each.name]
-        names[each.name] = numbers.given(array.copy() if each.name in written else array, each)
+    for param in function.arrays:
+        array = arrays[param.name]
+        names[param.name] = numbers.given(array.copy() if param.name in written else array, param)
     state = State(numbers, names, only=only, touched=touched if touched is not None else {})
     if type(numbers) is Plain:
         state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
@@ -74,5 +74,5 @@ def run_reference(
     race (between elements of a loop or between blocks), of an access outside a tile, or of a word
     that has no meaning here.
     """
-    made = execute(function, arrays, Watched() if uninitialised == "raise" else Plain())
-    return {name: getattr(made[name], "value", made[name]) for name in reads_and_writes(function)[1]}
+    results = execute(function, arrays, Watched() if uninitialised == "raise" else Plain())
+    return {name: getattr(results[name], "value", results[name]) for name in reads_and_writes(function)[1]}

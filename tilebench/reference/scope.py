@@ -46,15 +46,15 @@ class LoopScope:
             self.lets[name] = self.inlined(value)
 
     def inlined(self, expr: Expr) -> Expr:
-        held = {n.name: self.lets[n.name] for n in walk(expr) if isinstance(n, Var) and n.name in self.lets}
-        return substitute(expr, held) if held else expr
+        values = {n.name: self.lets[n.name] for n in walk(expr) if isinstance(n, Var) and n.name in self.lets}
+        return substitute(expr, values) if values else expr
 
     def box_of(self, index: Sequence[Expr]) -> tuple[BoxAxis, ...] | None:
         """The access as a box: each index a start plus at most one loop variable, each used once."""
-        out: list[BoxAxis] = []
+        plan: list[BoxAxis] = []
         used: set[int] = set()
-        for each in index:
-            form = linear(self.inlined(each))
+        for position in index:
+            form = linear(self.inlined(position))
             axis: int | None = None
             for term, factor in form.terms:
                 if isinstance(term, Var) and term.name in self.axes:
@@ -67,5 +67,5 @@ class LoopScope:
                 return None
             if axis is not None:
                 used.add(axis)
-            out.append(BoxAxis(form.expr(), axis))
-        return tuple(out)
+            plan.append(BoxAxis(form.expr(), axis))
+        return tuple(plan)

@@ -49,110 +49,112 @@ class StatementRunner(ExpressionRunner):
 
     def body(self, body: Sequence[Stmt]) -> Run:
         """The statements in order."""
-        parts = [self.statement(each) for each in body]
+        parts = [self.statement(stmt) for stmt in body]
         if len(parts) == 1:
             return parts[0]
 
         def run(state: State) -> None:
-            for each in parts:
-                each(state)
+            for part in parts:
+                part(state)
 
         return run
 
-    def statement(self, at: Stmt) -> Run:
-        match at:
+    def statement(self, stmt: Stmt) -> Run:
+        match stmt:
             case Store():
-                return self.store(at)
+                return self.store(stmt)
             case Let():
-                return self.let(at)
+                return self.let(stmt)
             case If():
-                return self.branch(at)
+                return self.branch(stmt)
             case AllocStmt():
-                return self.allocate(at)
+                return self.allocate(stmt)
             case KernelLaunch():
-                return self.kernel(at)
+                return self.kernel(stmt)
             case ThreadGroup():
                 # Who does it makes no difference to what is done.
-                return self.body(at.body)
+                return self.body(stmt.body)
             case Parallel():
-                return self.parallel(at)
+                return self.parallel(stmt)
             case Serial() | Unroll() | Pipelined() | Vectorized():
-                return self.loop(at)
-            case _ if type(at) in MEANINGS:
-                return self.tile(at)
+                return self.loop(stmt)
+            case _ if type(stmt) in MEANINGS:
+                return self.tile(stmt)
             case _:
-                word = at.spelling() if isinstance(at, WordStmt) else type(at).__name__
-                raise too_late(f"T.{word}", at.place)
+                word = stmt.spelling() if isinstance(stmt, WordStmt) else type(stmt).__name__
+                raise too_late(f"T.{word}", stmt.place)
 
     # -- launch and loops
-    def kernel(self, at: KernelLaunch) -> Run:
-        body = self.body(at.body)
-        names = [each.name for each in at.vars]
-        grid = (*at.blocks, 1, 1, 1)[:3]
+    def kernel(self, launch: KernelLaunch) -> Run:
+        body = self.body(launch.body)
+        names = [var.name for var in launch.vars]
+        grid = (*launch.blocks, 1, 1, 1)[:3]
 
         def run(state: State) -> None:
-            held = state.names
-            for each in state.owners.values():
-                each[...] = 0
+            values = state.names
+            for owners in state.owners.values():
+                owners[...] = 0
             for number in range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only):
                 rest, x = divmod(number, grid[0])
                 z, y = divmod(rest, grid[1])
                 state.block = number + 1
-                held.update(zip(names, (x, y, z), strict=False))
+                values.update(zip(names, (x, y, z), strict=False))
                 body(state)
 
         return run
 
-    def parallel(self, at: Parallel) -> Run:
+    def parallel(self, loop: Parallel) -> Run:
         if self.scope.parallel:
             raise LanguageError(
-                "T.Parallel inside T.Parallel has no meaning", at=at.place, hint="give one loop all extents"
+                "T.Parallel inside T.Parallel has no meaning", at=loop.place, hint="give one loop all extents"
             )
-        extents = at.extents
+        extents = loop.extents
         before = self.scope
-        names = [each.name for each in at.vars]
+        names = [var.name for var in loop.vars]
         axes = dict(zip(names, range(len(names)), strict=True))
         self.scope = LoopScope(axes, extents, set(names), dict(before.lets))
-        for each in walk(at):
-            if isinstance(each, Let):
-                self.scope.let(each.var.name, each.value)
-        self.scope.suspects = suspects(at, self.scope)
+        for node in walk(loop):
+            if isinstance(node, Let):
+                self.scope.let(node.var.name, node.value)
+        self.scope.suspects = suspects(loop, self.scope)
         watch = bool(self.scope.suspects)
-        body = self.body(at.body)
+        body = self.body(loop.body)
         self.scope = before
         indices: dict[str, Any] = {}
-        for k, (var, extent) in enumerate(zip(at.vars, extents, strict=True)):
+        for k, (var, extent) in enumerate(zip(loop.vars, extents, strict=True)):
             shape = tuple(extent if k == axis else 1 for axis in range(len(extents)))
             indices[var.name] = np.arange(extent, dtype=var.type.numpy).reshape(shape)
-        own = outer_locals(at)
+        own = outer_locals(loop)
         numbers = self.numbers
 
         def run(state: State) -> None:
             state.names.update(indices)
-            for each in own:
-                held = state.names[each.name]
-                if each.scope == "local":
-                    state.names[each.name] = copied(numbers.spread(held, extents + each.shape, each.dtype))
+            for buffer in own:
+                value = state.names[buffer.name]
+                if buffer.scope == "local":
+                    state.names[buffer.name] = copied(
+                        numbers.spread(value, extents + buffer.shape, buffer.dtype)
+                    )
             state.box = extents
             body(state)
             if watch:
                 check(state)
             state.box = ()
-            for each in own:
-                state.names[each.name] = collapsed(numbers, state.names[each.name], extents, each)
+            for buffer in own:
+                state.names[buffer.name] = collapsed(numbers, state.names[buffer.name], extents, buffer)
 
         return run
 
-    def loop(self, at: Serial | Unroll | Pipelined | Vectorized) -> Run:
-        name = at.vars[0].name
-        start = Const(0) if isinstance(at, Vectorized) else at.start
-        stop = Const(at.extent) if isinstance(at, Vectorized) else at.stop
-        step = at.step if isinstance(at, (Serial, Unroll)) else Const(1)
+    def loop(self, loop: Serial | Unroll | Pipelined | Vectorized) -> Run:
+        name = loop.vars[0].name
+        start = Const(0) if isinstance(loop, Vectorized) else loop.start
+        stop = Const(loop.extent) if isinstance(loop, Vectorized) else loop.stop
+        step = loop.step if isinstance(loop, (Serial, Unroll)) else Const(1)
         bounds = self.integers([start, stop, step])
-        if self.scope.parallel and any(self.scope.varies(each) for each in (start, stop, step)):
+        if self.scope.parallel and any(self.scope.varies(bound) for bound in (start, stop, step)):
             self.scope.varying.add(name)
-        body = self.body(at.body)
-        place = at.place
+        body = self.body(loop.body)
+        place = loop.place
 
         def run(state: State) -> None:
             first, last, by = bounds(state)
@@ -161,37 +163,37 @@ class StatementRunner(ExpressionRunner):
             if np.ndim(first) or np.ndim(last) or np.ndim(by):
                 uneven(state, name, body, first, last, by)
                 return
-            for each in range(int(first), int(last), int(by)):
-                state.names[name] = each
+            for index in range(int(first), int(last), int(by)):
+                state.names[name] = index
                 body(state)
 
         return run
 
     # -- names and memory
-    def allocate(self, at: AllocStmt) -> Run:
-        buffer, numbers = at.buffer, self.numbers
+    def allocate(self, alloc: AllocStmt) -> Run:
+        buffer, numbers = alloc.buffer, self.numbers
         name, dtype, shape = buffer.name, buffer.dtype, buffer.extents
-        if getattr(at, "versions", 1) != 1:
-            raise too_late(f"versions of {name}", at.place)
-        if isinstance(at, AllocVar):
-            init = self.prepare(at.init) if at.init is not None else None
+        if getattr(alloc, "versions", 1) != 1:
+            raise too_late(f"versions of {name}", alloc.place)
+        if isinstance(alloc, AllocVar):
+            init = self.prepare(alloc.init) if alloc.init is not None else None
 
             def make(state: State) -> None:
                 new = numbers.new((), dtype)[()] if init is None else copied(init(state))
                 state.names[name] = new if init is not None else numbers.kept(new, dtype)
 
             return make
-        each_own = self.scope.parallel
+        one_an_element = self.scope.parallel
 
         def allocate(state: State) -> None:
-            state.names[name] = numbers.new((*state.box, *shape) if each_own else shape, dtype)
+            state.names[name] = numbers.new((*state.box, *shape) if one_an_element else shape, dtype)
 
         return allocate
 
-    def let(self, at: Let) -> Run:
-        value, name = self.prepare(at.value), at.var.name
-        self.scope.let(name, at.value)
-        if not any(isinstance(each, Load) for each in walk(at.value)):
+    def let(self, let: Let) -> Run:
+        value, name = self.prepare(let.value), let.var.name
+        self.scope.let(name, let.value)
+        if not any(isinstance(part, Load) for part in walk(let.value)):
 
             def plain(state: State) -> None:
                 state.names[name] = value(state)
@@ -204,10 +206,10 @@ class StatementRunner(ExpressionRunner):
         return run
 
     # -- branches
-    def branch(self, at: If) -> Run:
-        condition, numbers, place = self.prepare(at.condition), self.numbers, at.place
-        then, other = self.body(at.then), self.body(at.orelse)
-        some_else = bool(at.orelse)
+    def branch(self, branch: If) -> Run:
+        condition, numbers, place = self.prepare(branch.condition), self.numbers, branch.place
+        then, other = self.body(branch.then), self.body(branch.orelse)
+        some_else = bool(branch.orelse)
 
         def run(state: State) -> None:
             test = condition(state)
@@ -229,20 +231,20 @@ class StatementRunner(ExpressionRunner):
         return run
 
     # -- stores
-    def store(self, at: Store) -> Run:
-        buffer, place, numbers = at.buffer, at.place, self.numbers
-        name, dtype, value = buffer.name, buffer.dtype, self.prepare(at.value)
-        if at.version is not None:
+    def store(self, store: Store) -> Run:
+        buffer, place, numbers = store.buffer, store.place, self.numbers
+        name, dtype, value = buffer.name, buffer.dtype, self.prepare(store.value)
+        if store.version is not None:
             raise too_late(f"versions of {name}", place)
         if buffer.scope == "var":
             return lambda state: store_var(state, name, copied(value(state)), dtype)
-        index = self.integers(at.index)
+        index = self.integers(store.index)
         if buffer.scope == "local":
-            return lambda state: store_local(state, at, index(state), value(state))
+            return lambda state: store_local(state, store, index(state), value(state))
         if not self.scope.parallel:
 
             def single(state: State) -> None:
-                spot = tuple(int(each) for each in index(state))
+                spot = tuple(int(position) for position in index(state))
                 if within(buffer, spot):
                     new = value(state)
                     claim(state, buffer, spot, new, None, place)
@@ -252,23 +254,23 @@ class StatementRunner(ExpressionRunner):
                     fail_outside(name, buffer.extents, spot, place)
 
             return single
-        return self.store_parallel(at, index, value)
+        return self.store_parallel(store, index, value)
 
-    def store_parallel(self, at: Store, index: Run, value: Run) -> Run:
-        buffer, place, numbers = at.buffer, at.place, self.numbers
-        box, plan = self.scope.extents, self.scope.box_of(at.index)
+    def store_parallel(self, store: Store, index: Run, value: Run) -> Run:
+        buffer, place, numbers = store.buffer, store.place, self.numbers
+        box, plan = self.scope.extents, self.scope.box_of(store.index)
         if buffer.name in self.scope.suspects:
-            return self.store_noted(at, index, value)
+            return self.store_noted(store, index, value)
         general: Run = lambda state: scatter(state, buffer, index(state), value(state), place)  # noqa: E731
         if plan is None:
             return general
         extent, order, shape = box_shape(plan, box)
         if shape != box:  # an axis of the loop is in no index: several elements meet
             return general
-        start = self.integers([each.start for each in plan])
+        start = self.integers([axis.start for axis in plan])
         on_chip = buffer.scope != "global"
         plain = order == tuple(range(len(order))) and shape == extent
-        axes = [each.axis for each in plan if each.axis is not None]
+        axes = [axis.axis for axis in plan if axis.axis is not None]
         axes += [k for k in range(len(box)) if k not in axes]
         inverse = tuple(axes)
 
@@ -276,7 +278,7 @@ class StatementRunner(ExpressionRunner):
             return np.broadcast_to(array, box).transpose(inverse).reshape(extent)
 
         def run(state: State) -> None:
-            spot = [int(each) for each in start(state)]
+            spot = [int(position) for position in start(state)]
             mask, doubt = state.mask, state.doubt
             if on_chip and mask is not None:
                 general(state)
@@ -290,9 +292,9 @@ class StatementRunner(ExpressionRunner):
 
         return run
 
-    def store_noted(self, at: Store, index: Run, value: Run) -> Run:
+    def store_noted(self, store: Store, index: Run, value: Run) -> Run:
         """A store whose locations are compared with those of other statements of the loop."""
-        buffer, place = at.buffer, at.place
+        buffer, place = store.buffer, store.place
 
         def run(state: State) -> None:
             new, where = copied(value(state)), index(state)
@@ -302,53 +304,57 @@ class StatementRunner(ExpressionRunner):
         return run
 
     # -- tiles
-    def tile(self, at: Any) -> Run:
-        meaning = MEANINGS[type(at)]
+    def tile(self, operation: Any) -> Run:
+        meaning = MEANINGS[type(operation)]
         if self.scope.parallel:
-            word = at.spelling()
+            word = operation.spelling()
             text = "T.{word} works on whole tiles, not inside T.Parallel"
-            raise LanguageError(text, word=word, at=at.place)
-        scalars = {name: self.prepare(each) for name, each in scalar_operands(at).items()}
-        target = region_written(at)
-        readers = {id(each): self.region(at, each) for each in (*regions_read(at), target)}
-        apply, place, buffer = self.numbers.tile(meaning), at.place, target.buffer
+            raise LanguageError(text, word=word, at=operation.place)
+        scalars = {name: self.prepare(operand) for name, operand in scalar_operands(operation).items()}
+        target = region_written(operation)
+        readers = {
+            id(region): self.region(operation, region) for region in (*regions_read(operation), target)
+        }
+        apply, place, buffer = self.numbers.tile(meaning), operation.place, target.buffer
         start, extent = readers[id(target)]
 
         def run(state: State) -> None:
-            given = {name: each(state) for name, each in scalars.items()}
-            known = {name: getattr(each, "value", each) for name, each in given.items()}
+            given = {name: run_operand(state) for name, run_operand in scalars.items()}
+            known = {name: getattr(value, "value", value) for name, value in given.items()}
             boxes: list[Any] = []
-            for each in regions_read(at, known):
-                first, size = readers[id(each)]
+            for region in regions_read(operation, known):
+                first, size = readers[id(region)]
                 corner = [int(k) for k in first(state)]
-                boxes.append(read_box(state, each.buffer, corner, size, each.place or place))
-            made = apply(at, *given.values(), *boxes)
-            if np.ndim(getattr(made, "value", made)):
-                made = made.reshape(extent)
-            write_box(state, buffer, [int(k) for k in start(state)], extent, made, None, None, place)
+                boxes.append(read_box(state, region.buffer, corner, size, region.place or place))
+            result = apply(operation, *given.values(), *boxes)
+            if np.ndim(getattr(result, "value", result)):
+                result = result.reshape(extent)
+            write_box(state, buffer, [int(k) for k in start(state)], extent, result, None, None, place)
 
         return run
 
-    def region(self, at: Any, region: Region) -> tuple[Run, tuple[int, ...]]:
+    def region(self, operation: Any, region: Region) -> tuple[Run, tuple[int, ...]]:
         """Start and extents of a box; a head address of a copy takes those of the other side."""
         if region.version is not None:
-            raise too_late(f"versions of {region.buffer.name}", at.place)
+            raise too_late(f"versions of {region.buffer.name}", operation.place)
         extent = region.extent
-        if extent is None and isinstance(at, Copy):
-            other = at.dst if region is at.src else at.src
-            extent = aligned(other.extent or (1,) * other.buffer.rank, region, at)
+        if extent is None and isinstance(operation, Copy):
+            other = operation.dst if region is operation.src else operation.src
+            extent = aligned(other.extent or (1,) * other.buffer.rank, region, operation)
         elif extent is None:
-            raise IRError("T.{word} of a head address has no extents", word=at.spelling(), at=at.place)
+            raise IRError(
+                "T.{word} of a head address has no extents", word=operation.spelling(), at=operation.place
+            )
         return self.integers(region.start), extent
 
 
-def aligned(extent: tuple[int, ...], head: Region, at: Copy) -> tuple[int, ...]:
+def aligned(extent: tuple[int, ...], head: Region, copy: Copy) -> tuple[int, ...]:
     """The extents of a head address: those of the other side, aligned to the right."""
     rank = head.buffer.rank
     extra = max(0, len(extent) - rank)
     if any(each != 1 for each in extent[:extra]):
         raise IRError(
-            "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=at.place,
+            "a tile of extents {extent} does not fit {name}, which has rank {rank}", at=copy.place,
             extent=extent, name=head.buffer.name, rank=rank,
         )  # fmt: skip
     return (1,) * (rank - len(extent) + extra) + extent[extra:]

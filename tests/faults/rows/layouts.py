@@ -77,8 +77,8 @@ FAULTS = (
         "layout/ghosts-are-real",
         "ghost elements of a fragment count as true ones",
         "tilebench.layout.fragment:Fragment.real",
-        "out &= at < extent",
-        "out &= at < extent + 1",
+        "inside &= coordinate < extent",
+        "inside &= coordinate < extent + 1",
         FRAGMENT,
     ),
     Fault(

@@ -92,8 +92,8 @@ FAULTS = (
         "reduce/one-part-less",
         "the parts of the last warp are not folded",
         "tilebench.passes.threads.rows.reduce:_across",
-        "Unroll(Const(found.parts), _a, _b)",
-        "Unroll(Const(found.parts - 1), _a, _b)",
+        "Unroll(Const(exchange.parts), _a, _b)",
+        "Unroll(Const(exchange.parts - 1), _a, _b)",
         REDUCE,
     ),
     Fault(

@@ -158,8 +158,8 @@ FAULTS = (
         "registers/strides-swapped",
         "registers of a fragment are numbered as if its values stood the other way",
         "tilebench.passes.threads.registers:value_strides",
-        "strides.append(found[0])",
-        "strides.insert(0, found[0])",
+        "strides.append(matches[0])",
+        "strides.insert(0, matches[0])",
         COPY,
     ),
     Fault(

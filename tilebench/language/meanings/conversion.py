@@ -17,9 +17,9 @@ def _to_integer(value: Any, target: DType) -> Any:
     low, high = int(target.least), int(target.most)
     # The ends of 64-bit ranges are no doubles: what reaches 2**63 is set after the conversion.
     inside = np.where((wide > float(low)) & (wide < float(high)), wide, 0.0)
-    made = inside.astype(target.numpy)
-    made = np.where(wide <= float(low), target.numpy.type(low), made)
-    return np.where(wide >= float(high), target.numpy.type(high), made)
+    integers = inside.astype(target.numpy)
+    integers = np.where(wide <= float(low), target.numpy.type(low), integers)
+    return np.where(wide >= float(high), target.numpy.type(high), integers)
 
 
 def cast_meaning(value: Any, source: DType, target: DType) -> Any:
@@ -32,20 +32,20 @@ def cast_meaning(value: Any, source: DType, target: DType) -> Any:
         return value
     if isinstance(value, (bool, int)) and not target.is_float:
         return bool(value) if target.kind == "bool" else wrap(int(value), target)
-    held: Any = value if hasattr(value, "astype") else np.asarray(value, source.numpy)
+    array: Any = value if hasattr(value, "astype") else np.asarray(value, source.numpy)
     if target.kind == "bool":
-        return held != 0
+        return array != 0
     if source.is_float and target.is_integer:
-        return _to_integer(held, target)
+        return _to_integer(array, target)
     # Two steps would round twice: from 32-bit integers and doubles into the 16-bit and 8-bit floats.
     if target.is_float and target.bits < 32 and (source.bits >= 32 and source.name != "float32"):
-        return round_to(held.astype(np.float64), target)
-    return narrowed(held, target) if target.is_float else _low_bits(held, target)
+        return round_to(array.astype(np.float64), target)
+    return narrowed(array, target) if target.is_float else _low_bits(array, target)
 
 
-def _low_bits(held: Any, target: DType) -> Any:
+def _low_bits(array: Any, target: DType) -> Any:
     """Integers in another width. `ml_dtypes` knows no way from one 4-bit type to the other."""
-    return (held.astype(np.int8) if target.per_byte > 1 else held).astype(target.numpy)
+    return (array.astype(np.int8) if target.per_byte > 1 else array).astype(target.numpy)
 
 
 def wrap(value: int, dtype: DType) -> int:
@@ -65,25 +65,27 @@ def cast_bound(value: Any, source: DType, target: DType) -> Any:
         return value
     if not isinstance(value, Inexact) and not target.is_float:
         return cast_meaning(value, source, target)
-    held = inexact(value)
+    bounded = inexact(value)
     if target.is_float:
         if source.is_float and not narrows(source, target):
-            return held
-        return rounded(held.value, held.error, target)
+            return bounded
+        return rounded(bounded.value, bounded.error, target)
     if target.kind == "bool":
-        unsure = (np.abs(held.value.astype(np.float64)) <= held.error) & (held.error > 0)
-        return plain_if_sure(held.value != 0, unsure)
+        unsure = (np.abs(bounded.value.astype(np.float64)) <= bounded.error) & (bounded.error > 0)
+        return plain_if_sure(bounded.value != 0, unsure)
     if source.is_float:
-        made = _to_integer(held.value, target)
-        ends = [_to_integer(held.value + sign * held.error, target).astype(np.float64) for sign in (-1, 1)]
-        return plain_if_sure(made, np.maximum(made - ends[0], ends[1] - made))
-    made = _low_bits(held.value, target)
-    wide = held.value.astype(np.float64)
-    leaves = (wide + held.error > target.most) | (wide - held.error < target.least)
-    return plain_if_sure(made, np.where((held.error > 0) & leaves, np.inf, held.error))
+        result = _to_integer(bounded.value, target)
+        ends = [
+            _to_integer(bounded.value + sign * bounded.error, target).astype(np.float64) for sign in (-1, 1)
+        ]
+        return plain_if_sure(result, np.maximum(result - ends[0], ends[1] - result))
+    result = _low_bits(bounded.value, target)
+    wide = bounded.value.astype(np.float64)
+    leaves = (wide + bounded.error > target.most) | (wide - bounded.error < target.least)
+    return plain_if_sure(result, np.where((bounded.error > 0) & leaves, np.inf, bounded.error))
 
 
 def plain_if_sure(value: Any, error: Any) -> Any:
     """An integer or bool array as it is where no error can change it, else with the error."""
-    held = np.asarray(error, np.float64)
-    return Inexact(value, held) if held.any() else value
+    errors = np.asarray(error, np.float64)
+    return Inexact(value, errors) if errors.any() else value

@@ -56,14 +56,14 @@ def _larger(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
 
 def _corners(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
     """Of x ** y, monotone in each for x >= 0: the farthest corner; NaN corners make it unbounded."""
-    out: Any = 0.0
+    farthest: Any = 0.0
     for a in (-1, 1):
         for b in (-1, 1):
-            at = function(x.value + a * x.error, y.value + b * y.error)
-            gap = np.where(at == value, 0.0, np.abs(at - value))
-            out = np.maximum(out, np.where(np.isnan(gap), np.inf, gap))
+            corner = function(x.value + a * x.error, y.value + b * y.error)
+            gap = np.where(corner == value, 0.0, np.abs(corner - value))
+            farthest = np.maximum(farthest, np.where(np.isnan(gap), np.inf, gap))
     crosses = (x.value - x.error < 0) & (x.error > 0)
-    return np.where((x.error > 0) | (y.error > 0), np.where(crosses, np.inf, out), 0.0)
+    return np.where((x.error > 0) | (y.error > 0), np.where(crosses, np.inf, farthest), 0.0)
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,11 @@ def scalar_meaning(word: str, dtype: DType) -> Function | None:
     direct = not dtype.is_float or dtype.bits >= 32
 
     def apply(*args: Any) -> Any:
-        held = [np.asarray(each, kind) for each in args]
+        arrays = [np.asarray(each, kind) for each in args]
         if word == "pow" and not dtype.is_float:
-            return _integer_power(held[0], held[1])
-        made = row.plain(*(held if direct else [each.astype(middle) for each in held]))
-        return narrowed(made, dtype) if dtype.is_float else np.asarray(made).astype(kind)
+            return _integer_power(arrays[0], arrays[1])
+        result = row.plain(*(arrays if direct else [each.astype(middle) for each in arrays]))
+        return narrowed(result, dtype) if dtype.is_float else np.asarray(result).astype(kind)
 
     return apply
 
@@ -148,13 +148,13 @@ def scalar_bound(word: str, dtype: DType) -> Function | None:
     def apply(*args: Any) -> Any:
         if not any(isinstance(each, Inexact) for each in args):
             return plain(*args)
-        held = [inexact(each) for each in args]
+        bounded = [inexact(each) for each in args]
         if not dtype.is_float:
-            made = plain(*(each.value for each in held))
-            carried = row.carry(row.plain, *held, made)
-            return Inexact(made, np.where(word == "pow", np.inf, carried) if np.any(carried) else carried)
-        value = np.asarray(row.plain(*(each.value for each in held)), np.float64)
-        carried = np.asarray(row.carry(row.plain, *held, value), np.float64)
+            result = plain(*(each.value for each in bounded))
+            carried = row.carry(row.plain, *bounded, result)
+            return Inexact(result, np.where(word == "pow", np.inf, carried) if np.any(carried) else carried)
+        value = np.asarray(row.plain(*(each.value for each in bounded)), np.float64)
+        carried = np.asarray(row.carry(row.plain, *bounded, value), np.float64)
         if ulps is None:
             unknown = np.where(np.isfinite(value), np.inf, 0.0)
             return Inexact(value, np.where(np.isnan(carried), unknown, carried))

@@ -67,8 +67,8 @@ class Inexact:
 
 def exact(value: Any) -> Inexact:
     """A plain value as one without error."""
-    held = np.asarray(value)
-    return Inexact(held, np.zeros(held.shape))
+    array = np.asarray(value)
+    return Inexact(array, np.zeros(array.shape))
 
 
 def inexact(value: Any) -> Inexact:
@@ -128,11 +128,11 @@ def rounded(
     smallest subnormal on underflow (Higham, equation 2.8). A correctly rounded operation whose exact
     result is a number of the dtype has no error.
     """
-    held = np.asarray(value, np.float64)
+    values = np.asarray(value, np.float64)
     bounds: F64 = np.asarray(carried, np.float64)
-    if bounds.shape != held.shape:
-        bounds = np.broadcast_to(bounds, held.shape)
-    size = np.abs(held)
+    if bounds.shape != values.shape:
+        bounds = np.broadcast_to(bounds, values.shape)
+    size = np.abs(values)
     lost = limits(dtype).normal if flush else 0.5 * limits(dtype).subnormal
     error: Any = bounds + relative_error(dtype, ulps) * (size + bounds)
     if dtype.bits == 64:
@@ -140,8 +140,8 @@ def rounded(
     else:
         error = error + np.where((size > 0) | (bounds > 0), lost + absolute, 0.0)
         if ulps == 0 and not flush and not bounds.any():
-            error = np.where(held.astype(dtype.numpy).astype(np.float64) == held, 0.0, error)
-    return settled(held, error, bounds, dtype)
+            error = np.where(values.astype(dtype.numpy).astype(np.float64) == values, 0.0, error)
+    return settled(values, error, bounds, dtype)
 
 
 def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
@@ -172,5 +172,5 @@ def _stopped(value: F64, error: F64, carried: F64, largest: float) -> Inexact:
     """Values stopped at the ends of a dtype; one that surely lies beyond an end has no error."""
     unbounded = np.isposinf(carried) | (np.isnan(error) & np.isfinite(value))
     sure = (np.abs(value) - carried >= largest) & ~unbounded  # from the end on, rounding gives the end
-    found: Any = np.where(sure | np.isnan(value), 0.0, error)
-    return Inexact(np.clip(value, -largest, largest), np.where(unbounded, np.inf, found))
+    kept: Any = np.where(sure | np.isnan(value), 0.0, error)
+    return Inexact(np.clip(value, -largest, largest), np.where(unbounded, np.inf, kept))

@@ -51,8 +51,8 @@ def arithmetic(op: str, a: object, b: object) -> Expr:
     if op in ("//", "%") and isinstance(right, Const) and right.value == 0:
         raise LanguageError("division by zero: {op} 0", op=op)
     folder = _fold_integers(op)
-    made = Arith(op, (left, right), place=here()) if folder is None else folder(left, right)
-    return stamped(made)
+    result = Arith(op, (left, right), place=here()) if folder is None else folder(left, right)
+    return stamped(result)
 
 
 def integer_power(base: Expr, exponent: Expr) -> Expr:
@@ -62,13 +62,13 @@ def integer_power(base: Expr, exponent: Expr) -> Expr:
             "an integer is raised to powers from 0 to 64 known at compile time",
             hint="convert first: T.pow(T.cast(x, T.float32), y)",
         )
-    left, factor, made = int(exponent.value), base, None
+    left, factor, power = int(exponent.value), base, None
     while left:
         if left & 1:
-            made = factor if made is None else stamped(fold.mul(made, factor))
+            power = factor if power is None else stamped(fold.mul(power, factor))
         left >>= 1
         factor = stamped(fold.mul(factor, factor)) if left else factor
-    return Const(1, type=base.dtype) if made is None else made
+    return Const(1, type=base.dtype) if power is None else power
 
 
 def _float_arithmetic(op: str, left: Expr, right: Expr) -> Expr:
@@ -109,12 +109,12 @@ def logical(op: str, parts: list[Expr]) -> Expr:
     """`and` or `or` over bool expressions; constants drop out or decide."""
     decides = op == "or"
     kept: list[Expr] = []
-    for each in parts:
-        if isinstance(each, Const):
-            if bool(each.value) is decides:
-                return each
+    for part in parts:
+        if isinstance(part, Const):
+            if bool(part.value) is decides:
+                return part
         else:
-            kept.append(each)
+            kept.append(part)
     if not kept:
         return parts[-1]
     return kept[0] if len(kept) == 1 else Arith(op, tuple(kept), place=here())

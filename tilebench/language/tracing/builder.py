@@ -59,12 +59,12 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """The name, with the suffix `__2`, `__3` when it is taken."""
-        made, count = name, 1
-        while made in self.names or keyword.iskeyword(made):
+        fresh, count = name, 1
+        while fresh in self.names or keyword.iskeyword(fresh):
             count += 1
-            made = f"{name}__{count}"
-        self.names.add(made)
-        return made
+            fresh = f"{name}__{count}"
+        self.names.add(fresh)
+        return fresh
 
     def allocation_name(self, word: str) -> str:
         """A unique name for what `word` allocates: that of the assignment, also inside a helper."""
@@ -81,8 +81,8 @@ class Builder:
     def replace(self, old: Stmt, new: Stmt) -> None:
         """Put `new` where `old` stands in one of the open bodies."""
         for frame in self.frames:
-            for index, each in enumerate(frame.statements):
-                if each is old:
+            for index, statement in enumerate(frame.statements):
+                if statement is old:
                     frame.statements[index] = new
 
     def within(self, kind: str) -> BodyFrame | None:

@@ -14,8 +14,8 @@ from .builder import shown
 def plain(given: object) -> DType:
     """The IR's dtype for a string, a word, a NumPy or torch type. Raises `DTypeError` for others."""
     # NumPy would take None for float64, and an array or tile for its dtype: too many slips pass.
-    held: Any = given
-    if isinstance(held, (DType, str, type, np.dtype)) or type(held).__module__.startswith("torch"):
+    word: Any = given
+    if isinstance(word, (DType, str, type, np.dtype)) or type(word).__module__.startswith("torch"):
         return ALL[dtype_of(given).name]
     name = getattr(given, "name", "")
     raise DTypeError(

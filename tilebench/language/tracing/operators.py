@@ -46,12 +46,12 @@ def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
 
     def fold(*args: Any) -> Any:
         if len(args) == 1:
-            made = -args[0]
+            result = -args[0]
         else:
-            made = binary(args[0], args[1])
-            for each in args[2:]:
-                made = binary(made, each)
-        return wrap(made, dtype) if type(made) is int else made
+            result = binary(args[0], args[1])
+            for arg in args[2:]:
+                result = binary(result, arg)
+        return wrap(result, dtype) if type(result) is int else result
 
     return fold
 
@@ -72,17 +72,17 @@ def operator_bound(op: str, dtype: DType) -> Callable[..., Any]:
     rule = _BOUNDS.get(op)
 
     def fold(*args: Any) -> Any:
-        if not any(isinstance(each, Inexact) for each in args):
+        if not any(isinstance(arg, Inexact) for arg in args):
             return plain(*args)
-        held = [inexact(each) for each in args]
+        bounded = [inexact(arg) for arg in args]
         if op == "not":
-            return Inexact(~held[0].value, held[0].error)
-        if len(held) == 1:
-            return Inexact(plain(held[0].value), held[0].error)
-        made = held[0]
-        for each in held[1:]:
-            made = inexact(rule(made, each, dtype) if rule else _unknown(plain, made, each))
-        return plain_if_sure(made.value, made.error) if made.value.dtype.kind in "iub" else made
+            return Inexact(~bounded[0].value, bounded[0].error)
+        if len(bounded) == 1:
+            return Inexact(plain(bounded[0].value), bounded[0].error)
+        result = bounded[0]
+        for operand in bounded[1:]:
+            result = inexact(rule(result, operand, dtype) if rule else _unknown(plain, result, operand))
+        return plain_if_sure(result.value, result.error) if result.value.dtype.kind in "iub" else result
 
     return fold
 

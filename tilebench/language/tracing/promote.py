@@ -31,8 +31,8 @@ def number_of(value: object) -> int | float | bool | None:
         return value
     item = getattr(value, "item", None)
     if item is not None and getattr(value, "shape", None) == ():
-        found = item()
-        return found if isinstance(found, (bool, int, float)) else float(found)
+        number = item()
+        return number if isinstance(number, (bool, int, float)) else float(number)
     return None
 
 

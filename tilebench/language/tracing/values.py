@@ -140,8 +140,8 @@ class BufferView(Tile):
         if any(isinstance(each, slice) for each in parts):
             start: list[Expr] = []
             extent: list[int] = []
-            for axis, each in enumerate(parts):
-                lo, n = index_box(self, axis, each)
+            for axis, part in enumerate(parts):
+                lo, n = index_box(self, axis, part)
                 start.append(lo)
                 extent.append(n)
             return RegionRef(self, Region(self.buffer, tuple(start), extent=tuple(extent), place=here()))
@@ -158,8 +158,8 @@ class BufferView(Tile):
     def _parts(self, key: object) -> list[object]:
         parts: list[object] = list(key) if isinstance(key, tuple) else [key]  # pyright: ignore[reportUnknownArgumentType]
         if any(each is Ellipsis for each in parts):
-            at = next(k for k, each in enumerate(parts) if each is Ellipsis)
-            parts[at : at + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
+            dots = next(k for k, each in enumerate(parts) if each is Ellipsis)
+            parts[dots : dots + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
         if len(parts) != self.ndim:
             raise ShapeError(
                 "{name} has {rank} dimensions, found indices for {count}",

@@ -54,7 +54,7 @@ def flat_index(buffer: Buffer, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
 def lower_access(
     emitter: Emitter,
     access: Load | Store,
-    at: Coordinates,
+    element: Coordinates,
     before: list[Stmt],
     lower: Callable[[Expr], Expr],
 ) -> tuple[Buffer, tuple[Expr, ...]]:
@@ -62,9 +62,11 @@ def lower_access(
     buffer = access.buffer
     version = None if access.version is None else lower(access.version)
     if buffer.name in emitter.fragments:
-        shifted = at.shift is not None and not all(isinstance(part, (Var, Const)) for part in access.index)
+        shifted = element.shift is not None and not all(
+            isinstance(part, (Var, Const)) for part in access.index
+        )
         index = tuple(lower(part) for part in access.index) if shifted else access.index
-        number = register_of(emitter, buffer, index, version, at, access)
+        number = register_of(emitter, buffer, index, version, element, access)
         return emitter.fragments[buffer.name].local, (number,)
     index = tuple(lower(part) for part in access.index)
     if buffer.name in emitter.shared:
@@ -75,17 +77,17 @@ def lower_access(
     return buffer, index
 
 
-def lower_expr(emitter: Emitter, expr: Expr, at: Coordinates, before: list[Stmt]) -> Expr:
+def lower_expr(emitter: Emitter, expr: Expr, element: Coordinates, before: list[Stmt]) -> Expr:
     """The expression with shared loads made flat and fragment loads made registers."""
-    if isinstance(expr, (Const, Var)) and at.shift is None:
+    if isinstance(expr, (Const, Var)) and element.shift is None:
         return expr
 
     def lower(part: Expr) -> Expr:
         if isinstance(part, Load):
-            buffer, index = lower_access(emitter, part, at, before, lower)
+            buffer, index = lower_access(emitter, part, element, before, lower)
             return Load(buffer, index, place=part.place)
-        if isinstance(part, Var) and at.shift is not None and part.name == at.shift[0]:
-            return part + at.shift[1]
+        if isinstance(part, Var) and element.shift is not None and part.name == element.shift[0]:
+            return part + element.shift[1]
         if isinstance(part, (Arith, Call)):
             args = tuple([lower(arg) for arg in part.args])
             if all(new is old for new, old in zip(args, part.args, strict=True)):

@@ -181,9 +181,11 @@ def _nest(
         names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(names, parts, strict=True)]
         shift = (names[-1].name, digits[0]) if width > 1 else None
-        at = Coordinates(mapping, tuple(name.name for name in names), tuple(digits), shift, loop.node.place)
+        element = Coordinates(
+            mapping, tuple(name.name for name in names), tuple(digits), shift, loop.node.place
+        )
         if width > 1:
-            vector = Vector(emitter, at, names[-1], width)
+            vector = Vector(emitter, element, names[-1], width)
             if widest(vector, body) <= 1:
                 return None
             if touched.packed:
@@ -192,7 +194,7 @@ def _nest(
         else:
             if touched.packed:
                 _check_packed(loop, body, None)
-            inner = [*lets, *lower_body(emitter, body, at)]
+            inner = [*lets, *lower_body(emitter, body, element)]
     return around(loops, without_unused(inner), rolled)
 
 

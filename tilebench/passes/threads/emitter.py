@@ -69,11 +69,11 @@ class Emitter:
         return self._bind(self._free(base))
 
     def _free(self, base: str) -> str:
-        found, number = base, 1
-        while found in self._reserved or found in self._bound:
+        name, number = base, 1
+        while name in self._reserved or name in self._bound:
             number += 1
-            found = f"{base}__{number}"
-        return found
+            name = f"{base}__{number}"
+        return name
 
     def _bind(self, name: str) -> str:
         self._bound.add(name)
@@ -94,9 +94,9 @@ class Emitter:
 
     def leaf_variable(self, base: str, count: int) -> Var:
         """The variable of a loop that holds no other loop of this name: it stays free for the next one."""
-        found = self._free(base)
-        self.facts = self.facts.with_range(found, 0, max(count - 1, 0))
-        return Var(found)
+        name = self._free(base)
+        self.facts = self.facts.with_range(name, 0, max(count - 1, 0))
+        return Var(name)
 
     def let(self, variable: Var, value: Expr) -> Let:
         """A `Let` that proofs see through when it is short."""
@@ -123,8 +123,8 @@ class Emitter:
         if divisor == 1 and count >= self.threads.count:
             return self.tid
         key = divisor, count
-        found = self._digits.get(key)
-        if found is None:
+        bound = self._digits.get(key)
+        if bound is None:
             value: Expr = self.tid // divisor
             if divisor * count < self.threads.count:
                 value = value % count
@@ -132,8 +132,8 @@ class Emitter:
             self._prologue.append(Let(variable, value))
             most = min(count, -(-self.threads.count // divisor)) - 1
             self.facts = self.facts.with_range(variable.name, 0, most)
-            found = self._digits[key] = variable
-        return found
+            bound = self._digits[key] = variable
+        return bound
 
     def _outermost(self, base: str) -> str:
         """A name bound at the head of what the threads do, whatever scope is open now."""

@@ -36,8 +36,10 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
         digits, loops, parts = value_loops(emitter, mapping, width, rolled=False)
         own = tuple(Var(emitter.name(name.name)) for name in names)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(own, parts, strict=True)]
-        at = Coordinates(mapping, tuple(name.name for name in own), tuple(digits), (own[-1].name, digits[0]))
-        vector = Vector(emitter, at, own[-1], width)
+        element = Coordinates(
+            mapping, tuple(name.name for name in own), tuple(digits), (own[-1].name, digits[0])
+        )
+        vector = Vector(emitter, element, own[-1], width)
         load = Load(src.buffer, element_of(src, own), version=src.version, place=src.place)
         store = Store(dst.buffer, element_of(dst, own), load, version=dst.version, place=dst.place)
         if min(vector.access_width(load), vector.access_width(store)) < width:
@@ -48,7 +50,7 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
             )  # fmt: skip
         extents = dict(zip((name.name for name in own), box, strict=True))
         tests = inside(emitter, src, load.index, statement.src_within, extents)
-        body = _one_access(vector, load, store, fold_condition(emitter, all_of(tests), at), move)
+        body = _one_access(vector, load, store, fold_condition(emitter, all_of(tests), element), move)
     return around(loops, without_unused([*lets, *body]), rolled=False)
 
 
@@ -67,6 +69,6 @@ def _one_access(
         whole = _one_access(vector, load, store, all_of([]), move)
     with emitter.scope():
         picked = Call("if_then_else", (condition, load, zero_of(load.dtype)), type=load.dtype)
-        single = lower_one(emitter, store.but(value=picked), vector.at)
+        single = lower_one(emitter, store.but(value=picked), vector.element)
     edge = Unroll(Const(vector.width), (vector.e,), tuple(single))
     return [*before, If(test, tuple(whole), (edge,))]

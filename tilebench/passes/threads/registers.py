@@ -73,14 +73,14 @@ def value_strides(
         if dim not in relabel or count == 1:
             strides.append(0)
             continue
-        found = [
+        matches = [
             (step // s * d)
             for s, c, d in digits.get(relabel[dim], [])
             if step % s == 0 and step * count <= s * c
         ]
-        if not found:
+        if not matches:
             return _strides_by_search(mapping, layout, dims)
-        strides.append(found[0])
+        strides.append(matches[0])
     return tuple(strides)
 
 
@@ -94,10 +94,10 @@ def _strides_by_search(
     if table is None:
         return None
     strides = tuple(table[d.divisor] - table[0] if d.modulus > 1 else 0 for d in mapping.value_digits)
-    for value, found in enumerate(table):
+    for value, number in enumerate(table):
         digits = zip(mapping.value_digits, strides, strict=True)
         linear = sum(value // d.divisor % d.modulus * stride for d, stride in digits)
-        if linear + table[0] != found or table[0] != 0:
+        if linear + table[0] != number or table[0] != 0:
             return None
     return strides
 
@@ -107,7 +107,7 @@ def register_of(
     buffer: Buffer,
     index: tuple[Expr, ...],
     version: Expr | None,
-    at: Coordinates,
+    element: Coordinates,
     node: Node,
 ) -> Expr:
     """The number of the register that holds an element of a fragment in this thread.
@@ -119,19 +119,19 @@ def register_of(
     if version is not None:
         check_version(emitter, buffer.name, version, tile.local.size // max(1, tile.layout.values))
         lead = version * tile.layout.values
-    dims = _dimensions(emitter, tile.layout, index, at)
-    if dims is None or at.map is None:
+    dims = _dimensions(emitter, tile.layout, index, element)
+    if dims is None or element.map is None:
         return lead + _replicated_register(emitter, buffer, index, node)
-    strides = value_strides(at.map, tile.layout, dims)
+    strides = value_strides(element.map, tile.layout, dims)
     if strides is None:
         raise LayoutError(
             "the thread that computes an element does not hold the element of {name} it needs",
-            at=at.place or node.place, name=buffer.name, loop=at.map, layout=tile.layout,
+            at=element.place or node.place, name=buffer.name, loop=element.map, layout=tile.layout,
             expected="the layout of {name} and the thread mapping to agree",
             found="mapping {loop}, layout {layout}",
         )  # fmt: skip
     number: Expr = lead
-    for digit, stride in zip(at.digits, strides, strict=True):
+    for digit, stride in zip(element.digits, strides, strict=True):
         number = number + digit * stride
     return number
 
@@ -149,13 +149,13 @@ def check_version(emitter: Emitter, name: str, version: Expr, count: int) -> Non
 
 
 def _dimensions(
-    emitter: Emitter, layout: Fragment, index: tuple[Expr, ...], at: Coordinates
+    emitter: Emitter, layout: Fragment, index: tuple[Expr, ...], element: Coordinates
 ) -> tuple[int | None, ...] | None:
     """The coordinate that indexes each dimension; None where an index is something else."""
     dims: list[int | None] = []
     for extent, part in zip(layout.extents, index, strict=True):
-        if isinstance(part, Var) and part.name in at.vars:
-            dims.append(at.vars.index(part.name))
+        if isinstance(part, Var) and part.name in element.vars:
+            dims.append(element.vars.index(part.name))
         elif extent == 1 and const_of(emitter.facts.resolved(part)) == 0:
             dims.append(None)
         else:

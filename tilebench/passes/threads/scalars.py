@@ -14,38 +14,38 @@ from .tiles import Coordinates
 from .vector import fold_condition
 
 
-def lower_body(emitter: Emitter, body: tuple[Stmt, ...], at: Coordinates) -> list[Stmt]:
+def lower_body(emitter: Emitter, body: tuple[Stmt, ...], element: Coordinates) -> list[Stmt]:
     """Statements of one element or of one thread."""
     lowered: list[Stmt] = []
     for statement in body:
-        lowered += lower_one(emitter, statement, at)
+        lowered += lower_one(emitter, statement, element)
     return lowered
 
 
-def lower_one(emitter: Emitter, statement: Stmt, at: Coordinates) -> list[Stmt]:
+def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[Stmt]:
     """One scalar statement; lets for addresses come before it. Raises `IRError` for what is none."""
     lowered: list[Stmt] = []
 
     def value(expr: Expr) -> Expr:
-        return lower_expr(emitter, expr, at, lowered)
+        return lower_expr(emitter, expr, element, lowered)
 
     match statement:
         case Let():
             lowered.append(emitter.let(statement.var, value(statement.value)).at(statement.place))
         case Store():
-            buffer, index = lower_access(emitter, statement, at, lowered, value)
+            buffer, index = lower_access(emitter, statement, element, lowered, value)
             lowered.append(Store(buffer, index, value(statement.value), place=statement.place))
         case If():
-            lowered += _branch(emitter, statement, at)
+            lowered += _branch(emitter, statement, element)
         case Serial() | Unroll():
             lowered.append(
-                counted_loop(emitter, statement, value, lambda body: lower_body(emitter, body, at))
+                counted_loop(emitter, statement, value, lambda body: lower_body(emitter, body, element))
             )
         case Vectorized():
             with emitter.scope():
                 variable, body = bound_coordinate(emitter, statement.vars[0], statement.body)
                 emitter.facts = emitter.facts.with_range(variable.name, 0, statement.extent - 1)
-                inner = tuple(lower_body(emitter, body, at))
+                inner = tuple(lower_body(emitter, body, element))
             lowered.append(Unroll(Const(statement.extent), (variable,), inner, place=statement.place))
         case AllocVar():
             lowered.append(statement if statement.init is None else statement.but(init=value(statement.init)))
@@ -57,16 +57,16 @@ def lower_one(emitter: Emitter, statement: Stmt, at: Coordinates) -> list[Stmt]:
     return lowered
 
 
-def _branch(emitter: Emitter, statement: If, at: Coordinates) -> list[Stmt]:
-    condition = fold_condition(emitter, statement.condition, at)
+def _branch(emitter: Emitter, statement: If, element: Coordinates) -> list[Stmt]:
+    condition = fold_condition(emitter, statement.condition, element)
     if condition == all_of([]):
-        return lower_body(emitter, statement.then, at)
+        return lower_body(emitter, statement.then, element)
     before: list[Stmt] = []
-    test = lower_expr(emitter, condition, at, before)
+    test = lower_expr(emitter, condition, element, before)
     with emitter.scope():
-        then = lower_body(emitter, statement.then, at)
+        then = lower_body(emitter, statement.then, element)
     with emitter.scope():
-        orelse = lower_body(emitter, statement.orelse, at)
+        orelse = lower_body(emitter, statement.orelse, element)
     return [*before, If(test, tuple(then), tuple(orelse), place=statement.place)]
 
 

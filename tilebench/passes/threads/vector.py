@@ -42,7 +42,7 @@ class Vector:
     """`width` elements in a row along the coordinate `var`, which names the first of them."""
 
     emitter: Emitter
-    at: Coordinates
+    element: Coordinates
     var: Var
     width: int
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -90,10 +90,10 @@ class Vector:
         width = min(width, max(1, buffer.dtype.elements_in(buffer.align)))
         step = 0
         for k, (part, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
-            found = self._form(part)
-            if found is None:
+            split = self._form(part)
+            if split is None:
                 return 1
-            form, factor = found
+            form, factor = split
             if factor and (stride != 1 or k != len(index) - 1):
                 return 1
             step += factor
@@ -104,10 +104,10 @@ class Vector:
         """The same in a shared tile: what the layout keeps together, along the dimension that moves."""
         moved = False
         for dim, part in enumerate(index):
-            found = self._form(part)
-            if found is None:
+            split = self._form(part)
+            if split is None:
                 return 1
-            form, factor = found
+            form, factor = split
             if factor and (moved or factor != 1 or layout.run(dim) == 1):
                 return 1
             if factor:
@@ -130,10 +130,10 @@ class Vector:
             return MIXED if MIXED in kinds else ENDS if ENDS in kinds else UNIFORM
         if not _is_inequality(condition):
             return MIXED
-        found = self._form(condition.args[0] - condition.args[1])  # type: ignore[attr-defined]
-        if found is None:
+        split = self._form(condition.args[0] - condition.args[1])  # type: ignore[attr-defined]
+        if split is None:
             return MIXED
-        form, factor = found
+        form, factor = split
         edge = 1 if condition.op in ("<=", ">") else 0  # type: ignore[attr-defined]
         aligned = self.emitter.facts.divisor(form.expr() - edge) % self.width == 0
         return UNIFORM if factor == 1 and aligned else ENDS
@@ -147,8 +147,8 @@ class Vector:
                 tests.append(part)
                 continue
             assert isinstance(part, Arith)
-            found = self._form(part.args[0] - part.args[1])
-            rising = found is None or found[1] > 0
+            split = self._form(part.args[0] - part.args[1])
+            rising = split is None or split[1] > 0
             tests.append(replaced(part, last) if rising == (part.op in ("<", "<=")) else part)
         return all_of(tests)
 
@@ -156,14 +156,14 @@ class Vector:
     @property
     def e(self) -> Var:
         """The number of an element in its vector."""
-        assert self.at.shift is not None
-        assert isinstance(self.at.shift[1], Var)
-        return self.at.shift[1]
+        assert self.element.shift is not None
+        assert isinstance(self.element.shift[1], Var)
+        return self.element.shift[1]
 
     @property
     def base(self) -> Coordinates:
         """The coordinates of the vector's first element, as code in front of its elements sees them."""
-        return Coordinates(self.at.map, self.at.vars)
+        return Coordinates(self.element.map, self.element.vars)
 
     def element_loop(self, body: list[Stmt]) -> Unroll:
         """`body` for each element."""
@@ -175,7 +175,7 @@ class Vector:
 
     def memory(self, access: Load | Store, width: int, lead: int, before: list[Stmt]) -> Region:
         """The region of one access, `lead` elements into the vector."""
-        first = Coordinates(self.at.map, self.at.vars, self.at.digits)
+        first = Coordinates(self.element.map, self.element.vars, self.element.digits)
         index = tuple(lower_expr(self.emitter, part, first, before) for part in access.index)
         tile = self.emitter.shared.get(access.buffer.name)
         if tile is not None:
@@ -188,7 +188,7 @@ class Vector:
 
     def load(self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
         """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
-        condition = fold_condition(self.emitter, all_of(list(guards)), self.at)
+        condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
         if condition == all_of([]):
             return self._vector_loads(access, width, registers)
         tests: list[Stmt] = []
@@ -203,8 +203,8 @@ class Vector:
             inside = self._vector_loads(access, width, registers)
         with self.emitter.scope():
             singles: list[Stmt] = []
-            single = lower_expr(self.emitter, access, self.at, singles)
-            holds = lower_expr(self.emitter, condition, self.at, singles)
+            single = lower_expr(self.emitter, access, self.element, singles)
+            holds = lower_expr(self.emitter, condition, self.element, singles)
             picked = Call("if_then_else", (holds, single, zero_of(access.dtype)), type=access.dtype)
             singles.append(Store(registers, (self.e,), picked))
         return [*tests, If(test, tuple(inside), (self.element_loop(singles),))]
@@ -232,12 +232,12 @@ def _fast_dim(index: tuple[Expr, ...], layout: SharedLayout, var: Var) -> int | 
     return layout.contiguous_dim
 
 
-def fold_condition(emitter: Emitter, condition: Expr, at: Coordinates = NOWHERE) -> Expr:
+def fold_condition(emitter: Emitter, condition: Expr, element: Coordinates = NOWHERE) -> Expr:
     """The condition without the comparisons that are proved.
 
     Inside a vector the coordinate names the first element, and all of them must pass.
     """
-    shift = {} if at.shift is None else {at.shift[0]: Var(at.shift[0]) + at.shift[1]}
+    shift = {} if element.shift is None else {element.shift[0]: Var(element.shift[0]) + element.shift[1]}
     kept: list[Expr] = []
     for part in conjuncts(condition):
         shifted = replaced(part, shift) if shift else part

@@ -66,12 +66,12 @@ def guarded_loads(expr: Expr, guards: Guards = ()) -> list[tuple[Load, Guards]]:
 def scalar_buffers(group: list[Let | Store]) -> set[str]:
     """Buffers that a group reads after it wrote them: their accesses keep their order, one by one."""
     written: set[str] = set()
-    found: set[str] = set()
+    reread: set[str] = set()
     for statement in group:
-        found |= {load.buffer.name for load, _ in guarded_loads(statement.value)} & written
+        reread |= {load.buffer.name for load, _ in guarded_loads(statement.value)} & written
         if isinstance(statement, Store):
             written.add(statement.buffer.name)
-    return found
+    return reread
 
 
 def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
@@ -117,7 +117,7 @@ def vector_body(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
 
 def _branch(vector: Vector, statement: If) -> list[Stmt]:
     emitter = vector.emitter
-    condition = fold_condition(emitter, statement.condition, vector.at)
+    condition = fold_condition(emitter, statement.condition, vector.element)
     if condition == all_of([]):
         return vector_body(vector, statement.then)
     before: list[Stmt] = []
@@ -128,7 +128,7 @@ def _branch(vector: Vector, statement: If) -> list[Stmt]:
     with emitter.scope():
         if uniform:
             return [*before, If(test, tuple(then), tuple(vector_body(vector, statement.orelse)))]
-        single = lower_body(emitter, (statement.but(condition=condition),), vector.at)
+        single = lower_body(emitter, (statement.but(condition=condition),), vector.element)
         return [*before, If(test, tuple(then), (vector.element_loop(single),))]
 
 
@@ -151,7 +151,11 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
             width = vector.access_width(statement)
         if width == 1:
             buffer, index = lower_access(
-                emitter, statement, vector.at, elements, lambda x: lower_expr(emitter, x, vector.at, elements)
+                emitter,
+                statement,
+                vector.element,
+                elements,
+                lambda x: lower_expr(emitter, x, vector.element, elements),
             )
             elements.append(Store(buffer, index, value, place=statement.place))
         else:
@@ -210,9 +214,9 @@ def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stm
             registers = _registers(group, part, guards, alone)
             if registers is not None:
                 return Load(registers, (vector.e,))
-            return lower_expr(vector.emitter, part, vector.at, elements)
+            return lower_expr(vector.emitter, part, vector.element, elements)
         if isinstance(part, Var):
-            return lower_expr(vector.emitter, part, vector.at, elements)
+            return lower_expr(vector.emitter, part, vector.element, elements)
         below = map_children(part, lambda child: lower(child, guards))
         return refold(below) if below is not part else part
 

@@ -82,8 +82,8 @@ class Axis:
 def _axis(emitter: Emitter, layout: Fragment, dim: int, letter: str) -> Axis:
     loops: list[tuple[Var, int, int, int]] = []
     divisor_ = 1
-    for count, at, step in coalesced(layout.value):
-        if at == dim:
+    for count, along, step in coalesced(layout.value):
+        if along == dim:
             loops.append((emitter.leaf_variable(f"{letter}{len(loops)}", count), count, step, divisor_))
         divisor_ *= count
     extent = layout.extents[dim]
@@ -240,7 +240,7 @@ def _aligned(emitter: Emitter, side: Side, fast: int, start: Expr, width: int) -
 
 
 def _fetch(
-    emitter: Emitter, side: Side, registers: Buffer, at: Expr, index: tuple[Expr, ...], width: int
+    emitter: Emitter, side: Side, registers: Buffer, number: Expr, index: tuple[Expr, ...], width: int
 ) -> list[Stmt]:
     lowered: list[Stmt] = []
     place = tuple(lower_expr(emitter, part, NOWHERE, lowered) for part in index)
@@ -250,9 +250,9 @@ def _fetch(
     offset = shared_offset(emitter, name, place, version, lowered)
     flat = emitter.shared[name].flat
     if width == 1:
-        return [*lowered, Store(registers, (at,), Load(flat, (offset,)))]
+        return [*lowered, Store(registers, (number,), Load(flat, (offset,)))]
     source = Region(flat, (offset,), extent=(width,))
-    return [*lowered, VectorLoad(Region(registers, (at,), extent=(width,)), source)]
+    return [*lowered, VectorLoad(Region(registers, (number,), extent=(width,)), source)]
 
 
 def _widened(
@@ -310,8 +310,8 @@ def _along_axis(emitter: Emitter, side: Side, dtype: DType, k: Expr, inner: list
         number = axis.number
         loop = axis.loops[0]
         for lead in range(0, loop[1], take):
-            at = replaced(number, {loop[0].name: Const(lead)})
-            read += _fetch(emitter, side, raw, at, _index(side, k, axis.element(Const(lead), take)), take)
+            slot = replaced(number, {loop[0].name: Const(lead)})
+            read += _fetch(emitter, side, raw, slot, _index(side, k, axis.element(Const(lead), take)), take)
     else:
         read = _fetch(emitter, side, raw, axis.number, _index(side, k, axis.element()), 1)
     return Load(_widened(emitter, side, raw, dtype, inner, axis.nest(read, skip)), (axis.number,))

@@ -174,7 +174,7 @@ def _shuffle(emitter: Emitter, reduction: Reduce, part: Buffer, distances: tuple
 
 
 def _across(
-    emitter: Emitter, reduction: Reduce, layout: Fragment, kept: Fragment, part: Buffer, found: Exchange
+    emitter: Emitter, reduction: Reduce, layout: Fragment, kept: Fragment, part: Buffer, exchange: Exchange
 ) -> list[Stmt]:
     """Owners lay their parts side by side in shared memory; after a barrier every thread folds them."""
     if reduction.scratch is None:
@@ -197,19 +197,19 @@ def _across(
         row = row * extent + place
     mine: Expr = Const(0)
     weight = 1
-    for divisor, count, _, _ in found.across:
+    for divisor, count, _, _ in exchange.across:
         mine, weight = mine + emitter.digit(divisor, count) * weight, weight * count
-    tests = [emitter.digit(d, c).compare("==", 0) for d, c, _, _ in found.lanes]
+    tests = [emitter.digit(d, c).compare("==", 0) for d, c, _, _ in exchange.lanes]
     tests += emitter.owner(layout)
     store: Stmt = Store(scratch, (mine * prod(box) + row,), Load(part, (number,)))
     write = _nest(loops, [store])
     write = [If(all_of(tests), tuple(write), ())] if tests else write
-    turn = emitter.leaf_variable("p", found.parts)
+    turn = emitter.leaf_variable("p", exchange.parts)
     fold: Stmt = Store(part, (number,), combine(
         reduction.kind, Load(part, (number,)), Load(scratch, (turn * prod(box) + row,))
     ))  # fmt: skip
     start: Stmt = Store(part, (number,), neutral(reduction.kind, part.dtype))
-    read = _nest(loops, [start, Unroll(Const(found.parts), (turn,), (fold,))])
+    read = _nest(loops, [start, Unroll(Const(exchange.parts), (turn,), (fold,))])
     why = f"parts of {reduction.dst.buffer.name} meet in {reduction.scratch.buffer.name}"
     return [*write, *barrier_of(emitter, why), *read]
 
