@@ -90,19 +90,22 @@ export interface Resources {
 /**
  * One parameter of the compiled function, in the order it is passed.
  *
- * `strides` are in elements; empty means row-major.
+ * `strides` are in elements; empty means row-major. What is known only at a launch stands as text
+ * (`"m"`, `"m * 2"`). A scalar has no shape.
  */
 export interface ParamRecord {
   readonly name: string;
-  readonly shape: readonly number[];
+  readonly shape: readonly (number | string)[];
   readonly dtype: string;
   readonly written: boolean;
   readonly read: boolean;
-  readonly strides: readonly number[];
+  readonly strides: readonly (number | string)[];
 }
 
 /**
  * One compilation, whole. `parameters` are the values the kernel function was called with.
+ *
+ * `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
  */
 export interface CompileRecord {
   readonly kernel: string;
@@ -110,7 +113,7 @@ export interface CompileRecord {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly arguments: readonly ParamRecord[];
   readonly stages: readonly StageRecord[];
-  readonly grid: readonly number[];
+  readonly grid: readonly (number | string)[];
   readonly resources: Resources | null;
   readonly choices: readonly Choice[];
   readonly remarks: readonly Remark[];
@@ -121,6 +124,8 @@ export interface CompileRecord {
   readonly flops: number;
   readonly bytes: number;
   readonly versions: Readonly<Record<string, string>>;
+  readonly variant: string;
+  readonly ran: readonly string[];
 }
 
 /**
@@ -205,11 +210,11 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   ParamRecord: {
     name: 'string',
-    shape: '[number]',
+    shape: '[number | string]',
     dtype: 'string',
     written: 'boolean',
     read: 'boolean',
-    strides: '[number]'
+    strides: '[number | string]'
   },
   CompileRecord: {
     kernel: 'string',
@@ -217,7 +222,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     parameters: '{*}',
     arguments: '[ParamRecord]',
     stages: '[StageRecord]',
-    grid: '[number]',
+    grid: '[number | string]',
     resources: 'Resources?',
     choices: '[Choice]',
     remarks: '[Remark]',
@@ -227,7 +232,9 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     seconds: 'number',
     flops: 'number',
     bytes: 'number',
-    versions: '{string}'
+    versions: '{string}',
+    variant: 'string',
+    ran: '[string]'
   },
   RunRecord: {
     kernel: 'string',
