@@ -215,11 +215,11 @@ def test_several_threads_may_ask_at_once() -> None:
 
 
 def test_the_disassembly_begins_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilebench.targets.cuda import emit
+    from tilebench.targets.cuda import machine_code
 
     begun: list[bytes] = []
-    real = emit.disassemble_later
-    monkeypatch.setattr(emit, "disassemble_later", lambda code: begun.append(code) or real(code))
+    real = machine_code.disassemble_later
+    monkeypatch.setattr(machine_code, "disassemble_later", lambda code: begun.append(code) or real(code))
     kernel = kernels.add_kernel.using(target="cuda:sm_80")(24, 40)
     compilation = kernel.compilation
     compilation.begin("sass")

@@ -12,6 +12,7 @@ from tilebench.errors import LaunchError, OptionError
 from tilebench.kernel import rehearse
 from tilebench.kernel.function import JitFunction
 from tilebench.kernel.kernel import Kernel
+from tilebench.runtime import worker as worker_module
 
 
 @pytest.fixture
@@ -27,14 +28,14 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 def test_code_is_rehearsed_once_and_then_runs(guarded: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    worker = rehearse.default_worker()
+    worker = worker_module.default_worker()
 
     class Counting:
         def call(self, job: object) -> object:
             calls.append("rehearsed")
             return worker.call(job)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rehearse, "default_worker", Counting)
+    monkeypatch.setattr(worker_module, "default_worker", Counting)
     a, b, c = (np.ones((9, 7), np.float32) for _ in range(3))
     guarded(a, b, c)
     guarded(a, b, c)
@@ -58,7 +59,7 @@ def test_a_crash_leaves_the_arrays_alone(guarded: Kernel, monkeypatch: pytest.Mo
 
 def test_nothing_is_rehearsed_outside_a_notebook(guarded: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEBENCH_GUARD", "off")
-    monkeypatch.setattr(rehearse, "default_worker", lambda: pytest.fail("a child was asked"))
+    monkeypatch.setattr(worker_module, "default_worker", lambda: pytest.fail("a child was asked"))
     a, b, c = (np.ones((9, 7), np.float32) for _ in range(3))
     guarded(a, b, c)
     assert (c == 2).all()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError, Place
 from ..frontend import Traced
@@ -12,6 +11,9 @@ from ..ir import Function, Node, parse_function, rewrite, verify
 from ..passes.pipeline import COMMON, TILE_FORMS
 from ..targets import resolve
 from .kernel import Kernel
+
+if TYPE_CHECKING:
+    from difflib import Match
 
 
 def compile_from(stage: str, text: str, *, target: str | None = None, like: Kernel | None = None) -> Kernel:
@@ -85,7 +87,7 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
     assert new.build is not None  # reach made both
     assert old.build is not None
     before = old.build.texts[stage].splitlines()
-    matches = difflib.SequenceMatcher(None, before, text.splitlines(), autojunk=False).get_matching_blocks()
+    matches = _matching_lines(before, text.splitlines())
     lines: list[tuple[int, ...]] = [()] * len(text.splitlines())
     for block in matches:
         for k in range(block.size):
@@ -95,13 +97,20 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
     return made
 
 
+def _matching_lines(before: list[str], after: list[str]) -> list[Match]:
+    """The runs of lines that an edit left alone: `a` where they were, `b` where they are, `size` lines."""
+    import difflib
+
+    return difflib.SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+
+
 def _old_places(function: Function, text: str, like: Kernel, stage: str) -> Function:
     """Places of the user's source for the lines that the edit left alone."""
     printed = like.compilation.print(stage)
     before = printed.text.splitlines()
     places = printed.places
     found: dict[int, Place | None] = {}
-    matches = difflib.SequenceMatcher(None, before, text.splitlines(), autojunk=False).get_matching_blocks()
+    matches = _matching_lines(before, text.splitlines())
     for block in matches:
         for k in range(block.size):
             found[block.b + k + 1] = places[block.a + k]

@@ -14,7 +14,6 @@ from .. import settings
 from ..errors import OptionError
 from ..ir.sizes import Number
 from ..runtime.job import Job, in_child
-from ..runtime.worker import default_worker
 from .package import Package, pack
 
 if TYPE_CHECKING:
@@ -50,6 +49,9 @@ def rehearse(compilation: Compilation, values: Mapping[str, Number]) -> None:
     key = hash(build.code) if build is not None else 0
     if key in _rehearsed:
         return
+    # A process that rehearses nothing has no use for what starts and feeds a child.
+    from ..runtime.worker import default_worker
+
     package = pack(compilation, values)
     name = f"rehearsing {compilation.traced.name}"
     default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=name))

@@ -11,14 +11,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import io
-import itertools
 import os
 import struct
 import threading
 import time
-import zipfile
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum
@@ -37,14 +33,6 @@ MEMORY_BYTES = 64 << 20
 PART_AGE_S = 3600.0
 # The folder is measured again after this many puts, because other processes fill it too.
 PUTS_PER_SCAN = 64
-
-# What zipfile raises for bytes that are no zip, or not any more.
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, OSError, ValueError, KeyError, EOFError, RuntimeError,
-    NotImplementedError,
-)  # fmt: skip
-
-_serial = itertools.count()
 
 
 def _feed(digest: hashlib._Hash, value: object) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -171,7 +159,10 @@ class Cache:
         if root is None:
             return None
         path = _entry_path(root, key)
-        files = _read_entry(path)
+        # A process whose results are all in memory, or whose cache is off, reads and writes no file.
+        from .cache_entry import read_entry
+
+        files = read_entry(path)
         if files is None:
             return None
         self._remember(key, files)
@@ -187,8 +178,10 @@ class Cache:
         root = self.root
         if root is None:
             return
+        from .cache_entry import write_entry
+
         try:
-            self._grown += _write_entry(_entry_path(root, key), bodies)
+            self._grown += write_entry(_entry_path(root, key), bodies)
         except OSError as error:
             self._degrade(root, error)
             return
@@ -279,48 +272,6 @@ def _size_of(files: Mapping[str, bytes]) -> int:
 
 def _entry_path(root: Path, key: str) -> Path:
     return root / key[:2] / f"{key}.zip"
-
-
-def _read_entry(path: Path) -> dict[str, bytes] | None:
-    """All files of an entry; None when it is not there or any byte of it is not as written."""
-    try:
-        body = path.read_bytes()
-    except OSError:
-        return None
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            # A file cut at the right place could lose members in silence: the comment counts them.
-            names = archive.namelist()
-            if archive.comment != str(len(names)).encode():
-                return None
-            return {name: archive.read(name) for name in names}
-    except _DAMAGE:
-        return None
-
-
-def _write_entry(path: Path, files: Mapping[str, bytes]) -> int:
-    """Write an entry aside and rename it into place; its size in bytes."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-        for name, body in files.items():
-            archive.writestr(zipfile.ZipInfo(name), body)
-        archive.comment = str(len(files)).encode()
-    body = packed.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Unique over processes and threads; in the same folder, so that the rename is atomic.
-    part = path.with_name(f"{path.stem[:16]}-{os.getpid()}-{next(_serial)}-{time.time_ns()}.part")
-    try:
-        part.write_bytes(body)
-        os.replace(part, path)
-    except PermissionError:
-        # On Windows an entry that another process reads right now cannot be replaced; it is as good.
-        _remove(part)
-        if not path.exists():
-            raise
-    except OSError:
-        _remove(part)
-        raise
-    return len(body)
 
 
 def _scan(root: Path) -> Iterator[tuple[float, int, Path]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,18 @@ def _versions() -> dict[str, str]:
     return {"nvrtc": ".".join(map(str, nvrtc_version()))}
 
 
-def _step(name: str, verb: str = "emit") -> Any:
-    # The renderer and the compiler's bindings are imported when a kernel first reaches them.
-    def run(build: Build) -> None:
-        from . import emit
+def _emit_cuda(build: Build) -> None:
+    # The renderer is imported when a kernel first reaches it, the compiler's bindings after it.
+    from .emit import emit_cuda
 
-        getattr(emit, f"{verb}_{name}")(build)
+    emit_cuda(build)
+
+
+def _machine_code(step: str) -> Callable[[Build], None]:
+    def run(build: Build) -> None:
+        from . import machine_code
+
+        getattr(machine_code, step)(build)
 
     return run
 
@@ -97,11 +103,16 @@ def manifest() -> Manifest:
         describe=_describe,
         road=GPU,
         steps=(
-            EmitStep("cuda", "cuda", _step("cuda")),
-            EmitStep("ptx", "ptx", _step("ptx"), tier="code"),
+            EmitStep("cuda", "cuda", _emit_cuda),
+            EmitStep("ptx", "ptx", _machine_code("emit_ptx"), tier="code"),
             # Machine code keeps the lines of the text that NVRTC got, not those of the PTX between.
             EmitStep(
-                "sass", "nvsass", _step("sass"), tier="later", lines_of="cuda", begin=_step("sass", "begin")
+                "sass",
+                "nvsass",
+                _machine_code("emit_sass"),
+                tier="later",
+                lines_of="cuda",
+                begin=_machine_code("begin_sass"),
             ),
         ),
         load=_load,

@@ -1,20 +1,10 @@
-"""The steps from `threaded` to machine code: CUDA text, PTX with the cubin, SASS.
-
-One NVRTC compile gives PTX and cubin together; the cubin is what is loaded, because a driver older
-than the compiler refuses its PTX and takes its cubin.
-"""
+"""The step from `threaded` to CUDA text."""
 
 from __future__ import annotations
 
 from ...ir import walk
 from ...language.structure import KernelLaunch
-from ...record import Diagnostic
 from ..build import Build
-from .compiler.elf import read_cubin
-from .compiler.log import FunctionResources, ptx_lines
-from .compiler.nvrtc import CudaCompileError, compile_cuda
-from .compiler.sass import disassemble, disassemble_later
-from .occupancy import kernel_resources
 from .text.render import render
 
 
@@ -30,53 +20,3 @@ def note_launch(build: Build, entry: str) -> None:
     """Keep what a launch needs to know besides the code."""
     launch = next(statement for statement in walk(build.function) if isinstance(statement, KernelLaunch))
     build.data.update(entry=entry, threads=launch.threads, shared_bytes=launch.shared_bytes)
-
-
-def emit_ptx(build: Build) -> None:
-    """CUDA text to PTX and cubin, with registers and spills from the compiler's own report.
-
-    Raises `CudaCompileError` that quotes the lines of the CUDA stage.
-    """
-    try:
-        compiled = compile_cuda(build.texts["cuda"], build.machine)
-    except CudaCompileError as error:
-        lines = build.texts["cuda"].splitlines()
-        quoted = [
-            f"{issue.line}: {lines[issue.line - 1].strip()}"
-            for issue in error.issues
-            if 0 < issue.line <= len(lines)
-        ]
-        error.hint = error.hint or (
-            "in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else ""
-        )
-        raise
-    build.texts["ptx"] = compiled.ptx
-    build.lines["ptx"] = ptx_lines(compiled.ptx)
-    build.code = compiled.cubin
-    entry = build.data["entry"]
-    report = compiled.resources.get(entry) or report_of(compiled.cubin, entry)
-    if report is not None:
-        shared = int(build.data["shared_bytes"])
-        build.resources = kernel_resources(build.machine, int(build.data["threads"]), report, shared)
-    for issue in compiled.advisories:
-        build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
-
-
-def report_of(cubin: bytes, entry: str) -> FunctionResources | None:
-    """Registers and frame read from the cubin itself, where the compiler's log does not say them."""
-    kernel = read_cubin(cubin).get(entry)
-    if kernel is None:
-        return None
-    return FunctionResources(entry, kernel.registers, kernel.frame_bytes, 0, 0, 0, 0, 0.0)
-
-
-def begin_sass(build: Build) -> None:
-    """Start nvdisasm now: it takes 0.4 s on another core while the panes so far are drawn."""
-    disassemble_later(build.code)
-
-
-def emit_sass(build: Build) -> None:
-    """Cubin to SASS by nvdisasm, a process start of 0.2 to 0.4 s; hence made in the background."""
-    listing = disassemble(build.code)
-    build.texts["sass"] = listing.text
-    build.lines["sass"] = listing.lines
