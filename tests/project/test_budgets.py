@@ -77,4 +77,18 @@ def test_an_exception_needs_a_reason_and_a_need() -> None:
 
 
 def test_the_tree_keeps_its_budgets() -> None:
-    assert budgets.complaints(budgets.measure(budgets.ROOT)) == []
+    sizes = budgets.measure(budgets.ROOT)
+    assert budgets.complaints(sizes) == []
+    assert budgets.typical_complaints(sizes) == []
+
+
+def test_what_is_typical_is_the_median_file_and_nine_of_ten_functions() -> None:
+    files = [budgets.Size(f"tilebench/{n}.py", lines, 400) for n, lines in enumerate((10, 160, 390))]
+    functions = [budgets.Size(f"tilebench/0.py:{n}", n, 50) for n in range(1, 32)]
+    beside = [budgets.Size("extension/src/a.ts", 5, 400)]
+    assert budgets.typical([*files, *functions, *beside]) == (160, 28)
+    assert budgets.typical_complaints([*files, *functions, *beside]) == [
+        "the median file is 160 lines, it stays under 160",
+        "the 90th percentile of functions is 28 lines, it stays under 25",
+    ]
+    assert budgets.typical_complaints([files[0], *functions[:24]]) == []

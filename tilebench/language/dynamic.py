@@ -32,8 +32,8 @@ def dynamic(names: str, dtype: object = "int32") -> Any:
     for name in parts:
         if not name.isidentifier() or keyword.iskeyword(name) or name == "T":
             raise LanguageError("{name!r} is no name for a size", name=name, expected="a name such as m")
-    made = tuple(Value(Var(name)) for name in parts)
-    return made[0] if len(made) == 1 else made
+    sizes = tuple(Value(Var(name)) for name in parts)
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def symbolic(names: str, dtype: object = "int32") -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import LanguageError
 from ..ir import AllocStmt, Buffer, Expr, Word, attribute, decision, node, operand, result
 from ..layout import Fragment, SharedLayout
 from .stages import EVERY, TILES
-from .tracing.builder import for_tiles, in_trace, inside_kernel, shown
+from .tracing.builder import for_tiles, inside_kernel, shown
 from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
 from .tracing.promote import convert, expr_of
@@ -70,12 +72,18 @@ WORDS = tuple((each.word, Word(each)) for each in (AllocShared, AllocFragment, A
 # -- as a kernel writes them
 
 
-def _allocate(word: str, cls: type[AllocStmt], shape: object, dtype: object) -> BufferView:
+def _allocate(
+    word: str, cls: type[AllocStmt], shape: object, dtype: object, **operands: Expr | None
+) -> BufferView:
+    """The view of a new buffer, whose allocation (with `operands` as its fields) is part of the kernel."""
     builder = inside_kernel(word) if cls in (AllocLocal, AllocVar) else for_tiles(word)
     extents = () if cls is AllocVar else shape_of(shape, word)
     name = builder.allocation_name(word)
     buffer = Buffer(name, extents, plain(dtype), cls.scope)
-    return BufferView(buffer, builder.frames[-1], builder.place)
+    view = BufferView(buffer, builder.frames[-1], builder.place)
+    allocation: Any = cls  # each class says its own fields
+    builder.emit(allocation(buffer, place=view.place, **operands))
+    return view
 
 
 def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> BufferView:
@@ -87,27 +95,21 @@ def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> Buf
         raise LanguageError(
             "T.alloc_shared has no scope {scope!r}", scope=scope, hint="use 'shared' or 'shared.dyn'"
         )
-    view = _allocate("T.alloc_shared", AllocShared, shape, dtype)
-    in_trace("T.alloc_shared").emit(AllocShared(view.buffer, place=view.place))
-    return view
+    return _allocate("T.alloc_shared", AllocShared, shape, dtype)
 
 
 def alloc_fragment(shape: object, dtype: object, scope: str = "local.fragment") -> BufferView:
     """A tile in registers, spread over the threads of the block by the compiler."""
     if scope != "local.fragment":
         raise LanguageError("T.alloc_fragment has no scope {scope!r}", scope=scope)
-    view = _allocate("T.alloc_fragment", AllocFragment, shape, dtype)
-    in_trace("T.alloc_fragment").emit(AllocFragment(view.buffer, place=view.place))
-    return view
+    return _allocate("T.alloc_fragment", AllocFragment, shape, dtype)
 
 
 def alloc_local(shape: object, dtype: object, scope: str = "local") -> BufferView:
     """An array of each thread's own."""
     if scope != "local":
         raise LanguageError("T.alloc_local has no scope {scope!r}", scope=scope)
-    view = _allocate("T.alloc_local", AllocLocal, shape, dtype)
-    in_trace("T.alloc_local").emit(AllocLocal(view.buffer, place=view.place))
-    return view
+    return _allocate("T.alloc_local", AllocLocal, shape, dtype)
 
 
 def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var") -> VarRef:
@@ -118,9 +120,7 @@ def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var
         raise LanguageError("T.alloc_var has no scope {scope!r}", scope=scope)
     wanted = plain(dtype)
     first = None if init is None else convert(expr_of(init), wanted)
-    view = _allocate("T.alloc_var", AllocVar, (), dtype)
-    in_trace("T.alloc_var").emit(AllocVar(view.buffer, init=first, place=view.place))
-    return VarRef(view)
+    return VarRef(_allocate("T.alloc_var", AllocVar, (), dtype, init=first))
 
 
 def swizzle(buffer: object, enable: bool = True) -> None:

@@ -4,16 +4,11 @@ from .address import offset_expr, swizzle_expr
 from .algebra import (
     IntTuple,
     Layout,
-    Tiler,
     coalesce,
     column_major,
-    complement,
-    compose,
     from_modes,
     join,
-    left_inverse,
     offsets,
-    right_inverse,
     row_major,
 )
 from .analysis import (
@@ -26,9 +21,11 @@ from .analysis import (
     vector_width,
 )
 from .choose import AccessPattern, PricedLayout, best_swizzle, candidates, price
+from .composition import Tiler, compose
 from .divide import logical_divide, logical_product, zipped_divide
 from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
+from .inverses import complement, left_inverse, right_inverse
 from .shared import SharedLayout, atom_layout
 from .spread import gemm_microtile, spread
 from .swizzle import Swizzle

@@ -180,32 +180,23 @@ def join(*parts: Layout) -> Layout:
 
 def column_major(shape: IntTuple) -> Layout:
     """The compact layout whose first mode is the fastest."""
-    return Layout(shape, _compact(shape, 1)[0])
-
-
-def _compact(shape: IntTuple, start: int) -> tuple[IntTuple, int]:
-    if isinstance(shape, int):
-        return start, start * shape
-    strides: list[IntTuple] = []
-    for part in shape:
-        stride, start = _compact(part, start)
-        strides.append(stride)
-    return tuple(strides), start
+    return Layout(shape, _compact(shape, 1, first_fastest=True)[0])
 
 
 def row_major(shape: IntTuple) -> Layout:
     """The compact layout whose last mode is the fastest (nested shapes likewise, leaf by leaf)."""
-    return Layout(shape, _compact_row(shape, 1)[0])
+    return Layout(shape, _compact(shape, 1, first_fastest=False)[0])
 
 
-def _compact_row(shape: IntTuple, start: int) -> tuple[IntTuple, int]:
+def _compact(shape: IntTuple, start: int, *, first_fastest: bool) -> tuple[IntTuple, int]:
+    """Strides without holes from `start` on, and the stride of what would come next."""
     if isinstance(shape, int):
         return start, start * shape
     strides: list[IntTuple] = []
-    for part in reversed(shape):
-        stride, start = _compact_row(part, start)
+    for part in shape if first_fastest else reversed(shape):
+        stride, start = _compact(part, start, first_fastest=first_fastest)
         strides.append(stride)
-    return tuple(reversed(strides)), start
+    return tuple(strides if first_fastest else reversed(strides)), start
 
 
 def offsets(layout: Layout) -> IntArray:
@@ -217,7 +208,8 @@ def offsets(layout: Layout) -> IntArray:
     return sums
 
 
-def _merge(modes: tuple[Mode, ...]) -> list[Mode]:
+def merge(modes: tuple[Mode, ...]) -> list[Mode]:
+    """The fewest modes of the same function: those of extent 1 dropped, neighbours joined where they meet."""
     merged: list[Mode] = []
     for extent, stride in modes:
         if extent == 1:
@@ -231,154 +223,4 @@ def _merge(modes: tuple[Mode, ...]) -> list[Mode]:
 
 def coalesce(layout: Layout) -> Layout:
     """The same function of a linear index with the fewest flat modes."""
-    return from_modes(_merge(layout.modes))
-
-
-class _Composer:
-    """Composition with one left side. Keeps the greatest digit reached in each of its modes."""
-
-    def __init__(self, a: Layout, b: Layout) -> None:
-        self.a, self.b = a, b
-        self.modes = _merge(a.modes) or [(1, 0)]
-        self.reach = [0] * len(self.modes)
-
-    def fail(self, why: str, extent: int, stride: int) -> LayoutError:
-        return LayoutError(
-            "{a} cannot be composed with {b}: " + why, a=self.a, b=self.b, n=extent, d=stride,
-            hint="tile by extents that divide, or pad the layout to the tile first",
-        )  # fmt: skip
-
-    def leaf(self, extent: int, stride: int) -> list[Mode]:
-        """The modes of `a` taken `extent` times in steps of `stride`."""
-        if extent == 1 or stride == 0:
-            return [(extent, 0)]
-        modes: list[Mode] = []
-        left, step = extent, stride
-        for k, (n, d) in enumerate(self.modes):
-            if (left - 1) * step < n:
-                modes.append((left, step * d))
-                self.reach[k] += (left - 1) * step
-                return modes
-            if step % n == 0:
-                step //= n
-            elif n % step == 0 and left % (n // step) == 0:
-                part = n // step
-                modes.append((part, step * d))
-                self.reach[k] += (part - 1) * step
-                left, step = left // part, 1
-            else:
-                raise self.fail("{n} steps of {d} do not divide its modes", extent, stride)
-        raise self.fail("{n} steps of {d} reach outside", extent, stride)
-
-    def tree(self, shape: IntTuple, stride: IntTuple) -> Layout:
-        if isinstance(shape, int) or isinstance(stride, int):
-            return from_modes(self.leaf(cast(int, shape), cast(int, stride)))
-        return join(*(self.tree(n, d) for n, d in zip(shape, stride, strict=True)))
-
-
-Tiler: TypeAlias = "int | Layout | tuple[Tiler, ...]"
-
-
-def compose(a: Layout, b: Layout | tuple[Tiler, ...]) -> Layout:
-    """The layout with `compose(a, b)(i) == a(b(i))` for every `i`; a tuple composes mode by mode.
-
-    Raises `LayoutError` where no layout congruent to `b` is that function: extents that do not
-    divide, offsets of `b` outside `a`, and sums of `b`'s modes that carry between modes of `a`.
-    """
-    if isinstance(b, tuple):
-        check_rank(a, b)
-        return join(*(compose(a.mode(k), _as_tiler(tiler)) for k, tiler in enumerate(b)))
-    work = _Composer(a, b)
-    composed = work.tree(b.shape, b.stride)
-    # Mode by mode is the composition only if digits add without a carry; `reach` is their maximum.
-    for k, (n, _) in enumerate(work.modes):
-        if work.reach[k] >= n:
-            raise work.fail("its modes together step past an extent of {n}", n, 0)
-    return composed
-
-
-def _as_tiler(tiler: Tiler) -> Layout | tuple[Tiler, ...]:
-    return Layout(tiler, 1) if isinstance(tiler, int) else tiler
-
-
-def check_rank(layout: Layout, tiler: tuple[Tiler, ...]) -> None:
-    if len(tiler) > layout.rank:
-        raise LayoutError(
-            "a tiler of {k} modes does not fit {layout}", k=len(tiler), layout=layout,
-            expected="at most {rank} modes", rank=layout.rank,
-        )  # fmt: skip
-
-
-def gaps_of(layout: Layout) -> tuple[list[Mode], int]:
-    """The modes between those of `layout`, and the frontier behind its last."""
-    frontier = 1
-    gaps: list[Mode] = []
-    for stride, extent in sorted((d, n) for n, d in layout.modes if n > 1 and d > 0):
-        if stride % frontier:
-            raise LayoutError(
-                "{layout} has no complement: the stride {stride} is not a multiple of {frontier}",
-                layout=layout, stride=stride, frontier=frontier,
-            )  # fmt: skip
-        gaps.append((stride // frontier, frontier))
-        frontier = stride * extent
-    return gaps, frontier
-
-
-def complement(layout: Layout, size: int | None = None) -> Layout:
-    """The layout of what `layout` leaves out of `size` offsets: together they meet each once.
-
-    Without `size` only the gaps between its modes. Stride-0 modes count once. Raises
-    `LayoutError` when strides do not divide or `size` is not a multiple of the layout's span.
-    """
-    gaps, frontier = gaps_of(layout)
-    if size is not None:
-        if size % frontier:
-            raise LayoutError(
-                "{layout} has no complement in {size}: it spans {frontier}, which does not divide {size}",
-                layout=layout, size=size, frontier=frontier,
-            )  # fmt: skip
-        gaps.append((size // frontier, frontier))
-    return coalesce(from_modes(gaps))
-
-
-def right_inverse(layout: Layout) -> Layout:
-    """R with `layout(R(i)) == i` for the run of offsets from 0 that modes reach, taken by stride."""
-    frontier, index, ordered = 1, 1, list[tuple[int, int, int]]()
-    for extent, stride in layout.modes:
-        ordered.append((stride, extent, index))
-        index *= extent
-    modes: list[Mode] = []
-    for stride, extent, unit in sorted(ordered):
-        if stride < frontier:
-            continue  # a mode inside the run so far: its digit stays 0
-        if stride > frontier:
-            break
-        modes.append((extent, unit))
-        frontier *= extent
-    return coalesce(from_modes(modes))
-
-
-def left_inverse(layout: Layout) -> Layout:
-    """An R with `R(layout(i)) == i`; of a stride-0 mode it gives digit 0, the owner.
-
-    Raises `LayoutError` when offsets overlap or a stride does not divide the next.
-    """
-    index, ordered = 1, list[tuple[int, int, int]]()
-    for extent, stride in _merge(layout.modes):
-        if stride:
-            ordered.append((stride, extent, index))
-        index *= extent
-    ordered.sort()
-    modes: list[Mode] = [(ordered[0][0], 0)] if ordered else []
-    for k, (stride, extent, unit) in enumerate(ordered):
-        if k + 1 == len(ordered):
-            modes.append((extent, unit))
-            continue
-        following = ordered[k + 1][0]
-        if following % stride or following < stride * extent:
-            raise LayoutError(
-                "{layout} has no left inverse: strides {low} and {high} overlap or do not divide",
-                layout=layout, low=stride, high=following,
-            )  # fmt: skip
-        modes.append((following // stride, unit))
-    return coalesce(from_modes(modes))
+    return from_modes(merge(layout.modes))

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from .algebra import (
-    Layout,
-    Tiler,
-    check_rank,
-    coalesce,
-    complement,
-    compose,
-    from_modes,
-    gaps_of,
-    join,
-    product,
-)
+from .algebra import Layout, coalesce, from_modes, join, product
+from .composition import Tiler, check_rank, compose
+from .inverses import complement, gaps_of
 
 
 def logical_divide(layout: Layout, tiler: Tiler) -> Layout:

@@ -83,7 +83,7 @@ class Fragment:
 
     def _covered(self) -> tuple[int, ...]:
         """For each dimension the elements from 0 on without a hole, at most its extent."""
-        found: list[int] = []
+        lengths: list[int] = []
         for dim, extent in enumerate(self.extents):
             covered = 1
             modes = sorted((step, count) for count, along, step in self.thread + self.value if along == dim)
@@ -91,8 +91,8 @@ class Fragment:
                 if step > covered:
                     break
                 covered += (count - 1) * step
-            found.append(min(covered, extent))
-        return tuple(found)
+            lengths.append(min(covered, extent))
+        return tuple(lengths)
 
     def __repr__(self) -> str:
         return f"T.Fragment({self.extents!r}, thread={self.thread!r}, value={self.value!r})"

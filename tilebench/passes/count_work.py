@@ -134,15 +134,15 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
             return 2.0 * float(np.sum(np.broadcast_to(m * n * k, shape)))
         case OpStmt():
             # So many operations for each true element that it reads, as its meaning says.
-            each = MEANINGS[type(node)].operations if type(node) in MEANINGS else 0.0
+            weight = MEANINGS[type(node)].operations if type(node) in MEANINGS else 0.0
             tile = next(iter(regions_read(node)), None)
-            if not each or tile is None:
+            if not weight or tile is None:
                 return 0.0
             source = sources.get(tile.buffer.name)
             total: Any = tile.buffer.size
             if source is not None:
                 total = prod(_valid(source, where, tile.buffer.extents))
-            return each * float(np.sum(np.broadcast_to(total, shape)))
+            return weight * float(np.sum(np.broadcast_to(total, shape)))
         case Parallel():
             operations = _per_element(node)
             return operations * float(

@@ -22,26 +22,28 @@ def entry_facts(function: Function) -> Facts:
     return Facts(ranges).assuming(*function.known("assume", ()))
 
 
-def entered(at: Stmt, facts: Facts) -> Facts:
+def entered(stmt: Stmt, facts: Facts) -> Facts:
     """The facts in the body of a launch or loop."""
-    match at:
+    match stmt:
         case KernelLaunch():
-            sizes = at.grid
+            sizes = stmt.grid
         case Parallel():
-            sizes = at.extents
+            sizes = stmt.extents
         case Vectorized():
-            sizes = (at.extent,)
+            sizes = (stmt.extent,)
         case Serial() | Unroll():
-            return facts.with_loop(at.vars[0], at.start, at.stop, at.step)
+            return facts.with_loop(stmt.vars[0], stmt.start, stmt.stop, stmt.step)
         case Pipelined():
-            return facts.with_loop(at.vars[0], at.start, at.stop)
+            return facts.with_loop(stmt.vars[0], stmt.start, stmt.stop)
         case LoopStmt():
-            stop = getattr(at, "stop", None)
+            stop = getattr(stmt, "stop", None)
             return (
-                facts if stop is None else facts.with_loop(at.vars[0], getattr(at, "start", Const(0)), stop)
+                facts
+                if stop is None
+                else facts.with_loop(stmt.vars[0], getattr(stmt, "start", Const(0)), stop)
             )
         case _:
             return facts
-    for var, size in zip(at.vars, sizes, strict=True):
+    for var, size in zip(stmt.vars, sizes, strict=True):
         facts = facts.with_extent(var, size)
     return facts

@@ -13,13 +13,30 @@ from .kinds import Tile
 from .stores import store_element
 
 
-class ElementRef(Value):
+class _Stored(Value):
+    """What a kernel reads from and assigns to: one scalar in the memory of a buffer."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: BufferView) -> None:
+        self.view = view
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def dtype(self) -> DTypeWord:
+        return self.view.dtype
+
+
+class ElementRef(_Stored):
     """`A[i, j]`: an element where a value is needed, the head of a tile where a region is."""
 
-    __slots__ = ("index", "place", "view")
+    __slots__ = ("index", "place")
 
     def __init__(self, view: BufferView, index: tuple[Expr, ...]) -> None:
-        self.view = view
+        super().__init__(view)
         self.index = index
         self.place = here()
 
@@ -28,38 +45,19 @@ class ElementRef(Value):
         self.view.check_element("read")
         return Load(self.view.buffer, self.index, place=self.place)
 
-    @property
-    def name(self) -> str:
-        return self.view.name
-
-    @property
-    def dtype(self) -> DTypeWord:
-        return self.view.dtype
-
     def __repr__(self) -> str:
         return show(Load(self.view.buffer, self.index))
 
 
-class VarRef(Value):
+class VarRef(_Stored):
     """A scalar made by `T.alloc_var`: reads as a value, and assignment stores to it."""
 
-    __slots__ = ("view",)
-
-    def __init__(self, view: BufferView) -> None:
-        self.view = view
+    __slots__ = ()
 
     @property
     def expr(self) -> Expr:
         self.view.check_scope()
         return Load(self.view.buffer, (), place=here())
-
-    @property
-    def name(self) -> str:
-        return self.view.name
-
-    @property
-    def dtype(self) -> DTypeWord:
-        return self.view.dtype
 
     def __repr__(self) -> str:
         return self.name

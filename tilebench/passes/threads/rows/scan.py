@@ -106,17 +106,15 @@ def _by_thread(
     zero = Const(0.0 if sums.dtype.is_float else 0, type=sums.dtype)
     step = emitter.leaf_variable("k0", length)
     spot = _element(scan, first, pitch, length, step)
-    held = Load(total, (Const(0),))
+    before = Load(total, (Const(0),))
     body = (
-        Store(total, (Const(0),), Arith("+", (held, Load(sums, (spot,))))),
-        Store(sums, (spot,), held),
+        Store(total, (Const(0),), Arith("+", (before, Load(sums, (spot,))))),
+        Store(sums, (spot,), before),
     )
     return [AllocLocal(total), Store(total, (Const(0),), zero), Serial(Const(length), (step,), body)]
 
 
-def _by_warp(
-    emitter: Emitter, scan: Scan, sums: Buffer, first: Expr, pitch: int, length: int
-) -> list[Stmt]:
+def _by_warp(emitter: Emitter, scan: Scan, sums: Buffer, first: Expr, pitch: int, length: int) -> list[Stmt]:
     """A warp adds along a line, `warp` elements at a time; its last lane takes the first of them.
 
     Lanes fetch from those above, `shfl_down`, so element numbers run against lane numbers.
