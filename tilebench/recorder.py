@@ -11,6 +11,7 @@ from typing import Any
 
 from .compiler import VERSION, Compilation
 from .ir import Buffer, Expr, Function, show
+from .language.tracing.values import Value
 from .passes.count_work import Work, count_work
 from .passes.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
@@ -72,7 +73,8 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     return CompileRecord(
         kernel=traced.name or traced.function.name,
         target=compilation.machine.name,
-        parameters=dict(traced.parameters),
+        # A size of T.dynamic that was passed as a parameter stands by its name.
+        parameters={k: repr(v) if isinstance(v, Value) else v for k, v in traced.parameters.items()},
         arguments=arguments_of(compilation),
         stages=made,
         grid=shown_sizes(launch.grid),

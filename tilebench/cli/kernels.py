@@ -20,7 +20,7 @@ def _common(parser: Parser) -> None:
     add = parser.add_argument
     add("file", metavar="FILE[:KERNEL]", help="a Python file; without a name its last kernel")
     add("-D", dest="values", action="extend", nargs="+", default=[], metavar="NAME=VALUE",
-        help="values of the kernel function's parameters")  # fmt: skip
+        help="values of the kernel function's parameters, and sizes and scalars of its calls")  # fmt: skip
     add("--target", help="cpu, cuda, cuda:sm_90a, ...; auto by default")
     add("--schedule", metavar="FILE", help="a schedule file (TOML)")
 
@@ -101,11 +101,14 @@ def run(parser: Parser, words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random arrays")
     options = parser.parse_all(words)
     kernel = _kernel(options)
-    arrays = list(kernel.inputs(options.seed).values())
-    _launch(kernel, arrays)
+    arguments: list[Any] = kernel.random_arguments(options.seed)
+    _launch(kernel, arguments)
     print(f"{kernel.name} ran on {kernel.target}")
-    for argument, array in zip(kernel.arguments, arrays, strict=True):
-        shape = " x ".join(map(str, argument.shape))
+    for argument, array in zip(kernel.arguments, arguments, strict=True):
+        if argument.is_scalar:
+            print(f"  {argument.name}: {argument.dtype} {array}")
+            continue
+        shape = " x ".join(map(str, array.shape))
         print(
             f"  {argument.name}: {shape} {argument.dtype}, {'written' if argument.written else 'read'}"
             + _span(argument, array)

@@ -13,7 +13,9 @@ from typing import Any, overload
 from ..errors import ArgumentError, Place, TileError, nearest
 from ..frontend import trace
 from ..frontend.source import source_of
+from ..ir import show
 from ..language.knobs import Knob
+from ..language.tracing.values import Value
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
 from .kernel import Kernel
@@ -176,6 +178,8 @@ def _freeze(value: Any) -> Any:
         return tuple(sorted((str(k), _freeze(v)) for k, v in value.items()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if isinstance(value, (list, tuple, set)):
         return tuple(_freeze(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Value):
+        return ("size", show(value.expr))
     try:
         hash(value)
     except TypeError:

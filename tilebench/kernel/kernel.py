@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -70,10 +71,23 @@ class Kernel:
             )  # fmt: skip
         self.outputs = tuple(sorted(k % count for k in out_idx))
         self.calls = Calls(self.compilation, traced, self.arguments, self.places())
+        self.sizes: Mapping[str, Any] = {}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<tilebench kernel {self.name}({values}) for {self.target}>"
+
+    def at(self, sizes: Mapping[str, Any]) -> Kernel:
+        """The same kernel, checked and timed at these sizes and scalars when no arrays are given.
+
+        Raises `OptionError` for a name that its calls do not have.
+        """
+        if not sizes:
+            return self
+        self.calls.binder.refuse_unknown(sizes)
+        kernel = copy.copy(self)
+        kernel.sizes = {**self.sizes, **sizes}
+        return kernel
 
     # -- running
     def __call__(self, *arrays: Any) -> Any:
@@ -193,8 +207,12 @@ class Kernel:
         """Random arrays for the parameters, from a seed; outputs hold poison. `sizes` as for `check`."""
         from ..reference import make_inputs
 
-        call = self.calls.binder.of(sizes or {})
+        call = self.calls.binder.of(sizes or self.sizes)
         return make_inputs(for_sizes(self.meaning or self.compilation.traced.function, call.values), seed)
+
+    def random_arguments(self, seed: int = 0) -> list[Any]:
+        """Random arrays from a seed and the scalars of `at`, in parameter order: what a call takes."""
+        return self._in_order(self.calls.binder.of(self.sizes), self.inputs(seed))
 
     def check(self, *arrays: Any, seed: int = 0, sizes: Mapping[str, Any] | None = None) -> Any:
         """Run on copies of the arguments (random arrays from `seed` if none) and compare every element.
@@ -223,7 +241,7 @@ class Kernel:
                 found=f"{len(arrays)} {self.calls.binder.takes}",
                 hint="give one for each parameter, outputs too, or none for random ones",
             )
-        call = self.calls.described(arrays)[0] if arrays else self.calls.binder.of(sizes or {})
+        call = self.calls.described(arrays)[0] if arrays else self.calls.binder.of(sizes or self.sizes)
         meaning = for_sizes(meaning, call.values)
         if arrays:
             before = {p.name: host_copy(a) for p, a in zip(call.records, call.arrays, strict=True)}

@@ -59,7 +59,7 @@ def measure_against(
     A callable gets the NumPy arrays in parameter order and computes the same result. Raises
     `ArgumentError` for arrays that do not fit, `LaunchError` when the child dies or is too slow.
     """
-    call = kernel.calls.described(arrays)[0] if arrays else kernel.calls.binder.of(sizes or {})
+    call = kernel.calls.described(arrays)[0] if arrays else kernel.calls.binder.of(sizes or kernel.sizes)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
     copies: list[Any] = [
         array if isinstance(array, np.ndarray) else host_copy(array) for array in call.arrays

@@ -41,7 +41,9 @@ def instruction_cycles(row: Instruction, statement: Stmt, machine: Machine, thre
         issues = steps * max(row.group, 1) / machine.warp
         return issues * row.cost * machine.warp / threads
     if isinstance(statement, Copy) and row.shape:
-        moved = min(statement.src.buffer.bytes, statement.dst.buffer.bytes)
+        # The whole of an array whose size is known only at a launch is never what is moved.
+        sides = [side.buffer for side in (statement.src, statement.dst) if isinstance(side.buffer.span, int)]
+        moved = min(buffer.bytes for buffer in sides)
         accesses = moved / row.shape[0] / threads
         return accesses * (1.0 + row.cost)
     return row.cost

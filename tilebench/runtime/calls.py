@@ -134,12 +134,21 @@ class CallBinder:
                     self._disagree(var, first, (source, found))
                 first = first or (source, found)
             if first is None:
+                first = self._any_stride(var, arrays)
+            if first is None:
                 raise ArgumentError(
                     "no array that was given says what {name} is", name=var.name, at=var.place,
                     hint="an array that it is an extent of must be passed",
                 )  # fmt: skip
             out[var.name] = self._fits(var, first[1], first[0].what)
         return out
+
+    def _any_stride(self, var: Var, arrays: Mapping[str, Any]) -> tuple[_Source, int] | None:
+        """A stride of an extent of 1, which means nothing: any number will do."""
+        for source in self._sources[var.name]:
+            if source.stride and source.array.name in arrays:
+                return source, max(0, describe(arrays[source.array.name]).strides[source.axis])
+        return None
 
     def _shape(self, name: str, array: Any) -> tuple[int, ...]:
         found = getattr(array, "shape", None)
@@ -195,20 +204,28 @@ class CallBinder:
         return value
 
     # -- from sizes alone
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sizes and scalars of a call."""
+        return (*(var.name for var in self.sizes), *self.scalars)
+
+    def refuse_unknown(self, sizes: Mapping[str, Any]) -> None:
+        """Raise `OptionError`, with the nearest, for a name that calls of this kernel do not have."""
+        for name in sizes:
+            if name not in self.names:
+                close = nearest(name, list(self.names), limit=1)
+                raise OptionError(
+                    "{function} has no size or scalar {name}", function=self.function.name, name=name,
+                    hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(self.names),
+                )  # fmt: skip
+
     def of(self, sizes: Mapping[str, Any]) -> BoundCall:
         """The call without arrays, for these sizes and scalars by name.
 
         Raises `OptionError` for an unknown name, `ShapeError` for a size that is missing.
         """
-        known = [var.name for var in self.sizes] + list(self.scalars)
-        for name in sizes:
-            if name not in known:
-                close = nearest(name, known, limit=1)
-                raise OptionError(
-                    "{function} has no size or scalar {name}", function=self.function.name, name=name,
-                    hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(known),
-                )  # fmt: skip
-        missing = [name for name in known if name not in sizes]
+        self.refuse_unknown(sizes)
+        missing = [name for name in self.names if name not in sizes]
         if missing:
             raise ShapeError(
                 "{function} needs a value for {missing}", function=self.function.name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, OptionError, ScheduleError, nearest
+from ..errors import ArgumentError, OptionError, ScheduleError, TileError, nearest
 from ..schedule import OPTIONS, Schedule, ScheduleFile
 from .options import checked_domain
 
@@ -86,11 +86,12 @@ class Subject:
             )  # fmt: skip
         self.kernel = kernel
         self.name = kernel.name
+        self.signature = None if isinstance(kernel, Kernel) else kernel.signature
         self.schedule: Any = schedule if schedule is not None else kernel.schedule
-        self.given = dict(values or {})
+        self.sizes = self._sizes_among(dict(values or {}))
+        self.given = {name: value for name, value in (values or {}).items() if name not in self.sizes}
         self._made: dict[Any, JitFunction] = {}
         self._kernels: dict[Any, Kernel] = {}
-        self.signature = None if isinstance(kernel, Kernel) else kernel.signature
         self._check_names([] if self.signature is None else list(self.signature.parameters))
         first = {
             name: choices[0]
@@ -101,6 +102,23 @@ class Subject:
         self.target = target or kernel.target
         self.values = self._resolved(first)
         self.knobs = self._knobs({name: tuple(choices) for name, choices in (sweep or {}).items()})
+
+    def _sizes_among(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values that are sizes and scalars of the kernel's calls, and no parameters of its function."""
+        from ..kernel import JitFunction
+
+        known = () if self.signature is None else self.signature.parameters
+        others = [name for name in values if name not in known]
+        if not others:
+            return {}
+        kernel = self.kernel
+        if isinstance(kernel, JitFunction):
+            try:
+                kernel = kernel.kernel((), {name: v for name, v in values.items() if name in known})
+            except TileError:
+                return {}
+        names = kernel.calls.binder.names
+        return {name: values[name] for name in others if name in names}
 
     @property
     def is_function(self) -> bool:
@@ -140,13 +158,13 @@ class Subject:
                 self._kernels[key] = Kernel(
                     traced, manifest, machine, schedule, start=self.kernel.compilation.start
                 )
-            return self._kernels[key]
+            return self._kernels[key].at(self.sizes)
         function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
         # The newest 32: each holds the kernels of its own, and a walk seldom leaves a few schedules.
         self._made[key] = function
         while len(self._made) > 32:
             del self._made[next(iter(self._made))]
-        return function.kernel((), dict(wish.values))
+        return function.kernel((), dict(wish.values)).at(self.sizes)
 
     def schedule_of(self, wish: Wish) -> Any:
         """The schedule that a wish comes to: its choices over the one the workbench was opened with."""

@@ -173,7 +173,9 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
     from ..runtime.job import Job
     from ..runtime.worker import default_worker
 
-    job = Job(f"{__name__}:check_package", (pack(kernel.compilation), seed), name=f"checking {kernel.name}")
+    call = kernel.calls.binder.of(kernel.sizes)
+    package = pack(kernel.calls.compiled(kernel.calls.chooser(call.values, ())), call.values)
+    job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
     return default_worker().call(job, cancel=cancel)
 
 

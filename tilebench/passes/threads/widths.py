@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 
 from ...errors import LayoutError
 from ...ir import Stmt
+from ...ir.arith import NO_DIVISORS
 from ...language.copy import Copy
 from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
@@ -17,7 +19,7 @@ from .emitter import Emitter
 
 def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: int) -> None:
     """Raises `LayoutError` for elements of one access that the loop's accesses cannot have."""
-    most = widest_access(emitter.machine, loop, mapping)
+    most = widest_access(emitter.machine, loop, mapping, emitter.facts.divisors)
     if vector not in _powers_up_to(most):
         raise LayoutError(
             "no access of this loop has {vector} elements", at=loop.place, vector=vector,
@@ -29,7 +31,7 @@ def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: in
 def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr) -> None:
     """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have."""
     bits = min(copy.src.buffer.dtype.bits, copy.dst.buffer.dtype.bits)
-    most = widest_access(emitter.machine, copy, mapping)
+    most = widest_access(emitter.machine, copy, mapping, emitter.facts.divisors)
     known = sorted({max(1, width * bits // 8) for width in _powers_up_to(most)})
     if by.bytes not in known:
         raise LayoutError(
@@ -44,10 +46,12 @@ def _powers_up_to(most: int) -> list[int]:
     return [1 << k for k in range(most.bit_length()) if most % (1 << k) == 0]
 
 
-def widest_access(machine: Machine, statement: Stmt, mapping: Fragment) -> int:
-    """The most elements of one access, as `infer_layouts` counts them."""
+def widest_access(
+    machine: Machine, statement: Stmt, mapping: Fragment, divisors: Mapping[str, int] = NO_DIVISORS
+) -> int:
+    """The most elements of one access, as `infer_layouts` counts them; `divisors` are of sizes, by name."""
     site: Site | None = site_of(statement)
     if site is None:
         return 1
-    neighbours = site_vector(site, max(machine.vector_bytes))
+    neighbours = site_vector(site, max(machine.vector_bytes), (), divisors)
     return gcd(neighbours, mapping.contiguous_values(len(mapping.extents) - 1)) or 1
