@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tilebench import targets
+from tilebench.language import extensions
 from tilebench.targets import Manifest
 
 PACKAGE = Path(__file__).parent
@@ -40,6 +41,7 @@ def forget() -> None:
     importlib.invalidate_caches()
     targets._plug_ins.cache_clear()
     targets.manifest.cache_clear()
+    extensions.extensions.cache_clear()
 
 
 @contextmanager

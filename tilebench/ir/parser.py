@@ -137,7 +137,7 @@ class _Parser(ValueParser):
         name = self.word_of(call.func)
         if name is None:
             self.fail(call, "only words of the language (T.name) can be called")
-        word = self.registry.statements.get(name)
+        word = self.registry.statement(name)
         if word is None or not issubclass(word.cls, form):
             known = [n for n, w in self.registry.statements.items() if issubclass(w.cls, form)]
             close = nearest(name, known)

@@ -32,6 +32,10 @@ class Word:
     presets: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
+def _nowhere(_: str) -> Word | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Registry:
     """All words by name. Built from values read off modules, never by side effect of an import."""
@@ -39,6 +43,12 @@ class Registry:
     statements: Mapping[str, Word]
     functions: Mapping[str, ScalarFunction]
     values: Mapping[str, type]
+    # Where a word is looked for that is not in the table: packages that nobody has asked yet.
+    elsewhere: Callable[[str], Word | None] = _nowhere
+
+    def statement(self, spelling: str) -> Word | None:
+        """The word of a statement; None where there is none anywhere."""
+        return self.statements.get(spelling) or self.elsewhere(spelling)
 
     def extended(
         self,
@@ -51,11 +61,15 @@ class Registry:
             (*self.statements.items(), *words),
             (*self.functions.values(), *functions),
             (*self.values.values(), *values),
+            self.elsewhere,
         )
 
     @staticmethod
     def of(
-        words: Iterable[tuple[str, Word]], functions: Iterable[ScalarFunction], values: Iterable[type]
+        words: Iterable[tuple[str, Word]],
+        functions: Iterable[ScalarFunction],
+        values: Iterable[type],
+        elsewhere: Callable[[str], Word | None] = _nowhere,
     ) -> Registry:
         """A registry; `ValueError` names both owners when a word is claimed twice."""
         statements: dict[str, Word] = {}
@@ -68,7 +82,7 @@ class Registry:
             if each.name in table or each.name in statements:
                 raise ValueError(f"T.{each.name} is claimed twice")
             table[each.name] = each
-        return Registry(statements, table, {each.__name__: each for each in values})
+        return Registry(statements, table, {each.__name__: each for each in values}, elsewhere)
 
 
 def same_as_first(dtypes: tuple[DType, ...]) -> DType:

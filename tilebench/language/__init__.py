@@ -44,6 +44,7 @@ from .elementwise import (
     sqrt,
     tanh,
 )
+from .extensions import function_of as _function_of
 from .gemm import GemmWarpPolicy, gemm
 from .groups import get_thread_binding, threads, ws
 from .knobs import Knob, knob
@@ -158,5 +159,8 @@ NAMES: list[str] = [name for name in dir() if name in __all__]
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    added = _function_of(name)
+    if added is not None:
+        return added
     what, hint = _explain_missing(name, __all__)
     raise _MissingWord(what, hint=hint)

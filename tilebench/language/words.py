@@ -7,6 +7,7 @@ from functools import cache
 from ..ir import Registry
 from ..layout import Fragment, Layout, SharedLayout, Swizzle
 from .copy import WORDS as COPY
+from .extensions import word_of
 from .gemm import WORDS as GEMM
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.threads import FUNCTIONS as EXCHANGES
@@ -27,4 +28,4 @@ FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS, TOKENS)
 def registry() -> Registry:
     """All words of all families."""
     words = [word for family in FAMILIES for word in family]
-    return Registry.of(words, (*SCALARS, *EXCHANGES), VALUES)
+    return Registry.of(words, (*SCALARS, *EXCHANGES), VALUES, word_of)

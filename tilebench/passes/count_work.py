@@ -32,7 +32,7 @@ from ..ir import (
 from ..ir.arith import evaluate
 from ..language.copy import Copy
 from ..language.gemm import Gemm
-from ..language.meanings.tiles import MEANINGS
+from ..language.meanings.tiles import meaning_of
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from .reads_writes import reads_and_writes
 
@@ -134,7 +134,8 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
             return 2.0 * float(np.sum(np.broadcast_to(m * n * k, shape)))
         case OpStmt():
             # So many operations for each true element that it reads, as its meaning says.
-            weight = MEANINGS[type(node)].operations if type(node) in MEANINGS else 0.0
+            meaning = meaning_of(type(node))
+            weight = meaning.operations if meaning is not None else 0.0
             tile = next(iter(regions_read(node)), None)
             if not weight or tile is None:
                 return 0.0

@@ -14,6 +14,7 @@ from ..ir import (
     If,
     Let,
     Load,
+    OpStmt,
     Region,
     Stmt,
     Store,
@@ -24,7 +25,7 @@ from ..ir import (
     walk,
 )
 from ..language.copy import Copy
-from ..language.meanings.tiles import MEANINGS
+from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
 from ..language.structure import (
     KernelLaunch,
@@ -78,8 +79,8 @@ class StatementRunner(ExpressionRunner):
                 return self.parallel(stmt)
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
-            case _ if type(stmt) in MEANINGS:
-                return self.tile(stmt)
+            case OpStmt() if (meaning := meaning_of(type(stmt))) is not None:
+                return self.tile(stmt, meaning)
             case _:
                 word = stmt.spelling() if isinstance(stmt, WordStmt) else type(stmt).__name__
                 raise too_late(f"T.{word}", stmt.place)
@@ -304,8 +305,7 @@ class StatementRunner(ExpressionRunner):
         return run
 
     # -- tiles
-    def tile(self, operation: Any) -> Run:
-        meaning = MEANINGS[type(operation)]
+    def tile(self, operation: Any, meaning: TileMeaning) -> Run:
         if self.scope.parallel:
             word = operation.spelling()
             text = "T.{word} works on whole tiles, not inside T.Parallel"

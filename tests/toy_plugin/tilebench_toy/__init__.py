@@ -13,7 +13,8 @@ A target is a package of its own. It names its manifest under the entry point `t
 5. `emit.py`: from the last stage to text.
 6. `instructions.py`: the accelerator's own instructions, a matrix product of a warp and a copy that goes
    on by itself: a row in `machine.py`, a lowering here, words and meanings as in steps 3 and 4.
-7. `run.py`: compiling, loading and launching. `available` may say no: everything up to the text works
+7. `operation.py`: an operation on tiles that a kernel may call on every target.
+8. `run.py`: compiling, loading and launching. `available` may say no: everything up to the text works
    on any machine.
 
 After steps 1, 2, 4 (for the words that the language has) and 5, `kernel.using(target="toy")` shows all

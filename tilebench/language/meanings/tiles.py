@@ -14,6 +14,7 @@ import numpy as np
 
 from ...ir.dtypes import DType
 from ..copy import Copy, Fill
+from ..extensions import meaning_of as _meaning_elsewhere
 from ..gemm import Gemm
 from ..reduce import Reduce, Scan
 from .conversion import cast_bound, cast_meaning
@@ -265,3 +266,8 @@ MEANINGS: Mapping[type, TileMeaning] = {
     Reduce: TileMeaning(reduce_meaning, reduce_bound, operations=1.0),
     Scan: TileMeaning(scan_meaning, scan_bound, operations=1.0),
 }
+
+
+def meaning_of(cls: type) -> TileMeaning | None:
+    """The meaning of a class of statements: the language's own, or that of the package that brings it."""
+    return MEANINGS.get(cls) or _meaning_elsewhere(cls)

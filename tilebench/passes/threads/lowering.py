@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from ...errors import TargetError
 from ...ir import DType, Stmt, WordStmt
 from ...ir.gather import gathered
+from ...language.extensions import rows_for
 from ...layout import Fragment
 from ...machine import Machine
 from .emitter import Emitter
+
+# The road of targets with warps, for which packages bring rows.
+ROAD = "threads"
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ class Lowerings:
     def find(self, statement: Any, machine: Machine) -> Lowering:
         """The row of a statement. Raises `TargetError` at its line where there is none."""
         name: str = getattr(getattr(statement, "by", None), "name", "")
-        row = next((r for (cls, by), r in self.rows.items() if cls is type(statement) and by == name), None)
+        operation = cast("type[WordStmt]", type(statement))
+        table = self.rows if self.has(statement) else _of_packages(operation)
+        row = next((r for (cls, by), r in table.items() if cls is operation and by == name), None)
         if row is not None:
             return row
         word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__
@@ -88,6 +94,12 @@ class Lowerings:
             name=name, machine=machine.name,
             hint="it has by " + ", ".join(each or "no instruction" for each in names),
         )  # fmt: skip
+
+
+@cache
+def _of_packages(cls: type[WordStmt]) -> Mapping[tuple[type[WordStmt], str], Lowering]:
+    """The rows of the package that brings a class of statements, if one does."""
+    return Lowerings.of(rows_for(ROAD, cls)).rows
 
 
 @cache

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ....errors import InternalError, TargetError, nearest
 from ....ir import Node, OpStmt, Stmt, WordStmt
+from ....language.extensions import rows_for
+
+# The road to this target, for which packages bring rows.
+ROAD = "loops"
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class LoweringTable:
 
     def row_of(self, statement: Stmt, target: str) -> Lowering:
         """The row for a statement. Raises `TargetError` at its line where there is none."""
-        named = self.rows.get(type(statement))
-        if named is None:
+        named = self.rows.get(type(statement)) or _of_packages(type(statement))
+        if not named:
             raise self._unknown(statement, target)
         instruction = getattr(getattr(statement, "by", None), "name", "")
         row = named.get(instruction)
@@ -79,6 +84,12 @@ class LoweringTable:
             hint=(f"did you mean {close[0]}? " if close else "") + "it lowers " + ", ".join(known)
             + "; loops over elements (T.Parallel, T.serial) can say other things",
         )  # fmt: skip
+
+
+@cache
+def _of_packages(cls: type[Stmt]) -> dict[str, Lowering]:
+    """The rows of the package that brings a class of statements, by instruction."""
+    return {row.instruction: row for row in rows_for(ROAD, cls)} if issubclass(cls, WordStmt) else {}
 
 
 def word_of(statement: Stmt) -> str:
