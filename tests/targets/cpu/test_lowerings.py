@@ -50,6 +50,7 @@ from tilebench.targets.cpu.loops.to_loops import to_loops, to_loops_with
 from tilebench.targets.cpu.loops.vectors import nest, vector_loop
 from tilebench.targets.cpu.loops.words import WORDS as WORDS_OF_LOOPS
 from tilebench.targets.cpu.loops.words import MicroGemm
+from tilebench.targets.cpu.lowerings import rows as own_rows
 from tilebench.targets.cpu.machine import cpu_machine, host_isa, named_isa
 from tilebench.targets.cpu.render import words
 from tilebench.targets.cpu.render.kernel import ENTRY, render_llvm
@@ -107,7 +108,7 @@ def test_an_operation_without_a_row_is_refused_at_its_line() -> None:
     error = caught.value
     assert error.message == "cpu has no lowering of T.doubled"
     assert error.hint == (
-        f"it lowers {', '.join(LoweringTable(rows()).operations())}; "
+        f"it lowers {', '.join(LoweringTable(own_rows()).operations())}; "
         "loops over elements (T.Parallel, T.serial) can say other things"
     )
     assert error.place is not None
