@@ -54,28 +54,8 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     if unused:
         context.remark(NAME, "note", f"num_stages={loop.num_stages} is {unused}", loop)
         return loop.but(plan=Plan(1), num_stages=None)
-    ahead: list[Copy] = []
-    missed: list[str] = []
-    for statement in loop.body:
-        if (
-            isinstance(statement, Copy)
-            and statement.dst.buffer.scope == "shared"
-            and statement.src.buffer.scope == "global"
-        ):
-            why = _cannot_run_ahead(statement, loop, function)
-            if why:
-                missed.append(f"{statement.dst.buffer.name}: {why}")
-                context.remark(
-                    NAME,
-                    "missed",
-                    f"the copy into {statement.dst.buffer.name} cannot run ahead: {why}",
-                    statement,
-                )
-            else:
-                ahead.append(statement)
+    ahead = _copies_ahead(loop, function, context)
     if not ahead:
-        why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
-        context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
         return loop.but(plan=Plan(1), num_stages=None)
     stages = _most_useful(loop, context)
     if stages == 1:
@@ -91,6 +71,26 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
             statement = statement.but(at_stage=Stage(0, can_be_async=same))
         body.append(statement)
     return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
+
+
+def _copies_ahead(loop: Pipelined, function: Function, context: Context) -> list[Copy]:
+    """The copies of a loop that can run ahead, with a remark at each that cannot, and where none can."""
+    ahead: list[Copy] = []
+    missed: list[str] = []
+    for copy in [statement for statement in loop.body if isinstance(statement, Copy)]:
+        name = copy.dst.buffer.name
+        if copy.dst.buffer.scope != "shared" or copy.src.buffer.scope != "global":
+            continue
+        why = _cannot_run_ahead(copy, loop, function)
+        if why:
+            missed.append(f"{name}: {why}")
+            context.remark(NAME, "missed", f"the copy into {name} cannot run ahead: {why}", copy)
+        else:
+            ahead.append(copy)
+    if not ahead:
+        why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
+        context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
+    return ahead
 
 
 def check_plans(function: Function) -> None:

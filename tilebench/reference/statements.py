@@ -36,16 +36,16 @@ from ..language.structure import (
     Unroll,
     Vectorized,
 )
-from .boxes import read_box, scatter, within, write_box
-from .expressions import ExpressionRunner, box_shape, too_late
-from .own_memory import collapsed, copied, outer_locals, store_local, store_var
-from .owners import claim
-from .races import check, note, suspects
+from .boxes import read_box, write_box
+from .expressions import too_late
+from .own_memory import collapsed, copied, outer_locals
+from .races import check, suspects
 from .scope import LoopScope
-from .state import Run, State, fail_outside
+from .state import Run, State
+from .stores import StoreRunner
 
 
-class StatementRunner(ExpressionRunner):
+class StatementRunner(StoreRunner):
     """Prepares statements of one function for one kind of numbers."""
 
     def body(self, body: Sequence[Stmt]) -> Run:
@@ -109,24 +109,11 @@ class StatementRunner(ExpressionRunner):
             raise LanguageError(
                 "T.Parallel inside T.Parallel has no meaning", at=loop.place, hint="give one loop all extents"
             )
-        extents = loop.extents
-        before = self.scope
-        names = [var.name for var in loop.vars]
-        axes = dict(zip(names, range(len(names)), strict=True))
-        self.scope = LoopScope(axes, extents, set(names), dict(before.lets))
-        for node in walk(loop):
-            if isinstance(node, Let):
-                self.scope.let(node.var.name, node.value)
-        self.scope.suspects = suspects(loop, self.scope)
+        before, self.scope = self.scope, self.scope_of(loop)
         watch = bool(self.scope.suspects)
         body = self.body(loop.body)
         self.scope = before
-        indices: dict[str, Any] = {}
-        for k, (var, extent) in enumerate(zip(loop.vars, extents, strict=True)):
-            shape = tuple(extent if k == axis else 1 for axis in range(len(extents)))
-            indices[var.name] = np.arange(extent, dtype=var.type.numpy).reshape(shape)
-        own = outer_locals(loop)
-        numbers = self.numbers
+        extents, indices, own, numbers = loop.extents, indices_of(loop), outer_locals(loop), self.numbers
 
         def run(state: State) -> None:
             state.names.update(indices)
@@ -145,6 +132,17 @@ class StatementRunner(ExpressionRunner):
                 state.names[buffer.name] = collapsed(numbers, state.names[buffer.name], extents, buffer)
 
         return run
+
+    def scope_of(self, loop: Parallel) -> LoopScope:
+        """The names inside a parallel loop: its axes, its lets and those around it."""
+        names = [var.name for var in loop.vars]
+        axes = dict(zip(names, range(len(names)), strict=True))
+        scope = LoopScope(axes, loop.extents, set(names), dict(self.scope.lets))
+        for node in walk(loop):
+            if isinstance(node, Let):
+                scope.let(node.var.name, node.value)
+        scope.suspects = suspects(loop, scope)
+        return scope
 
     def loop(self, loop: Serial | Unroll | Pipelined | Vectorized) -> Run:
         name = loop.vars[0].name
@@ -231,79 +229,6 @@ class StatementRunner(ExpressionRunner):
 
         return run
 
-    # -- stores
-    def store(self, store: Store) -> Run:
-        buffer, place, numbers = store.buffer, store.place, self.numbers
-        name, dtype, value = buffer.name, buffer.dtype, self.prepare(store.value)
-        if store.version is not None:
-            raise too_late(f"versions of {name}", place)
-        if buffer.scope == "var":
-            return lambda state: store_var(state, name, copied(value(state)), dtype)
-        index = self.integers(store.index)
-        if buffer.scope == "local":
-            return lambda state: store_local(state, store, index(state), value(state))
-        if not self.scope.parallel:
-
-            def single(state: State) -> None:
-                spot = tuple(int(position) for position in index(state))
-                if within(buffer, spot):
-                    new = value(state)
-                    claim(state, buffer, spot, new, None, place)
-                    numbers.put(state.names[name], spot, new, None, None, dtype)
-                    state.touch(name, spot, None)
-                elif buffer.scope != "global":
-                    fail_outside(name, buffer.extents, spot, place)
-
-            return single
-        return self.store_parallel(store, index, value)
-
-    def store_parallel(self, store: Store, index: Run, value: Run) -> Run:
-        buffer, place, numbers = store.buffer, store.place, self.numbers
-        box, plan = self.scope.extents, self.scope.box_of(store.index)
-        if buffer.name in self.scope.suspects:
-            return self.store_noted(store, index, value)
-        general: Run = lambda state: scatter(state, buffer, index(state), value(state), place)  # noqa: E731
-        if plan is None:
-            return general
-        extent, order, shape = box_shape(plan, box)
-        if shape != box:  # an axis of the loop is in no index: several elements meet
-            return general
-        start = self.integers([axis.start for axis in plan])
-        on_chip = buffer.scope != "global"
-        plain = order == tuple(range(len(order))) and shape == extent
-        axes = [axis.axis for axis in plan if axis.axis is not None]
-        axes += [k for k in range(len(box)) if k not in axes]
-        inverse = tuple(axes)
-
-        def turned(array: Any) -> Any:
-            return np.broadcast_to(array, box).transpose(inverse).reshape(extent)
-
-        def run(state: State) -> None:
-            spot = [int(position) for position in start(state)]
-            mask, doubt = state.mask, state.doubt
-            if on_chip and mask is not None:
-                general(state)
-                return
-            new = value(state)
-            if not plain:
-                new = numbers.spread(new, box, buffer.dtype).transpose(inverse).reshape(extent)
-                mask = None if mask is None else turned(mask)
-                doubt = None if doubt is None else (turned(doubt[0]), turned(doubt[1]))
-            write_box(state, buffer, spot, extent, new, mask, doubt, place)
-
-        return run
-
-    def store_noted(self, store: Store, index: Run, value: Run) -> Run:
-        """A store whose locations are compared with those of other statements of the loop."""
-        buffer, place = store.buffer, store.place
-
-        def run(state: State) -> None:
-            new, where = copied(value(state)), index(state)
-            note(state, buffer, where, new, place)
-            scatter(state, buffer, where, new, place)
-
-        return run
-
     # -- tiles
     def tile(self, operation: Any, meaning: TileMeaning) -> Run:
         if self.scope.parallel:
@@ -346,6 +271,15 @@ class StatementRunner(ExpressionRunner):
                 "T.{word} of a head address has no extents", word=operation.spelling(), at=operation.place
             )
         return self.integers(region.start), extent
+
+
+def indices_of(loop: Parallel) -> dict[str, Any]:
+    """The index of each element of a parallel loop, an array along its own axis."""
+    indices: dict[str, Any] = {}
+    for k, (var, extent) in enumerate(zip(loop.vars, loop.extents, strict=True)):
+        shape = tuple(extent if k == axis else 1 for axis in range(len(loop.extents)))
+        indices[var.name] = np.arange(extent, dtype=var.type.numpy).reshape(shape)
+    return indices
 
 
 def aligned(extent: tuple[int, ...], head: Region, copy: Copy) -> tuple[int, ...]:

@@ -84,8 +84,8 @@ FAULTS = (
         "reduce/row-too-narrow",
         "parts of neighbouring results fall together in shared memory",
         "tilebench.passes.threads.rows.reduce:_across",
-        "mine * prod(box) + row",
-        "mine * (prod(box) - 1) + row",
+        "mine * size + row",
+        "mine * (size - 1) + row",
         REDUCE,
     ),
     Fault(

@@ -70,8 +70,8 @@ FAULTS = (
     Fault(
         "plan/a-missed-copy-is-not-told",
         "the remark on a copy that cannot run ahead is dropped",
-        "tilebench.passes.plan_pipeline:_plan",
-        "context.remark(NAME, 'missed', _a, statement)",
+        "tilebench.passes.plan_pipeline:_copies_ahead",
+        "context.remark(NAME, 'missed', _a, copy)",
         "pass",
         (TEXTS,),
     ),

@@ -182,36 +182,42 @@ def _across(
             "the reduction into {name} has no shared memory to meet in", name=reduction.dst.buffer.name
         )
     scratch = emitter.shared[reduction.scratch.buffer.name].flat
-    box = kept.padded
-    where = emitter.thread_part(kept)
-    loops: list[tuple[Var, int]] = []
-    number: Expr = Const(0)
-    unit = 1
-    for count, along, step in coalesced(kept.value):
-        var = emitter.leaf_variable(f"r{len(loops)}", count)
-        loops.append((var, count))
-        where[along] = where[along] + var * step
-        number, unit = number + var * unit, unit * count
-    row: Expr = Const(0)
-    for place, extent in zip(where, box, strict=True):
-        row = row * extent + place
+    loops, number, row = _results(emitter, kept)
+    size = prod(kept.padded)
     mine: Expr = Const(0)
     weight = 1
     for divisor, count, _, _ in exchange.across:
         mine, weight = mine + emitter.digit(divisor, count) * weight, weight * count
     tests = [emitter.digit(d, c).compare("==", 0) for d, c, _, _ in exchange.lanes]
     tests += emitter.owner(layout)
-    store: Stmt = Store(scratch, (mine * prod(box) + row,), Load(part, (number,)))
+    store: Stmt = Store(scratch, (mine * size + row,), Load(part, (number,)))
     write = _nest(loops, [store])
     write = [If(all_of(tests), tuple(write), ())] if tests else write
     turn = emitter.leaf_variable("p", exchange.parts)
     fold: Stmt = Store(part, (number,), combine(
-        reduction.kind, Load(part, (number,)), Load(scratch, (turn * prod(box) + row,))
+        reduction.kind, Load(part, (number,)), Load(scratch, (turn * size + row,))
     ))  # fmt: skip
     start: Stmt = Store(part, (number,), neutral(reduction.kind, part.dtype))
     read = _nest(loops, [start, Unroll(Const(exchange.parts), (turn,), (fold,))])
     why = f"parts of {reduction.dst.buffer.name} meet in {reduction.scratch.buffer.name}"
     return [*write, *barrier_of(emitter, why), *read]
+
+
+def _results(emitter: Emitter, kept: Fragment) -> tuple[list[tuple[Var, int]], Expr, Expr]:
+    """Loops over a thread's results, the register of each, and its row-major number in the box."""
+    coordinates = emitter.thread_part(kept)
+    loops: list[tuple[Var, int]] = []
+    number: Expr = Const(0)
+    unit = 1
+    for count, along, step in coalesced(kept.value):
+        var = emitter.leaf_variable(f"r{len(loops)}", count)
+        loops.append((var, count))
+        coordinates[along] = coordinates[along] + var * step
+        number, unit = number + var * unit, unit * count
+    row: Expr = Const(0)
+    for coordinate, extent in zip(coordinates, kept.padded, strict=True):
+        row = row * extent + coordinate
+    return loops, number, row
 
 
 def _nest(loops: list[tuple[Var, int]], body: list[Stmt]) -> list[Stmt]:
