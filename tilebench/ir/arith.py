@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
-from .expr import Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, mod, mul
+from .expr import ZERO, Arith, Call, Cast, Const, Expr, Var, add, const_of, floordiv, mod, mul
 
 Range = tuple[int, int]
 INFINITE: Range = (-(2**62), 2**62)
 NO_DIVISORS: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True)
-class Linear:
+class Linear(NamedTuple):
     """`sum(coefficient * term) + constant`; a term is any expression that is not a sum."""
 
     terms: tuple[tuple[Expr, int], ...]
@@ -45,36 +43,49 @@ class Linear:
         kept = tuple((term, by) for term, by in terms.items() if by)
         return Linear(kept, self.constant + factor * other.constant + constant)
 
+    def divisor(self, divisors: Mapping[str, int] = NO_DIVISORS) -> int:
+        """What `divisor` says of the expression, which need not be built for it."""
+        return math.gcd(self.constant, *[factor * divisor(term, divisors) for term, factor in self.terms])
+
     def expr(self) -> Expr:
         """The expression again, terms in order, constant last."""
-        made: Expr = Const(0)
+        total: Expr = ZERO
         for term, factor in self.terms:
-            made = add(made, mul(term, Const(factor, type=term.dtype)))
-        return add(made, Const(self.constant, type=made.dtype))
+            product = term if factor == 1 else mul(term, Const(factor, type=term.dtype))
+            total = product if total is ZERO else add(total, product)
+        return add(total, Const(self.constant, type=total.dtype)) if self.constant else total
 
 
 def linear(expr: Expr) -> Linear:
     """The linear form of an integer expression; what is not linear in it becomes a term."""
+    if type(expr) is Var:
+        return Linear(((expr, 1),), 0)
     terms: dict[Expr, int] = {}
     constant = 0
     stack: list[tuple[Expr, int]] = [(expr, 1)]
     while stack:
-        at, factor = stack.pop()
-        value = const_of(at)
-        if value is not None:
-            constant += value * factor
-        elif isinstance(at, Arith) and at.op == "+":
-            stack.extend((each, factor) for each in reversed(at.args))
-        elif isinstance(at, Arith) and at.op == "-":
-            stack.extend(
-                (e, factor if k == 0 and len(at.args) == 2 else -factor) for k, e in enumerate(at.args)
-            )
-        elif isinstance(at, Arith) and at.op == "*" and const_of(at.args[-1]) is not None:
-            rest = at.args[:-1]
-            stack.append((rest[0] if len(rest) == 1 else Arith("*", rest), factor * at.args[-1].value))  # type: ignore[attr-defined]
+        part, factor = stack.pop()
+        if type(part) is Arith:
+            op, args = part.op, part.args
+            if op == "+":
+                stack.extend([(term, factor) for term in reversed(args)])
+                continue
+            if op == "-":
+                first = factor if len(args) == 2 else -factor
+                stack.extend([(term, first if k == 0 else -factor) for k, term in enumerate(args)])
+                continue
+            by = const_of(args[-1]) if op == "*" else None
+            if by is not None:
+                rest = args[:-1]
+                stack.append((rest[0] if len(rest) == 1 else Arith("*", rest), factor * by))
+                continue
         else:
-            terms[at] = terms.get(at, 0) + factor
-    return Linear(tuple((t, c) for t, c in terms.items() if c), constant)
+            value = const_of(part)
+            if value is not None:
+                constant += value * factor
+                continue
+        terms[part] = terms.get(part, 0) + factor
+    return Linear(tuple([term for term in terms.items() if term[1]]), constant)
 
 
 def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:

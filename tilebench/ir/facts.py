@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from . import arith
 from .arith import INFINITE, Linear, Range, linear, linear_bounds
 from .expr import COMPARE, TRUE, Arith, Call, Const, Expr, Load, Var, const_of
-from .expr_walks import mentions, replaced
+from .expr_walks import mentions, parts_of, replaced
 from .node import walk
 
 # A name is seen through when its value has fewer nodes than this. A hash or random number names a value
@@ -95,7 +95,7 @@ class Facts:
         ranges, lets = known.ranges, known.lets
         if var.type.is_integer:
             ranges = {**ranges, var.name: known.bounds(value)}
-        if is_small(value) and is_pure(value) and not mentions(value, var.name):
+        if _may_stand_for(value, var.name):
             lets = {**lets, var.name: value}
         return Facts(ranges, known.divisors, lets, known._conditions)
 
@@ -163,6 +163,14 @@ class Facts:
         expr = self.resolved(expr)
         found = arith.divisor(expr, self.divisors)
         if found & (found - 1) and not self.is_exact(expr):
+            return found & -found
+        return found
+
+    def divisor_of(self, form: Linear) -> int:
+        """The same of a linear form, whose expression is built only where it matters that it may wrap."""
+        resolved = [(self.resolved(term), factor) for term, factor in form.terms]
+        found = Linear(tuple(resolved), form.constant).divisor(self.divisors)
+        if found & (found - 1) and not self.is_exact(self.resolved(form.expr())):
             return found & -found
         return found
 
@@ -358,6 +366,18 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Arith) and condition.op == "and":
         return tuple(part for each in condition.args for part in conjuncts(each))
     return (condition,)
+
+
+def _may_stand_for(value: Expr, name: str) -> bool:
+    """Whether a value may stand in place of its name: it is small and pure, and does not say the name."""
+    stack, count = [value], 0
+    while stack:
+        part = stack.pop()
+        count += 1
+        if count > MOST_NODES or isinstance(part, Load) or (isinstance(part, Var) and part.name == name):
+            return False
+        stack.extend(parts_of(part))
+    return True
 
 
 def is_small(expr: Expr) -> bool:

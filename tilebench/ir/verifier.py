@@ -139,7 +139,8 @@ class _Verifier:
 
     def operand(self, at: Node) -> None:
         """Check an expression or region and all below it."""
-        if isinstance(at, Const):
+        kind = type(at)
+        if kind is Const:
             return
         if isinstance(at, Var):
             held = self.names.get(at.name)
@@ -148,17 +149,14 @@ class _Verifier:
             return
         for each in children(at):
             self.operand(each)
-        match at:
-            case Load():
-                self.access(at, at.buffer, len(at.index))
-                self.integers(at, at.index)
-            case Region():
-                self.access(at, at.buffer, len(at.start))
-                self.integers(at, at.start)
-            case Arith():
-                self.arith(at)
-            case _:
-                pass
+        if isinstance(at, Arith):
+            self.arith(at)
+        elif isinstance(at, Load):
+            self.access(at, at.buffer, len(at.index))
+            self.integers(at, at.index)
+        elif isinstance(at, Region):
+            self.access(at, at.buffer, len(at.start))
+            self.integers(at, at.start)
 
     def integers(self, at: Node, index: tuple[Expr, ...]) -> None:
         for each in index:
@@ -168,7 +166,7 @@ class _Verifier:
     def arith(self, at: Arith) -> None:
         first = at.args[0].dtype
         for each in at.args[1:]:
-            if each.dtype != first:
+            if each.dtype is not first and each.dtype != first:
                 self.fail(at, "the arguments of {op} are {a} and {b}", op=at.op, a=first, b=each.dtype)
         if at.op in LOGIC and first != boolean:
             self.fail(at, "{op} takes bools, found {a}", op=at.op, a=first)

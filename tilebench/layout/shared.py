@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd, prod
 from typing import Any, ClassVar, TypeAlias
 
@@ -40,13 +40,13 @@ class SharedLayout:
     swizzle: Swizzle | None = None
 
     def __post_init__(self) -> None:
-        whole = Layout(self.shape, self.strides)
-        if min((step for _, step in whole.modes), default=1) < 1:
+        rising, apart = _checked(self.shape, self.strides)
+        if not rising:
             raise LayoutError(
                 "a shared layout needs a stride of at least 1 for each extent",
                 found="shape {shape}, strides {strides}", shape=self.shape, strides=self.strides,
             )  # fmt: skip
-        if not _apart(whole):
+        if not apart:
             raise LayoutError(
                 "two elements of {layout} share an offset", layout=self,
                 hint="each stride has to step past what the smaller ones reach",
@@ -86,7 +86,7 @@ class SharedLayout:
     @cached_property
     def dims(self) -> tuple[Layout, ...]:
         """Each dimension as a layout of the fewest modes."""
-        return tuple(coalesce(Layout(n, d)) for n, d in zip(self.shape, self.strides, strict=True))
+        return _dims(self.shape, self.strides)
 
     @cached_property
     def modes(self) -> tuple[Mode, ...]:
@@ -150,6 +150,20 @@ class SharedLayout:
     def is_injective(self) -> bool:
         """Whether no two elements share an offset, found by enumeration."""
         return bool(np.bincount(self.all_offsets().ravel()).max() == 1)
+
+
+# The candidates for one buffer differ in the swizzle alone: what shape and strides say is found once.
+@lru_cache(maxsize=256)
+def _dims(shape: tuple[IntTuple, ...], strides: tuple[IntTuple, ...]) -> tuple[Layout, ...]:
+    return tuple(coalesce(Layout(n, d)) for n, d in zip(shape, strides, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _checked(shape: tuple[IntTuple, ...], strides: tuple[IntTuple, ...]) -> tuple[bool, bool]:
+    """Whether every stride is at least 1, and then whether no two elements share an offset."""
+    whole = Layout(shape, strides)
+    rising = min((step for _, step in whole.modes), default=1) >= 1
+    return rising, rising and _apart(whole)
 
 
 def _apart(layout: Layout) -> bool:

@@ -8,7 +8,6 @@ a remark says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..errors import IRError
@@ -23,6 +22,7 @@ from ..ir import (
     Var,
     children,
     const_of,
+    effects_in,
     effects_of,
     map_children,
     names_read_and_written,
@@ -136,17 +136,19 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
     if not copy.dst.is_whole:
         return "it fills a part of the tile only"
     position = next(k for k, statement in enumerate(loop.body) if statement is copy)
+    written: set[str] = set()
     for k, statement in enumerate(loop.body):
         reads, writes = names_read_and_written([statement])
+        written |= writes
         if k != position and name in writes:
             return f"{name} is written by another statement of the loop"
         if k < position and name in reads:
             return f"{name} is read before it is filled"
-    _, written = names_read_and_written(loop.body)
     if copy.src.buffer.name in written:
         return f"{copy.src.buffer.name} is written in the loop"
-    bound = {v.name for statement in loop.body for v in _bound(statement)}
-    for node in walk(copy.src):
+    address = walk(copy.src)
+    bound = {node.var.name for node in walk(loop) if isinstance(node, Let)}
+    for node in address:
         if isinstance(node, Load) and node.buffer.name in written:
             return f"its address reads {node.buffer.name}, which the loop writes"
         if isinstance(node, Var) and node.name in bound:
@@ -160,9 +162,11 @@ def _fresh_elsewhere(node: Node, loop: Pipelined, name: str) -> bool:
     So it is when the buffer stands nowhere else, or only in other pipelined loops that fill all
     of it in each iteration before they use it.
     """
-    if node is loop or not any(name in _touched(part) for part in walk(node)):
+    if node is loop:
         return True
     if isinstance(node, (Pipelined, Parallel)) or not isinstance(node, Stmt) or effects_of(node):
+        if not any(effect.buffer.name == name for effect in effects_in(node)):
+            return True
         return isinstance(node, Pipelined) and _fills_first(node, name)
     return all(_fresh_elsewhere(part, loop, name) for part in children(node))
 
@@ -175,10 +179,6 @@ def _fills_first(loop: Pipelined, name: str) -> bool:
         if any(name in _touched(node) for node in walk(statement)):
             return False
     return False
-
-
-def _bound(stmt: Stmt) -> Iterable[Var]:
-    return [each.var for each in walk(stmt) if isinstance(each, Let)]
 
 
 def _touched(node: Node) -> set[str]:

@@ -30,6 +30,7 @@ from ..ir import (
     walk,
 )
 from ..ir.arith import NO_DIVISORS, divisor, linear
+from ..ir.expr_walks import mentions
 from ..language.structure import Parallel
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
@@ -243,23 +244,24 @@ def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[st
     1 when they are not neighbours. `alignment` is the widest access, in bytes, and `divisors` what
     sizes are multiples of.
     """
-    moving = [k for k, position in enumerate(access.index) if any(v == Var(var) for v in walk(position))]
+    moving = [k for k, position in enumerate(access.index) if mentions(position, var)]
     if not moving:
         return 0
     last = len(access.index) - 1
     if moving != [last]:
         return 1
     form = linear(access.index[last])
-    if form.coefficient(Var(var)) != 1 or any(
-        v == Var(var) for t, _ in form.terms if t != Var(var) for v in walk(t)
+    coordinate = Var(var)
+    if form.coefficient(coordinate) != 1 or any(
+        mentions(term, var) for term, _ in form.terms if term != coordinate
     ):
         return 1
     strides = access.buffer.element_strides
     if strides[last] != 1:
         return 1
-    rest = form.without(Var(var))
+    rest = form.without(coordinate)
     width = max(1, access.buffer.dtype.elements_in(min(alignment, access.buffer.align)))
-    terms = [divisor(rest.expr(), divisors)]
+    terms = [rest.divisor(divisors)]
     terms.extend(
         divisor(position * stride, divisors)
         for position, stride in zip(access.index[:last], strides[:last], strict=True)

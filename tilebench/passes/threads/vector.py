@@ -56,9 +56,13 @@ class Vector:
         """All names resolved but the vector's own coordinate."""
         known = self._spelled.get(id(expr))
         if known is None:
-            lets = dict(self.emitter.facts.lets)
-            lets.pop(self.var.name, None)
-            spelled = replaced(replaced(expr, self.lets) if self.lets else expr, lets)
+            spelled = replaced(expr, self.lets) if self.lets else expr
+            lets = self.emitter.facts.lets
+            # Of the coordinate's own name nothing is known, or it would be written out.
+            own = self.var.name
+            spelled = replaced(
+                spelled, lets if own not in lets else {n: v for n, v in lets.items() if n != own}
+            )
             known = self._spelled[id(expr)] = expr, spelled
         return known[1]
 
@@ -97,7 +101,8 @@ class Vector:
             if factor and (stride != 1 or k != len(index) - 1):
                 return 1
             step += factor
-            width = gcd(width, self.emitter.facts.divisor(form.expr() * stride))
+            along = form.times(stride) if isinstance(stride, int) and stride else linear(form.expr() * stride)
+            width = gcd(width, self.emitter.facts.divisor_of(along))
         return width if step == 1 else 1
 
     def _shared_width(self, layout: SharedLayout, index: tuple[Expr, ...], width: int) -> int:
@@ -112,7 +117,7 @@ class Vector:
                 return 1
             if factor:
                 moved = True
-                width = gcd(width, layout.vector, self.emitter.facts.divisor(form.expr()))
+                width = gcd(width, layout.vector, self.emitter.facts.divisor_of(form))
         return width if moved else 1
 
     def kind(self, condition: Expr) -> str:
@@ -135,7 +140,7 @@ class Vector:
             return MIXED
         form, factor = split
         edge = 1 if condition.op in ("<=", ">") else 0  # type: ignore[attr-defined]
-        aligned = self.emitter.facts.divisor(form.expr() - edge) % self.width == 0
+        aligned = self.emitter.facts.divisor_of(form.plus(Linear((), 0), 1, -edge)) % self.width == 0
         return UNIFORM if factor == 1 and aligned else ENDS
 
     def all_inside(self, condition: Expr) -> Expr:
