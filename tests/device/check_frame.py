@@ -96,7 +96,8 @@ def sizes(torch: Any, wrong: list[str]) -> None:
         a = RNG.standard_normal((m, n)).astype(np.float32)
         b = torch.full((m, n), float("nan"), device="cuda")
         kernel(device(torch, a), b, 1.5, 3)
-        good = np.array_equal(b.cpu().numpy(), a * np.float32(1.5) + np.float32(3))
+        # Product and sum may be one instruction on the card.
+        good = np.allclose(b.cpu().numpy(), a * 1.5 + 3, rtol=1e-6, atol=1e-6)
         tell(f"sizes at run time {m}x{n}", good, wrong)
     wide = RNG.standard_normal((4, 1025)).astype(np.float32)
     moved = device(torch, wide).flatten()[1:].clone()
