@@ -44,7 +44,10 @@ class Calls:
         self.compilations: dict[Variant, Compilation] = {ALIGNED: compilation}
         self.executables: dict[Variant, Executable] = {}
         self.plain = self.binder.plain
+        self._device = compilation.manifest.device
         self._records = tuple(records)
+        # The call of a kernel of fixed sizes: there is nothing to bind.
+        self._unbound = BoundCall({}, (), self._records)
         self._packs = any(array.dtype.per_byte > 1 for array in traced.function.arrays)
         self._checkers: OrderedDict[tuple[Any, ...], ArgumentChecker] = OrderedDict()
         self._lock = threading.RLock()
@@ -56,8 +59,10 @@ class Calls:
 
     def run(self, arguments: Sequence[Any], load: Any) -> None:
         """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
-        call, infos = self.described(arguments)
-        variant = self.chooser(call.values, infos)
+        call, infos = self._checked(arguments)
+        # Where nothing is to be chosen nothing is asked: a small kernel's call takes 6 us in all.
+        fixed = self.plain and (self.chooser.alignment == 1 or self.chooser.are_aligned(infos))
+        variant = ALIGNED if fixed else self.chooser(call.values, infos)
         executable = self.executables.get(variant) or self.executable(variant, call.values, load)
         executable(infos if self.plain else call.ordered(self.traced.function, infos))
         if self._packs:
@@ -65,8 +70,15 @@ class Calls:
 
     def described(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""
+        call, infos = self._checked(arguments)
+        return (replace(call, arrays=tuple(arguments)) if self.plain else call), infos
+
+    def _checked(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
+        """As `described`; of a kernel of fixed sizes the call is one for all, without its arrays."""
         try:
-            call = BoundCall({}, tuple(arguments), self._records) if self.plain else self.binder(arguments)
+            if self.plain:
+                return self._unbound, self.checker(self._unbound, arguments)(arguments)
+            call = self.binder(arguments)
             return call, self.checker(call, call.arrays)(call.arrays)
         except ArgumentError as error:
             # What is wrong with the call as a whole has no parameter to stand at.
@@ -75,7 +87,7 @@ class Calls:
 
     def checker(self, call: BoundCall, arrays: Sequence[Any]) -> ArgumentChecker:
         """The checker for arrays of these sizes on the device they are on."""
-        device = self.compilations[ALIGNED].manifest.device
+        device = self._device
         if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
             device = HOST
         key = (device, *call.values.values())

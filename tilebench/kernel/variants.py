@@ -87,10 +87,11 @@ class Chooser:
     def __call__(self, values: Mapping[str, Number], infos: Sequence[Any]) -> Variant:
         """The variant for these sizes and described arrays. Host arrays are copied to aligned memory."""
         rows, wide = self._sizes(values) if values else (True, False)
-        aligned = rows and all(
-            info.device == HOST or info.pointer % self.alignment == 0 for info in infos
-        )  # fmt: skip
-        return Variant(aligned, wide)
+        return Variant(rows and self.are_aligned(infos), wide)
+
+    def are_aligned(self, infos: Sequence[Any]) -> bool:
+        """Whether all arrays start at multiples of the machine's alignment."""
+        return all([info.pointer % self.alignment == 0 or info.device == HOST for info in infos])
 
     def _sizes(self, values: Mapping[str, Number]) -> tuple[bool, bool]:
         key = tuple(values.values())

@@ -37,17 +37,25 @@ class CpuExecutable:
         self.grid = Grid(build.function, build.machine)
         self.params = build.function.params
         self.sizes = {var.name for var in build.function.dimensions}
-        self.names = [each.name for each in build.function.params]
+        self.names = [param.name for param in self.params]
+        self.plain = len(build.function.arrays) == len(self.params)
+        # 0 where sizes decide it.
+        self.blocks = math.prod(self.grid.fixed) if len(self.grid.fixed) == len(self.grid.sizes) else 0
         self._words = ctypes.c_int64 * len(self.names)
         self._launch = Launcher(
             compiled.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=compiled
         )
 
     def __call__(self, arguments: Sequence[Any], /) -> None:
-        blocks = math.prod(self.grid(arguments))
+        blocks = self.blocks or math.prod(self.grid(arguments))
         if not blocks:
             return
-        words = self._words(*[self._word(p, a) for p, a in zip(self.params, arguments, strict=True)])
+        if self.plain:
+            words = self._words(
+                *[_address(array, name) for array, name in zip(arguments, self.names, strict=True)]
+            )
+        else:
+            words = self._words(*[self._word(p, a) for p, a in zip(self.params, arguments, strict=True)])
         self._launch(ctypes.addressof(words), blocks)
 
     def _word(self, param: Buffer | Var, argument: Any) -> int:
