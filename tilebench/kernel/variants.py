@@ -91,7 +91,7 @@ class Chooser:
 
     def are_aligned(self, infos: Sequence[Any]) -> bool:
         """Whether all arrays start at multiples of the machine's alignment."""
-        return all([info.pointer % self.alignment == 0 or info.device == HOST for info in infos])
+        return all(info.pointer % self.alignment == 0 or info.device == HOST for info in infos)
 
     def _sizes(self, values: Mapping[str, Number]) -> tuple[bool, bool]:
         key = tuple(values.values())
