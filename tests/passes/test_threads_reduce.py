@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests import kernels
 from tests.passes.lowering import lower, random
 from tilebench.errors import LayoutError
 from tilebench.ir import print_function
@@ -130,3 +131,12 @@ def test_a_result_that_lies_elsewhere_is_refused() -> None:
     text = text.replace(f"layout={kept}", f"layout={other}").replace(f"map={kept}", f"map={other}")
     with pytest.raises(LayoutError, match="does not lie where"):
         lower(text)
+
+
+@pytest.mark.parametrize("columns", [1003, 1100, 4096])
+def test_sums_along_rows_stay_within_a_warp(columns: int) -> None:
+    # Across warps every result takes the shuffles of a warp, and two barriers and a read a warp besides.
+    kernel = kernels.reduce_kernel.using(target="cuda:sm_90a")(1001, columns)
+    assert 'by=T.Instr("shfl", lanes=' in kernel.stage("laid_out")
+    (seeds,) = [r.values for r in kernel.compilation.context.remarks if "seeds" in r.message]
+    assert seeds["cost_memory"] > 1.25 * seeds["cost_reduce_dim_1"]

@@ -28,9 +28,18 @@ def copy_cycles(machine: Machine, elements: int, element_bits: int, threads: int
     return 2.0 * accesses * access_cycles(machine, widest)
 
 
-def exchange_cycles(row: Instruction, lanes: int, results: int) -> float:
-    """`results` values a thread combined over `lanes` partners: one step of the tree each halving."""
-    return results * row.cost * log2(max(1, lanes)) if row.group != WHOLE_BLOCK else row.cost + results
+def exchange_cycles(machine: Machine, row: Instruction, lanes: int, results: int) -> float:
+    """`results` values a thread combined over `lanes` partners: one step of the tree each halving.
+
+    Across warps the steps inside a warp come first; then every thread stores a value and reads one of
+    each warp, a result at a time.
+    """
+    if row.group != WHOLE_BLOCK:
+        return results * row.cost * log2(max(1, lanes))
+    inner = [r.cost for r in machine.instructions_for(row.operation) if r.group == machine.warp]
+    shuffles = results * min(inner, default=row.cost) * log2(max(1, min(lanes, machine.warp)))
+    parts = max(1, lanes // machine.warp)
+    return shuffles + row.cost + results * (1 + parts) * access_cycles(machine, 4)
 
 
 def instruction_cycles(row: Instruction, statement: Stmt, machine: Machine, threads: int) -> float:

@@ -149,7 +149,7 @@ class Seeds:
             row = exchange_row(exchange, rows, layout, self.machine)
             results = layout.values // max(1, prod(c for c, d, _ in layout.value if d == dim))
             lanes = prod(count for _, count in partners(layout, dim))
-            total += layout.values + exchange_cycles(row, lanes, results)
+            total += layout.values + exchange_cycles(self.machine, row, lanes, results)
         return total
 
 

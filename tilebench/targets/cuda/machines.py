@@ -197,13 +197,14 @@ def _copy_rows() -> list[Instruction]:
 def _reduce_rows() -> list[Instruction]:
     """One step of a tree: in a thread, within a warp by shuffles (32 lanes a clock), between warps.
 
-    The step through shared memory is a store, a barrier and a load; its cost is that of the barrier.
+    The step through shared memory is a store, a load and two barriers, the second before its memory is
+    used again; its cost is that of the barriers.
     """
     tiles = (OperandForm("src", ("fragment",)), OperandForm("dst", ("fragment",)))
     return [
         Instruction("reduce", "thread", operands=tiles),
         Instruction("reduce", "shfl", operands=tiles, group=_WARP, cost=_issue(32)),
-        Instruction("reduce", "shared", operands=tiles, group=WHOLE_BLOCK, cost=8 * _issue(32)),
+        Instruction("reduce", "shared", operands=tiles, group=WHOLE_BLOCK, cost=16 * _issue(32)),
     ]
 
 
