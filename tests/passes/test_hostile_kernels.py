@@ -13,6 +13,7 @@ import pytest
 import tilebench
 from tilebench.errors import LanguageError, ResourceError, remember_source
 from tilebench.frontend import trace
+from tilebench.ir.sizes import for_sizes
 from tilebench.passes.count_work import count_work
 from tilebench.simulator import run_threaded
 
@@ -20,10 +21,10 @@ ROUNDS = "for _ in [0] * 40:\n"
 BITS = np.array([-(2**31), -(2**31) + 1, -7, -1, 0, 1, 7, 2**31 - 1], np.int32)
 
 
-def kernel_of(body: str, head: str, grid: str = "1") -> Any:
-    text = "import tilebench.language as T\n\ndef kernel():\n    @T.prim_func\n"
-    first = "b[0]" if "," in grid else "b"
-    text += f"    def main({head}):\n        with T.Kernel({grid}) as b:\n            bx = {first}\n"
+def kernel_of(body: str, head: str, grid: str = "1", block: str = "b") -> Any:
+    text = "import tilebench.language as T; i, j = T.dynamic('i, j')\n\ndef kernel():\n    @T.prim_func\n"
+    first = f"({block})[0]" if "," in grid else block
+    text += f"    def main({head}):\n        with T.Kernel({grid}) as {block}:\n            bx = {first}\n"
     text += indent(dedent(body).strip(), " " * 12) + "\n    return main\n"
     remember_source("hostile", text)
     space: dict[str, Any] = {"__name__": "__main__"}
@@ -170,3 +171,34 @@ def test_a_grid_that_a_card_cannot_launch_is_refused(grid: str, fits: bool) -> N
     else:
         with pytest.raises(ResourceError, match="dimension 1 of the grid has 65536 blocks"):
             compiled.stage("scheduled")
+
+
+COPIES = {
+    "a loop's variable": (
+        "for j in T.serial(3):\n    T.copy(A[bx * 8, j * 16], X)\n    T.copy(X, B[bx * 8, j * 16])\n",
+        "20", "40", "3", "b",
+    ),
+    "the numbers of a block": (
+        "T.copy(A[i * 8, j * 16], X)\nT.copy(X, B[i * 8, j * 16])\n",
+        "20", "40", "3, 3", "(i, j)",
+    ),
+    "sizes": (
+        "T.copy(A[y * 8, x * 16], X)\nT.copy(X, B[y * 8, x * 16])\n",
+        "i", "j", "T.ceildiv(j, 16), T.ceildiv(i, 8)", "(x, y)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(COPIES))
+def test_names_of_coordinates_are_taken_by_the_kernel(case: str) -> None:
+    """A copy's coordinates are i and j, unless these stand for something else there."""
+    body, rows, columns, grid, block = COPIES[case]
+    head = ", ".join(f"{name}: T.Tensor(({rows}, {columns}), 'float32')" for name in "AB")
+    kernel = kernel_of("X = T.alloc_shared((8, 16), 'float32')\n" + body, head, grid, block)
+    a = np.arange(800, dtype=np.float32).reshape(20, 40)
+    arrays = {"A": a, "B": np.zeros_like(a)}
+    compiled = tilebench.jit(kernel).using(target="cuda:sm_80")()
+    compiled.stage("cuda")
+    function = compiled.compilation.functions["threaded"]
+    run_threaded(for_sizes(function, {"i": 20, "j": 40}) if case == "sizes" else function, arrays, warp=32)
+    assert np.array_equal(arrays["B"], a)

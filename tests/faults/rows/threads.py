@@ -17,7 +17,25 @@ GEMM = ("tests/passes/test_threads_gemm.py",)
 VECTOR = "tilebench.passes.threads.vector:Vector"
 ELEMENTS = "tilebench.passes.threads.elements"
 
+NAMES = ("tests/passes/test_hostile_kernels.py::test_names_of_coordinates_are_taken_by_the_kernel",)
+
 FAULTS = (
+    Fault(
+        "names/coordinates-always-i-and-j",
+        "the coordinates of a copy are i and j, also in a kernel's loop over j",
+        "tilebench.passes.threads.rows.copy:coordinates",
+        "emitter.unbound(letter)",
+        "letter",
+        NAMES,
+    ),
+    Fault(
+        "names/sizes-are-not-bound",
+        "a coordinate may be called as a size of the kernel is",
+        "tilebench.passes.threads.to_threads:to_threads",
+        "emitter.coordinate(variable.name)",
+        "pass",
+        NAMES,
+    ),
     Fault(
         "vector/falling-guards",
         "a guard that falls along a vector is asked of the end where it holds longest",

@@ -81,7 +81,7 @@ def _threads(emitter: Any, operation: ToyFlip) -> list[Stmt]:
     from tilebench.passes.threads.rows.copy import coordinates, element_of, mapping_of
 
     src, dst, box = operation.src, operation.dst, box_of(operation.dst)
-    names = coordinates(box)
+    names = coordinates(emitter, box)
     index = list(element_of(src, names))
     index[-1] = Arith("-", (Const(src.buffer.extents[-1] - 1), index[-1]))
     body = Store(dst.buffer, element_of(dst, names), Load(src.buffer, tuple(index)))

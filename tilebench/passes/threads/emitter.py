@@ -80,11 +80,13 @@ class Emitter:
         self._scopes[-1].append(name)
         return name
 
+    def unbound(self, name: str) -> str:
+        """The name, or the next spelling of it where something around is bound to it."""
+        return self._free(name) if name in self._bound else name
+
     def coordinate(self, name: str) -> str:
         """A name that the kernel gave, or the next spelling of it where it is bound already."""
-        if name not in self._bound:
-            return self._bind(name)
-        return self._bind(self._free(name))
+        return self._bind(self.unbound(name))
 
     def variable(self, base: str, count: int) -> Var:
         """A variable of ours over `count` steps from 0, bound like `name`."""

@@ -27,7 +27,7 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
     names are not neighbours, or not aligned, on both sides.
     """
     src, dst, box = statement.src, statement.dst, box_of(statement.dst)
-    names = coordinates(box)
+    names = coordinates(emitter, box)
     mapping = with_vector(mapping_of(emitter, statement, statement.map, box, (src, dst)), 1)
     width = cap_of(statement)
     mapping = with_vector(mapping, width)

@@ -53,6 +53,10 @@ def to_threads(function: Function, context: Context, lowerings: Lowerings | None
         )  # fmt: skip
     threads = Threads(0, launch.threads)
     emitter = Emitter(machine, threads, names_of(function), barrier_numbers(function, machine))
+    for variable in (*function.params, *launch.vars):
+        # What is bound around everything is no name for a coordinate.
+        if isinstance(variable, Var):
+            emitter.coordinate(variable.name)
     entry = entered(launch, entry_facts(function))
     emitter.facts = entry.with_range(emitter.tid.name, 0, threads.count - 1)
     order, variables = block_order(emitter, launch)

@@ -45,9 +45,13 @@ def inside(
     return tests
 
 
-def coordinates(box: tuple[int, ...]) -> tuple[Var, ...]:
-    """A variable a dimension of a box."""
-    return tuple(Var(LETTERS[k] if k < len(LETTERS) else f"i{k}") for k in range(len(box)))
+def coordinates(emitter: Emitter, box: tuple[int, ...]) -> tuple[Var, ...]:
+    """A variable a dimension of a box, of a name that stands for nothing else around the statement.
+
+    In a kernel's own loop over j the second one is j__2, so that `T.copy(A[0, j * 8], A_s)` keeps its j.
+    """
+    letters = (LETTERS[k] if k < len(LETTERS) else f"i{k}" for k in range(len(box)))
+    return tuple(Var(emitter.unbound(letter)) for letter in letters)
 
 
 def copy_loops(emitter: Emitter, statement: Copy) -> list[Stmt]:
@@ -57,7 +61,7 @@ def copy_loops(emitter: Emitter, statement: Copy) -> list[Stmt]:
         raise ShapeError(
             "the two sides of a copy have boxes of {a} and {b}", at=statement.place, a=box_of(src), b=box
         )
-    names = coordinates(box)
+    names = coordinates(emitter, box)
     extents = {name.name: extent for name, extent in zip(names, box, strict=True)}
     source, target = element_of(src, names), element_of(dst, names)
     value: Expr = Load(src.buffer, source, version=src.version, place=src.place)
@@ -120,7 +124,7 @@ def fill_loops(emitter: Emitter, statement: Fill) -> list[Stmt]:
     if tile is not None and dst.is_whole:
         return _fill_registers(emitter, statement, tile)
     box = box_of(dst)
-    names = coordinates(box)
+    names = coordinates(emitter, box)
     target = element_of(dst, names)
     body: Stmt = Store(dst.buffer, target, statement.value, version=dst.version)
     extents = {name.name: extent for name, extent in zip(names, box, strict=True)}

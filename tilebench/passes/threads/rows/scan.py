@@ -39,7 +39,7 @@ def scan_loops(emitter: Emitter, scan: Scan) -> list[Stmt]:
     """The code of one thread: its elements there, lines of the tile, its elements back."""
     assert scan.scratch is not None
     box, sums = box_of(scan.src), scan.scratch.buffer
-    names = coordinates(box)
+    names = coordinates(emitter, box)
     mapping = mapping_of(emitter, scan, scan.map, box, (scan.src, scan.dst))
     spot = _row_major(names, box)
     source: Expr = Load(scan.src.buffer, element_of(scan.src, names), version=scan.src.version)
