@@ -55,7 +55,7 @@ def extensions() -> tuple[Extension, ...]:
     """Those of all installed packages. Raises `TargetError` for an entry point that leads to none."""
     from importlib import metadata
 
-    found: list[Extension] = []
+    installed: list[Extension] = []
     owners: dict[str, str] = {}
     for point in metadata.entry_points(group=GROUP):
         module, _, attribute = point.value.partition(":")
@@ -72,8 +72,8 @@ def extensions() -> tuple[Extension, ...]:
                     "T.{word} is claimed by two packages", word=spelling, a=owner, b=extension.name,
                     found="{a} and {b}", hint="uninstall one of them",
                 )  # fmt: skip
-        found.append(extension)
-    return tuple(found)
+        installed.append(extension)
+    return tuple(installed)
 
 
 def function_of(name: str) -> Callable[..., Any] | None:
