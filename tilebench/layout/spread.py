@@ -106,10 +106,15 @@ def _spread_key(
     counts: tuple[int, ...], split: tuple[int, ...], width: int, size: int, warp: int, reduced: int | None
 ) -> tuple[float, ...]:
     """What is minimised: cost of one thread's work, then ghosts, then narrowness."""
-    repeats = [-(-n // t) for n, t in zip(counts, split, strict=True)]
-    values = width * prod(repeats)
+    values = elements = reached = width
+    alone = True
+    for count, threads in zip(counts, split, strict=True):
+        repeats = -(-count // threads)
+        values *= repeats
+        reached *= repeats * threads
+        elements *= count
+        alone = alone and threads == 1
     # On one thread there is nobody to share a sector with: its own walk is contiguous.
-    alone = prod(split) == 1
     run = width * (counts[0] if alone else min(split[0], counts[0]))
     if run == width * counts[0] and not alone:
         run = 1024 // size  # whole rows: consecutive rows follow in memory or are all there is
@@ -119,8 +124,7 @@ def _spread_key(
         cost *= 1 + _SHUFFLE_COST * log2(t)
         if t * prod(split[:reduced]) > warp and t > 1:
             cost *= _CROSS_WARP_COST
-    ghosts = width * prod(r * t for r, t in zip(repeats, split, strict=True)) - width * prod(counts)
-    return (cost, ghosts, -width, -split[0])
+    return (cost, reached - elements, -width, -split[0])
 
 
 def _spread_fragment(extents: tuple[int, ...], threads: int, width: int, split: tuple[int, ...]) -> Fragment:

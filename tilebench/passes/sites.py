@@ -263,7 +263,9 @@ def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[st
     width = max(1, access.buffer.dtype.elements_in(min(alignment, access.buffer.align)))
     terms = [rest.divisor(divisors)]
     terms.extend(
-        divisor(position * stride, divisors)
+        divisor(position, divisors) * stride
+        if isinstance(stride, int)
+        else divisor(position * stride, divisors)
         for position, stride in zip(access.index[:last], strides[:last], strict=True)
     )
     # A stride of a dimension that is never stepped along (index 0) constrains nothing.
