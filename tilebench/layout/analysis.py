@@ -97,8 +97,10 @@ def bank_conflicts(
     instructions, lanes = rows.shape
     phases = -(-lanes // phase)
     pad = phases * phase - lanes
-    rows = np.pad(rows, ((0, 0), (0, pad))).reshape(instructions * phases, phase)
-    mask = np.pad(mask, ((0, 0), (0, pad))).reshape(instructions * phases, phase)
+    if pad:
+        rows, mask = (np.pad(lanes_of, ((0, 0), (0, pad))) for lanes_of in (rows, mask))
+    rows = rows.reshape(instructions * phases, phase)
+    mask = mask.reshape(instructions * phases, phase)
     touched = rows[:, :, None] // bank_bytes + np.arange(words)
     touched = np.where(mask[:, :, None], touched, -1).reshape(rows.shape[0], -1)
     touched.sort(axis=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir import LegalForms, Node, WordStmt, effects_of, show
+from ..ir import LegalForms, Node, Region, WordStmt, show
 from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
@@ -28,25 +28,28 @@ def decided_by(stage: str) -> Rule:
             if not mark.decided and not mark.used:
                 continue
             value = getattr(node, mark.name)
-            word = node.spelling() if isinstance(node, WordStmt) else type(node).__name__
             if mark.used and ORDER.index(mark.used) <= number:
                 if value != mark.default:
-                    return f"{mark.name} of T.{word} has no effect any more: {mark.used} has used it"
+                    return f"{mark.name} of T.{_word(node)} has no effect any more: {mark.used} has used it"
                 continue
             if not mark.decided:
                 continue
             if isinstance(node, WordStmt) and mark.name in node.settled():
                 if value is not None:
-                    return f"{mark.name} of T.{word} decides nothing here: leave it out"
+                    return f"{mark.name} of T.{_word(node)} decides nothing here: leave it out"
                 continue
             due = ORDER.index(mark.decided) <= number
             if due and value is None:
-                return f"T.{word} has no {mark.name}"
+                return f"T.{_word(node)} has no {mark.name}"
             if not due and value is not None and not mark.early:
-                return f"{mark.name} of T.{word} is decided only by {mark.decided}"
+                return f"{mark.name} of T.{_word(node)} is decided only by {mark.decided}"
         return None
 
     return rule
+
+
+def _word(node: Node) -> str:
+    return node.spelling() if isinstance(node, WordStmt) else type(node).__name__
 
 
 def _staged(node: Node) -> str | None:
@@ -57,26 +60,28 @@ def _staged(node: Node) -> str | None:
 
 
 def _extents_known(node: Node) -> str | None:
-    for effect in effects_of(node):
-        if effect.region is not None and effect.region.extent is None:
-            return f"the region {effect.field} of {effect.buffer.name} has no extents"
+    for mark in node.effect_marks:
+        region = getattr(node, mark.name)
+        if isinstance(region, Region) and region.extent is None:
+            return f"the region {mark.name} of {region.buffer.name} has no extents"
     return None
 
 
 def _within_its_buffer(node: Node) -> str | None:
     """A bound that a copy tests is one of its buffer's, for each dimension."""
-    for effect in effects_of(node):
-        within = getattr(node, f"{effect.field}_within", None)
+    for mark in node.effect_marks:
+        within = getattr(node, f"{mark.name}_within", None)
         if within is None:
             continue
-        name, shape = effect.buffer.name, effect.buffer.shape
+        buffer = getattr(node, mark.name).buffer
+        name, shape = buffer.name, buffer.shape
         if len(within) != len(shape):
-            return f"{effect.field}_within has {len(within)} bounds, and {name} has {len(shape)} dimensions"
+            return f"{mark.name}_within has {len(within)} bounds, and {name} has {len(shape)} dimensions"
         # Sizes that are known at run time only are left to those who bound them.
         pairs = zip(within, shape, strict=True)
         known = [pair for pair in pairs if all(isinstance(number, int) for number in pair)]
         if any(not 0 < bound <= extent for bound, extent in known):
-            return f"{effect.field}_within={show(within)} reaches past {name}, which is {show(shape)}"
+            return f"{mark.name}_within={show(within)} reaches past {name}, which is {show(shape)}"
     return None
 
 
