@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilebench.errors import IRError
-from tilebench.ir import Arith, Const, Let, Var, parse_function, print_function, verify
+from tilebench.ir import Arith, Const, Let, Var, parse_function, print_function, show, verify
 from tilebench.ir.dtypes import float32, int32, int64
 from tilebench.ir.stmt import Function
 from tilebench.language.words import registry
@@ -151,3 +151,7 @@ def test_the_verifier_finds(line: str, message: str) -> None:
 
 def test_int32_is_the_bare_literal() -> None:
     assert Const(3).dtype == int32
+
+
+def test_minus_zero_keeps_its_sign() -> None:
+    assert [show(Const(value, type=float32)) for value in (0.0, -0.0)] == ["T.float32(0)", "T.float32(-0.0)"]

@@ -74,6 +74,15 @@ def test_gemm_against_numpy(mnk: tuple[int, int, int], options: dict[str, Any]) 
         assert (np.abs(c.astype(np.float64) - exact) <= bound + 1e-30).all()
 
 
+def test_a_narrow_accumulator_is_rounded_once_a_step() -> None:
+    """2048 and 15 ones: float16 would stay at 2048, since 2049 rounds to it; float32 gives 2063, so 2064."""
+    a, b = np.ones((32, 16), np.float16), np.ones((16, 32), np.float16)
+    a[:, 0], c = 2048, np.zeros((32, 32), np.float16)
+    function, _ = lower(gemm_text(32, 32, 16, ab="float16", c="float16", out="float16"))
+    run_threaded(function, {"A": a, "B": b, "C": c}, warp=32)
+    assert (c == 2064).all()
+
+
 def test_one_barrier_a_step_with_a_ring_and_two_without() -> None:
     ring = print_function(lower(gemm_text(64, 64, 64, stages=3))[0]).text
     plain = print_function(lower(gemm_text(64, 64, 64))[0]).text

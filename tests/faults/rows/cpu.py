@@ -42,12 +42,12 @@ FAULTS = (
         REGIONS,
     ),
     Fault(
-        "cpu/two-clears",
-        "a fill moves into a gemm though another statement reads the zeros first",
-        "tilebench.targets.cpu.loops.clear_first:_touches",
-        "",
-        "return False",
-        KERNELS,
+        "cpu/zeros-are-not-waited-for",
+        "a clear moves into a gemm over a statement that reads the zeros",
+        "tilebench.targets.cpu.loops.clear_first:_body",
+        "_touches(body[later], name)",
+        "isinstance(body[later], LoopStmt)",
+        ("tests/targets/cpu/test_texts.py::test_text[to_loops.zeros_read_first]",),
     ),
     Fault(
         "cpu/exact-sums",
@@ -63,7 +63,7 @@ FAULTS = (
         "tilebench.targets.cpu.lowerings.reduce:_result",
         "axis if index else 0",
         "0",
-        KERNELS,
+        ("tests/targets/cpu/test_cpu_kernels.py::test_reductions_of_three_dimensions",),
     ),
     Fault(
         "cpu/clear-every-turn",

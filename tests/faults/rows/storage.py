@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..fault import Fault
 
-PACKED = ("tests/simulator/test_packed.py",)
+PACKED = ("tests/passes/test_check_packed.py",)
 ARRAYS = ("tests/runtime/test_arrays.py",)
 
 FAULTS = (
