@@ -134,3 +134,13 @@ if tid < 40:
 """
     run(body, blocks=[(0, 0, 0)], A=a, C=c)
     assert np.array_equal(c, np.stack([np.where(np.arange(64) < 40, a, 0)] * 2))
+
+
+def test_integers_divide_as_python_does_and_a_nan_loses_a_maximum() -> None:
+    a, c, d = np.arange(-32, 32, dtype=np.int32), np.zeros((2, 64), np.int32), np.zeros((2, 64), np.int32)
+    run("C[bx, tid] = A[tid] // 5\nD[bx, tid] = A[tid] % 5", A=a, C=c, D=d)
+    assert np.array_equal(c[0], a // 5)
+    assert np.array_equal(d[0], a % 5)
+    b, e = np.where(floats() < 32, np.nan, floats()).astype(np.float32), np.zeros((2, 64), np.float32)
+    run("E[bx, tid] = T.max(B[tid], T.float32(40))", B=b, E=e)
+    assert np.array_equal(e[0], np.fmax(b, 40))

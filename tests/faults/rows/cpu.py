@@ -58,12 +58,12 @@ FAULTS = (
         GEMM,
     ),
     Fault(
-        "cpu/result-of-a-leading-dimension",
-        "the results of a leading dimension stand in another order",
+        "cpu/result-of-a-kept-dimension",
+        "the results of a reduction that keeps its dimension stand in another order",
         "tilebench.targets.cpu.lowerings.reduce:_result",
         "axis if index else 0",
         "0",
-        ("tests/targets/cpu/test_cpu_kernels.py::test_reductions_of_three_dimensions",),
+        ("tests/targets/cpu/test_texts.py::test_text[to_loops.kept_dimension]",),
     ),
     Fault(
         "cpu/clear-every-turn",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..fault import Fault
 
-RENDER = ("tests/targets/cuda/test_render.py",)
 DRIVER = ("tests/targets/cuda/test_driver.py",)
 
 FAULTS = (
@@ -14,7 +13,7 @@ FAULTS = (
         "tilebench.targets.clike.expressions:Expressions._division",
         "self.rough.is_natural(a) and bounds(b, self.ranges)[0] > 0",
         "True",
-        RENDER,
+        ("tests/targets/cuda/test_render.py::test_floor_division_is_plain_where_no_operand_can_be_negative",),
     ),
     Fault(
         "cuda/signed-overflow",
@@ -22,7 +21,7 @@ FAULTS = (
         "tilebench.targets.clike.expressions:Expressions._may_overflow",
         "",
         "return False",
-        RENDER,
+        ("tests/targets/cuda/test_render.py::test_integers_of_data_wrap_and_narrow_ones_are_cut_back",),
     ),
     Fault(
         "cuda/large-offsets",
@@ -30,7 +29,7 @@ FAULTS = (
         "tilebench.targets.clike.expressions:Expressions.offset",
         "span >= LARGE",
         "False",
-        RENDER,
+        ("tests/targets/cuda/test_render.py::test_large_buffers_are_addressed_with_64_bits",),
     ),
     Fault(
         "cuda/narrow-integers-stay-wide",
@@ -38,15 +37,7 @@ FAULTS = (
         "tilebench.targets.clike.expressions:Expressions._cut",
         "",
         "return spelled",
-        RENDER,
-    ),
-    Fault(
-        "cuda/comparisons-chain",
-        "`(a < b) < c` loses its parentheses",
-        "tilebench.targets.clike.expressions:Expressions._operator",
-        "level + 1 if op in COMPARISONS else level",
-        "level",
-        RENDER,
+        ("tests/targets/cuda/test_render.py::test_integers_of_data_wrap_and_narrow_ones_are_cut_back",),
     ),
     Fault(
         "cuda/grid-transposed",
@@ -62,7 +53,7 @@ FAULTS = (
         "tilebench.targets.cuda.run.load:CudaExecutable.__call__",
         "[info.pointer for info in infos]",
         "[info.pointer for info in reversed(infos)]",
-        ("tests/targets/cuda",),
+        ("tests/targets/cuda/test_load.py",),
     ),
     Fault(
         "cuda/parameters-without-padding",
@@ -78,7 +69,7 @@ FAULTS = (
         "tilebench.targets.cuda.run.load:CudaExecutable.__call__",
         "info.pointer % self.alignment or _a",
         "_a",
-        ("tests/targets/cuda",),
+        ("tests/targets/cuda/test_load.py",),
     ),
     Fault(
         "cuda/occupancy-without-the-reserve",

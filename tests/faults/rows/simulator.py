@@ -30,7 +30,7 @@ FAULTS = (
         "tilebench.simulator.arithmetic:",
         "np.fmax",
         "np.maximum",
-        ("tests/passes/test_hard_kernels.py",),
+        LANES,
     ),
     Fault(
         "simulator/division-towards-zero",
@@ -38,14 +38,14 @@ FAULTS = (
         "tilebench.simulator.arithmetic:_floordiv",
         "np.floor_divide(a, _b)",
         "(np.sign(a) * np.sign(_b)) * (np.abs(a) // np.abs(_b))",
-        (*LANES, "tests/passes/test_hostile_kernels.py"),
+        LANES,
     ),
     Fault(
         "simulator/narrow-floats-are-wide",
         "a narrow float is rounded at its end only",
-        "tilebench.simulator.arithmetic:narrow",
-        "",
-        "return False",
+        "tilebench.simulator.arithmetic:operate",
+        "value if result == boolean else narrowed(value, dtype)",
+        "value",
         LANES,
     ),
     Fault(

@@ -144,6 +144,17 @@ def test_floor_division_is_plain_where_no_operand_can_be_negative() -> None:
     assert "const int z = (tid + bx) / 3 % 7;" in text
 
 
+def test_integers_of_data_wrap_and_narrow_ones_are_cut_back() -> None:
+    """Overflow of int is undefined in C, and C adds 8-bit integers in int."""
+    text = threaded(
+        "t: T.int32 = T.thread_id()\nC[t] = C[t] + C[t] * 3\nD[t] = T.cast(B[t] + B[t], T.int32)",
+        "B: T.Tensor((64,), T.int8), C: T.Tensor((64,), T.int32), D: T.Tensor((64,), T.int32)",
+    ).text
+    assert "C[t] = (int)((unsigned int)C[t] + " in text
+    assert "D[t] = (int)(signed char)(B[t] + B[t]);" in text
+    compile_cuda(text, machine_of("sm_80"))
+
+
 def test_precedence_is_that_of_c() -> None:
     text = threaded(
         "t: T.int32 = T.thread_id()\na: T.int32 = t ^ (t & 192) >> 3\nb: T.int32 = T.if_then_else((t & 1) == 0, t - (3 - bx), -1) * 2\n"
