@@ -73,10 +73,7 @@ class Fault:
     def _target(self, tree: ast.Module) -> Any:
         at: Any = tree
         for part in filter(None, self.where.partition(":")[2].split(".")):
-            inside = [n for n in ast.walk(at) if n is not at and getattr(n, "name", None) == part]
-            inside = [
-                n for n in inside if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            ]
+            inside = [scope for scope in _scopes(at) if scope.name == part]
             if len(inside) != 1:
                 raise FaultError(f"{self.name}: {self.where} is there {len(inside)} times ({part})")
             at = inside[0]
@@ -102,6 +99,15 @@ class Fault:
             setattr(parent, field, value)
         else:
             getattr(parent, field)[at] = value
+
+
+def _scopes(at: ast.AST) -> Iterator[Any]:
+    """The functions and classes of a scope, and not those inside them."""
+    for node in ast.iter_child_nodes(at):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node
+        else:
+            yield from _scopes(node)
 
 
 def _is_expression(body: list[ast.stmt]) -> bool:

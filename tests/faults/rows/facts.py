@@ -109,8 +109,8 @@ FAULTS = (
         "arith/difference-loses-its-sign",
         "the second part of a difference is added",
         "tilebench.ir.arith:linear",
-        "factor if k == 0 and len(_a) == 2 else -factor",
-        "factor",
+        "first if k == 0 else -factor",
+        "first",
         ARITH,
     ),
     Fault(
