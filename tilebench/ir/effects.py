@@ -8,15 +8,13 @@ so that an operation that is new takes part in all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .expr import Buffer, Const, Expr, Region
 from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, walk
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """One touch of a buffer by one field of a node.
 
     `kind` is `reads`, `writes`, `accumulates` (the old value goes into the new one), `works` (written

@@ -15,8 +15,8 @@ The tree knows nothing of this: the parser puts the value back at each of its pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,11 +34,10 @@ class NamedValue(NamedTuple):
     first: WordStmt
 
 
-@dataclass(frozen=True)
-class SharedValues:
+class SharedValues(NamedTuple):
     """What the text of a function calls its repeated values."""
 
-    names: dict[Any, str] = field(default_factory=dict[Any, str])
+    names: Mapping[Any, str] = {}
     bindings: tuple[NamedValue, ...] = ()
 
     def name_of(self, value: Any, statement: WordStmt, field_name: str) -> str | None:

@@ -261,15 +261,16 @@ def _split(count: int, rolled: bool) -> list[tuple[int, int]]:
 
 def without_unused(body: list[Stmt]) -> list[Stmt]:
     """The body without coordinates that nothing uses."""
-    used: set[str] = set()
+    unused = {statement.var.name for statement in body if isinstance(statement, Let)}
     stack: list[Node] = list(body)
-    while stack:
+    # Most coordinates are used soon: the walk ends where all of them have been seen.
+    while stack and unused:
         node = stack.pop()
         if isinstance(node, Var):
-            used.add(node.name)
+            unused.discard(node.name)
         else:
             stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
-    return [s for s in body if not (isinstance(s, Let) and s.var.name not in used)]
+    return [s for s in body if not (isinstance(s, Let) and s.var.name in unused)]
 
 
 def around(loops: list[tuple[Var, int]], body: list[Stmt], rolled: bool) -> list[Stmt]:

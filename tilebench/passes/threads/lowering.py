@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ...errors import TargetError
 from ...ir import DType, Stmt, WordStmt
@@ -25,8 +25,7 @@ from .emitter import Emitter
 ROAD = "threads"
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(NamedTuple):
     """Shared memory that an operation works in: `elements` of `dtype`, called after `base`."""
 
     base: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...ir import Node, Stmt
-from ...ir.node import BODY
 
 
 def placed(body: Iterable[Stmt], source: Node) -> list[Stmt]:
@@ -15,9 +14,9 @@ def placed(body: Iterable[Stmt], source: Node) -> list[Stmt]:
 
 def _place(statement: Stmt, source: Node) -> Stmt:
     changes: dict[str, object] = {
-        mark.name: tuple(_place(inner, source) for inner in getattr(statement, mark.name))
-        for mark in statement.marks
-        if mark.mark == BODY
+        name: tuple([_place(inner, source) for inner in getattr(statement, name)])
+        for name, is_body in statement.below
+        if is_body
     }
     if statement.place is None:
         changes["place"] = source.place

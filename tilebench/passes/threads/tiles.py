@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...errors import Place
 from ...ir import Buffer, Expr
 from ...layout import Fragment, SharedLayout
 
 
-@dataclass(frozen=True)
-class SharedTile:
+class SharedTile(NamedTuple):
     """A shared buffer flattened to one dimension: `layout` within a version, versions in a row."""
 
     flat: Buffer
     layout: SharedLayout
 
 
-@dataclass(frozen=True)
-class FragmentTile:
+class FragmentTile(NamedTuple):
     """The registers of one thread that hold its part of a fragment, versions in a row."""
 
     local: Buffer
     layout: Fragment
 
 
-@dataclass(frozen=True)
-class Coordinates:
+class Coordinates(NamedTuple):
     """Where an element is computed: the mapping, the names of its coordinates, the value digits.
 
     `digits[k]` is the expression of the k-th value digit of `map`, a loop variable or a constant.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ...errors import InternalError
 
@@ -17,8 +18,7 @@ OURS = "tb_"
 _NAME = re.compile(rf"\b{OURS}\w+")
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What is asked for: the names of the parts, and the names in the kernel's text (None: all)."""
 
     parts: frozenset[str]
