@@ -3,7 +3,8 @@
 A kernel says what is computed on which tile. Launch and loops: `Kernel`, `Parallel`, `Pipelined`,
 `serial`, `unroll`, `vectorized`, `grid`. Tiles: `alloc_shared`, `alloc_fragment`, `alloc_local`,
 `alloc_var`. Operations on them: `copy`, `fill`, `clear`, `gemm`, `reduce_sum`, `reduce_max`,
-`reduce_min`. Functions of elements: `exp`, `max`, `if_then_else`, `cast` and more. Dtypes are names
+`reduce_min`, `cumsum`. Parts of a block: `threads`, `ws`, `get_thread_binding`. Sizes that a call
+brings: `dynamic`. Functions of elements: `exp`, `max`, `if_then_else`, `cast` and more. Dtypes are names
 here too (`T.float16`), and convert when called.
 """
 
