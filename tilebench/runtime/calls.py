@@ -230,8 +230,8 @@ class CallBinder:
             raise ShapeError(
                 "{function} needs a value for {missing}", function=self.function.name,
                 missing=", ".join(missing), at=self.function.place,
-                hint="give the sizes ({example}), or arrays to read them from",
-                example=", ".join(f"{name}=1000" for name in missing),
+                hint="give them ({example}); sizes can be read from arrays, too",
+                example=", ".join(f"{name}={1 if name in self.scalars else 1000}" for name in missing),
             )  # fmt: skip
         values: dict[str, Number] = {name: self.scalar(name, sizes[name]) for name in self.scalars}
         for var in self.sizes:
