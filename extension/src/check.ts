@@ -22,7 +22,8 @@ export function mismatch(value: unknown, shape: string, path: string): string | 
   }
   const fields = SHAPES[shape];
   if (fields === undefined) {
-    return shape.split('|').includes(typeof value) ? null : `${path} is no ${shape}`;
+    const kinds = shape.split('|').map(kind => kind.trim());
+    return kinds.includes(typeof value) ? null : `${path} is no ${shape}`;
   }
   if (!isObject(value)) {
     return `${path} is no ${shape}`;
