@@ -234,6 +234,6 @@ FAULTS = (
         "tilebench.passes.sites:vector_of",
         "divisor(position * stride, divisors)",
         "divisor(position * 16, divisors)",
-        (TEXTS,),
+        ("tests/passes/test_sites.py",),
     ),
 )
