@@ -208,6 +208,23 @@ def test_overlap_of_outputs_only() -> None:
     assert len(check_arguments(PARAMS, [first, first, beside])) == 3
 
 
+def test_arrays_that_share_one_byte_overlap() -> None:
+    params = [ParamRecord("A", (8,), "uint8"), ParamRecord("C", (8,), "uint8", written=True)]
+    base = np.zeros(16, np.uint8)
+    for given in ([base[:8], base[7:15]], [base[7:15], base[:8]]):
+        with pytest.raises(ArgumentError, match="C is written by the kernel and shares memory with A"):
+            check_arguments(params, given)
+    assert len(check_arguments(params, [base[:8], base[8:]])) == 2
+
+
+def test_a_strided_parameter_takes_its_own_strides_alone() -> None:
+    params = [ParamRecord("A", (6, 8), "float16", strides=(16, 1))]
+    assert check_arguments(params, [np.zeros((6, 16), np.float16)[:, :8]])[0].strides == (16, 1)
+    for other in (np.zeros((6, 8), np.float16), np.zeros((6, 32), np.float16)[:, :8]):
+        with pytest.raises(ArgumentError, match=r"16, 1"):
+            check_arguments(params, [other])
+
+
 def test_cpu_arrays_for_a_card() -> None:
     with pytest.raises(ArgumentError, match="expected: cuda"):
         check_arguments(PARAMS, arrays(), device="cuda")
