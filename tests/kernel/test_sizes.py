@@ -16,6 +16,7 @@ import tilebench.language as T
 from tilebench.compiler import Compilation
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
+from tilebench.kernel import calling
 from tilebench.kernel.variants import ALIGNED, Chooser, Variant, under
 from tilebench.language import registry
 from tilebench.passes.count_work import count_work
@@ -144,6 +145,25 @@ def test_a_float_is_rounded_to_its_dtype(dtype: str, value: float) -> None:
     a, c = np.ones((1, 4), np.float32), np.empty((1, 4), np.float32)
     kernel(a, 4, 0.1, c)
     assert c[0, 0] == np.float32(getattr(T, dtype).numpy.type(0.1))
+
+
+def test_a_scalar_that_changes_needs_no_new_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[Any, ...]] = []
+
+    class Counted(calling.ArgumentChecker):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(calling, "ArgumentChecker", Counted)
+    kernel = scaled()
+    a, c = np.ones((5, 13), np.float32), np.empty((5, 13), np.float32)
+    for alpha in (1.0, 2.0, 3.0):
+        kernel(a, 13, alpha, c)
+        assert c.sum() == 65 * alpha
+    assert len(made) == 1
+    kernel(np.ones((6, 13), np.float32), 13, 1.0, np.empty((6, 13), np.float32))
+    assert len(made) == 2
 
 
 def test_strides_are_read_from_the_array() -> None:

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 from .effects import effects_in
 from .expr import Buffer
-from .node import ATTRIBUTE, BINDER, RESULT, walk
+from .names import fresh_name, names_of
+from .node import ATTRIBUTE
 from .stmt import AllocStmt, Function, If, LoopStmt, Stmt, WithStmt, WordStmt
 
 
@@ -88,8 +89,8 @@ def shared_values(function: Function) -> SharedValues:
         if use.scope is not None and isinstance(use.first, AllocStmt):
             names[value] = owned_name(use.first.buffer, use.field)
             continue
-        taken = _names_in(function) if taken is None else taken
-        name = names[value] = _free(f"{_subject(use.first)}_{use.field}", taken)
+        taken = names_of(function) if taken is None else taken
+        name = names[value] = fresh_name(f"{_subject(use.first)}_{use.field}", taken)
         bindings.append(NamedValue(name, value, use.first))
     return SharedValues(names, tuple(bindings))
 
@@ -141,25 +142,3 @@ def _subject(statement: WordStmt) -> str:
     touched = [effect.buffer for effect in effects if effect.writes] + [effect.buffer for effect in effects]
     own = [buffer for buffer in touched if buffer.scope != "global"]
     return (own or touched)[0].name if touched else statement.spelling()
-
-
-def _names_in(function: Function) -> set[str]:
-    """Every name that the text of a function binds."""
-    names = {function.name, *(param.name for param in function.params)}
-    for node in walk(function):
-        for mark in node.marks:
-            if mark.mark == BINDER:
-                names.update(var.name for var in getattr(node, mark.name))
-            elif mark.mark == RESULT:
-                names.add(getattr(node, mark.name).name)
-    return names
-
-
-def _free(wanted: str, taken: set[str]) -> str:
-    """A name that is not taken, spelled as passes spell one that they add."""
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}__{count}"
-    taken.add(name)
-    return name

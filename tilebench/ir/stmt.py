@@ -6,6 +6,7 @@ allocation. Which words exist, and the classes behind them, come from the regist
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
@@ -130,3 +131,14 @@ class Function(Stmt):
     def known(self, key: str, default: Any = None) -> Any:
         """The value of a key of `info`."""
         return dict(self.info).get(key, default)
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement of a body and of the bodies inside, parents first; no expressions."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, If):
+            yield from statements(statement.then)
+            yield from statements(statement.orelse)
+        elif isinstance(statement, (LoopStmt, WithStmt)):
+            yield from statements(statement.body)

@@ -90,7 +90,8 @@ class Calls:
         device = self._device
         if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
             device = HOST
-        key = (device, *call.values.values())
+        # Of the values only sizes: a scalar that changes in each call changes nothing about the arrays.
+        key = (device, *[call.values[var.name] for var in self.binder.sizes])
         found = self._checkers.get(key)
         if found is None:
             found = self._checkers[key] = ArgumentChecker(call.records, device, self.places)

@@ -130,10 +130,6 @@ class Kernel:
         """Compile up to loadable code; what is made in the background is left out."""
         self.compilation.reach_code()
 
-    def check_arrays(self, arrays: Sequence[Any]) -> None:
-        """Raise `ArgumentError` when the arguments do not fit the parameters."""
-        self.calls.described(arrays)
-
     def places(self) -> dict[str, Place]:
         """Where each parameter stands in the source."""
         return dict(self.compilation.traced.places)

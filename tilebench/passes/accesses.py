@@ -24,8 +24,8 @@ from ..ir import (
     effects_of,
 )
 from ..ir.arith import Range, bounds, linear
+from ..ir.expr_walks import mentions, parts_of, replaced
 from ..language.structure import Parallel
-from .fast_exprs import mentions, parts_of, replaced
 
 MEMORY = ("shared", "global")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import WORKS, Buffer, Function, OpStmt, Stmt, map_children, walk, whole
+from ..ir.names import Names
 from ..language.memory import AllocFragment, AllocShared
 from ..layout import Fragment
 from .context import Context
-from .names import Names
 from .threads.lowering import Lowerings, built_in
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..ir import Buffer, Load, Node, Region, Stmt, Store, rename_buffers, rewrite, whole
+from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment, AllocShared
@@ -20,7 +21,6 @@ from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from .context import Context
-from .names import Names
 from .sites import Site, loop_dims, project
 
 NAME = "convert_layouts"

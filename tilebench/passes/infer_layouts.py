@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_children, walk
+from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
@@ -27,7 +28,6 @@ from .context import Context
 from .convert_layouts import Converter, find_conflicts
 from .exchanges import exchange_instruction, exchange_row
 from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, spread_over
-from .names import Names
 from .scopes import entry_facts
 from .sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
 from .thread_groups import refuse_strange_fragment, threads_by_statement

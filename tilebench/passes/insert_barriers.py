@@ -34,7 +34,9 @@ from ..ir import (
     substitute,
     walk,
 )
+from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
+from ..ir.stmt import statements
 from ..language.lowered.threads import SyncThreads
 from ..language.lowered.tokens import Wait
 from ..language.memory import AllocShared
@@ -43,7 +45,6 @@ from ..layout import SharedLayout
 from ..machine import Machine
 from .accesses import Access, accesses_of, apart, loads_of
 from .context import Context
-from .fast_exprs import replaced, statements
 from .launches import launch_of
 from .thread_groups import barrier, barrier_numbers, threads_by_statement
 

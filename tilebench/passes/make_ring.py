@@ -35,6 +35,7 @@ from ..ir import (
     rewrite,
     substitute,
 )
+from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.lowered.decisions import EVERYONE
 from ..language.lowered.tokens import Commit, Wait
@@ -42,7 +43,6 @@ from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
-from .names import Names
 from .plan_pipeline import check_plans
 
 NAME = "make_ring"

@@ -28,11 +28,11 @@ from ..ir import (
     whole,
     zero_of,
 )
+from ..ir.names import Names
 from ..language.copy import Copy, Fill, Within
 from ..language.memory import AllocShared
 from ..language.structure import Parallel
 from .context import Context
-from .names import Names
 
 NAME = "open_parts"
 LETTERS = "ijkl"

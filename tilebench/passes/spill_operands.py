@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir import WORKS, Buffer, Function, OpStmt, Region, Stmt, effects_of, map_children, whole
+from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.memory import AllocFragment, AllocShared
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
-from .names import Names
 
 NAME = "spill_operands"
 

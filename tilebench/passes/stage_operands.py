@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ShapeError
 from ..ir import Buffer, Function, Node, Region, Stmt, map_children, whole
+from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.memory import AllocShared
@@ -17,7 +18,6 @@ from ..language.structure import KernelLaunch
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates
 from .context import Context
-from .names import Names
 
 
 def stage_operands(function: Function, context: Context) -> Function:

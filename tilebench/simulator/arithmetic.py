@@ -10,8 +10,8 @@ import numpy as np
 
 from ..ir import Arith, DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
+from ..ir.stmt import statements
 from ..language.meanings.rounding import narrowed, round_to
-from ..passes.fast_exprs import statements
 from .refusal import refuse
 
 Array = Any

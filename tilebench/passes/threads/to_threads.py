@@ -23,12 +23,12 @@ from ...ir import (
     substitute,
 )
 from ...ir.dtypes import int32
+from ...ir.names import names_of
 from ...language.lowered.threads import SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
 from ...language.structure import Serial, ThreadGroup, Unroll
 from ..context import Context
 from ..launches import launch_of
-from ..names import names_of
 from ..scopes import entered, entry_facts
 from ..thread_groups import Threads, barrier_numbers, threads_of_group
 from .addresses import lower_expr

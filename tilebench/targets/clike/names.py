@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir import Function
-from ...passes.names import names_of
+from ...ir.names import names_of
 from .prelude import OURS
 
 # Keywords of C and C++; a language of this kind is one or the other, and both are read by people.

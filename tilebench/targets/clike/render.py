@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...ir import Buffer, Function, Var, effects_of, line_numbers
+from ...ir.stmt import statements
 from ...machine import Machine
-from ...passes.fast_exprs import statements
 from ...passes.scopes import entered, entry_facts
 from ..intrinsics import Intrinsic
 from .dialect import Dialect

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, const_of
 from ...ir.arith import Range, bounds
+from ...ir.stmt import statements
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
 from ...language.structure import Serial, Unroll
-from ...passes.fast_exprs import statements
 from .dialect import LEVEL
 from .renderer import Renderer, StatementText
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....ir import Call, Const, Expr, Function, Stmt, Var, lift
+from ....ir.names import Names
 from ....passes.context import Context
-from ....passes.names import Names
 from ....passes.scopes import entry_facts
 from ..machine import isa_of
 from .buffers import swap_buffers
