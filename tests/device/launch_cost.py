@@ -44,7 +44,7 @@ for dtype in ("float16", "float32"):
         "kernel()": lambda: kernel(a, b, c),
         "check": lambda: checker((a, b, c)),
         "executable": lambda: executable(infos),
-        "launch": lambda: launch(stream, *pointers, grid=executable.grid(infos)),
+        "launch": lambda: launch(stream, *pointers),
         "torch.add": lambda: torch.add(a, b, out=c),
     }
     print(dtype, ", ".join(f"{name} {cost(run):.2f} us" for name, run in parts.items()))

@@ -266,3 +266,16 @@ def test_every_variant_compiles_to_machine_code(name: str, arch: str) -> None:
         compilation = kernel.calls.compiled(variant)
         compilation.reach("ptx")
         assert compilation.build.code
+
+
+def test_only_sizes_are_remembered_of_a_call() -> None:
+    kernel = scaled(block=64)
+    a, c = np.ones((5, 13), np.float32), np.empty((5, 13), np.float32)
+    for alpha in (1.0, 2.0, 3.0):
+        kernel(a, 13, alpha, c)
+    grid = kernel.executable().grid
+    assert (5, 13) in grid._known and {len(key) for key in grid._known} == {2}
+    assert [var.name for _, var in grid.scalars] == ["m", "n"]
+    chooser = Chooser(kernel.calls.traced.function, ON_CARD["gemm"].compilation.machine)
+    assert {chooser({"m": 5, "n": 13, "few": few, "alpha": 1.0}, ()) for few in range(3)} == {Variant(False)}
+    assert len(chooser._known) == 1

@@ -88,7 +88,7 @@ class Calls:
     def checker(self, call: BoundCall, arrays: Sequence[Any]) -> ArgumentChecker:
         """The checker for arrays of these sizes on the device they are on."""
         device = self._device
-        if not arrays or any(type(array) is np.ndarray for array in arrays) or on_host(arrays[0]):
+        if device != HOST and (not arrays or np.ndarray in map(type, arrays) or on_host(arrays[0])):
             device = HOST
         # Of the values only sizes: a scalar that changes in each call changes nothing about the arrays.
         key = (device, *[call.values[var.name] for var in self.binder.sizes])

@@ -82,6 +82,7 @@ class Chooser:
         self.alignment = machine.alignment
         self.rows = row_steps(function, machine.alignment)
         self.arrays = function.arrays if machine.index_bits < 64 else ()
+        self.sizes = [var.name for var in function.dimensions]
         self._known: dict[tuple[Number, ...], tuple[bool, bool]] = {}
 
     def __call__(self, values: Mapping[str, Number], infos: Sequence[Any]) -> Variant:
@@ -91,10 +92,14 @@ class Chooser:
 
     def are_aligned(self, infos: Sequence[Any]) -> bool:
         """Whether all arrays start at multiples of the machine's alignment."""
-        return all(info.pointer % self.alignment == 0 or info.device == HOST for info in infos)
+        alignment = self.alignment
+        for info in infos:  # noqa: SIM110  -- a generator doubles the time, and each launch asks
+            if info.pointer % alignment and info.device != HOST:
+                return False
+        return True
 
     def _sizes(self, values: Mapping[str, Number]) -> tuple[bool, bool]:
-        key = tuple(values.values())
+        key = tuple([values[name] for name in self.sizes])
         found = self._known.get(key)
         if found is None:
             rows = all(size_value(step, values) % vector == 0 for step, vector in self.rows)

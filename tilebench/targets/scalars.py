@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import ArgumentError
-from ..ir import Buffer, DType, Function, Var
+from ..ir import Buffer, DType, Function, Var, walk
 from ..ir.sizes import Number, size_value
 from ..machine import Machine
 from ..passes.launches import launch_of
@@ -42,14 +42,25 @@ class Grid:
     def __init__(self, function: Function, machine: Machine) -> None:
         launch = launch_of(function)
         self.sizes, self.most = launch.grid, machine.max_grid
-        self.scalars = [(k, p) for k, p in enumerate(function.params) if isinstance(p, Var)]
-        self.fixed = tuple(size for size in launch.grid if isinstance(size, int))
+        named = {
+            part.name
+            for size in launch.grid
+            if not isinstance(size, int)
+            for part in walk(size)
+            if isinstance(part, Var)
+        }
+        self.scalars = [
+            (k, p) for k, p in enumerate(function.params) if isinstance(p, Var) and p.name in named
+        ]
+        fixed = tuple(size for size in launch.grid if isinstance(size, int))
+        # The grid of every launch; None where sizes decide it.
+        self.constant = fixed if len(fixed) == len(launch.grid) else None
         self._known: dict[tuple[Any, ...], tuple[int, ...]] = {}
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """Raises `ArgumentError` where the target has no such grid. A grid with a 0 runs nothing."""
-        if len(self.fixed) == len(self.sizes):
-            return self.fixed
+        if self.constant is not None:
+            return self.constant
         key = tuple(arguments[k] for k, _ in self.scalars)
         found = self._known.get(key)
         if found is None:

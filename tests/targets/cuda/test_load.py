@@ -40,8 +40,11 @@ def arrays(*pointers: int, devices: tuple[str, ...] = ()) -> list[ArrayInfo]:
 
 
 def test_pointers_go_in_the_order_of_the_parameters(calls: list[Any]) -> None:
-    executable(calls)(arrays(0x1000, 0x2000, 0x3000))
-    assert calls == [((7, 0x1000, 0x2000, 0x3000), (3, 4))]
+    made = executable(calls)
+    made(arrays(0x1000, 0x2000, 0x3000))
+    # The grid is fixed, so it stands in the launch and no call sets it.
+    assert calls == [((7, 0x1000, 0x2000, 0x3000), None)]
+    assert made.grid.constant == (3, 4)
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])

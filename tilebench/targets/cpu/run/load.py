@@ -40,7 +40,7 @@ class CpuExecutable:
         self.names = [param.name for param in self.params]
         self.plain = len(build.function.arrays) == len(self.params)
         # 0 where sizes decide it.
-        self.blocks = math.prod(self.grid.fixed) if len(self.grid.fixed) == len(self.grid.sizes) else 0
+        self.blocks = math.prod(self.grid.constant or (0,))
         self._words = ctypes.c_int64 * len(self.names)
         self._launch = Launcher(
             compiled.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=compiled

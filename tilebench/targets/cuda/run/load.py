@@ -49,7 +49,7 @@ class CudaExecutable:
                 data = self.build.data
                 function = Module(self.build.code, context(ordinal)).function(data["entry"])
                 launch = Launch(
-                    function, self.kinds, grid=(1,), block=(data["threads"],),
+                    function, self.kinds, grid=self.grid.constant or (1,), block=(data["threads"],),
                     shared=data["shared_bytes"],
                 )  # fmt: skip
                 self._launches[ordinal] = launch
@@ -59,7 +59,7 @@ class CudaExecutable:
         grid = self.grid(arguments)
         if 0 in grid:
             return  # nothing to do, and the driver refuses an empty grid
-        infos = [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
+        infos = self._arrays_of(arguments)
         first = infos[0].device
         if first == HOST:
             self._round_trip(arguments, infos, grid)
@@ -70,7 +70,14 @@ class CudaExecutable:
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         pointers = [info.pointer for info in infos]
-        launch(current_stream(infos[0].owner, ordinal), *self._words(arguments, pointers), grid=grid)
+        # A grid that no call changes stands in the launch already: to set and reset it takes 1 us.
+        override = None if self.grid.constant else grid
+        launch(current_stream(infos[0].owner, ordinal), *self._words(arguments, pointers), grid=override)
+
+    def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        if len(self.arrays) == len(self.kinds):
+            return arguments
+        return [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
 
     def _words(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
         """What the launch packs: the arrays' pointers, in order, and the scalars."""
@@ -118,7 +125,7 @@ class CudaExecutable:
 
     def device_arrays(self, arguments: list[Any]) -> CudaArrays:
         """Copies of the arrays on device 0, with its clock and cache flush, for timing."""
-        arrays = [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
+        arrays = list(self._arrays_of(arguments))
         launch, grid = self.launch_on(0), self.grid(arguments)
 
         def run(pointers: Sequence[int]) -> None:
