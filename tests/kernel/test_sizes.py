@@ -274,7 +274,8 @@ def test_only_sizes_are_remembered_of_a_call() -> None:
     for alpha in (1.0, 2.0, 3.0):
         kernel(a, 13, alpha, c)
     grid = kernel.executable().grid
-    assert (5, 13) in grid._known and {len(key) for key in grid._known} == {2}
+    assert (5, 13) in grid._known
+    assert {len(key) for key in grid._known} == {2}
     assert [var.name for _, var in grid.scalars] == ["m", "n"]
     chooser = Chooser(kernel.calls.traced.function, ON_CARD["gemm"].compilation.machine)
     assert {chooser({"m": 5, "n": 13, "few": few, "alpha": 1.0}, ()) for few in range(3)} == {Variant(False)}
