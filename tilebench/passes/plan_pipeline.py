@@ -28,6 +28,7 @@ from ..ir import (
     names_read_and_written,
     walk,
 )
+from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.lowered.decisions import Plan, Stage
 from ..language.structure import Parallel, Pipelined
@@ -95,9 +96,10 @@ def _copies_ahead(loop: Pipelined, function: Function, context: Context) -> list
 
 def check_plans(function: Function) -> None:
     """Raises `IRError` at a copy that is told to run ahead where it cannot, as a person may have written."""
-    loops = [node for node in walk(function) if isinstance(node, Pipelined)]
+    nodes = list(statements(function.body))
+    loops = [node for node in nodes if isinstance(node, Pipelined)]
     inside = {id(statement): loop for loop in loops for statement in loop.body}
-    for copy in [node for node in walk(function) if isinstance(node, Copy) and node.at_stage is not None]:
+    for copy in [node for node in nodes if isinstance(node, Copy) and node.at_stage is not None]:
         loop = inside.get(id(copy))
         stage = copy.at_stage.number if copy.at_stage is not None else 0
         why = f"a copy runs ahead at stage 0 or not at all, found T.Stage({stage})" if stage else ""
@@ -147,7 +149,7 @@ def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
     if copy.src.buffer.name in written:
         return f"{copy.src.buffer.name} is written in the loop"
     address = walk(copy.src)
-    bound = {node.var.name for node in walk(loop) if isinstance(node, Let)}
+    bound = {node.var.name for node in statements(loop.body) if isinstance(node, Let)}
     for node in address:
         if isinstance(node, Load) and node.buffer.name in written:
             return f"its address reads {node.buffer.name}, which the loop writes"
