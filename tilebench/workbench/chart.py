@@ -37,23 +37,25 @@ class ChartCeilings:
     how: str = ""
 
 
-def machine_ceilings(held: Ceilings, dtype: str = "float32") -> ChartCeilings:
+def machine_ceilings(measured: Ceilings, dtype: str = "float32") -> ChartCeilings:
     """The ceilings of this machine's processor, as `tilebench.profile` measured them.
 
     `dtype` chooses the rate of arithmetic; a type that was not measured takes float32's. The bytes
     ceiling is the faster of copy and read, so that a kernel that only reads is not flagged.
     """
-    flops = held.flops_s.get(dtype) or held.flops_s.get("float32")
-    busy = "; the machine was busy, so they are low" if held.busy else ""
-    how = "; ".join(each for each in (held.method, held.when) if each) + busy
-    return ChartCeilings(flops, held.most_bytes_s, f"{held.device}, {held.threads} threads".lstrip(", "), how)
+    flops = measured.flops_s.get(dtype) or measured.flops_s.get("float32")
+    busy = "; the machine was busy, so they are low" if measured.busy else ""
+    how = "; ".join(each for each in (measured.method, measured.when) if each) + busy
+    return ChartCeilings(
+        flops, measured.most_bytes_s, f"{measured.device}, {measured.threads} threads".lstrip(", "), how
+    )
 
 
 @dataclass(frozen=True)
 class Point:
     """One run as the charts show it. `low` and `high` bound the median; `rate` in units a second."""
 
-    at: int
+    number: int
     label: str
     config: Mapping[str, Any]
     seconds: float | None
@@ -136,7 +138,7 @@ def is_compute_bound(flops: float, moved: float, ceilings: ChartCeilings) -> boo
     return flops / moved > 8
 
 
-def _point(at: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: float | None) -> Point:
+def _point(run_number: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: float | None) -> Point:
     seconds, interval = run.seconds, median_interval(run.samples)
     low, high = interval if interval else (None, None)
     work = run.bytes if unit == "B/s" else run.flops
@@ -147,8 +149,8 @@ def _point(at: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: f
     elif run.error is not None and run.bound is not None and not run.error <= run.bound:
         flagged = f"result outside its bound: error {number(run.error)}, bound {number(run.bound)}"
     rates = (work / high if rate and high else None, work / low if rate and low else None)
-    label = config_text(run.config, varied) or f"run {at}"
-    return Point(at, label, run.config, seconds, low, high, rate, *rates, run.failure, flagged)
+    label = config_text(run.config, varied) or f"run {run_number}"
+    return Point(run_number, label, run.config, seconds, low, high, rate, *rates, run.failure, flagged)
 
 
 def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, rate: str = "auto") -> Chart:
@@ -162,7 +164,7 @@ def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, r
     # The ceiling of arithmetic is one of floating point: it says nothing of integers.
     ceiling = (limits.flops if operation == "FLOP" else None) if by_flops else limits.bytes
     varied = varied_names(runs)
-    points = tuple(_point(at, run, varied, unit, ceiling) for at, run in enumerate(runs, 1))
+    points = tuple(_point(k, run, varied, unit, ceiling) for k, run in enumerate(runs, 1))
     # The cost of a clock read is measured for each run; it does not make another method.
     told = [run.method for run in runs if run.method]
     # Nor do the intervals of the measurement, which are of its ratios: a chart has its own.
@@ -187,7 +189,7 @@ def method_lines(chart: Chart) -> list[str]:
         out.append(f"Ceiling{where}: {rate_text(chart.ceiling, chart.unit)}{how}.")
     if chart.extra:
         out.append("Machine: " + ", ".join(f"{k} {v}" for k, v in chart.extra.items()) + ".")
-    out += [f"Run {p.at} is flagged: {p.flagged}." for p in chart.points if p.flagged]
+    out += [f"Run {p.number} is flagged: {p.flagged}." for p in chart.points if p.flagged]
     return out
 
 
@@ -197,12 +199,12 @@ def chart_rows(chart: Chart) -> tuple[list[str], list[list[str]]]:
     rows: list[list[str]] = []
     for p in chart.points:
         if p.seconds is None:
-            rows.append([str(p.at), p.label, "-", "-", "-", "-", p.failure or "not measured"])
+            rows.append([str(p.number), p.label, "-", "-", "-", "-", p.failure or "not measured"])
             continue
         span = f"{seconds_text(p.low)} to {seconds_text(p.high)}" if p.low and p.high else "-"
         part = f"{number(p.rate / chart.ceiling)}" if p.rate and chart.ceiling else "-"
         rate = rate_text(p.rate, chart.unit) if p.rate else "-"
-        rows.append([str(p.at), p.label, seconds_text(p.seconds), span, rate, part, p.flagged])
+        rows.append([str(p.number), p.label, seconds_text(p.seconds), span, rate, part, p.flagged])
     return heads, rows
 
 

@@ -117,11 +117,11 @@ def changed_spans(old: str, new: str) -> tuple[tuple[int, int], ...]:
     ((11, 19),)
     """
     first, second = _words(old.strip()), _words(new.strip())
-    starts, at = [0], len(new) - len(new.lstrip())
-    starts[0] = at
+    starts, column = [0], len(new) - len(new.lstrip())
+    starts[0] = column
     for word in second:
-        at += len(word)
-        starts.append(at)
+        column += len(word)
+        starts.append(column)
     # What both ends share is taken off first: the matcher would tie a closing bracket to any other.
     least = min(len(first), len(second))
     head = next((k for k in range(least) if first[k] != second[k]), least)

@@ -34,12 +34,12 @@ def _span(place: Place) -> tuple[str, int, int]:
 
 def _place_html(place: Place) -> str:
     out: list[str] = []
-    for step, at in enumerate(place.chain):
-        inside = f", in {at.function}" if at.function else ""
+    for step, here in enumerate(place.chain):
+        inside = f", in {here.function}" if here.function else ""
         lead = "" if step == 0 else "called from "
-        line = f"<div>{escape(lead + at.file)}:{at.line}{escape(inside)}</div>"
-        if at.text.strip():
-            text, start, end = _span(at)
+        line = f"<div>{escape(lead + here.file)}:{here.line}{escape(inside)}</div>"
+        if here.text.strip():
+            text, start, end = _span(here)
             # Wide characters do not take two columns in every font, so the marked part is
             # underlined in place; the carets below it serve viewers that drop the style.
             line += (

@@ -24,7 +24,7 @@ def _colours(theme: str) -> dict[str, str]:
 
 
 def _hover(chart: Chart, point: Point) -> str:
-    lines = [f"<b>run {point.at}</b>  {config_text(point.config)}"]
+    lines = [f"<b>run {point.number}</b>  {config_text(point.config)}"]
     if point.seconds is not None:
         span = (
             f" ({seconds_text(point.low)} to {seconds_text(point.high)})" if point.low and point.high else ""
@@ -58,7 +58,7 @@ def _series(chart: Chart, axis: str, scale: float, colour: str, bad: str) -> dic
     middle, low, high = ([(each[k] or 0.0) / scale for each in found] for k in range(3))
     return {
         "type": "scatter", "mode": "lines+markers", "name": "time" if axis == "y2" else "rate",
-        "x": [p.at for p in timed], "y": middle, "yaxis": axis,
+        "x": [p.number for p in timed], "y": middle, "yaxis": axis,
         "text": [_hover(chart, p) for p in timed], "hovertemplate": _TIP,
         "error_y": _bars(middle, low, high, colour),
         "line": {"color": colour, "width": 1.5, "dash": "dot" if axis == "y2" else "solid"},
@@ -72,7 +72,7 @@ def _series(chart: Chart, axis: str, scale: float, colour: str, bad: str) -> dic
 def _failed(chart: Chart, colour: str) -> dict[str, Any]:
     failed = [p for p in chart.points if p.seconds is None]
     return {
-        "type": "scatter", "mode": "markers", "name": "no time", "x": [p.at for p in failed],
+        "type": "scatter", "mode": "markers", "name": "no time", "x": [p.number for p in failed],
         "y": [0] * len(failed), "yaxis": "y", "marker": {"symbol": "x", "size": 10, "color": colour},
         "text": [_hover(chart, p) for p in failed], "hovertemplate": _TIP,
         "cliponaxis": False,
@@ -108,14 +108,14 @@ def _layout(chart: Chart, c: dict[str, str], height: int) -> dict[str, Any]:
 def _ceiling(layout: dict[str, Any], chart: Chart, scale: float, c: dict[str, str]) -> None:
     if not chart.ceiling:
         return
-    at = chart.ceiling / scale
+    height = chart.ceiling / scale
     layout["shapes"] = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": at, "y1": at,
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": height, "y1": height,
          "line": {"color": c["s2"], "width": 1.5, "dash": "dash"}},
     ]  # fmt: skip
     layout["annotations"].append(
         {"text": f"measured ceiling {rate_text(chart.ceiling, chart.unit)}", "xref": "paper", "x": 0,
-         "yref": "y", "y": at, "xanchor": "left", "yanchor": "bottom", "showarrow": False,
+         "yref": "y", "y": height, "xanchor": "left", "yanchor": "bottom", "showarrow": False,
          "font": {"size": 11, "color": c["s2"]}}
     )  # fmt: skip
 

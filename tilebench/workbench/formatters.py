@@ -71,11 +71,11 @@ def _plain(shell: Any) -> Any:
 
 def register(shell: Any) -> None:
     """Give IPython the form of each class."""
-    held: dict[str, Callable[..., Bundle]] = {
+    makers: dict[str, Callable[..., Bundle]] = {
         "_kernel": _kernel, "_record": _record, "_run": _run, "_report": _report, "_error": _error,
     }  # fmt: skip
     for module, name, form in _FORMS:
-        _formatter(shell).for_type_by_name(module, name, held[form])
+        _formatter(shell).for_type_by_name(module, name, makers[form])
     # IPython has a printer for every exception, which comes before a bundle's text.
     _plain(shell).for_type_by_name(*_FORMS[-1][:2], _plain_error)
 
@@ -85,5 +85,5 @@ def unregister(shell: Any) -> None:
     for formatter in (_formatter(shell), _plain(shell)):
         for module, name, _ in _FORMS:
             formatter.deferred_printers.pop((module, name), None)
-            for each in [t for t in formatter.type_printers if (t.__module__, t.__name__) == (module, name)]:
-                formatter.type_printers.pop(each)
+            for cls in [t for t in formatter.type_printers if (t.__module__, t.__name__) == (module, name)]:
+                formatter.type_printers.pop(cls)

@@ -99,8 +99,8 @@ def _coloured(
         letter = _class_of(kind) if value.strip() else ""
         if quiet and letter == _REGISTER:
             letter = ""
-        for at, part in enumerate(value.split("\n")):
-            if at:
+        for index, part in enumerate(value.split("\n")):
+            if index:
                 lines.append([])
             if part:
                 now = lines[-1]
@@ -114,20 +114,20 @@ def _coloured(
 def line_html(pieces: Sequence[Piece], spans: Sequence[tuple[int, int]] = ()) -> str:
     """One line: a span a piece, a `<mark>` around each range of characters in `spans`."""
     out: list[str] = []
-    at = 0
+    column = 0
     opened = False
     edges = list(spans)
     for letter, text in pieces:
         while text:
-            if not opened and edges and edges[0][0] <= at:
+            if not opened and edges and edges[0][0] <= column:
                 out.append("<mark>")
                 opened = True
-            stop = (edges[0][1] if opened else edges[0][0]) if edges else at + len(text)
-            part, text = text[: max(1, stop - at)], text[max(1, stop - at) :]
+            stop = (edges[0][1] if opened else edges[0][0]) if edges else column + len(text)
+            part, text = text[: max(1, stop - column)], text[max(1, stop - column) :]
             body = escape(part)
             out.append(f"<span class={letter}>{body}</span>" if letter else body)
-            at += len(part)
-            if opened and at >= edges[0][1]:
+            column += len(part)
+            if opened and column >= edges[0][1]:
                 out.append("</mark>")
                 edges.pop(0)
                 opened = False

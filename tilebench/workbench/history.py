@@ -158,8 +158,8 @@ def history_rows(
     ]
     rows: list[list[Value]] = []
     last_time: float | None = None
-    for at, move in enumerate(moves):
-        before = moves[at - 1] if at else None
+    for index, move in enumerate(moves):
+        before = moves[index - 1] if index else None
         compiled = seconds_text(move.compile_seconds) if move.compile_seconds is not None else ""
         rows.append(
             [

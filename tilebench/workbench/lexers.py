@@ -85,8 +85,8 @@ class TileIRLexer(RegexLexer):
     def get_tokens_unprocessed(self, text: str, stack: Any = ("root",)) -> Iterator[Any]:
         """Tokens with their offsets; a name that the text makes a buffer is one wherever it stands."""
         buffers = buffers_in(text) | self.buffers
-        for at, kind, value in RegexLexer.get_tokens_unprocessed(self, text, stack):
-            yield at, (Name.Variable if kind is Name and value in buffers else kind), value
+        for offset, kind, value in RegexLexer.get_tokens_unprocessed(self, text, stack):
+            yield offset, (Name.Variable if kind is Name and value in buffers else kind), value
 
     def __init__(self, **options: Any) -> None:
         """`buffers`: names to colour as buffers although the text does not make them."""

@@ -134,11 +134,11 @@ class Workbench:
         from ..schedule import Schedule, ScheduleFile, save_schedule
 
         subject, wish = self.session.subject, self.session.wish
-        held: Any = subject.schedule_of(wish)
-        chosen = held if isinstance(held, Schedule) else Schedule()
-        if isinstance(held, ScheduleFile):
+        wished: Any = subject.schedule_of(wish)
+        chosen = wished if isinstance(wished, Schedule) else Schedule()
+        if isinstance(wished, ScheduleFile):
             target = self.record.target if self.record is not None else ""
-            chosen = held.choose({**wish.values, "target": target}) or Schedule()
+            chosen = wished.choose({**wish.values, "target": target}) or Schedule()
         params = {each.name: wish.values[each.name] for each in subject.knobs if not each.choice}
         return save_schedule(Schedule(params=params).over(chosen), path, when)
 
@@ -162,8 +162,8 @@ class Workbench:
                 self._controls.close()
                 from .controls import all_below
 
-                for each in list(all_below(self._box)):
-                    each.close()
+                for widget in list(all_below(self._box)):
+                    widget.close()
             self._view = self._controls = self._box = self._handle = None
         with _open_guard:
             if _open.get(self.name) is self:
@@ -241,8 +241,8 @@ def open_live(
     """See `tilebench.workbench`. `measure` stands in for the measuring child in tests."""
     from ..schedule import load_schedule
 
-    held = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
-    subject = Subject(kernel, with_, sweep, held, target)
+    loaded = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+    subject = Subject(kernel, with_, sweep, loaded, target)
     close_named(subject.name)
     interactive = is_interactive()
     wish = subject.first_wish(tuple(stages or ()), run, check)
@@ -283,17 +283,17 @@ def _first_kernel(subject: Subject, wish: Any, mendable: bool) -> Kernel | None:
 def close_named(name: str) -> None:
     """Close the open workbench of that kernel name, if there is one."""
     with _open_guard:
-        held = _open.pop(name, None)
-    if held is not None:
-        held.close()
+        bench = _open.pop(name, None)
+    if bench is not None:
+        bench.close()
 
 
 def close_all() -> None:
     """Close every open workbench."""
     with _open_guard:
-        held = list(_open.values())
-    for each in held:
-        each.close()
+        benches = list(_open.values())
+    for bench in benches:
+        bench.close()
 
 
 def open_benches() -> tuple[Workbench, ...]:

@@ -27,8 +27,8 @@ class TileMagic:
     def __call__(self, line: str, cell: str | None = None) -> None:
         shell: Any = self._shell()
         options = parse_line(line)
-        made = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
-        kernel = choose_kernel(options.kernel, made, shell.user_ns)
+        kernels = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
+        kernel = choose_kernel(options.kernel, kernels, shell.user_ns)
         open_for(kernel, options)
 
 
@@ -97,7 +97,7 @@ def _check(shell: Any, raw: str, text: str, file: str) -> None:
     from ..frontend import check_syntax
 
     label = " ".join(
-        str(each) for each in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",)
+        str(part) for part in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",)
     )
     try:
         check_syntax(text, label)
@@ -116,28 +116,28 @@ def _kernels_in(space: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def choose_kernel(name: str, made: dict[str, Any], space: dict[str, Any]) -> Any:
+def choose_kernel(name: str, defined: dict[str, Any], space: dict[str, Any]) -> Any:
     """The kernel function to open: the one named, else the last that the cell defined."""
     from ..kernel import JitFunction, Kernel
 
     if name:
-        held = space.get(name)
-        if isinstance(held, (JitFunction, Kernel)):
-            return held
-        known = list(dict.fromkeys([*made, *_kernels_in(space)]))
+        named = space.get(name)
+        if isinstance(named, (JitFunction, Kernel)):
+            return named
+        known = list(dict.fromkeys([*defined, *_kernels_in(space)]))
         close = nearest(name, known, limit=1)
         raise OptionError(
             "there is no kernel called {name}", name=name, known=", ".join(known) or "none",
             hint=(f"did you mean {close[0]}? " if close else "") + "kernels here: {known}",
         )  # fmt: skip
-    if not made:
+    if not defined:
         raise LanguageError(
             "the cell defines no kernel",
             hint="put @tilebench.jit before a function that returns a @T.prim_func, "
             "or name a kernel of another cell: %%tile NAME",
         )  # fmt: skip
     # The order of the source, not of first definition in the namespace.
-    return max(made.values(), key=lambda each: each.function.__code__.co_firstlineno)
+    return max(defined.values(), key=lambda each: each.function.__code__.co_firstlineno)
 
 
 def plain_traceback(shell: Any, error: Exception, file: str) -> Exception:
@@ -233,7 +233,7 @@ def _roads_told() -> str:
     offered = [manifest(name) for name in names() if manifest(name).presentation.machines]
     common = ", ".join(("source", "tile", *(row.name for row in COMMON)))
     lines = [f"Targets are {', '.join(each.presentation.told for each in offered)}.", f"Stages are {common};"]
-    for each in offered:
-        road = ", ".join(row.name for row in (*each.road, *each.steps))
-        lines.append(f"  then for {each.name}: {road}")
+    for target in offered:
+        road = ", ".join(row.name for row in (*target.road, *target.steps))
+        lines.append(f"  then for {target.name}: {road}")
     return "\n".join(lines)

@@ -61,29 +61,29 @@ def parse_line(line: str) -> TileOptions:
             why=str(error).lower(),
             hint="close every quote that is opened",
         ) from None
-    held: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     kernel = ""
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
         if not word.startswith("-"):
             kernel = _kernel_name(word, kernel)
             continue
         name, joined, rest = word.partition("=")
-        count = _count_of(name, held)
+        count = _count_of(name, found)
         taken = [rest] if joined else []
-        while at < len(words) and not words[at].startswith("--") and (count < 0 or len(taken) < count):
-            if count < 0 and "=" not in words[at]:
+        while index < len(words) and not words[index].startswith("--") and (count < 0 or len(taken) < count):
+            if count < 0 and "=" not in words[index]:
                 break
-            taken.append(words[at])
-            at += 1
-        _enough(name, count, taken, words[at] if at < len(words) else "")
-        held.setdefault(name, []).extend(taken)
+            taken.append(words[index])
+            index += 1
+        _enough(name, count, taken, words[index] if index < len(words) else "")
+        found.setdefault(name, []).extend(taken)
     return TileOptions(
-        kernel, next(iter(held.get("--target", [])), None), parse_values(held.get("--with", [])),
-        parse_sweep(held.get("--sweep", [])), parse_names(held.get("--stages", [])),
-        next(iter(held.get("--schedule", [])), ""), "--run" in held, "--check" in held,
+        kernel, next(iter(found.get("--target", [])), None), parse_values(found.get("--with", [])),
+        parse_sweep(found.get("--sweep", [])), parse_names(found.get("--stages", [])),
+        next(iter(found.get("--schedule", [])), ""), "--run" in found, "--check" in found,
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def _kernel_name(word: str, before: str) -> str:
     return word
 
 
-def _count_of(name: str, held: dict[str, list[str]]) -> int:
+def _count_of(name: str, found: dict[str, list[str]]) -> int:
     """How many words an option takes. Raises for one that there is not, or that stands twice."""
     if name not in WORDS:
         close = nearest(name, list(WORDS), limit=1)
@@ -111,7 +111,7 @@ def _count_of(name: str, held: dict[str, list[str]]) -> int:
             hint=(f"did you mean {close[0]}? " if close else "") + "options: {options}",
         )  # fmt: skip
     count = WORDS[name][0]
-    if name in held and count >= 0:
+    if name in found and count >= 0:
         raise OptionError("{name} stands twice", name=name, hint="keep one of them")
     return count
 

@@ -74,13 +74,13 @@ def _facts(picture: Picture) -> list[str]:
     if record is None or picture.stale:
         return []
     out: list[str] = []
-    held = record.resources
-    if held is not None and picture.shared_limit:  # a CPU has neither registers a thread nor shared memory
-        out.append(f"{held.threads} threads")
-        out += [f"{held.registers} registers"] if held.registers is not None else []
-        out.append(f"{bytes_text(held.shared_bytes)} shared")
-        bound = "occupancy" if held.registers is not None else "occupancy at most"
-        out += [f"{bound} {number(held.occupancy * 100)} %"] if held.occupancy is not None else []
+    used = record.resources
+    if used is not None and picture.shared_limit:  # a CPU has neither registers a thread nor shared memory
+        out.append(f"{used.threads} threads")
+        out += [f"{used.registers} registers"] if used.registers is not None else []
+        out.append(f"{bytes_text(used.shared_bytes)} shared")
+        bound = "occupancy" if used.registers is not None else "occupancy at most"
+        out += [f"{bound} {number(used.occupancy * 100)} %"] if used.occupancy is not None else []
     last = picture.history.moves[-1] if picture.history.moves else None
     if last is not None and last.run is not None and last.run.seconds:
         chart = chart_of(picture.runs, picture.ceilings)
@@ -161,10 +161,10 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
             details_part(picture), history_part(picture),
         )
     )  # fmt: skip
-    made = page(
+    html = page(
         body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench"
     )
-    return f'<div data-tilebench-fallback="{escape(fallback)}">{made}</div>' if fallback else made
+    return f'<div data-tilebench-fallback="{escape(fallback)}">{html}</div>' if fallback else html
 
 
 def static_text(picture: Picture) -> str:

@@ -94,8 +94,8 @@ def report_html(title: str, sections: Sequence[Section], *, theme: str = "auto",
     out: list[str] = []
     rules: list[str] = []
     number = 0
-    for at, section in enumerate(sections, 1):
-        out.append(f'<section id="s{at}"><h2>{escape(section.title)}</h2>')
+    for chapter, section in enumerate(sections, 1):
+        out.append(f'<section id="s{chapter}"><h2>{escape(section.title)}</h2>')
         for part in section.parts:
             number += 1
             body, own = _part(part, number, section.limits)

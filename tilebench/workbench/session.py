@@ -235,26 +235,26 @@ class Session:
             history = self._picture.history.measured(ticket.generation, run)
         self._show(history=history)
         if self._picture.ceilings is None and not settings.headless():
-            held = tiers.ceilings_of(kernel)
-            if held is not None and not ticket():
-                self._show(ceilings=held)
+            ceilings = tiers.ceilings_of(kernel)
+            if ceilings is not None and not ticket():
+                self._show(ceilings=ceilings)
 
     # -- the history
     def _enter(self, wish: Wish, generation: int) -> None:
         """A row for this wish; asking the same configuration again (a run, other stages) keeps its row."""
         with self._guard:
-            held = self._picture.history
-            last = held.moves[-1] if held.moves else None
+            history = self._picture.history
+            last = history.moves[-1] if history.moves else None
             if last is not None and dict(last.config) == wish.config:
-                held = MoveHistory(
-                    (*held.moves[:-1], replace(last, generation=generation, state="compiling", reason=""))
+                history = MoveHistory(
+                    (*history.moves[:-1], replace(last, generation=generation, state="compiling", reason=""))
                 )
             else:
-                moves = held.moves if last is None or last.state in ("done", "failed", "illegal") else (
-                    *held.moves[:-1], replace(last, state="stale")
+                moves = history.moves if last is None or last.state in ("done", "failed", "illegal") else (
+                    *history.moves[:-1], replace(last, state="stale")
                 )  # fmt: skip
-                held = MoveHistory(moves).add(Move(generation, wish.config, "compiling"))
-        self._show(history=held)
+                history = MoveHistory(moves).add(Move(generation, wish.config, "compiling"))
+        self._show(history=history)
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:

@@ -76,7 +76,7 @@ def _mark(x: float, y: float, shape: str, colour: str, title: str) -> str:
 
 
 def _tip(chart: Chart, point: Point) -> str:
-    parts = [f"run {point.at}: {point.label}"]
+    parts = [f"run {point.number}: {point.label}"]
     if point.seconds is not None:
         parts.append(seconds_text(point.seconds))
     if point.rate:
@@ -105,11 +105,11 @@ def _spot(point: Point, values: Sequence[float | None], scale: float) -> Spot:
 
 def _curve(frame: PlotFrame, spots: Sequence[Spot], colour: str, shape: str, chart: Chart) -> list[str]:
     """A line through (point, middle, low, high) with a bar for each interval and a mark for each."""
-    path = " ".join(f"{frame.x(p.at):.1f},{frame.y(m):.1f}" for p, m, _, _ in spots)
+    path = " ".join(f"{frame.x(p.number):.1f},{frame.y(m):.1f}" for p, m, _, _ in spots)
     dash = ' stroke-dasharray="2 4"' if shape == "square" else ""
     out = [f'<polyline points="{path}" fill="none" stroke="{ink(colour)}" stroke-width="1.5"{dash}/>']
     for p, middle, low, high in spots:
-        x = frame.x(p.at)
+        x = frame.x(p.number)
         out.append(_line(x, frame.y(low), x, frame.y(high), colour, ' stroke-width="1.5"'))
         out += [_line(x - 4, frame.y(e), x + 4, frame.y(e), colour) for e in (low, high)]
         out.append(_mark(x, frame.y(middle), "flag" if p.flagged else shape, colour, _tip(chart, p)))
@@ -121,7 +121,7 @@ def _frame(top: float, height: float, count: int, high: float) -> PlotFrame:
     return PlotFrame(
         top,
         height,
-        lambda at: _LEFT + span * (at - 0.5) / max(1, count),
+        lambda run: _LEFT + span * (run - 0.5) / max(1, count),
         lambda v: top + height * (1 - v / high),
     )
 
@@ -133,8 +133,8 @@ def _x_labels(chart: Chart, frame: PlotFrame) -> list[str]:
     room = (WIDTH - _LEFT - _RIGHT) / max(1, count)
     out: list[str] = []
     for p in chart.points[::every]:
-        x = frame.x(p.at)
-        out.append(_text(x, frame.bottom + 16, str(p.at), "middle"))
+        x = frame.x(p.number)
+        out.append(_text(x, frame.bottom + 16, str(p.number), "middle"))
         if room >= 78:
             parts = p.label.split(" ")[:4]
             out += [_text(x, frame.bottom + 31 + 13 * k, part, "middle", "q") for k, part in enumerate(parts)]
@@ -161,12 +161,12 @@ def history_svg(chart: Chart) -> str:
     out += _curve(upper, rated, "s1", "circle", chart) + _curve(lower, times, "s3", "square", chart)
     for p in chart.points:
         if p.seconds is None:
-            out.append(_mark(upper.x(p.at), upper.bottom - 8, "cross", "bad", _tip(chart, p)))
-            out.append(_mark(lower.x(p.at), lower.bottom - 8, "cross", "bad", _tip(chart, p)))
+            out.append(_mark(upper.x(p.number), upper.bottom - 8, "cross", "bad", _tip(chart, p)))
+            out.append(_mark(lower.x(p.number), lower.bottom - 8, "cross", "bad", _tip(chart, p)))
     best = max((each for each in rated if not each[0].flagged), key=lambda each: each[1], default=None)
     if best is not None:
         said = rate_text(best[1] * scale, chart.unit)
-        out.append(_text(upper.x(best[0].at), upper.y(best[1]) + 20, f"best {said}", "middle"))
+        out.append(_text(upper.x(best[0].number), upper.y(best[1]) + 20, f"best {said}", "middle"))
     out += _x_labels(chart, lower)
     lines = 1 + (max((min(4, len(p.label.split(" "))) for p in chart.points), default=0) if count <= 8 else 0)
     return _svg(f"{chart.kernel}: rate and time of {count} runs", lower.bottom + 22 + 13 * lines, out)

@@ -42,19 +42,21 @@ def table_html(
     if caption:
         out.append(f"<caption>{escape(caption)}</caption>")
     out.append("<thead><tr>")
-    for at, head in enumerate(heads):
-        css = ' class="num"' if at in numeric else ""
+    for column, head in enumerate(heads):
+        css = ' class="num"' if column in numeric else ""
         out.append(f'<th scope="col"{css}>{escape(head)}</th>')
     out.append("</tr></thead><tbody>")
     for row in rows:
         out.append("<tr>")
-        for at, value in enumerate(row):
+        for column, value in enumerate(row):
             cell = _cell(value)
-            names = ["num"] * (at in numeric) + ["mono"] * (at in mono) + [cell.kind] * bool(cell.kind)
+            names = (
+                ["num"] * (column in numeric) + ["mono"] * (column in mono) + [cell.kind] * bool(cell.kind)
+            )
             css = f' class="{" ".join(names)}"' if names else ""
             title = f' title="{escape(cell.title)}"' if cell.title else ""
             text = f"<mark>{escape(cell.text)}</mark>" if cell.mark else escape(cell.text)
-            name, scope = ("th", ' scope="row"') if at == 0 else ("td", "")
+            name, scope = ("th", ' scope="row"') if column == 0 else ("td", "")
             out.append(f"<{name}{scope}{css}{title}>{text}</{name}>")
         out.append("</tr>")
     out.append("</tbody></table></div>")
@@ -79,9 +81,9 @@ def table_text(
     out: list[str] = []
     for row in grid:
         parts: list[str] = []
-        for at, text in enumerate(row):
-            pad = " " * (widths[at] - width(text))
-            parts.append(pad + text if at in numeric else text + pad)
+        for column, text in enumerate(row):
+            pad = " " * (widths[column] - width(text))
+            parts.append(pad + text if column in numeric else text + pad)
         out.append((indent + "  ".join(parts)).rstrip())
     out.insert(1, (indent + "  ".join("-" * each for each in widths)).rstrip())
     return "\n".join(out)

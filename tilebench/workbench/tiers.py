@@ -56,14 +56,16 @@ def _tier_names(kernel: Kernel, tier: str) -> list[str]:
 
 def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """The record with the shown stages in their order; those not made yet stand as pending."""
-    held = kernel.compilation
-    build = held.build
-    made = [
-        n for n in shown if n == "source" or n in held.functions or (build is not None and n in build.texts)
+    compilation = kernel.compilation
+    build = compilation.build
+    reached = [
+        n
+        for n in shown
+        if n == "source" or n in compilation.functions or (build is not None and n in build.texts)
     ]
-    record = make_record(held, made)
+    record = make_record(compilation, reached)
     by_name = {each.name: each for each in record.stages}
-    languages = {step.name: step.language for step in held.manifest.steps}
+    languages = {step.name: step.language for step in compilation.manifest.steps}
     stages = tuple(
         by_name.get(name) or StageRecord(name, languages.get(name, "tile-ir"), "", pending=True)
         for name in shown
@@ -154,9 +156,9 @@ def measure(
     """Tier 2: time the kernel in the measuring child. A failure stands in the record."""
     from ..kernel.measure import measure_kernel
 
-    held: Measure = with_ or measure_kernel
+    timed: Measure = with_ or measure_kernel
     try:
-        return held(kernel, rounds=5, seconds=0.25, check=check, cancel=cancel, on_progress=on_progress)
+        return timed(kernel, rounds=5, seconds=0.25, check=check, cancel=cancel, on_progress=on_progress)
     except TileError as error:
         if cancel.is_set():
             raise
@@ -200,10 +202,10 @@ def ceilings_of(kernel: Kernel) -> ChartCeilings | None:
     own = kernel.compilation.manifest.ceilings
     dtypes = [each.dtype for each in kernel.arguments]
     try:
-        held = device_ceilings(own, kernel.target) if own else ceilings()
+        measured = device_ceilings(own, kernel.target) if own else ceilings()
     except TileError:
         return None
-    return machine_ceilings(held, dtypes[0] if dtypes else "float32")
+    return machine_ceilings(measured, dtypes[0] if dtypes else "float32")
 
 
 def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRecord:

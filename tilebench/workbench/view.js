@@ -22,11 +22,11 @@ function remember(place) {
 }
 
 function restore(place, kept) {
-  const at = (id) => place.querySelector(`[id="${id}"]`);
-  for (const [id, open] of kept.open) if (at(id)) at(id).open = open;
-  for (const [id, width] of kept.size) if (at(id)) at(id).style.width = width;
+  const pane = (id) => place.querySelector(`[id="${id}"]`);
+  for (const [id, open] of kept.open) if (pane(id)) pane(id).open = open;
+  for (const [id, width] of kept.size) if (pane(id)) pane(id).style.width = width;
   for (const [id, top, left] of kept.scroll) {
-    const code = at(id)?.querySelector(".code");
+    const code = pane(id)?.querySelector(".code");
     if (code) [code.scrollTop, code.scrollLeft] = [top, left];
   }
   const row = place.querySelector(".panes");
@@ -34,10 +34,10 @@ function restore(place, kept) {
     if (kept.row[1]) row.style.height = kept.row[1];
     row.scrollLeft = kept.row[0];
   }
-  place.querySelectorAll("details:not([id])").forEach((each, k) => {
-    if (kept.plain[k] !== undefined) each.open = kept.plain[k];
+  place.querySelectorAll("details:not([id])").forEach((part, k) => {
+    if (kept.plain[k] !== undefined) part.open = kept.plain[k];
   });
-  if (kept.focus) at(kept.focus)?.querySelector(".code")?.focus({ preventScroll: true });
+  if (kept.focus) pane(kept.focus)?.querySelector(".code")?.focus({ preventScroll: true });
 }
 
 function render({ model, el }) {

@@ -81,13 +81,13 @@ class View:
 
     def _values(self, picture: Picture) -> dict[str, str]:
         """The parts whose inputs are others than before; making HTML costs more than comparing."""
-        made = (picture.record, picture.stale, picture.stale and picture.wish)
+        drawn_from = (picture.record, picture.stale, picture.stale and picture.wish)
         keys: dict[str, tuple[Any, Any]] = {
             "problem": (picture.problem, problem_part),
-            "stages": (made, self._stages),
+            "stages": (drawn_from, self._stages),
             "check": (picture.report, check_part),
             "chart": ((picture.runs, picture.ceilings), chart_part),
-            "details": ((*made, picture.shared_limit), details_part),
+            "details": ((*drawn_from, picture.shared_limit), details_part),
             "history": ((picture.history, picture.ceilings), history_part),
         }  # fmt: skip
         out = {"status": status_part(picture)}

@@ -183,16 +183,16 @@ def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
     digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
     out: list[str] = []
     group: tuple[int, ...] = ()
-    for line, at, pieces, sources in zip(pane.lines, pane.rows, coloured, pane.sources, strict=False):
+    for line, row, pieces, sources in zip(pane.lines, pane.rows, coloured, pane.sources, strict=False):
         if sources != group:
             out.append("</span>" * bool(group))
             if sources:
                 joined = " ".join(map(str, sources))
                 out.append(f'<span data-src="{joined}" title="{escape(_title(word, sources))}">')
             group = sources
-        number = f"{at + first:>{digits}}"
-        focus = f' tabindex="0" aria-label="{escape(word)}{at + first}"' if is_source and sources else ""
-        change = pane.change.lines[at] if pane.change else None
+        number = f"{row + first:>{digits}}"
+        focus = f' tabindex="0" aria-label="{escape(word)}{row + first}"' if is_source and sources else ""
+        change = pane.change.lines[row] if pane.change else None
         out.append(_line(line, number, focus, pieces, change))
     out.append("</span>" * bool(group))
     return "".join(out)
@@ -260,8 +260,8 @@ def _height(panes: Sequence[Pane]) -> int:
         if pane.change:
             changed = [
                 line
-                for line, at in zip(pane.lines, pane.rows, strict=True)
-                if pane.change.lines[at].kind != "same"
+                for line, row in zip(pane.lines, pane.rows, strict=True)
+                if pane.change.lines[row].kind != "same"
             ]
             wrapped = sum(len(line) // 76 for line in changed)
         most = max(most, len(pane.lines) + wrapped)
@@ -273,8 +273,8 @@ def _link_rules(panes: Sequence[Pane]) -> str:
     known = sorted({line for pane in panes for lines in pane.sources for line in lines})
     out: list[str] = []
     for line in known[:_MOST_LINKED]:
-        at = f'[data-src~="{line}"]'
-        out.append(f".tilebench .panes:has({at}:hover,{at} :focus) {at} .l")
+        same_line = f'[data-src~="{line}"]'
+        out.append(f".tilebench .panes:has({same_line}:hover,{same_line} :focus) {same_line} .l")
     return ",".join(out) + "{background:var(--link)}" if out else ""
 
 
@@ -286,7 +286,7 @@ def stages_body(
 ) -> tuple[str, str]:
     """The panes without root and style sheet, and the rules they need beside `CSS`."""
     panes = panes_of(record, stages, limits)
-    made = "".join(_pane_html(record, pane, prefix) for pane in panes)
+    drawn = "".join(_pane_html(record, pane, prefix) for pane in panes)
     key = ""
     if any(pane.change for pane in panes):
         key = (
@@ -296,7 +296,7 @@ def stages_body(
             "before</span>"
             "<span>pointing at a line lights up its relatives</span></div>"
         )
-    return f'<div class="panes" style="--h:{_height(panes)}px">{made}</div>{key}', _link_rules(panes)
+    return f'<div class="panes" style="--h:{_height(panes)}px">{drawn}</div>{key}', _link_rules(panes)
 
 
 def heading(record: CompileRecord) -> str:
@@ -351,12 +351,12 @@ def stages_text(
         digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
         if pane.above:
             out.append(f"   ({pane.above} lines above)")
-        for line, at in zip(pane.lines, pane.rows, strict=True):
-            kind = pane.change.lines[at].kind if pane.change else "all"
+        for line, row in zip(pane.lines, pane.rows, strict=True):
+            kind = pane.change.lines[row].kind if pane.change else "all"
             if changed_only and kind == "same":
                 continue
             sign = {"new": "+", "changed": "~"}.get(kind, " ")
-            out.append(f"{at + first:>{digits}}{sign} {line}".rstrip())
+            out.append(f"{row + first:>{digits}}{sign} {line}".rstrip())
         if pane.below:
             out.append(f"   ({pane.below} more lines)")
     return "\n".join(out)
