@@ -25,9 +25,9 @@ class Assignments(Expressions):
             value: Any = self.paired(first, node.value)
         else:
             value = self.valued(node.value, first.id if isinstance(first, ast.Name) else "")
-        for each in node.targets:
-            self.at = node
-            self.assign_to(each, value, node)
+        for target in node.targets:
+            self.current = node
+            self.assign_to(target, value, node)
 
     def paired(self, target: ast.Tuple, value: ast.Tuple) -> tuple[Any, ...]:
         """The values of `a, b = x, y`, each knowing the name it is for."""
@@ -51,28 +51,28 @@ class Assignments(Expressions):
             case ast.Tuple() | ast.List():
                 self.assign_many(target, value, node)
             case ast.Subscript():
-                held, key = self.expr(target.value), self.expr(target.slice)
-                if isinstance(held, BufferView):
-                    self.store(target, self.element(target, held, key), value, node)
-                elif isinstance(held, (Value, RegionRef)):
+                base, key = self.expr(target.value), self.expr(target.slice)
+                if isinstance(base, BufferView):
+                    self.store(target, self.element(target, base, key), value, node)
+                elif isinstance(base, (Value, RegionRef)):
                     self.refuse(target, "this cannot be assigned to: it is no buffer")
                 else:
-                    held[key] = value
+                    base[key] = value
             case ast.Attribute():
                 self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")
             case _:
                 self.refuse(target, "this cannot be assigned to")
 
-    def element(self, target: ast.Subscript, held: Any, key: Any) -> Any:
+    def element(self, target: ast.Subscript, base: Any, key: Any) -> Any:
         """`held[key]`, with the subscript as the place of what is wrong with it."""
-        self.at = target
+        self.current = target
         try:
-            return held[key]
+            return base[key]
         except TileError as error:
             raise self.placed(target, error) from None
 
     def store(self, target: ast.Subscript, element: Any, value: Any, node: Any) -> None:
-        self.at = node
+        self.current = node
         if not isinstance(element, ElementRef):
             self.refuse(
                 target,
@@ -85,20 +85,20 @@ class Assignments(Expressions):
     def assign_many(self, target: ast.Tuple | ast.List, value: Any, node: Any) -> None:
         if isinstance(value, (Value, BufferView, RegionRef)) or not isinstance(value, Iterable):
             self.refuse(target, "a single value cannot be taken apart into {n} names", n=len(target.elts))
-        held: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-        if len(held) != len(target.elts):
-            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(held))
+        parts: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) != len(target.elts):
+            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(parts))
         # All right sides are read before the first store, so `a, b = b, a` swaps.
         if any(self.stores(each) for each in target.elts):
-            held = [self.read_now(each) for each in held]
-        for each, part in zip(target.elts, held, strict=True):
-            self.assign_to(each, part, node)
+            parts = [self.read_now(each) for each in parts]
+        for name, part in zip(target.elts, parts, strict=True):
+            self.assign_to(name, part, node)
 
     def stores(self, target: ast.expr) -> bool:
         """Whether assigning to this target writes to memory, rather than binding a name."""
         if isinstance(target, ast.Name):
-            held = self.scope.locals.get(target.id)
-            return held is not None and isinstance(held.value, VarRef)
+            binding = self.scope.locals.get(target.id)
+            return binding is not None and isinstance(binding.value, VarRef)
         return isinstance(target, ast.Subscript)
 
     def read_now(self, value: Any) -> Any:
@@ -110,29 +110,29 @@ class Assignments(Expressions):
 
     def assign_name(self, target: ast.Name, value: Any, fresh: bool = False) -> None:
         name = target.id
-        held = self.scope.locals.get(name)
-        if held is not None:
-            old = held.value
+        binding = self.scope.locals.get(name)
+        if binding is not None:
+            old = binding.value
             if isinstance(old, VarRef) and not (fresh and isinstance(value, VarRef)):
                 assign_var(old, value)
                 return
-            self.check_rebinding(target, held, fresh and isinstance(value, BufferView))
-        made = (
+            self.check_rebinding(target, binding, fresh and isinstance(value, BufferView))
+        bound = (
             self.named(value, name)
             if isinstance(value, Value) and not (fresh and isinstance(value, VarRef))
             else value
         )
-        self.scope.bind(name, Binding(made, self.builder.frames[-1], self.place(target)))
+        self.scope.bind(name, Binding(bound, self.builder.frames[-1], self.place(target)))
 
-    def check_rebinding(self, target: ast.Name, held: Binding, allocated: bool) -> None:
+    def check_rebinding(self, target: ast.Name, binding: Binding, allocated: bool) -> None:
         """Refuse what would silently do nothing: names are bound once, only T.alloc_var can change."""
-        also = [("it is bound here", held.place)]
+        also = [("it is bound here", binding.place)]
         name = target.id
-        if held.how == "loop":
+        if binding.how == "loop":
             raise LanguageError(
                 "the loop variable {name} cannot be assigned", at=self.place(target), name=name, also=also
             )
-        if isinstance(held.value, BufferView) and not allocated:
+        if isinstance(binding.value, BufferView) and not allocated:
             raise LanguageError(
                 "{name} is a buffer and cannot be assigned as a whole",
                 at=self.place(target),
@@ -140,7 +140,7 @@ class Assignments(Expressions):
                 also=also,
                 hint="assign its elements in T.Parallel, or use T.copy or T.fill",
             )
-        if held.frame is not self.builder.frames[-1] and self.builder.frames[-1].kind != "kernel":
+        if binding.frame is not self.builder.frames[-1] and self.builder.frames[-1].kind != "kernel":
             raise LanguageError(
                 "{name} is bound outside this loop or branch, so the new value would be lost after it",
                 at=self.place(target),
@@ -169,7 +169,7 @@ class Assignments(Expressions):
             self.refuse(node.target, "only a name can be annotated")
         kind = self.expr(node.annotation)
         value = self.valued(node.value, node.target.id)
-        self.at = node
+        self.current = node
         if isinstance(kind, (DType, str)) and not isinstance(value, (BufferView, VarRef, RegionRef)):
             value = cast_value(value, kind)
         self.assign_to(node.target, value, node)
@@ -182,17 +182,17 @@ class Assignments(Expressions):
             except TileError as error:
                 raise self.placed(target, error) from None
             value = self.expr(node.value)
-            self.at = node
+            self.current = node
             self.assign_name(target, self.apply(node.op, old, value))
         elif isinstance(target, ast.Subscript):
-            held, key = self.expr(target.value), self.expr(target.slice)
-            old = self.element(target, held, key)
+            base, key = self.expr(target.value), self.expr(target.slice)
+            old = self.element(target, base, key)
             value = self.expr(node.value)
-            self.at = node
+            self.current = node
             result = self.apply(node.op, old, value)
-            if isinstance(held, BufferView):
+            if isinstance(base, BufferView):
                 self.store(target, old, result, node)
             else:
-                held[key] = result
+                base[key] = result
         else:
             self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")

@@ -41,7 +41,7 @@ _APPLYING = {
 
 
 class Evaluator:
-    """Evaluates one function. `at` is the node being evaluated: the place of what is emitted."""
+    """Evaluates one function. `current` is the node being evaluated: the place of what is emitted."""
 
     handlers: ClassVar[dict[type, Callable[[Any, Any], Any]]] = {}
 
@@ -49,7 +49,7 @@ class Evaluator:
         self.source = source
         self.scope = scope
         self.builder = builder
-        self.at: Any = source.node
+        self.current: Any = source.node
         self.native = 0
         self.places: dict[int, Place] = {}
         builder.locate = self.locate
@@ -64,7 +64,7 @@ class Evaluator:
 
     def locate(self) -> Place:
         """Where the trace stands: in the kernel, or in a helper called from it."""
-        base = self.place(self.at)
+        base = self.place(self.current)
         if not self.native:
             return base
         return chained(running_steps(Evaluator.invoke.__code__), base) or base

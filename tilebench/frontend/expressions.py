@@ -48,18 +48,18 @@ class Expressions(Evaluator):
         return self.scope.lookup(node.id)
 
     def attribute(self, node: ast.Attribute) -> Any:
-        held = self.expr(node.value)
-        self.at = node
+        base = self.expr(node.value)
+        self.current = node
         try:
-            return getattr(held, node.attr)
+            return getattr(base, node.attr)
         except AttributeError as error:
-            if held is language:
+            if base is language:
                 what, hint = explain_missing(node.attr, language.NAMES)
                 self.refuse(node, what, hint)
-            if isinstance(held, (Value, BufferView, RegionRef)):
-                known = [each for each in dir(held) if not each.startswith("_")]
+            if isinstance(base, (Value, BufferView, RegionRef)):
+                known = [each for each in dir(base) if not each.startswith("_")]
                 close = nearest(node.attr, known, limit=1)
-                kind = "value" if isinstance(held, Value) else "buffer"
+                kind = "value" if isinstance(base, Value) else "buffer"
                 hint = f"did you mean .{close[0]}?" if close else ""
                 self.refuse(
                     node, "a {kind} of a kernel has no attribute {name}", hint, kind=kind, name=node.attr
@@ -72,42 +72,42 @@ class Expressions(Evaluator):
         chain = [node]
         while isinstance(chain[-1].left, ast.BinOp):
             chain.append(chain[-1].left)
-        held = self.expr(chain[-1].left)
-        for each in reversed(chain):
+        total = self.expr(chain[-1].left)
+        for step in reversed(chain):
             try:
-                right = self.expr(each.right)
-                self.at = each
-                held = self.apply(each.op, held, right)
+                right = self.expr(step.right)
+                self.current = step
+                total = self.apply(step.op, total, right)
             except TileError as error:
-                raise self.placed(each, error) from error.__cause__
+                raise self.placed(step, error) from error.__cause__
             except Exception as error:
-                raise self.foreign(each, error) from error
-        return held
+                raise self.foreign(step, error) from error
+        return total
 
     def apply(self, op: ast.operator, left: Any, right: Any) -> Any:
         """A binary operator; whole tiles have none."""
-        for each in (left, right):
-            if isinstance(each, (BufferView, RegionRef)):
+        for side in (left, right):
+            if isinstance(side, (BufferView, RegionRef)):
                 raise LanguageError(
                     "{name} is a tile: operators work on its elements",
-                    name=each.name,
+                    name=side.name,
                     hint="loop over the elements: for i, j in T.Parallel(...): ... {name}[i, j] ...",
                 )
         return BINARY[type(op)](left, right)
 
     def unary(self, node: ast.UnaryOp) -> Any:
-        held = self.expr(node.operand)
-        self.at = node
+        operand = self.expr(node.operand)
+        self.current = node
         if isinstance(node.op, ast.Not):
-            return Value(logical_not(held.expr)) if isinstance(held, Value) else not held
-        return UNARY[type(node.op)](held)
+            return Value(logical_not(operand.expr)) if isinstance(operand, Value) else not operand
+        return UNARY[type(node.op)](operand)
 
     def compare(self, node: ast.Compare) -> Any:
         left = self.expr(node.left)
         parts: list[Any] = []
-        for op, each in zip(node.ops, node.comparators, strict=True):
-            right = self.expr(each)
-            self.at = node
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.expr(comparator)
+            self.current = node
             found = COMPARE[type(op)](left, right)
             if not isinstance(found, Value) and not found and len(node.ops) > 1:
                 return False
@@ -118,18 +118,18 @@ class Expressions(Evaluator):
     def boolean(self, node: ast.BoolOp) -> Any:
         op = "and" if isinstance(node.op, ast.And) else "or"
         parts: list[Any] = []
-        for each in node.values:
-            held = self.expr(each)
-            known = held.expr if isinstance(held, Value) else None
+        for part in node.values:
+            value = self.expr(part)
+            known = value.expr if isinstance(value, Value) else None
             decided = (
-                bool(known.value) if isinstance(known, Const) else None if known is not None else bool(held)
+                bool(known.value) if isinstance(known, Const) else None if known is not None else bool(value)
             )
             if decided is (op == "or") and not any(isinstance(p, Value) for p in parts):
-                return held
-            parts.append(held)
+                return value
+            parts.append(value)
             if decided is (op == "or"):
                 break
-        self.at = node
+        self.current = node
         return self.conjunction(op, parts)
 
     def conjunction(self, op: str, parts: list[Any]) -> Any:
@@ -142,15 +142,15 @@ class Expressions(Evaluator):
             return op == "or"
         return Value(logical(op, traced))
 
-    def decide(self, held: Any) -> bool | Value:
+    def decide(self, condition: Any) -> bool | Value:
         """What a condition comes to: a bool that is known, or a traced one."""
-        if isinstance(held, (BufferView, RegionRef)):
+        if isinstance(condition, (BufferView, RegionRef)):
             raise LanguageError(
-                "{name} is a tile and has no truth value", name=held.name, hint="test an element"
+                "{name} is a tile and has no truth value", name=condition.name, hint="test an element"
             )
-        if not isinstance(held, Value):
-            return bool(held)
-        test = truth(held.expr)
+        if not isinstance(condition, Value):
+            return bool(condition)
+        test = truth(condition.expr)
         return bool(test.value) if isinstance(test, Const) else Value(test)
 
     def conditional(self, node: ast.IfExp) -> Any:
@@ -158,17 +158,17 @@ class Expressions(Evaluator):
         if isinstance(known, bool):
             return self.expr(node.body if known else node.orelse)
         yes, no = self.expr(node.body), self.expr(node.orelse)
-        self.at = node
+        self.current = node
         return language.if_then_else(known, yes, no)
 
     # -- subscripts
     def subscript(self, node: ast.Subscript) -> Any:
-        held = self.expr(node.value)
+        base = self.expr(node.value)
         key = self.expr(node.slice)
-        self.at = node
-        if isinstance(held, Value):
-            raise LanguageError("a single value cannot be indexed: {text}", text=held)
-        return held[key]
+        self.current = node
+        if isinstance(base, Value):
+            raise LanguageError("a single value cannot be indexed: {text}", text=base)
+        return base[key]
 
     def slice(self, node: ast.Slice) -> Any:
         return slice(
@@ -179,29 +179,29 @@ class Expressions(Evaluator):
     def call(self, node: ast.Call) -> Any:
         function = self.expr(node.func)
         args, keys = self.arguments(node)
-        self.at = node
+        self.current = node
         return self.invoke(function, args, keys)
 
     def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
         """The values of a call's arguments."""
         args = self.elements(node.args)
         keys: dict[str, Any] = {}
-        for each in node.keywords:
-            held = self.expr(each.value)
-            if each.arg is None:
-                keys.update(held)
+        for keyword in node.keywords:
+            value = self.expr(keyword.value)
+            if keyword.arg is None:
+                keys.update(value)
             else:
-                keys[each.arg] = held
+                keys[keyword.arg] = value
         return args, keys
 
     # -- displays
     def elements(self, nodes: list[ast.expr]) -> list[Any]:
         out: list[Any] = []
-        for each in nodes:
-            if isinstance(each, ast.Starred):
-                out.extend(self.expr(each.value))
+        for element in nodes:
+            if isinstance(element, ast.Starred):
+                out.extend(self.expr(element.value))
             else:
-                out.append(self.expr(each))
+                out.append(self.expr(element))
         return out
 
     def tuple(self, node: ast.Tuple) -> Any:
@@ -226,10 +226,10 @@ class Expressions(Evaluator):
         return "".join(str(self.expr(each)) for each in node.values)
 
     def formatted(self, node: ast.FormattedValue) -> str:
-        held = self.expr(node.value)
-        held = {115: str, 114: repr, 97: ascii}[node.conversion](held) if node.conversion > 0 else held
+        value = self.expr(node.value)
+        value = {115: str, 114: repr, 97: ascii}[node.conversion](value) if node.conversion > 0 else value
         spec = self.expr(node.format_spec) if node.format_spec else ""
-        return format(held, spec) if not isinstance(held, (Value, BufferView)) else repr(held)
+        return format(value, spec) if not isinstance(value, (Value, BufferView)) else repr(value)
 
     # -- comprehensions and lambdas
     def comprehension(self, node: Any) -> Any:
@@ -237,18 +237,18 @@ class Expressions(Evaluator):
         try:
             if isinstance(node, ast.DictComp):
                 return {self.expr(node.key): self.expr(node.value) for _ in self.runs(node.generators)}
-            made = [self.expr(node.elt) for _ in self.runs(node.generators)]
+            elements = [self.expr(node.elt) for _ in self.runs(node.generators)]
         finally:
             self.scope.locals = before
-        return set(made) if isinstance(node, ast.SetComp) else made
+        return set(elements) if isinstance(node, ast.SetComp) else elements
 
     def runs(self, generators: list[ast.comprehension]) -> Iterator[None]:
         if not generators:
             yield
             return
         first, *rest = generators
-        for each in self.expr(first.iter):
-            self.unpack(first.target, each)
+        for element in self.expr(first.iter):
+            self.unpack(first.target, element)
             checks = [self.decide(self.expr(test)) for test in first.ifs]
             if any(isinstance(check, Value) for check in checks):
                 self.refuse(first.ifs[0], "a comprehension can only filter on what Python knows")
@@ -262,11 +262,11 @@ class Expressions(Evaluator):
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
             self.refuse(target, "only names can be bound here")
-        held = list(value)
-        if len(held) != len(target.elts):
-            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(held))
-        for each, part in zip(target.elts, held, strict=True):
-            self.unpack(each, part)
+        parts = list(value)
+        if len(parts) != len(target.elts):
+            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(parts))
+        for inner, part in zip(target.elts, parts, strict=True):
+            self.unpack(inner, part)
 
     def lambda_(self, node: ast.Lambda) -> Any:
         given = node.args
@@ -279,8 +279,8 @@ class Expressions(Evaluator):
                 raise TypeError(f"this lambda takes {len(names)} arguments, found {len(args)}")
             before = dict(self.scope.locals)
             try:
-                for name, each in zip(names, args, strict=True):
-                    self.scope.bind(name, Binding(each, self.builder.frames[-1], self.place(node)))
+                for name, value in zip(names, args, strict=True):
+                    self.scope.bind(name, Binding(value, self.builder.frames[-1], self.place(node)))
                 return self.expr(node.body)
             finally:
                 self.scope.locals = before

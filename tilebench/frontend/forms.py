@@ -23,17 +23,17 @@ def form_of_node(node: ast.FunctionDef) -> Form:
     """The form of a function's syntax tree."""
     stack: list[ast.AST] = list(node.body)
     while stack:
-        at = stack.pop()
-        if isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        inner = stack.pop()
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             continue
-        if isinstance(at, ast.With) and any(_opens_kernel(item.context_expr) for item in at.items):
+        if isinstance(inner, ast.With) and any(_opens_kernel(item.context_expr) for item in inner.items):
             return "eager"
-        stack.extend(ast.iter_child_nodes(at))
+        stack.extend(ast.iter_child_nodes(inner))
     return "lazy"
 
 
-def _opens_kernel(at: ast.expr) -> bool:
-    if not isinstance(at, ast.Call):
+def _opens_kernel(call: ast.expr) -> bool:
+    if not isinstance(call, ast.Call):
         return False
-    name = at.func.attr if isinstance(at.func, ast.Attribute) else getattr(at.func, "id", "")
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name == "Kernel"

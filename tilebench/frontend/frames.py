@@ -76,11 +76,11 @@ def running_steps(until: CodeType) -> list[Step]:
     """The user's running frames above the nearest frame of `until`, outermost first."""
     out: list[Step] = []
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    at = frame
-    while at is not None and at.f_code is not until:
-        if is_users(at.f_code.co_filename):
-            out.append((at.f_code, at.f_lasti))
-        at = at.f_back
+    caller = frame
+    while caller is not None and caller.f_code is not until:
+        if is_users(caller.f_code.co_filename):
+            out.append((caller.f_code, caller.f_lasti))
+        caller = caller.f_back
     return out[::-1]
 
 

@@ -84,10 +84,10 @@ def parse_module(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     found: dict[tuple[str, int], ast.FunctionDef] = {}
     stack: list[ast.AST] = [ast.parse(text)]
     while stack:
-        at = stack.pop()
-        if isinstance(at, ast.FunctionDef):
-            found.setdefault((at.name, first_line(at)), at)
-        stack.extend(ast.iter_child_nodes(at))
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault((node.name, first_line(node)), node)
+        stack.extend(ast.iter_child_nodes(node))
     return found
 
 

@@ -53,12 +53,12 @@ class Statements(Assignments):
     """Runs the statements of one function, filling the builder's bodies."""
 
     def statements(self, body: Iterable[ast.stmt]) -> None:
-        for each in body:
-            self.statement(each)
+        for node in body:
+            self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
         handler = HANDLERS.get(type(node))
-        self.at = node
+        self.current = node
         if handler is None:
             what, hint = REFUSED.get(type(node), ("the language has no such statement", ""))
             self.refuse(node, what, hint)
@@ -97,10 +97,10 @@ class Statements(Assignments):
                 n=len(parts),
             )
         names: Names = []
-        for each in parts:
-            if not isinstance(each, ast.Name):
-                self.refuse(each, "a loop binds plain names")
-            names.append((each.id, each))
+        for part in parts:
+            if not isinstance(part, ast.Name):
+                self.refuse(part, "a loop binds plain names")
+            names.append((part.id, part))
         return names
 
     def fresh(self, names: Names) -> tuple[Var, ...]:
@@ -155,22 +155,24 @@ class Statements(Assignments):
 
         def bind() -> None:
             if listed and isinstance(target, ast.Name):
-                held = [Value(each) for each in variables]
-                self.scope.bind(target.id, Binding(held, self.builder.frames[-1], self.place(target), "loop"))
+                blocks = [Value(each) for each in variables]
+                self.scope.bind(
+                    target.id, Binding(blocks, self.builder.frames[-1], self.place(target), "loop")
+                )
             elif target is not None:
                 self.bind_loop(names, variables)
 
         body = self.filled("kernel", node, node.body, bind)
-        made = KernelLaunch(spec.grid, variables, body, order=self.builder.order, place=self.place(node))
-        made = made if spec.threads is None else made.but(threads=spec.threads)
-        self.builder.frames[-1].statements.append(made)
+        launch = KernelLaunch(spec.grid, variables, body, order=self.builder.order, place=self.place(node))
+        launch = launch if spec.threads is None else launch.but(threads=spec.threads)
+        self.builder.frames[-1].statements.append(launch)
 
     def group(self, node: ast.With, spec: GroupSpec) -> None:
         """The statements that some threads of the block carry out."""
         if node.items[0].optional_vars is not None:
             self.refuse(node, "a group of threads has no name: leave `as ...` out")
         body = self.filled("threads", node, node.body, lambda: None)
-        self.at = node
+        self.current = node
         if body:
             group = ThreadGroup(spec.first, spec.count, vars=(), body=body, place=self.place(node))
             self.builder.emit(group)
@@ -178,37 +180,41 @@ class Statements(Assignments):
     def for_(self, node: ast.For) -> None:
         if node.orelse:
             self.refuse(node.orelse[0], "a loop of the language has no `else`")
-        held = self.iterable(node.iter)
-        if isinstance(held, LoopSpec):
-            names = self.variables(node.target, held.count, held.word)
-            self.at = node
+        iterable = self.iterable(node.iter)
+        if isinstance(iterable, LoopSpec):
+            names = self.variables(node.target, iterable.count, iterable.word)
+            self.current = node
             variables = self.fresh(names)
-            body = self.filled(held.kind, node, node.body, lambda: self.bind_loop(names, variables))
-            self.at = node
-            self.builder.emit(held.build(variables, body).at(self.place(node)))
+            body = self.filled(iterable.kind, node, node.body, lambda: self.bind_loop(names, variables))
+            self.current = node
+            self.builder.emit(iterable.build(variables, body).at(self.place(node)))
             return
-        if isinstance(held, (Value, BufferView, RegionRef, KernelSpec, str)) or not isinstance(
-            held, Iterable
+        if isinstance(iterable, (Value, BufferView, RegionRef, KernelSpec, str)) or not isinstance(
+            iterable, Iterable
         ):
             self.refuse(
                 node.iter,
                 "this cannot be looped over: {kind}",
                 "T.serial(n), T.Parallel(...), range(n), or a Python list",
-                kind=type(held).__name__,
+                kind=type(iterable).__name__,
             )
-        for each in list(held):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-            self.unpack(node.target, each)
+        for element in list(iterable):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            self.unpack(node.target, element)
             self.statements(node.body)
 
     def iterable(self, node: ast.expr) -> Any:
         """What a loop runs over; `range` is `T.serial`."""
         if not isinstance(node, ast.Call):
-            held = self.expr(node)
-            return language.serial(held.start, held.stop, held.step) if isinstance(held, range) else held
+            iterable = self.expr(node)
+            return (
+                language.serial(iterable.start, iterable.stop, iterable.step)
+                if isinstance(iterable, range)
+                else iterable
+            )
         if self.expr(node.func) is not builtins.range:
             return self.expr(node)
         args, keys = self.arguments(node)
-        self.at = node
+        self.current = node
         try:
             return language.serial(*args, **keys)
         except TileError as error:
@@ -219,10 +225,10 @@ class Statements(Assignments):
         if isinstance(known, bool):
             self.statements(node.body if known else node.orelse)
             return
-        self.at = node
+        self.current = node
         then = self.filled("if", node, node.body, lambda: None)
         orelse = self.filled("if", node, node.orelse, lambda: None)
-        self.at = node
+        self.current = node
         if names_a_thread(known.expr):
             for group in groups_of(known.expr, then, orelse, self.place(node.test)):
                 self.builder.emit(group.at(self.place(node)))
@@ -231,10 +237,10 @@ class Statements(Assignments):
 
     # -- the rest
     def expression(self, node: ast.Expr) -> None:
-        held = self.expr(node.value)
-        if isinstance(held, LoopSpec):
-            self.refuse(node, "{word} does nothing by itself", "for i in {word}(...):", word=held.word)
-        if isinstance(held, KernelSpec):
+        value = self.expr(node.value)
+        if isinstance(value, LoopSpec):
+            self.refuse(node, "{word} does nothing by itself", "for i in {word}(...):", word=value.word)
+        if isinstance(value, KernelSpec):
             self.refuse(node, "T.Kernel does nothing by itself", "with T.Kernel(...) as (bx, by):")
 
     def assert_(self, node: ast.Assert) -> None:

@@ -56,9 +56,9 @@ def trace(
     """
     if isinstance(function, PrimFunc):
         source = source_of(function.function, text, file, first_line)
-        made = trace_prim_func(function, source)
+        kernel = trace_prim_func(function, source)
         return Traced(
-            made, source.file, source.first_line, source.text, {}, {}, made.name, _param_places(source)
+            kernel, source.file, source.first_line, source.text, {}, {}, kernel.name, _param_places(source)
         )
     source = source_of(function, text, file, first_line)
     knobs = knobs_of(function, source)
@@ -72,17 +72,17 @@ def trace(
     prim = run_outer(function, source, values)
     # The kernel may have been made by a function of another file, whose text nobody passed.
     same = prim.function.__code__.co_filename == function.__code__.co_filename
-    held = source_of(prim.function, text, file, first_line) if same else source_of(prim.function)
-    made = trace_prim_func(prim, held)
+    inner = source_of(prim.function, text, file, first_line) if same else source_of(prim.function)
+    kernel = trace_prim_func(prim, inner)
     return Traced(
-        made,
+        kernel,
         source.file,
         source.first_line,
         source.text,
         values,
         knobs,
         function.__name__,
-        _param_places(held),
+        _param_places(inner),
     )
 
 
@@ -93,22 +93,22 @@ def _param_places(source: SourceFunction) -> dict[str, Place]:
 def knobs_of(function: Callable[..., Any], source: SourceFunction | None = None) -> dict[str, Knob]:
     """The domains that a jit function's signature gives its parameters, by annotation or default."""
     out: dict[str, Knob] = {}
-    for name, each in inspect.signature(function).parameters.items():
-        note = each.annotation
+    for name, parameter in inspect.signature(function).parameters.items():
+        note = parameter.annotation
         if isinstance(note, str) and "nob(" in note:
             note = annotation_value(function, source or source_of(function), note)
-        for held in (note, each.default):
-            if isinstance(held, Knob):
-                out[name] = held
+        for domain in (note, parameter.default):
+            if isinstance(domain, Knob):
+                out[name] = domain
                 break
     return out
 
 
 def annotation_value(function: Callable[..., Any], source: SourceFunction, note: str) -> Any:
     """The value of an annotation that `from __future__ import annotations` left as text."""
-    for each in (*source.node.args.posonlyargs, *source.node.args.args, *source.node.args.kwonlyargs):
-        if each.annotation is not None and ast.unparse(each.annotation) == note:
-            return Statements(source, Scope(function), Builder()).expr(each.annotation)
+    for argument in (*source.node.args.posonlyargs, *source.node.args.args, *source.node.args.kwonlyargs):
+        if argument.annotation is not None and ast.unparse(argument.annotation) == note:
+            return Statements(source, Scope(function), Builder()).expr(argument.annotation)
     return note
 
 
@@ -129,13 +129,13 @@ def bound_arguments(
                 hint=f"did you mean {close[0]}?" if close else "known: " + ", ".join(parameters),
             )
     out: dict[str, Any] = {}
-    for name, each in parameters.items():
+    for name, parameter in parameters.items():
         if name in given:
             out[name] = given[name]
-        elif isinstance(each.default, Knob):
-            out[name] = each.default.default
-        elif each.default is not inspect.Parameter.empty:
-            out[name] = each.default
+        elif isinstance(parameter.default, Knob):
+            out[name] = parameter.default.default
+        elif parameter.default is not inspect.Parameter.empty:
+            out[name] = parameter.default
         elif name in knobs:
             out[name] = knobs[name].default
         else:
@@ -153,25 +153,25 @@ def run_outer(function: Callable[..., Any], source: SourceFunction, values: Mapp
     """Run the jit function, which is plain Python, for the `@T.prim_func` it returns."""
     place = source.place(source.node)
     try:
-        made = function(**values)
+        prim = function(**values)
     except TileError as error:
         if error.place is None:
             error.place = chained(users_steps(error.__traceback__), None) or place
         raise
     except Exception as error:
-        at = chained(users_steps(error.__traceback__), None) or place
+        raised = chained(users_steps(error.__traceback__), None) or place
         raise LanguageError(
-            "{kind}: {text}", at=at, kind=type(error).__name__, text=str(error) or "no message"
+            "{kind}: {text}", at=raised, kind=type(error).__name__, text=str(error) or "no message"
         ) from error
-    if not isinstance(made, PrimFunc):
+    if not isinstance(prim, PrimFunc):
         raise LanguageError(
             "{name} returns {kind}, a @T.prim_func is expected",
             at=place,
             name=function.__name__,
-            kind=type(made).__name__,
+            kind=type(prim).__name__,
             hint="end the function with `return main`, main being its @T.prim_func",
         )
-    return made
+    return prim
 
 
 def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
@@ -189,12 +189,12 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
             name=source.node.name,
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
-    made = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
-    check_sizes(made)
-    verify(made)
+    kernel = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
+    check_sizes(kernel)
+    verify(kernel)
     if builder.numbers_threads:
-        refuse_thread_values(made)
-    return made
+        refuse_thread_values(kernel)
+    return kernel
 
 
 __all__ = ["Place", "Traced", "bound_arguments", "knobs_of", "trace", "trace_prim_func"]

@@ -56,13 +56,13 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
         traced = Traced(function, file, 1, text, {}, {}, function.name, places)
     if like is None:
         return Kernel(traced, manifest, machine, start=stage)
-    made = Kernel(
+    kernel = Kernel(
         traced, manifest, machine, like.schedule, out_idx=like.outputs, start=stage, meaning=like.meaning
     )
     if stage != "tile":
         # The text has the schedule's choices in it already; the record still says whose they were.
-        made.compilation.context.choices.extend(like.compilation.context.choices)
-    return made
+        kernel.compilation.context.choices.extend(like.compilation.context.choices)
+    return kernel
 
 
 def _rows(manifest: Any) -> tuple[Any, ...]:
@@ -78,11 +78,11 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
         )  # fmt: skip
     old = like.compilation
     old.reach(stage)
-    made = Kernel(
+    kernel = Kernel(
         old.traced, old.manifest, old.machine, old.schedule, out_idx=like.outputs, start=old.start,
         meaning=old.meaning,
     )  # fmt: skip
-    new = made.compilation
+    new = kernel.compilation
     new.reach(stage)
     assert new.build is not None  # reach made both
     assert old.build is not None
@@ -94,7 +94,7 @@ def _from_emitted(stage: str, text: str, like: Kernel | None) -> Kernel:
             lines[block.b + k] = old.build.lines[stage][block.a + k]
     new.build.texts[stage] = text
     new.build.lines[stage] = tuple(lines)
-    return made
+    return kernel
 
 
 def _matching_lines(before: list[str], after: list[str]) -> list[Match]:

@@ -98,17 +98,17 @@ class JitFunction:
         values, schedule = self.parameters(args, kwargs, machine.name)
         key = (_freeze(values), machine.name, schedule.key if schedule else (), outside(self.function))
         with self._lock:
-            held = self._kernels.get(key)
-            if held is not None:
+            known = self._kernels.get(key)
+            if known is not None:
                 self._kernels.move_to_end(key)
-                return held
+                return known
         traced = trace(self.function, values, **self.source)
-        made = Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
+        kernel = Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
         with self._lock:
-            self._kernels[key] = made
+            self._kernels[key] = kernel
             while len(self._kernels) > MOST_KERNELS:
                 self._kernels.popitem(last=False)
-        return made
+        return kernel
 
     def parameters(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], target: str
@@ -163,11 +163,11 @@ class JitFunction:
     def defaults(self) -> dict[str, Any]:
         """The values of parameters that have one: a knob's first, or the signature's default."""
         out: dict[str, Any] = {}
-        for name, each in self.signature.parameters.items():
-            if isinstance(each.default, Knob):
-                out[name] = each.default.default
-            elif each.default is not inspect.Parameter.empty:
-                out[name] = each.default
+        for name, parameter in self.signature.parameters.items():
+            if isinstance(parameter.default, Knob):
+                out[name] = parameter.default.default
+            elif parameter.default is not inspect.Parameter.empty:
+                out[name] = parameter.default
             elif name in self.knobs:
                 out[name] = self.knobs[name].default
         return out

@@ -113,14 +113,14 @@ def run_package(
     )  # fmt: skip
     where = environment(session.manifest.environment())
     records: list[RunRecord] = []
-    for each in contenders:
+    for contender in contenders:
         record = found.run_record(
-            each.name, kernel=each.name, target=package.target, config=config, environment=where,
+            contender.name, kernel=contender.name, target=package.target, config=config, environment=where,
             flops=package.flops, bytes=package.bytes,
         )  # fmt: skip
         if not any(dtype_of(p.dtype).is_float for p in package.arguments):
             record = replace(record, operation="OP")
-        if each.name == package.kernel:
+        if contender.name == package.kernel:
             record = replace(record, error=error, bound=bound, failure=record.failure or failure)
             record = record if not record.failure else replace(record, samples=())
         records.append(record)

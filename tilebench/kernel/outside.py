@@ -16,9 +16,9 @@ def _names(code: CodeType) -> tuple[str, ...]:
     found: dict[str, None] = {}
     stack = [code]
     while stack:
-        at = stack.pop()
-        found |= dict.fromkeys(at.co_names)
-        stack += [each for each in at.co_consts if isinstance(each, CodeType)]
+        inner = stack.pop()
+        found |= dict.fromkeys(inner.co_names)
+        stack += [each for each in inner.co_consts if isinstance(each, CodeType)]
     return tuple(found)
 
 
@@ -39,13 +39,13 @@ def _walk(function: FunctionType, seen: set[int]) -> Iterator[Any]:
         return
     seen.add(id(function))
     space = function.__globals__
-    held = [(name, space[name]) for name in _names(function.__code__) if name in space]
+    values = [(name, space[name]) for name in _names(function.__code__) if name in space]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            held.append((name, cell.cell_contents))
+            values.append((name, cell.cell_contents))
         except ValueError:  # not bound yet
             continue
-    for name, value in held:
+    for name, value in values:
         if isinstance(value, FunctionType):
             if not value.__module__.startswith("tilebench."):
                 yield name, value.__code__
@@ -62,8 +62,8 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return (value,)
     if isinstance(value, (tuple, list, dict)):
-        held = cast(Any, value)
-        parts: list[Any] = list(held.items() if isinstance(value, dict) else held)
+        container = cast(Any, value)
+        parts: list[Any] = list(container.items() if isinstance(value, dict) else container)
         if len(parts) <= 256:
             return tuple((type(each).__name__, _frozen(each)) for each in parts)
     return None
