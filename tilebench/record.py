@@ -167,15 +167,15 @@ class CompileRecord:
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
-        for each in self.stages:
-            if each.name == name:
-                return each
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
         from .errors import OptionError
 
         raise OptionError(
             "there is no stage {name!r} in this compilation",
             name=name,
-            hint="stages: " + ", ".join(each.name for each in self.stages),
+            hint="stages: " + ", ".join(stage.name for stage in self.stages),
         )
 
 
@@ -298,13 +298,13 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
 
     try:
         with zipfile.ZipFile(path) as archive:
-            held: Any = json.loads(archive.read("record.json"))
+            plain: Any = json.loads(archive.read("record.json"))
     except OSError as error:
         raise OptionError("{path} cannot be read: {why}", path=path, why=error.strerror) from None
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
     try:
-        given = held["format"]
+        given = plain["format"]
     except (KeyError, TypeError):
         given = None
     if given != FORMAT:
@@ -313,8 +313,8 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
             hint="it may be of another version of tilebench",
         )  # fmt: skip
     try:
-        read = compile_from_plain if held["kind"] == "compile" else run_from_plain
-        return read(held["record"])
+        read = compile_from_plain if plain["kind"] == "compile" else run_from_plain
+        return read(plain["record"])
     except (KeyError, TypeError, AttributeError) as error:
         raise OptionError("{path} is a damaged record: {error}", path=path, error=repr(error)) from None
 
@@ -329,28 +329,28 @@ def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
 
 def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     """The record that `to_plain` made `raw` from."""
-    held: dict[str, Any] = dict(raw)
-    held["ran"] = tuple(raw.get("ran", ()))
-    held["arguments"] = tuple(
-        _made(ParamRecord, each, shape=tuple(each["shape"]), strides=tuple(each.get("strides", ())))
-        for each in raw["arguments"]
+    fields: dict[str, Any] = dict(raw)
+    fields["ran"] = tuple(raw.get("ran", ()))
+    fields["arguments"] = tuple(
+        _made(ParamRecord, param, shape=tuple(param["shape"]), strides=tuple(param.get("strides", ())))
+        for param in raw["arguments"]
     )
-    held["stages"] = tuple(
-        _made(StageRecord, each, lines=_lines(each["lines"]), previous=_lines(each["previous"]))
-        for each in raw["stages"]
+    fields["stages"] = tuple(
+        _made(StageRecord, stage, lines=_lines(stage["lines"]), previous=_lines(stage["previous"]))
+        for stage in raw["stages"]
     )
-    held["grid"] = tuple(raw["grid"])
-    held["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
-    held["choices"] = tuple(Choice(**each) for each in raw["choices"])
-    held["remarks"] = tuple(
-        _made(Remark, each, place=_place(each["place"]), values=_numbers(each["values"]))
-        for each in raw["remarks"]
+    fields["grid"] = tuple(raw["grid"])
+    fields["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
+    fields["choices"] = tuple(Choice(**each) for each in raw["choices"])
+    fields["remarks"] = tuple(
+        _made(Remark, remark, place=_place(remark["place"]), values=_numbers(remark["values"]))
+        for remark in raw["remarks"]
     )
-    held["diagnostics"] = tuple(
-        _made(Diagnostic, each, place=_place(each["place"])) for each in raw["diagnostics"]
+    fields["diagnostics"] = tuple(
+        _made(Diagnostic, diagnostic, place=_place(diagnostic["place"])) for diagnostic in raw["diagnostics"]
     )
-    held["parameters"] = _numbers(raw["parameters"])
-    return CompileRecord(**held)
+    fields["parameters"] = _numbers(raw["parameters"])
+    return CompileRecord(**fields)
 
 
 def _made(cls: Any, raw: dict[str, Any], **changed: Any) -> Any:
@@ -362,5 +362,5 @@ def run_from_plain(raw: dict[str, Any]) -> RunRecord:
     """The record that `to_plain` made `raw` from."""
     changed: dict[str, Any] = {each: _number(raw[each]) for each in ("flops", "bytes", "error", "bound")}
     samples = tuple(_number(each) for each in raw["samples"])
-    made: RunRecord = _made(RunRecord, raw, samples=samples, config=_numbers(raw["config"]), **changed)
-    return made
+    record: RunRecord = _made(RunRecord, raw, samples=samples, config=_numbers(raw["config"]), **changed)
+    return record

@@ -56,7 +56,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         for name in stages:
             compilation.reach(name)
     wanted = [n for n in compilation.stage_names if stages is None or n in stages]
-    made = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
+    stage_records = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
     build = compilation.build
     from .passes.launches import launch_of
@@ -76,7 +76,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         # A size of T.dynamic that was passed as a parameter stands by its name.
         parameters={k: repr(v) if isinstance(v, Value) else v for k, v in traced.parameters.items()},
         arguments=arguments_of(compilation),
-        stages=made,
+        stages=stage_records,
         grid=shown_sizes(launch.grid),
         resources=resources,
         choices=tuple(compilation.context.choices),
@@ -135,9 +135,9 @@ def _before(compilation: Compilation, step: EmitStep) -> Lines:
     # Both refer to one text above: lines of the stage before that share a line of it.
     where: dict[int, list[int]] = {}
     for number, found in enumerate(_clean(build.lines.get(steps[index - 1].name, ())), 1):
-        for each in found:
-            where.setdefault(each, []).append(number)
-    return tuple(tuple(n for each in found for n in where.get(each, ())) for found in own)
+        for line in found:
+            where.setdefault(line, []).append(number)
+    return tuple(tuple(n for line in found for n in where.get(line, ())) for found in own)
 
 
 def _clean(lines: Lines) -> Lines:
@@ -175,13 +175,13 @@ def emitted_lines(compilation: Compilation, name: str) -> Lines:
 
 def _above(compilation: Compilation, name: str, lines: Lines) -> Lines:
     """For each line the lines of the stage above that share its source line."""
-    order = [each for each in compilation.stage_names if each in compilation.functions]
+    order = [stage for stage in compilation.stage_names if stage in compilation.functions]
     index = order.index(name)
     if index == 0:
         first = compilation.traced.first_line
-        return tuple(tuple(each - first + 1 for each in found) for found in lines)
+        return tuple(tuple(line - first + 1 for line in found) for found in lines)
     where: dict[int, list[int]] = {}
     for number, found in enumerate(user_lines(compilation, order[index - 1]), 1):
-        for each in found:
-            where.setdefault(each, []).append(number)
-    return tuple(tuple(n for each in found for n in where.get(each, ())) for found in lines)
+        for line in found:
+            where.setdefault(line, []).append(number)
+    return tuple(tuple(n for line in found for n in where.get(line, ())) for found in lines)

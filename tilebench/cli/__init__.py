@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
             from ..errors import OptionError, nearest
 
             known = [
-                each for action in self._actions for each in action.option_strings if each.startswith("--")
+                name for action in self._actions for name in action.option_strings if name.startswith("--")
             ]
             close = nearest(rest[0].partition("=")[0], known, limit=1)
             raise OptionError(

@@ -46,7 +46,7 @@ def load_kernel(text: str) -> JitFunction:
             "{path} has no kernel", path=path, hint="a kernel function stands below @tilebench.jit"
         )
     here = [each for each in known.values() if Path(each.function.__code__.co_filename) == path.resolve()]
-    return max(here or list(known.values()), key=lambda each: each.function.__code__.co_firstlineno)
+    return max(here or list(known.values()), key=lambda kernel: kernel.function.__code__.co_firstlineno)
 
 
 def _load(path: Path) -> dict[str, object]:

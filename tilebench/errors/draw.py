@@ -27,21 +27,23 @@ def draw_place(place: Place, *, color: bool = False) -> str:
     out: list[str] = []
     chain = place.chain
     left_out = len(chain) - FIRST_CALLS - LAST_CALLS
-    for step, at in enumerate(chain):
+    for step, here in enumerate(chain):
         if left_out > 1 and FIRST_CALLS <= step < FIRST_CALLS + left_out:
             if step == FIRST_CALLS:
                 out.append(f"  ... {left_out} calls more ...")
             continue
         lead = "  at" if step == 0 else "  called from"
-        inside = f", in {at.function}" if at.function else ""
-        out.append(f"{lead} {at.file}:{at.line}{inside}")
-        raw = at.text
+        inside = f", in {here.function}" if here.function else ""
+        out.append(f"{lead} {here.file}:{here.line}{inside}")
+        raw = here.text
         if not raw.strip():
             continue
         text = raw.expandtabs(4)
         # Columns count characters of the raw line; tabs before them have been widened.
-        start = len(raw[: at.column].expandtabs(4))
-        last = at.end_column if at.end_line in (0, at.line) and at.end_column > at.column else len(raw)
+        start = len(raw[: here.column].expandtabs(4))
+        last = (
+            here.end_column if here.end_line in (0, here.line) and here.end_column > here.column else len(raw)
+        )
         end = len(raw[:last].expandtabs(4))
         indent = len(text) - len(text.lstrip())
         start, end = max(start, indent), max(end, start + 1)
@@ -59,7 +61,7 @@ def nearest(name: str, known: list[str], limit: int = 3) -> list[str]:
 
     # Case is the commonest slip (`T.parallel`), so compare without it and give the real spelling.
     lower: dict[str, str] = {}
-    for each in known:
-        lower.setdefault(each.lower(), each)
+    for candidate in known:
+        lower.setdefault(candidate.lower(), candidate)
     close = difflib.get_close_matches(name.lower(), list(lower), n=limit, cutoff=0.6)
     return [lower[each] for each in close]

@@ -50,10 +50,10 @@ class Place:
     def chain(self) -> tuple[Place, ...]:
         """This place and then each call site it was inlined at, innermost first."""
         places: list[Place] = []
-        at: Place | None = self
-        while at is not None:
-            places.append(at)
-            at = at.caller
+        place: Place | None = self
+        while place is not None:
+            places.append(place)
+            place = place.caller
         return tuple(places)
 
     @property

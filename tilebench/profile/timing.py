@@ -236,19 +236,19 @@ def measure(
     own = CpuFlush() if cache == "cold" and flush is None else None
     empty: Flush | None = (flush or own) if cache == "cold" else None
     show = RateLimit(progress) if progress is not None else None
-    turns = [_Turns(each) for each in contenders]
+    turns = [_Turns(contender) for contender in contenders]
     length = seconds / rounds
     try:
-        for each in turns:
-            _guarded(each, lambda each=each: _warm_up(each.contender, clock, cancelled))
+        for turn in turns:
+            _guarded(turn, lambda turn=turn: _warm_up(turn.contender, clock, cancelled))
         for number in range(rounds):
             first = number % len(turns)
-            for each in turns[first:] + turns[:first]:
-                _guarded(each, lambda each=each: _turn(each, clock, empty, length, cancelled))
-                if show is not None and each.rounds:
-                    show.offer(_progress(each, number + 1, rounds))
-        for each in turns:
-            _guarded(each, lambda each=each: _check(each))
+            for turn in turns[first:] + turns[:first]:
+                _guarded(turn, lambda turn=turn: _turn(turn, clock, empty, length, cancelled))
+                if show is not None and turn.rounds:
+                    show.offer(_progress(turn, number + 1, rounds))
+        for turn in turns:
+            _guarded(turn, lambda turn=turn: _check(turn))
         if show is not None:
             show.flush()
     finally:
@@ -256,10 +256,10 @@ def measure(
             own.close()
     overhead: Any = getattr(clock, "overhead", None)
     nothing = float(overhead()) if overhead is not None else 0.0
-    checked = all(each.contender.check is not None for each in turns)
+    checked = all(turn.contender.check is not None for turn in turns)
     how = empty.text if empty is not None else ""
     method = Method(clock.name, cache, how, rounds, length, len(turns), checked, nothing)
-    return Measurement(tuple(_timing(each) for each in turns), method)
+    return Measurement(tuple(_timing(turn) for turn in turns), method)
 
 
 def _look_at(contenders: Sequence[Contender], rounds: int, cache: str) -> None:

@@ -85,7 +85,7 @@ class CheckReport:
     @property
     def largest(self) -> OutputReport:
         """The output with the largest error as a part of its bound. `ValueError` without outputs."""
-        return max(self.outputs, key=lambda each: each.ratio)
+        return max(self.outputs, key=lambda output: output.ratio)
 
     def output(self, name: str) -> OutputReport:
         """The report of one output. `KeyError` when there is none of that name."""

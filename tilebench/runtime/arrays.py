@@ -244,25 +244,25 @@ class ArgumentChecker:
     def _slow(self, index: int, array: Any) -> ArrayInfo:
         """Everything the fast path could not see at a glance, in the order a person would ask."""
         param = self.params[index]
-        at = self.places.get(param.name)
-        info = describe(array, param.name, at)
+        place = self.places.get(param.name)
+        info = describe(array, param.name, place)
         if info.device != self.device and not (self.device == CARD and info.device.startswith(CARD + ":")):
             raise self._device(param, info)
         dtype = self._rows[index][1]
         if dtype.per_byte > 1:
-            return packed_argument(info, param, at)
+            return packed_argument(info, param, place)
         if info.shape != tuple(param.shape):
             raise self._shape(param, info)
         if info.dtype != dtype:
             raise ArgumentError(
-                "{name} has the wrong dtype", at=at, name=param.name, expected=str(dtype),
+                "{name} has the wrong dtype", at=place, name=param.name, expected=str(dtype),
                 found=str(info.dtype), hint=_convert_hint(param.name, dtype, info.owner),
             )  # fmt: skip
         self._strides(param, info)
         size = dtype.bytes_of(1)
         if info.pointer % size and info.bytes:
             raise ArgumentError(
-                "{name} does not start at a whole element", at=at, name=param.name,
+                "{name} does not start at a whole element", at=place, name=param.name,
                 expected=f"an address that is a multiple of {size} bytes",
                 found=f"{info.pointer % size} bytes past one", hint=f"{param.name}.copy() is aligned",
             )  # fmt: skip
@@ -270,7 +270,7 @@ class ArgumentChecker:
             gradient = getattr(info.owner, "requires_grad", False)
             mend = f"pass {param.name}.detach()" if gradient else f"pass {param.name}.copy(), or a new array"
             raise ArgumentError(
-                "{name} is written by the kernel but cannot be", at=at, name=param.name, hint=mend,
+                "{name} is written by the kernel but cannot be", at=place, name=param.name, hint=mend,
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
             )  # fmt: skip
         torch_like = hasattr(array, "get_device") and hasattr(array, "is_contiguous")
@@ -283,10 +283,10 @@ class ArgumentChecker:
 
         The strides of extents of 1 do not matter, nor any of an empty array.
         """
-        at = self.places.get(param.name)
+        place = self.places.get(param.name)
         if not param.strides and not is_row_major(info.shape, info.strides):
             raise ArgumentError(
-                "{name} is not contiguous in rows", at=at, name=param.name, want=row_major(info.shape),
+                "{name} is not contiguous in rows", at=place, name=param.name, want=row_major(info.shape),
                 expected="strides {want} in elements (T.Tensor is contiguous, row-major)",
                 found="strides {got}", got=info.strides,
                 hint=_contiguous_hint(param.name, info.owner, param.written),
@@ -296,7 +296,7 @@ class ArgumentChecker:
         same = zip(info.shape, info.strides, param.strides, strict=True)
         if any(extent != 1 and got != want for extent, got, want in same):
             raise ArgumentError(
-                "{name} has other strides than its parameter", at=at, name=param.name,
+                "{name} has other strides than its parameter", at=place, name=param.name,
                 expected="strides {want} in elements", found="strides {got}", want=tuple(param.strides),
                 got=info.strides,
                 hint="T.StridedTensor takes these strides only; T.Tensor takes arrays contiguous in rows",
@@ -358,17 +358,17 @@ class ArgumentChecker:
 
 def _library(owner: Any) -> str:
     # What came through DLPack is owned by the pair of the array and its capsule.
-    held = cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner
-    return type(held).__module__.partition(".")[0]
+    array = cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner
+    return type(array).__module__.partition(".")[0]
 
 
 def _contiguous_hint(name: str, owner: object, written: bool) -> str:
     library = _library(owner)
     if library == "torch":
-        made = f"{name}.contiguous()"
+        mended = f"{name}.contiguous()"
     else:
-        made = f"{'cupy' if library == 'cupy' else 'numpy'}.ascontiguousarray({name})"
-    return f"{made} makes a copy; keep it, the result is written there" if written else f"pass {made}"
+        mended = f"{'cupy' if library == 'cupy' else 'numpy'}.ascontiguousarray({name})"
+    return f"{mended} makes a copy; keep it, the result is written there" if written else f"pass {mended}"
 
 
 def _convert_hint(name: str, dtype: DType, owner: object) -> str:

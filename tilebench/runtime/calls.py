@@ -254,14 +254,14 @@ class CallBinder:
     def scalar(self, name: str, value: Any) -> Number:
         """A scalar argument as a Python number of its dtype. Raises `ArgumentError` for what does not fit."""
         dtype = self.scalars[name].type
-        held = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
-        if isinstance(held, bool) and dtype.kind != "bool":
-            held = int(held)
-        if not isinstance(held, (int, float)) or (dtype.kind == "bool" and not isinstance(held, bool)):
+        number = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+        if isinstance(number, bool) and dtype.kind != "bool":
+            number = int(number)
+        if not isinstance(number, (int, float)) or (dtype.kind == "bool" and not isinstance(number, bool)):
             self._no_scalar(name, dtype, value)
         if dtype.is_float:
-            return self._float(name, float(held), dtype)
-        return held if isinstance(held, bool) else self._integer(name, held, dtype)
+            return self._float(name, float(number), dtype)
+        return number if isinstance(number, bool) else self._integer(name, number, dtype)
 
     def _float(self, name: str, value: float, dtype: DType) -> float:
         with np.errstate(over="ignore"):

@@ -87,8 +87,8 @@ class ChildProcess:
             threading.Thread(target=self._read_log, name="tilebench-log", daemon=True),
             threading.Thread(target=self._read_frames, name="tilebench-frames", daemon=True),
         ]
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def send(self, letter: bytes, body: bytes) -> None:
         """Send a frame; `OSError` when the child is gone."""

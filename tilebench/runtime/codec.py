@@ -213,10 +213,10 @@ class _Pickler(_ArrayMixin, pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, (FunctionType, type)):
-            held: Any = sys.modules.get(obj.__module__)
+            named: Any = sys.modules.get(obj.__module__)
             for name in obj.__qualname__.split("."):
-                held = getattr(held, name, None)
-            if held is not obj or obj.__module__ == "__main__":
+                named = getattr(named, name, None)
+            if named is not obj or obj.__module__ == "__main__":
                 raise _NeedsValue
         elif type(obj).__module__ == "__main__":
             raise _NeedsValue

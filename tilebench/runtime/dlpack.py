@@ -69,15 +69,15 @@ def read_dlpack(array: Any) -> Described:
     except TypeError:  # a producer from before version 1
         capsule = array.__dlpack__()
     writable = True
-    at = _pointer(capsule, b"dltensor_versioned")
-    if at is not None:
-        versioned = _Versioned.from_address(at)
+    address = _pointer(capsule, b"dltensor_versioned")
+    if address is not None:
+        versioned = _Versioned.from_address(address)
         tensor, writable = versioned.tensor, not versioned.flags & _READ_ONLY
     else:
-        at = _pointer(capsule, b"dltensor")
-        if at is None:
+        address = _pointer(capsule, b"dltensor")
+        if address is None:
             raise TypeError("__dlpack__ returned no DLPack capsule")
-        tensor = _Tensor.from_address(at)
+        tensor = _Tensor.from_address(address)
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else row_major(shape)
     kind = _CODES.get(tensor.code, f"code{tensor.code}")

@@ -165,9 +165,9 @@ class LatestWins(Generic[Config]):
 
     def _drop(self) -> None:
         """With the lock held: what is wanted or running is not wanted any more."""
-        for each in (self._coming, self._want, self._running):
-            if each is not None:
-                each.unwanted.set()
+        for task in (self._coming, self._want, self._running):
+            if task is not None:
+                task.unwanted.set()
         self._want = self._coming = None
 
     def _busy(self) -> bool:
@@ -244,5 +244,5 @@ class RateLimit(Generic[Value]):
         with self._guard:
             kept, self._kept = self._kept, []
             self._next = time.monotonic() + self._gap if kept else self._next
-        for each in kept:
-            self._publish(each)
+        for value in kept:
+            self._publish(value)

@@ -47,26 +47,26 @@ def packed_bytes(param: ParamRecord) -> int:
     return math.prod(packed_shape(tuple(param.extents), dtype)) if dtype.per_byte > 1 else 0
 
 
-def packed_argument(info: Any, param: ParamRecord, at: Place | None) -> Any:
+def packed_argument(info: Any, param: ParamRecord, place: Place | None) -> Any:
     """What a described array (`ArrayInfo`) is for a packed parameter: an array of bytes.
 
     Raises `ArgumentError` where it is neither packed bytes nor one element a byte, or not contiguous.
     """
     shape, dtype = tuple(param.extents), dtype_of(param.dtype)
-    held = packed_shape(shape, dtype)
+    bytes_shape = packed_shape(shape, dtype)
     if info.dtype == dtype and info.shape == shape:
         packed = pack(info.owner)
         pointer = packed.__array_interface__["data"][0]
         if param.written and not info.writable:
-            _refuse(info, param, at)
+            _refuse(info, param, place)
         owner = PackedCopy(info.owner, packed, dtype, param.written)
         return info._replace(
-            pointer=pointer, shape=held, strides=row_major(held), dtype=dtype_of("uint8"), writable=True,
-            owner=owner,
+            pointer=pointer, shape=bytes_shape, strides=row_major(bytes_shape), dtype=dtype_of("uint8"),
+            writable=True, owner=owner,
         )  # fmt: skip
-    fits = info.dtype.name in ("int8", "uint8") and info.shape == held
+    fits = info.dtype.name in ("int8", "uint8") and info.shape == bytes_shape
     if not fits or not _in_rows(info) or (param.written and not info.writable):
-        _refuse(info, param, at)
+        _refuse(info, param, place)
     return info
 
 
@@ -76,10 +76,10 @@ def _in_rows(info: Any) -> bool:
     return all(extent == 1 or stride == step for extent, stride, step in steps)
 
 
-def _refuse(info: Any, param: ParamRecord, at: Place | None) -> NoReturn:
+def _refuse(info: Any, param: ParamRecord, place: Place | None) -> NoReturn:
     shape, dtype = tuple(param.extents), dtype_of(param.dtype)
     raise ArgumentError(
-        "{name} is not what a parameter of {dtype} takes", at=at, name=param.name, dtype=dtype,
+        "{name} is not what a parameter of {dtype} takes", at=place, name=param.name, dtype=dtype,
         held=packed_shape(shape, dtype), shape=shape, got=info.shape, kind=info.dtype,
         note="" if _in_rows(info) else ", not contiguous in rows",
         expected="uint8 or int8 of shape {held}, two elements a byte and contiguous in rows, or an ml_dtypes "

@@ -57,9 +57,9 @@ def _order(value: Any) -> Panels | None:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return Panels(value)
     if isinstance(value, Mapping):
-        held: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
-        if set(held) <= {"panels", "axis"} and "panels" in held:
-            return Panels(_whole(1)(held["panels"]), _one_of("row", "column")(held.get("axis", "row")))
+        given: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]
+        if set(given) <= {"panels", "axis"} and "panels" in given:
+            return Panels(_whole(1)(given["panels"]), _one_of("row", "column")(given.get("axis", "row")))
     raise ValueError('a number of panels, { panels = 8, axis = "row" }, or false')
 
 
