@@ -13,6 +13,7 @@ import tilebench.layout as tl
 from tilebench.errors import LayoutError
 from tilebench.ir import Const, Expr, Var
 from tilebench.ir.arith import evaluate
+from tilebench.ir.facts import Facts
 from tilebench.layout import AccessPattern, SharedLayout, Swizzle, atom_layout, offset_expr, swizzle_expr
 
 
@@ -89,7 +90,7 @@ LAYOUTS = [
 def test_offsets_as_expressions_are_the_offsets(layout: SharedLayout) -> None:
     names = tuple(Var(f"i{k}") for k in range(len(layout.extents)))
     ranges = {name.name: (0, extent - 1) for name, extent in zip(names, layout.extents, strict=True)}
-    plain = offset_expr(layout, names, ranges)
+    plain = offset_expr(layout, names, Facts(ranges))
     where = {name.name: each for name, each in zip(names, np.indices(layout.extents), strict=True)}
     linear = evaluate(plain, where)
     swizzle = layout.swizzle
@@ -102,10 +103,10 @@ def test_offsets_as_expressions_are_the_offsets(layout: SharedLayout) -> None:
 def test_digits_that_ranges_prove_are_left_out() -> None:
     layout = SharedLayout((16, (64, 2)), (64, (1, 1024)))
     i, j, k = Var("i"), Var("j"), Var("k")
-    ranges = {"i": (0, 15), "j": (0, 7), "k": (0, 1)}
+    facts = Facts({"i": (0, 15), "j": (0, 7), "k": (0, 1)})
 
     def text(index: Expr) -> Expr:
-        return offset_expr(layout, (i, index), ranges)
+        return offset_expr(layout, (i, index), facts)
 
     assert text(j * 8) == i * 64 + j * 8
     assert text(j * 8 + 64) == i * 64 + j * 8 + 1024
@@ -113,11 +114,10 @@ def test_digits_that_ranges_prove_are_left_out() -> None:
     assert text(j * 8 + k * 56) == i * 64 + (j * 8 + k * 56) % 64 + (j * 8 + k * 56) // 64 * 1024
     assert text(Const(70)) == i * 64 + 1030
     # A name stays a name where its division cannot be proved away, and opens up where it can.
-    stands: dict[Expr, Expr] = {Var("x"): j * 8 + k * 64, Var("y"): j * 16}
-    ranges |= {"x": (0, 127), "y": (0, 112)}
+    named_too = facts.with_let(Var("x"), j * 8 + k * 64).with_let(Var("y"), j * 16)
 
     def named(name: str) -> Expr:
-        return offset_expr(layout, (i, Var(name)), ranges, lambda e: stands.get(e, e))
+        return offset_expr(layout, (i, Var(name)), named_too)
 
     assert named("x") == text(j * 8 + k * 64)
     assert named("y") == i * 64 + Var("y") % 64 + Var("y") // 64 * 1024

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from ..ir import Arith, Const, Expr
-from ..ir.arith import Range, bounds, simplify_floordiv, simplify_mod
+from ..ir.facts import Facts
 from .algebra import Layout
 from .shared import SharedLayout
 from .swizzle import Swizzle
 
 
-def _as_is(expr: Expr) -> Expr:
-    return expr
-
-
-def offset_expr(
-    layout: SharedLayout,
-    index: Sequence[Expr],
-    ranges: Mapping[str, Range],
-    resolved: Callable[[Expr], Expr] = _as_is,
-) -> Expr:
+def offset_expr(layout: SharedLayout, index: Sequence[Expr], facts: Facts) -> Expr:
     """The element offset of a coordinate before the swizzle, an int32 expression.
 
-    A dimension of several modes takes digits of its coordinate by `//` and `%`; where `ranges` prove a
-    digit constant, or the coordinate within a mode, they are left out. `resolved` spells a coordinate
-    in the names that `ranges` knows, for the proofs.
+    A dimension of several modes takes digits of its coordinate by `//` and `%`; where the facts prove a
+    digit constant, or the coordinate within a mode, they are left out.
     """
     total: Expr = Const(0)
     for coordinate, dim in zip(index, layout.dims, strict=True):
-        total = total + _along(dim, coordinate, ranges, resolved)
+        total = total + _along(dim, coordinate, facts)
     return total
 
 
-def _along(
-    dim: Layout, coordinate: Expr, ranges: Mapping[str, Range], resolved: Callable[[Expr], Expr]
-) -> Expr:
+def _along(dim: Layout, coordinate: Expr, facts: Facts) -> Expr:
     """What one dimension adds to the offset."""
     if len(dim.modes) == 1:
         return coordinate * dim.modes[0][1]
@@ -43,29 +31,26 @@ def _along(
     unit = 1
     for number, (extent, step) in enumerate(dim.modes):
         last = number == len(dim.modes) - 1
-        total = total + digit(coordinate, unit, None if last else extent, ranges, resolved) * step
+        total = total + digit(coordinate, unit, None if last else extent, facts) * step
         unit *= extent
     return total
 
 
-def digit(
-    coordinate: Expr,
-    unit: int,
-    count: int | None,
-    ranges: Mapping[str, Range],
-    resolved: Callable[[Expr], Expr] = _as_is,
-) -> Expr:
-    """`coordinate // unit % count` (no remainder where `count` is None), short where ranges prove it so.
+def digit(coordinate: Expr, unit: int, count: int | None, facts: Facts) -> Expr:
+    """`coordinate // unit % count` (no remainder where `count` is None), short where it is proved so.
 
     The digits of a name stay spelled with it, unless what the name stands for needs no division.
     """
-    seen = resolved(coordinate)
-    quotient = simplify_floordiv(seen, unit, ranges) if unit > 1 else seen
-    proved = quotient if count is None else simplify_mod(quotient, count, ranges)
+    seen = facts.resolved(coordinate)
+    quotient = facts.floordiv(seen, unit) if unit > 1 else seen
+    proved = quotient if count is None else facts.mod(quotient, count)
     if seen is coordinate or not _divides(proved):
         return coordinate if proved == seen else proved
     short = coordinate // unit
-    if count is None or (bounds(quotient, ranges)[0] >= 0 and bounds(quotient, ranges)[1] < count):
+    if count is None:
+        return short
+    low, high = facts.bounds(quotient)
+    if low >= 0 and high < count:
         return short
     return short % count
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from ..ir import (
     Arith,
     Buffer,
-    Const,
     Expr,
-    If,
     Load,
     LoopStmt,
     Node,
@@ -18,14 +16,14 @@ from ..ir import (
     Region,
     Stmt,
     Store,
-    WithStmt,
     children,
     const_of,
     effects_of,
 )
-from ..ir.arith import Range, bounds, linear
+from ..ir.arith import linear
 from ..ir.expr_walks import mentions, parts_of, replaced
-from ..language.structure import Parallel
+from ..ir.facts import NOTHING, Facts
+from .scopes import entered
 
 MEMORY = ("shared", "global")
 
@@ -101,18 +99,18 @@ def _of_region(region: Region, write: bool) -> Access:
 
 
 def _of_element(
-    buffer: Buffer, index: tuple[Expr, ...], version: Expr | None, write: bool, inner: Mapping[str, Range]
+    buffer: Buffer, index: tuple[Expr, ...], version: Expr | None, write: bool, inner: Facts
 ) -> Access:
-    """An element access under loops over `inner`: the box that it sweeps."""
+    """An element access under loops over the names of `inner`: the box that it sweeps."""
     start: list[Expr | None] = []
     extent: list[int] = []
     for position in index:
         form = linear(position)
-        moving = [(t, c) for t, c in form.terms if any(mentions(t, name) for name in inner)]
+        moving = [(t, c) for t, c in form.terms if any(mentions(t, name) for name in inner.ranges)]
         low = high = 0
         known = True
         for term, factor in moving:
-            a, b = bounds(term, inner)
+            a, b = inner.bounds(term)
             known = known and abs(a) < 2**40 and abs(b) < 2**40
             low += factor * (a if factor > 0 else b)
             high += factor * (b if factor > 0 else a)
@@ -121,55 +119,42 @@ def _of_element(
             rest = rest.without(term)
         start.append(rest.expr() + low if known else None)
         extent.append(high - low + 1 if known else 1)
-    moved = version is not None and any(mentions(version, name) for name in inner)
+    moved = version is not None and any(mentions(version, name) for name in inner.ranges)
     return Access(buffer, write, tuple(start), tuple(extent), None if moved else version, not moved)
 
 
-def accesses_of(stmt: Stmt, inner: Mapping[str, Range] | None = None) -> list[Access]:
-    """The reads, then the writes, of a statement that is one step between barriers."""
-    ranges: dict[str, Range] = dict(inner or {})
-    accesses: list[Access] = []
+def accesses_of(stmt: Stmt, inner: Facts = NOTHING) -> list[Access]:
+    """The reads, then the writes, of a statement that is one step between barriers.
+
+    `inner` is what is known of the variables of loops that belong to the step.
+    """
     if isinstance(stmt, OpStmt):
-        for effect in effects_of(stmt):
-            # What is accumulated is written where it is read: one box says both.
-            touched = effect.reads or effect.writes
-            if touched and effect.region is not None and effect.buffer.scope in MEMORY:
-                accesses.append(_of_region(effect.region, effect.writes))
-        for part in children(stmt):
-            accesses += loads_of(part, ranges)
-        return sorted(accesses, key=lambda access: access.write)
-    if isinstance(stmt, Parallel):
-        for var, extent in zip(stmt.vars, stmt.extents, strict=True):
-            ranges[var.name] = (0, extent - 1)
-        return [access for part in stmt.body for access in accesses_of(part, ranges)]
+        return _of_operation(stmt, inner)
     if isinstance(stmt, LoopStmt):
-        ranges[stmt.vars[0].name] = _loop_range(stmt, ranges)
-        for part in children(stmt):
-            accesses += accesses_of(part, ranges) if isinstance(part, Stmt) else loads_of(part, ranges)
-        return accesses
-    if isinstance(stmt, WithStmt):
-        return [access for part in stmt.body for access in accesses_of(part, ranges)]
-    if isinstance(stmt, If):
-        accesses += loads_of(stmt.condition, ranges)
-        return accesses + [
-            access for part in (*stmt.then, *stmt.orelse) for access in accesses_of(part, ranges)
-        ]
+        inner = entered(stmt, inner)
+    accesses: list[Access] = []
     for part in children(stmt):
-        accesses += loads_of(part, ranges)
+        accesses += accesses_of(part, inner) if isinstance(part, Stmt) else loads_of(part, inner)
     if isinstance(stmt, Store) and stmt.buffer.scope in MEMORY:
-        accesses.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, ranges))
+        accesses.append(_of_element(stmt.buffer, stmt.index, stmt.version, True, inner))
     return accesses
 
 
-def _loop_range(stmt: LoopStmt, ranges: Mapping[str, Range]) -> Range:
-    start: Expr = getattr(stmt, "start", Const(0))
-    stop = getattr(stmt, "stop", None)
-    if stop is None:
-        return 0, getattr(stmt, "extent", 1) - 1
-    return bounds(start, ranges)[0], bounds(stop, ranges)[1] - 1
+def _of_operation(stmt: OpStmt, inner: Facts) -> list[Access]:
+    """Of an operation on tiles: its regions, and what the indices in them load."""
+    accesses: list[Access] = []
+    for effect in effects_of(stmt):
+        # What is accumulated is written where it is read: one box says both.
+        touched = effect.reads or effect.writes
+        if touched and effect.region is not None and effect.buffer.scope in MEMORY:
+            accesses.append(_of_region(effect.region, effect.writes))
+    for part in children(stmt):
+        accesses += loads_of(part, inner)
+    return sorted(accesses, key=lambda access: access.write)
 
 
-def loads_of(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
+def loads_of(node: Node, inner: Facts = NOTHING) -> list[Access]:
+    """The elements of memory that an expression or region reads."""
     loads: list[Access] = []
     stack: list[Node] = [node]
     while stack:
@@ -178,6 +163,6 @@ def loads_of(node: Node, ranges: Mapping[str, Range]) -> list[Access]:
             stack += part.start
         elif isinstance(part, Expr):
             if isinstance(part, Load) and part.buffer.scope in MEMORY:
-                loads.append(_of_element(part.buffer, part.index, part.version, False, ranges))
+                loads.append(_of_element(part.buffer, part.index, part.version, False, inner))
             stack += parts_of(part)
     return loads

@@ -225,7 +225,7 @@ class _Search:
     def _reads(self, node: Node) -> list[Access]:
         return [
             access
-            for access in loads_of(node, {})
+            for access in loads_of(node)
             if access.buffer.scope == "shared" or access.buffer.name in self.stored
         ]
 

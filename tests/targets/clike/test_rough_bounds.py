@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tilebench.ir import Arith, Const, Expr, Var
-from tilebench.ir.arith import bounds
+from tilebench.ir.facts import Facts
 from tilebench.targets.clike.rough_bounds import RoughBounds
 
 RANGES = {"a": (0, 3), "b": (-2, 2), "c": (40000, 40002)}
@@ -59,7 +59,7 @@ def test_bounds_that_fit_hold_for_every_value(seed: int) -> None:
     choice = random.Random(seed)
     proved = 0
     for _ in range(400):
-        expr, rough = an_expression(choice, 3), RoughBounds(RANGES)
+        expr, rough = an_expression(choice, 3), RoughBounds(Facts(RANGES))
         fits, natural = rough.fits(expr), rough.is_natural(expr)
         low, high = rough.of(expr)
         for numbers in itertools.product(*(range(least, most + 1) for least, most in RANGES.values())):
@@ -70,12 +70,9 @@ def test_bounds_that_fit_hold_for_every_value(seed: int) -> None:
     assert proved > 100
 
 
-def test_what_is_kept_is_forgotten_when_ranges_change() -> None:
-    ranges = {"i": (0, 7)}
-    rough = RoughBounds(ranges)
+def test_what_is_kept_is_forgotten_when_something_else_is_known() -> None:
+    rough, more = RoughBounds(Facts({"i": (0, 7)})), Facts({"i": (0, 100)})
     expr = Arith("+", (Var("i"), Const(1)))
     assert rough.of(expr) == (1, 8)
-    ranges["i"] = (0, 100)
-    assert rough.of(expr) == (1, 8)
-    rough.forget()
-    assert rough.of(expr) == (1, 101) == bounds(expr, ranges)
+    rough.know(more)
+    assert rough.of(expr) == (1, 101) == more.bounds(expr)

@@ -22,7 +22,7 @@ def shared_offset(
     """The element offset in the flat shared buffer; lets for swizzled ones are added to `before`."""
     tile = emitter.shared[name]
     facts, swizzle = emitter.facts, tile.layout.swizzle
-    total = offset_expr(tile.layout, index, facts.ranges, facts.resolved)
+    total = offset_expr(tile.layout, index, facts)
     if swizzle is not None and swizzle.bits and isinstance(total, Const):
         total = swizzle_expr(swizzle, total)
     elif swizzle is not None and swizzle.bits:

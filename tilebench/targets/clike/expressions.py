@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...errors import InternalError, TargetError
 from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of, lift
-from ...ir.arith import INFINITE, Range, bounds
+from ...ir.arith import INFINITE
 from ...ir.dtypes import int32
 from .conversions import cast, narrow_int
 from .dialect import ATOM, LEVEL, UNARY, Dialect, Spelled
@@ -22,7 +22,7 @@ LARGE = 2**31
 
 @dataclass
 class Expressions:
-    """Turns expressions into C. `names` are C names, `ranges` what proofs of signs may use.
+    """Turns expressions into C. `names` are C names, `rough` what is known of their values.
 
     `target` is the machine's name, for what is refused.
     """
@@ -30,11 +30,8 @@ class Expressions:
     dialect: Dialect
     names: Mapping[str, str]
     target: str
-    ranges: dict[str, Range] = field(default_factory=dict[str, "Range"])
+    rough: RoughBounds = field(default_factory=RoughBounds)
     wide: bool = False
-
-    def __post_init__(self) -> None:
-        self.rough = RoughBounds(self.ranges)
 
     def text(self, expr: Expr) -> str:
         """The expression's text. Raises `TargetError` for what the language has no code for."""
@@ -153,7 +150,7 @@ class Expressions:
             return expr.op in ("*", "<<") and len(expr.args) > 1
         if dtype.kind != "int":
             return False
-        return not self.rough.fits(expr) and bounds(expr, self.ranges) == INFINITE
+        return not self.rough.fits(expr) and self.rough.facts.bounds(expr) == INFINITE
 
     def _wrapping(self, expr: Arith, dtype: DType) -> Spelled:
         """The operator in the unsigned type of the same width, where it wraps."""
@@ -195,7 +192,7 @@ class Expressions:
         a, b = expr.args
         if dtype.is_float:
             return self._float_division(expr, dtype)
-        if dtype.kind == "uint" or (self.rough.is_natural(a) and bounds(b, self.ranges)[0] > 0):
+        if dtype.kind == "uint" or (self.rough.is_natural(a) and self.rough.facts.bounds(b)[0] > 0):
             op = "/" if expr.op == "//" else "%"
             return self._cut(
                 (f"{self.at_least(a, LEVEL[op])} {op} {self.at_least(b, UNARY)}", LEVEL[op]), dtype

@@ -50,8 +50,6 @@ def render(
 
 def _kernel(renderer: Renderer, function: Function) -> None:
     launch, dialect = renderer.launch, renderer.dialect
-    facts = entered(launch, entry_facts(function))
-    renderer.expressions.ranges.update(facts.ranges)
     renderer.expressions.wide = function.known("offsets", 32) == 64
     written = _written(function)
     params = ", ".join([_parameter(renderer, param, param.name in written) for param in function.params])
@@ -62,7 +60,7 @@ def _kernel(renderer: Renderer, function: Function) -> None:
     renderer.depth = 1
     for var, number in zip(launch.vars, dialect.blocks, strict=False):
         renderer.line(f"const int {renderer.names[var.name]} = {number};", launch)
-    renderer.body(launch.body)
+    renderer.body(launch.body, entered(launch, entry_facts(function)))
     renderer.depth = 0
     renderer.line("}", None)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType, Expr, Function, Region, Stmt
+from ...ir.facts import Facts
 from ...machine import Machine
 from ...passes.launches import launch_of
 from .dialect import Dialect
@@ -40,25 +41,36 @@ class Renderer:
         self.lines.append(INDENT * self.depth + text)
         self.sources.append(source)
 
-    def block(self, head: str, source: Stmt, body: tuple[Stmt, ...], tail: str = "}") -> None:
+    def block(
+        self,
+        head: str,
+        source: Stmt,
+        body: tuple[Stmt, ...],
+        tail: str = "}",
+        facts: Facts | None = None,
+    ) -> None:
         """A head, the statements of a body one step in, and a tail."""
         self.line(head, source)
         self.depth += 1
-        self.body(body)
+        self.body(body, facts)
         self.depth -= 1
         self.line(tail, None)
 
     # -- statements
-    def body(self, body: tuple[Stmt, ...]) -> None:
+    def body(self, body: tuple[Stmt, ...], facts: Facts | None = None) -> None:
+        """The statements of a body where `facts` hold (None: those of here); what it names ends with it."""
+        rough = self.expressions.rough
+        outside = rough.facts
+        rough.know(outside if facts is None else facts)
         for statement in body:
             self.statement(statement)
+        rough.know(outside)
 
     def statement(self, statement: Stmt) -> None:
         """The lines of a statement. Raises `TargetError` at its line where the target has no code."""
         write = self.rows.get(type(statement))
         if write is None:
             raise self._refusal(statement)
-        self.expressions.rough.forget()
         try:
             write(self, statement)
         except TargetError as error:

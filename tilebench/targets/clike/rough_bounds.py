@@ -7,22 +7,22 @@ value. For other operators the operands must not have wrapped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ...ir import Arith, Const, Expr, Var
-from ...ir.arith import INFINITE, Range, bounds
+from ...ir.arith import INFINITE, Range
+from ...ir.facts import NOTHING, Facts
 
 
 class RoughBounds:
-    """Bounds by the bounds of operands, kept while `ranges` of the names in an expression stay the same."""
+    """Bounds by the bounds of operands, kept until something else is known: `facts` is set, never changed."""
 
-    def __init__(self, ranges: Mapping[str, Range]) -> None:
-        self.ranges = ranges
+    def __init__(self, facts: Facts = NOTHING) -> None:
+        self.facts = facts
         # The expression is kept beside its range, so that nothing else gets its identity.
         self._known: dict[int, tuple[Expr, Range]] = {}
 
-    def forget(self) -> None:
-        """Ranges of names have changed."""
+    def know(self, facts: Facts) -> None:
+        """From here on these facts hold, and no others."""
+        self.facts = facts
         self._known.clear()
 
     def of(self, expr: Expr) -> Range:
@@ -30,10 +30,10 @@ class RoughBounds:
         if isinstance(expr, Const):
             return expr.value, expr.value
         if isinstance(expr, Var):
-            return self.ranges.get(expr.name, INFINITE)
+            return self.facts.ranges.get(expr.name, INFINITE)
         known = self._known.get(id(expr))
         if known is None:
-            found = self._operator(expr) if isinstance(expr, Arith) else bounds(expr, self.ranges)
+            found = self._operator(expr) if isinstance(expr, Arith) else self.facts.bounds(expr)
             known = self._known[id(expr)] = expr, found
         return known[1]
 
@@ -45,7 +45,7 @@ class RoughBounds:
 
     def is_natural(self, expr: Expr) -> bool:
         """Whether the value is not negative, by these bounds or by the exact ones."""
-        return (self.of(expr)[0] >= 0 and self.fits(expr)) or bounds(expr, self.ranges)[0] >= 0
+        return (self.of(expr)[0] >= 0 and self.fits(expr)) or self.facts.bounds(expr)[0] >= 0
 
     def _operator(self, expr: Arith) -> Range:
         op = expr.op
@@ -63,4 +63,4 @@ class RoughBounds:
             # What may have wrapped below may be negative here, whatever its rough bounds say.
             if by == same > 0 <= low and high <= expr.dtype.most:
                 return (low // by, high // by) if op == "//" else (0, min(high, by - 1))
-        return bounds(expr, self.ranges)
+        return self.facts.bounds(expr)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, const_of
-from ...ir.arith import Range, bounds
 from ...ir.stmt import statements
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
 from ...language.structure import Serial, Unroll
+from ...passes.scopes import entered
 from .dialect import LEVEL
 from .renderer import Renderer, StatementText
 
@@ -16,14 +16,15 @@ def let(renderer: Renderer, statement: Let) -> None:
     var, expressions = statement.var, renderer.expressions
     value = expressions.text(statement.value)
     if var.dtype.is_integer:
-        expressions.ranges[var.name] = _range(renderer, statement)
+        low, high = _range(renderer, statement)
+        expressions.rough.know(expressions.rough.facts.with_range(var.name, low, high))
     renderer.line(f"const {renderer.type_of(var.type)} {renderer.names[var.name]} = {value};", statement)
 
 
-def _range(renderer: Renderer, statement: Let) -> Range:
+def _range(renderer: Renderer, statement: Let) -> tuple[int, int]:
     if isinstance(statement.value, Call) and statement.value.word == "thread_id":
         return 0, renderer.launch.threads - 1
-    return bounds(statement.value, renderer.expressions.ranges)
+    return renderer.expressions.rough.facts.bounds(statement.value)
 
 
 def store(renderer: Renderer, statement: Store) -> None:
@@ -50,7 +51,6 @@ def branch(renderer: Renderer, statement: If) -> None:
 def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
     expressions, var = renderer.expressions, statement.vars[0]
     rises = (const_of(statement.step) or 1) > 0
-    expressions.ranges[var.name] = _turns(statement, rises, expressions.ranges)
     name, step = renderer.names[var.name], expressions.text(statement.step)
     advance = f"++{name}" if step == "1" else f"{name} += {step}"
     pragma = _pragma(renderer, statement)
@@ -58,13 +58,7 @@ def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
         renderer.line(pragma, statement)
     start, stop = expressions.text(statement.start), expressions.at_least(statement.stop, LEVEL["<"] + 1)
     head = f"for (int {name} = {start}; {name} {'<' if rises else '>'} {stop}; {advance}) {{"
-    renderer.block(head, statement, statement.body)
-
-
-def _turns(statement: Serial | Unroll, rises: bool, ranges: dict[str, Range]) -> Range:
-    """The values that a loop's variable takes."""
-    start, stop = bounds(statement.start, ranges), bounds(statement.stop, ranges)
-    return (start[0], max(start[0], stop[1] - 1)) if rises else (stop[0] + 1, start[1])
+    renderer.block(head, statement, statement.body, facts=entered(statement, expressions.rough.facts))
 
 
 def _pragma(renderer: Renderer, statement: Serial | Unroll) -> str:

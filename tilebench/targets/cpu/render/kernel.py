@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from ....ir import Buffer, Function, lift, walk
-from ....ir.facts import Facts
 from ....language.structure import KernelLaunch
 from ....passes.scopes import entered, entry_facts
 from ..llvm import Module, Value
@@ -65,13 +64,13 @@ def scratch_bytes(function: Function) -> int:
 
 def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> None:
     """The loop over the blocks that the caller wants."""
-    f, facts = renderer.f, entered(launch, entry_facts(function))
-    _parameters(renderer, function, facts)
+    f, renderer.state.facts = renderer.f, entered(launch, entry_facts(function))
+    _parameters(renderer, function)
     grid = [renderer.expr.index(lift(size)) for size in launch.grid]
     f.origin = renderer.lines.get(id(launch), 0)
     with f.loop(renderer.begin, renderer.end) as block:
         renderer.poll()
-        _count_block(renderer, launch, grid, block.index, facts)
+        _count_block(renderer, launch, grid, block.index)
         renderer.body(launch.body)
         f.origin = renderer.lines.get(id(launch), 0)
     f.ret()
@@ -79,27 +78,24 @@ def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> Non
     f.ret()
 
 
-def _parameters(renderer: Renderer, function: Function, facts: Facts) -> None:
+def _parameters(renderer: Renderer, function: Function) -> None:
     """Words that are passed: addresses of arrays, sizes in 64 bits, the bits of scalars."""
     f, state = renderer.f, renderer.state
-    state.ranges.update(facts.ranges)
     sizes = {var.name for var in function.dimensions}
     for number, parameter in enumerate(function.params):
         word = f.at(renderer.args, number, "i64")
         if isinstance(parameter, Buffer):
             state.pointers[parameter.name] = f.load(word, "ptr")
         elif parameter.name in sizes:
-            renderer.count(parameter, f.load(word, "i64"), facts.ranges[parameter.name])
+            renderer.count(parameter, f.load(word, "i64"))
         else:
             state.values[parameter.name] = load_value(f, word, parameter.type.name)
 
 
-def _count_block(
-    renderer: Renderer, launch: KernelLaunch, grid: Sequence[Value], number: Value, facts: Facts
-) -> None:
+def _count_block(renderer: Renderer, launch: KernelLaunch, grid: Sequence[Value], number: Value) -> None:
     """The block's place in the grid from its number, the first dimension fastest."""
     f, rest = renderer.f, number
     for k, (var, size) in enumerate(zip(launch.vars, grid, strict=True)):
         last = k == len(grid) - 1
-        renderer.count(var, rest if last else f.binary("urem", rest, size), facts.ranges[var.name])
+        renderer.count(var, rest if last else f.binary("urem", rest, size))
         rest = rest if last else f.binary("udiv", rest, size)

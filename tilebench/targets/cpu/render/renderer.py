@@ -86,11 +86,10 @@ class Renderer:
         f.branch_if(f.compare("eq", word, 0), go_on, self.stopped)
         f.open_block(go_on)
 
-    def count(self, var: Var, value: Value, range_: tuple[int, int]) -> None:
-        """A variable that counts, its value (an i64) and range, ends included."""
+    def count(self, var: Var, value: Value) -> None:
+        """A variable that counts, and its value (an i64)."""
         self.state.values[var.name] = value
         self.state.counters.add(var.name)
-        self.state.ranges[var.name] = range_
 
     def index(self, expr: Expr) -> Value:
         """An integer expression that is the same in all lanes, as an i64."""

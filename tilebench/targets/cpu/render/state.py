@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
-from ....ir.arith import Range, bounds, linear
+from ....ir.arith import linear
+from ....ir.facts import NOTHING, Facts
 from ..llvm import Function, Value, const_lanes, i64, lanes_of, vector
 from ..loops.words import ColumnPanels, PaddedRows
 from ..numbers.convert import STORAGE
@@ -48,7 +49,7 @@ class State:
     layouts: dict[str, PaddedRows | ColumnPanels] = field(default_factory=dict[str, Any])
     # Variables: an i64 for those that count, else the value in its compute type (perhaps a vector).
     values: dict[str, Value] = field(default_factory=dict[str, Value])
-    ranges: dict[str, Range] = field(default_factory=dict[str, Range])
+    facts: Facts = NOTHING
     counters: set[str] = field(default_factory=set[str])
     varying: set[str] = field(default_factory=set[str])
     lanes: Lanes | None = None
@@ -204,7 +205,7 @@ class State:
 
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""
-        return bounds(expr, self.ranges)[0]
+        return self.facts.bounds(expr)[0]
 
 
 def counts(expr: Expr) -> bool:

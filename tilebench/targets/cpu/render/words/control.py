@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .....errors import TargetError
 from .....ir import If, Stmt, const_of
-from .....ir.arith import bounds
 from .....language.structure import Serial, Unroll
+from .....passes.scopes import entered
 from ...llvm import Value, i64, lanes_of
 from ..renderer import Renderer, Rendering
 
@@ -21,8 +21,9 @@ def unroll(renderer: Renderer, statement: Unroll) -> None:
             "a loop is written out where its ends are constants, and its step is one other than 0",
             at=statement.place, hint="write it as T.serial",
         )  # fmt: skip
+    renderer.state.facts = entered(statement, renderer.state.facts)
     for number in range(start, stop, step):
-        renderer.count(statement.vars[0], i64(number), _range(renderer, statement, step))
+        renderer.count(statement.vars[0], i64(number))
         renderer.body(statement.body)
 
 
@@ -32,17 +33,17 @@ def loop(renderer: Renderer, statement: Serial) -> None:
     step = const_of(statement.step)
     if not step:
         raise TargetError("the step of a loop on the CPU is a constant other than 0", at=statement.place)
-    range_ = _range(renderer, statement, step)
     start, stop = renderer.index(statement.start), renderer.index(statement.stop)
     trips = None
     if start.integer is not None and stop.integer is not None:
         trips = len(range(start.integer, stop.integer, step))
+    state.facts = entered(statement, state.facts)
     state.stored.clear()
     first, last = (start, stop) if step > 0 else (i64(0), _turns_down(renderer, start, stop, step, trips))
     with f.loop(first, last, max(step, 1)) as turn:
         if trips is None or trips > _SHORT:
             renderer.poll()
-        renderer.count(var, turn.index if step > 0 else f.add(start, f.mul(turn.index, step)), range_)
+        renderer.count(var, turn.index if step > 0 else f.add(start, f.mul(turn.index, step)))
         renderer.body(statement.body)
         renderer.came_from(statement)
     state.stored.clear()
@@ -54,14 +55,6 @@ def _turns_down(renderer: Renderer, start: Value, stop: Value, step: int, trips:
         return i64(trips)
     f = renderer.f
     return f.binary("sdiv", f.sub(f.add(start, -step - 1), stop), -step)
-
-
-def _range(renderer: Renderer, statement: Serial | Unroll, step: int) -> tuple[int, int]:
-    ranges = renderer.state.ranges
-    start, stop = bounds(statement.start, ranges), bounds(statement.stop, ranges)
-    if step > 0:
-        return start[0], max(start[0], stop[1] - 1)
-    return min(start[1], stop[0] + 1), start[1]
 
 
 def branch(renderer: Renderer, statement: If) -> None:

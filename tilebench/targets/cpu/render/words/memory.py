@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .....ir import Let, Load, Store
-from .....ir.arith import bounds
 from .....language.memory import AllocVar
 from ...llvm import Value
 from ...loops.words import AllocScratch, Prefetch
@@ -59,7 +58,7 @@ def name(renderer: Renderer, let: Let) -> None:
     if state.varies(let.value):
         state.varying.add(let.var.name)
     state.values[let.var.name] = renderer.expr.value(let.value)
-    state.ranges[let.var.name] = bounds(let.value, state.ranges)
+    state.facts = state.facts.with_range(let.var.name, *state.facts.bounds(let.value))
 
 
 def prefetch(renderer: Renderer, hint: Prefetch) -> None:

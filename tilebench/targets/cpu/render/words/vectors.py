@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .....ir import Let, LoopStmt, Store, names_read_and_written, walk
-from .....ir.arith import bounds
 from ...llvm import Value, vector
 from ...llvm.lanes import neutral, reduce_lanes, whole_steps
 from ...loops.buffers import reads_var, sure_loads
@@ -23,7 +22,7 @@ def vectors(renderer: Renderer, loop: Vectors) -> None:
     """The loop: `unroll` whole vectors a turn; then what is left, one masked vector a turn."""
     state, name = renderer.state, loop.vars[0].name
     begin, end = renderer.index(loop.start), renderer.index(loop.stop)
-    state.ranges[name] = (bounds(loop.start, state.ranges)[0], bounds(loop.stop, state.ranges)[1] - 1)
+    state.facts = state.facts.with_loop(loop.vars[0], loop.start, loop.stop)
     if loop.lanes == 1:
         with renderer.f.loop(begin, end) as turn:
             _turn(renderer, loop, Lanes(name, turn.index, 1), None)
