@@ -12,7 +12,6 @@ from tilebench.errors import OptionError
 from tilebench.record import StageRecord
 from tilebench.workbench.diff import changed_spans, text_diff
 from tilebench.workbench.highlight import coloured_lines, line_html
-from tilebench.workbench.style import GROUNDS, PALETTE, TEXTS, contrast
 from tilebench.workbench.views.stages import panes_of, stages_html, stages_text
 
 from .samples import gemm_record, text_of
@@ -175,20 +174,6 @@ def test_plain_text_shows_changes_only(record):
     assert " 2~     with T.Kernel(9, 8, threads=128, order=T.panels(8)) as (bx, by):" in text
     assert "== scheduled (tile IR, 11 lines, 600 us, ~4)" in text
     assert text.count("T.copy(A[by * 128, ko * 32], A_s)") == 1
-
-
-@pytest.mark.parametrize("theme", [0, 1])
-def test_contrast_is_aa_in_both_themes(theme):
-    pick = {name: pair[theme] for name, pair in PALETTE.items()}
-    for text in TEXTS:
-        for ground in GROUNDS:
-            assert contrast(pick[text], pick[ground]) >= 4.5, (text, ground)
-    for text in ("dim", "good", "bad", "warn", "accent"):
-        for ground in ("bg", "bar"):
-            assert contrast(pick[text], pick[ground]) >= 4.5, (text, ground)
-    assert contrast(pick["dim"], pick["link"]) >= 4.5
-    for series in ("s1", "s2", "s3", "bad", "fill"):
-        assert contrast(pick[series], pick["bg"]) >= 3
 
 
 def test_colours_line_by_line_are_those_of_the_whole_text():

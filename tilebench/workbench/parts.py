@@ -35,7 +35,9 @@ _EXTRA = (
     ".tilebench .chip.on{border-color:var(--accent);color:var(--accent)}"
     ".tilebench .chip.good{border-color:var(--good)}.tilebench .chip.bad{border-color:var(--bad)}"
     ".tilebench .chip.warn{border-color:var(--warn)}"
-    ".tilebench .old{opacity:.5}.tilebench .oldnote{padding:4px 12px;background:var(--changed);"
+    # Not by opacity, which takes the contrast away: what is old can still be read.
+    ".tilebench .old{border-left:6px double var(--warn)}"
+    ".tilebench .oldnote{padding:4px 12px;background:var(--changed);"
     "border-bottom:1px solid var(--line);color:var(--warn)}"
     ".tilebench .note{padding:4px 12px;color:var(--dim)}"
     # JupyterLab stripes and centres the tables of HTML outputs.

@@ -13,7 +13,7 @@ from .chart import ChartCeilings, chart_of
 from .check_view import check_body
 from .errors_view import error_body
 from .history import MoveHistory, history_body
-from .style import css, escape
+from .style import css, escape, pair
 from .table import Value, table_html
 from .views import resources, stages
 from .views.runs import chart_body, chart_head
@@ -53,12 +53,11 @@ class Section:
 
 
 _PAGE = (
-    "body{margin:0;background:light-dark(#ffffff,#0e1216);color:light-dark(#1c2128,#e4e9ef);"
-    "color-scheme:light dark;"
+    f"body{{margin:0;background:{pair('bg')};color:{pair('fg')};color-scheme:light dark;"
     "font:14px/1.5 system-ui,sans-serif}main,header,nav{max-width:1800px;margin:0 auto;padding:0 24px}"
     "header{padding-top:24px}h1{font-size:22px;margin:0 0 4px}main>section>h2{font-size:17px;"
     "margin:28px 0 8px}"
-    "nav ol{margin:8px 0;padding-left:20px}nav a{color:light-dark(#0757ab,#79bbff)}"
+    "nav ol{margin:8px 0;padding-left:20px}nav a{color:" + pair("accent") + "}"
     "p.para{max-width:80ch}@media print{.tilebench .panes{height:auto!important;flex-wrap:wrap}}"
 )
 

@@ -1,0 +1,91 @@
+"""Every text of the style sheet can be read on every ground, in both themes, by every kind of eye."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from tilebench.workbench import report
+from tilebench.workbench.check_view import _DARK, _LIGHT
+from tilebench.workbench.parts import sheet
+from tilebench.workbench.style import PALETTE, contrast
+from tilebench.workbench.views.stages import stages_body
+
+from .samples import gemm_record
+
+# What a colour becomes for an eye, in linear light (Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009,
+# severity 1).
+EYES = {
+    "usual": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                 [-0.011820, 0.042940, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+THEMES = {"light": 0, "dark": 1}
+# Bars and tracks, which no text stands on.
+BARS = {"track", "fill", "bad"}
+
+
+def seen(colour: str, eye: str) -> str:
+    """`#rrggbb` as that eye sees it."""
+    parts = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(EYES[eye]) @ linear, 0, 1)
+    back = np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return "#" + "".join(f"{round(float(part) * 255):02x}" for part in back)
+
+
+def names(property_: str) -> set[str]:
+    """The palette's names that a property has somewhere in the style sheet."""
+    rules = sheet() + stages_body(gemm_record())[1]  # the second: which lines light up together
+    return set(re.findall(rf"(?<![-\w]){property_}:var\(--(\w+)\)", rules))
+
+
+def test_what_the_style_sheet_has_is_found() -> None:
+    assert {"fg", "dim", "good", "bad", "warn", "accent", "tk", "tv"} <= names("color")
+    assert {"bg", "bar", "new", "changed", "mark", "link"} == names("background") - BARS
+    scoped = re.findall(r"(?<![-\w(])(?:color|background):((?!var|inherit|none)[^;}]+)", sheet())
+    assert scoped == []
+    assert "opacity" not in sheet()
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_text_is_readable_on_every_ground(theme: str, eye: str) -> None:
+    pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
+    texts, grounds = names("color") | names("fill"), names("background") - BARS
+    low = {
+        (text, ground): round(found, 2)
+        for text, ground in itertools.product(texts, grounds)
+        if (found := contrast(pick[text], pick[ground])) < 4.5
+    }
+    assert low == {}
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES)
+def test_marks_stand_out_and_series_stay_apart(theme: str, eye: str) -> None:
+    pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
+    for name in ("s1", "s2", "s3", "bad", "fill"):
+        assert contrast(pick[name], pick["bg"]) >= 3, name
+    for one, other in itertools.combinations(("s1", "s2", "s3"), 2):
+        apart = [int(pick[one][k : k + 2], 16) - int(pick[other][k : k + 2], 16) for k in (1, 3, 5)]
+        assert sum(step * step for step in apart) ** 0.5 > 50, (one, other)
+
+
+@pytest.mark.parametrize("eye", EYES)
+def test_the_steps_of_the_map_of_errors_are_in_order_of_lightness(eye: str) -> None:
+    for steps, ground in ((_LIGHT, "#ffffff"), (_DARK, "#000000")):
+        found = [contrast(seen(step, eye), ground) for step in steps[:5]]
+        assert found == sorted(found)
+
+
+def test_the_page_of_a_report_takes_the_same_colours() -> None:
+    own = set(re.findall(r"#[0-9a-f]{6}", report._PAGE))
+    assert own == {colour for name in ("bg", "fg", "accent") for colour in PALETTE[name]}
