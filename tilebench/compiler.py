@@ -131,13 +131,13 @@ class Compilation:
     def _run_row(self, row: Any) -> None:
         began = time.perf_counter()
         function = self.last
-        held = [getattr(self.context, name) for name in NOTES]
-        counts = [len(each) for each in held]
+        notes = [getattr(self.context, name) for name in NOTES]
+        counts = [len(each) for each in notes]
         try:
             function = self._passes(row, function)
         except BaseException:
             # What passes noted before one refused would stand twice when the stage is tried again.
-            for each, count in zip(held, counts, strict=True):
+            for each, count in zip(notes, counts, strict=True):
                 del each[count:]
             raise
         self.functions[row.name] = function
@@ -273,9 +273,9 @@ def _deepest(function: Function) -> Place | None:
     best, place = 0, function.place
     stack: list[tuple[Node, int, Place | None]] = [(function, 0, function.place)]
     while stack:
-        at, depth, where = stack.pop()
-        depth, where = (0, at.place or where) if isinstance(at, Stmt) else (depth + 1, where)
+        part, depth, where = stack.pop()
+        depth, where = (0, part.place or where) if isinstance(part, Stmt) else (depth + 1, where)
         if depth > best:
             best, place = depth, where
-        stack += [(each, depth, where) for each in children(at)]
+        stack += [(each, depth, where) for each in children(part)]
     return place

@@ -370,11 +370,11 @@ def zero_of(dtype: DType) -> Const:
 def all_of(conditions: list[Expr]) -> Expr:
     """The conjunction; true ones drop out, and none left is `True`."""
     out: list[Expr] = []
-    for each in conditions:
-        if each == FALSE:
+    for condition in conditions:
+        if condition == FALSE:
             return FALSE
-        if each != TRUE and each not in out:
-            out.append(each)
+        if condition != TRUE and condition not in out:
+            out.append(condition)
     if not out:
         return TRUE
     return out[0] if len(out) == 1 else Arith("and", tuple(out))

@@ -108,8 +108,8 @@ class Facts:
         known = Facts(ranges, divisors, self.lets, self._conditions)
         for part in parts:
             known._narrow(self.resolved(part), ranges, divisors)
-        made = tuple(_Condition(part, known) for part in parts)
-        return Facts(ranges, divisors, self.lets, (*self._conditions, *made))
+        more = tuple(_Condition(part, known) for part in parts)
+        return Facts(ranges, divisors, self.lets, (*self._conditions, *more))
 
     def _narrow(self, condition: Expr, ranges: dict[str, Range], divisors: dict[str, int]) -> None:
         """Put what a condition says of a single variable into its range or its divisor."""

@@ -21,11 +21,11 @@ def gathered(package: str, folder: Iterable[str], name: str, kind: type[Row]) ->
     rows: list[Row] = []
     for module_name in sorted(found.name for found in pkgutil.iter_modules(folder)):
         module = importlib.import_module(f"{package}.{module_name}")
-        held: Any = getattr(module, name, None)
-        if not isinstance(held, tuple) or not held or not all(isinstance(row, kind) for row in held):  # pyright: ignore[reportUnknownVariableType]
+        value: Any = getattr(module, name, None)
+        if not isinstance(value, tuple) or not value or not all(isinstance(row, kind) for row in value):  # pyright: ignore[reportUnknownVariableType]
             raise InternalError(
                 "the module {module} holds no {name}, a tuple of {kind}",
                 module=module.__name__, name=name, kind=kind.__name__,
             )  # fmt: skip
-        rows += held
+        rows += value
     return tuple(rows)

@@ -157,11 +157,11 @@ class Node:
         return type(self) is type(other) and bool(self.values_of(self) == self.values_of(other))
 
     def __hash__(self) -> int:
-        held: int | None = self.__dict__.get("_hash")
-        if held is None:
-            held = hash((type(self), self.values_of(self)))
-            self.__dict__["_hash"] = held
-        return held
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((type(self), self.values_of(self)))
+            self.__dict__["_hash"] = known
+        return known
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.marks)
@@ -173,12 +173,12 @@ class Node:
 
     def but(self, **changes: Any) -> Any:
         """The same node, place kept, with some fields changed. The names are not checked."""
-        made = object.__new__(type(self))
-        held = made.__dict__
-        held.update(self.__dict__)
-        held.pop("_hash", None)
-        held.update(changes)
-        return made
+        copy = object.__new__(type(self))
+        fields = copy.__dict__
+        fields.update(self.__dict__)
+        fields.pop("_hash", None)
+        fields.update(changes)
+        return copy
 
 
 N = TypeVar("N", bound=type[Node])
@@ -201,22 +201,22 @@ def node(cls: N) -> N:
     for name, note in inspect.get_annotations(cls).items():
         if "ClassVar" in note:
             continue
-        held = cls.__dict__.get(name)
-        if not isinstance(held, FieldMark):
+        given = cls.__dict__.get(name)
+        if not isinstance(given, FieldMark):
             raise TypeError(f"field {name!r} of node class {cls.__name__} has no mark")
         # `A[i, j]` is a head address where a region belongs and a load where an expression does.
         region = "Region" in note
-        if region and not held.effect:
+        if region and not given.effect:
             raise TypeError(f"field {name!r} of node class {cls.__name__} names memory without an effect")
-        marks.append(replace(held, name=name, region=region))
+        marks.append(replace(given, name=name, region=region))
         delattr(cls, name)
-    made: Any = cls
-    made.marks = tuple(marks)
-    made.effect_marks = tuple(each for each in marks if each.effect)
-    made.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
+    prepared: Any = cls
+    prepared.marks = tuple(marks)
+    prepared.effect_marks = tuple(each for each in marks if each.effect)
+    prepared.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
     names = [each.name for each in marks]
-    made.values_of = staticmethod(attrgetter(*names) if names else no_values)
-    made.__init__ = _initializer(made.marks, cls.__name__)
+    prepared.values_of = staticmethod(attrgetter(*names) if names else no_values)
+    prepared.__init__ = _initializer(prepared.marks, cls.__name__)
     return cls
 
 
@@ -231,9 +231,9 @@ def _initializer(marks: tuple[FieldMark, ...], owner: str) -> Any:
     lines.append("    if place is not None:\n        held['place'] = place")
     scope: dict[str, Any] = dict(defaults)
     exec("\n".join(lines), scope)  # noqa: S102 - the text is made of field names only
-    made = scope["__init__"]
-    made.__qualname__ = f"{owner}.__init__"
-    return made
+    init = scope["__init__"]
+    init.__qualname__ = f"{owner}.__init__"
+    return init
 
 
 def children(node_: Node) -> list[Node]:
@@ -241,11 +241,11 @@ def children(node_: Node) -> list[Node]:
     out: list[Node] = []
     fields = node_.__dict__
     for name, _ in node_.below:
-        held = fields[name]
-        if type(held) is tuple:
-            out.extend(held)  # pyright: ignore[reportUnknownArgumentType]
-        elif held is not None:
-            out.append(held)
+        below = fields[name]
+        if type(below) is tuple:
+            out.extend(below)  # pyright: ignore[reportUnknownArgumentType]
+        elif below is not None:
+            out.append(below)
     return out
 
 
@@ -255,16 +255,16 @@ def walk(root: Node) -> list[Node]:
     stack: list[Node] = [root]
     pop, push, extend = stack.pop, stack.append, stack.extend
     while stack:
-        at = pop()
-        out.append(at)
-        if at.below:
-            fields = at.__dict__
-            for name, _ in reversed(at.below):
-                held = fields[name]
-                if type(held) is tuple:
-                    extend(reversed(held))  # pyright: ignore[reportUnknownArgumentType]
-                elif held is not None:
-                    push(held)
+        found = pop()
+        out.append(found)
+        if found.below:
+            fields = found.__dict__
+            for name, _ in reversed(found.below):
+                below = fields[name]
+                if type(below) is tuple:
+                    extend(reversed(below))  # pyright: ignore[reportUnknownArgumentType]
+                elif below is not None:
+                    push(below)
     return out
 
 
@@ -277,37 +277,37 @@ def map_children(node_: Any, change: Callable[[Any], Any]) -> Any:
     changes: dict[str, Any] | None = None
     fields = node_.__dict__
     for name, is_body in node_.below:
-        held = fields[name]
-        if type(held) is tuple:
-            new: Any = _map_body(held, change) if is_body else _map_operands(held, change)  # pyright: ignore[reportUnknownArgumentType]
-        elif held is None:
+        below = fields[name]
+        if type(below) is tuple:
+            new: Any = _map_body(below, change) if is_body else _map_operands(below, change)  # pyright: ignore[reportUnknownArgumentType]
+        elif below is None:
             continue
         else:
-            new = change(held)
-        if new is not held:
+            new = change(below)
+        if new is not below:
             if changes is None:
                 changes = {}
             changes[name] = new
     return node_.but(**changes) if changes else node_
 
 
-def _map_operands(held: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
-    out = [change(each) for each in held]
-    for new, old in zip(out, held, strict=True):
+def _map_operands(operands: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    out = [change(each) for each in operands]
+    for new, old in zip(out, operands, strict=True):
         if new is not old:
             return tuple(out)
-    return held
+    return operands
 
 
-def _map_body(held: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+def _map_body(body: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
     out: list[Any] = []
     same = True
-    for each in held:
-        new = change(each)
-        if new is not each:
+    for statement in body:
+        new = change(statement)
+        if new is not statement:
             same = False
         if isinstance(new, tuple):
             out.extend(new)  # pyright: ignore[reportUnknownArgumentType]
         elif new is not None:
             out.append(new)
-    return held if same else tuple(out)
+    return body if same else tuple(out)

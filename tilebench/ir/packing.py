@@ -28,8 +28,8 @@ def pack(values: Any) -> NDArray[np.uint8]:
     return nibbles[..., 0::2] | (nibbles[..., 1::2] << np.uint8(4))
 
 
-def unpack(held: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+def unpack(stored: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     """The array of `shape` that bytes of `packed_shape` hold, one element a byte."""
-    raw = np.asarray(held).view(np.uint8)
+    raw = np.asarray(stored).view(np.uint8)
     both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(*raw.shape[:-1], -1)
     return both[..., : shape[-1] if shape else 1].astype(np.int8).astype(dtype.numpy).reshape(shape)

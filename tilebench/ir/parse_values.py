@@ -34,21 +34,24 @@ class ValueParser:
         self.decided: dict[str, Any] = {}
 
     # -- places and errors
-    def place(self, at: Any) -> Place:
-        return Place(self.file, at.lineno, at.col_offset, at.end_lineno or 0, at.end_col_offset or 0)
+    def place(self, syntax: Any) -> Place:
+        start, end = (syntax.lineno, syntax.col_offset), (syntax.end_lineno or 0, syntax.end_col_offset or 0)
+        return Place(self.file, *start, *end)
 
-    def fail(self, at: Any, what: str, hint: str = "", **values: Any) -> NoReturn:
-        raise IRError(what, at=self.place(at), hint=hint, **values)
+    def fail(self, syntax: Any, what: str, hint: str = "", **values: Any) -> NoReturn:
+        raise IRError(what, at=self.place(syntax), hint=hint, **values)
 
-    def word_of(self, at: ast.expr) -> str | None:
+    def word_of(self, syntax: ast.expr) -> str | None:
         """`name` when the expression is `T.name`."""
-        if isinstance(at, ast.Attribute) and isinstance(at.value, ast.Name) and at.value.id == "T":
-            return at.attr
-        return None
+        match syntax:
+            case ast.Attribute(value=ast.Name(id="T"), attr=word):
+                return word
+            case _:
+                return None
 
     # -- values of attributes
-    def value(self, at: ast.expr) -> Any:
-        match at:
+    def value(self, syntax: ast.expr) -> Any:
+        match syntax:
             case ast.Constant(value=value):
                 return value
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
@@ -59,28 +62,28 @@ class ValueParser:
                 return self.names[name]
             case ast.Name(id=name) if name in self.values:
                 return self.values[name]
-            case ast.Attribute() if (word := self.word_of(at)) in ALL:
+            case ast.Attribute() if (word := self.word_of(syntax)) in ALL:
                 return ALL[word]
             case ast.Attribute(value=ast.Name(id=name), attr=field) if name in self.names:
-                return self.value_of_buffer(at, name, field)
-            case ast.Call() if (word := self.word_of(at.func)) is not None:
-                if word == "float" and len(at.args) == 1:
-                    return float(self.value(at.args[0]))
+                return self.value_of_buffer(syntax, name, field)
+            case ast.Call() if (word := self.word_of(syntax.func)) is not None:
+                if word == "float" and len(syntax.args) == 1:
+                    return float(self.value(syntax.args[0]))
                 cls = self.registry.values.get(word)
                 if cls is not None:
-                    return self.construct(at, cls)
+                    return self.construct(syntax, cls)
             case _:
                 pass
-        return self.operand(at)
+        return self.operand(syntax)
 
-    def value_of_buffer(self, at: ast.Attribute, name: str, field: str) -> Any:
+    def value_of_buffer(self, syntax: ast.Attribute, name: str, field: str) -> Any:
         """What the allocation of a buffer says: `C_l.layout`."""
         value = self.decided.get(f"{name}.{field}")
         if value is None:
             own = {key: value for key, value in self.decided.items() if key.startswith(f"{name}.")}
             known = [key for key, value in own.items() if value is not None]
             self.fail(
-                at,
+                syntax,
                 "{name} says no {field}",
                 hint="it says " + ", ".join(known) if known else "write the value out",
                 name=name,
@@ -88,21 +91,21 @@ class ValueParser:
             )
         return value
 
-    def construct(self, at: ast.Call, cls: Callable[..., Any]) -> Any:
-        args = [self.value(each) for each in at.args]
-        keys = {each.arg or "": self.value(each.value) for each in at.keywords}
+    def construct(self, syntax: ast.Call, cls: Callable[..., Any]) -> Any:
+        args = [self.value(each) for each in syntax.args]
+        keys = {each.arg or "": self.value(each.value) for each in syntax.keywords}
         try:
             return cls(*args, **keys)
         except TypeError as error:
-            return self.fail(at, "this value cannot be made: {why}", why=error)
+            return self.fail(syntax, "this value cannot be made: {why}", why=error)
         except TileError as error:
-            error.place = error.place or self.place(at)
+            error.place = error.place or self.place(syntax)
             raise
 
     # -- expressions
-    def operand(self, at: ast.expr) -> Any:
+    def operand(self, syntax: ast.expr) -> Any:
         """A region where slices or a bare buffer stand, a tuple, or an expression."""
-        match at:
+        match syntax:
             case ast.Constant(value=None):
                 return None
             case ast.Tuple(elts=parts):
@@ -110,46 +113,46 @@ class ValueParser:
             case ast.Name(id=name) if isinstance(self.names.get(name), Buffer):
                 whole: Any = self.names[name]
                 if whole.rank:
-                    return self.region(at, whole, [], None)
+                    return self.region(syntax, whole, [], None)
             case ast.Call(func=ast.Attribute(attr="version", value=ast.Name()), args=[_]):
-                buffer, version = self.target(at)
-                return self.region(at, buffer, [], version)
+                buffer, version = self.target(syntax)
+                return self.region(syntax, buffer, [], version)
             case ast.Subscript():
-                buffer, version = self.target(at.value)
-                parts = at.slice.elts if isinstance(at.slice, ast.Tuple) else [at.slice]
+                buffer, version = self.target(syntax.value)
+                parts = syntax.slice.elts if isinstance(syntax.slice, ast.Tuple) else [syntax.slice]
                 if any(isinstance(each, ast.Slice) for each in parts):
-                    return self.region(at, buffer, parts, version)
+                    return self.region(syntax, buffer, parts, version)
             case _:
                 pass
-        return self.expr(at)
+        return self.expr(syntax)
 
-    def target(self, at: ast.expr) -> tuple[Buffer, Expr | None]:
+    def target(self, syntax: ast.expr) -> tuple[Buffer, Expr | None]:
         """The buffer, and the version, that stand before brackets."""
-        match at:
+        match syntax:
             case ast.Call(func=ast.Attribute(attr="version", value=inner), args=[version]):
                 return self.target(inner)[0], self.expr(version)
             case ast.Name(id=name) if isinstance(self.names.get(name), Buffer):
                 buffer: Any = self.names[name]
                 return buffer, None
             case _:
-                return self.fail(at, "a buffer is expected here")
+                return self.fail(syntax, "a buffer is expected here")
 
-    def region(self, at: ast.expr, buffer: Buffer, parts: list[ast.expr], version: Expr | None) -> Region:
+    def region(self, syntax: ast.expr, buffer: Buffer, parts: list[ast.expr], version: Expr | None) -> Region:
         start: list[Expr] = []
         extent: list[int] = []
         if not parts:
             start, extent = [Const(0)] * buffer.rank, list(buffer.extents)
         elif len(parts) != buffer.rank:
-            self.fail(at, "{name} has rank {rank}", name=buffer.name, rank=buffer.rank)
-        for each in parts:
-            if not isinstance(each, ast.Slice) or each.lower is None or each.upper is None:
-                self.fail(each, "a box is written `start : start + extent` in every dimension")
-            lower, upper = self.expr(each.lower), self.expr(each.upper)
+            self.fail(syntax, "{name} has rank {rank}", name=buffer.name, rank=buffer.rank)
+        for part in parts:
+            if not isinstance(part, ast.Slice) or part.lower is None or part.upper is None:
+                self.fail(part, "a box is written `start : start + extent` in every dimension")
+            lower, upper = self.expr(part.lower), self.expr(part.upper)
             start.append(lower)
-            extent.append(self.extent(each, lower, upper))
-        return Region(buffer, tuple(start), extent=tuple(extent), version=version, place=self.place(at))
+            extent.append(self.extent(part, lower, upper))
+        return Region(buffer, tuple(start), extent=tuple(extent), version=version, place=self.place(syntax))
 
-    def extent(self, at: ast.expr, lower: Expr, upper: Expr) -> int:
+    def extent(self, syntax: ast.expr, lower: Expr, upper: Expr) -> int:
         if isinstance(lower, Const) and isinstance(upper, Const):
             return upper.value - lower.value
         low = lower.args if isinstance(lower, Arith) and lower.op == "+" else (lower,)
@@ -165,14 +168,14 @@ class ValueParser:
         # A person who edits a stage writes sums in any order.
         below, above = linear(lower), linear(upper)
         if dict(below.terms) != dict(above.terms):
-            self.fail(at, "a box is written `start : start + extent` with a constant extent")
+            self.fail(syntax, "a box is written `start : start + extent` with a constant extent")
         return above.constant - below.constant
 
-    def expr(self, at: ast.expr) -> Expr:
-        return self._expr(at).at(self.place(at))
+    def expr(self, syntax: ast.expr) -> Expr:
+        return self._expr(syntax).at(self.place(syntax))
 
-    def _expr(self, at: ast.expr) -> Any:
-        match at:
+    def _expr(self, syntax: ast.expr) -> Any:
+        match syntax:
             case ast.Constant(value=bool() as value):
                 return TRUE if value else FALSE
             case ast.Constant(value=int() as value):
@@ -180,103 +183,103 @@ class ValueParser:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
                 return Const(-value)
             case ast.Name(id=name):
-                return self.name(at, name)
+                return self.name(syntax, name)
             case ast.Subscript():
-                buffer, version = self.target(at.value)
-                parts = at.slice.elts if isinstance(at.slice, ast.Tuple) else [at.slice]
+                buffer, version = self.target(syntax.value)
+                parts = syntax.slice.elts if isinstance(syntax.slice, ast.Tuple) else [syntax.slice]
                 return Load(buffer, tuple(self.expr(each) for each in parts), version=version)
             case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.UnaryOp():
-                return self.arith(at)
+                return self.arith(syntax)
             case ast.Call():
-                return self.call(at)
+                return self.call(syntax)
             case _:
-                return self.fail(at, "a stage has no such expression")
+                return self.fail(syntax, "a stage has no such expression")
 
-    def name(self, at: ast.expr, name: str) -> Expr:
+    def name(self, syntax: ast.expr, name: str) -> Expr:
         if name in self.values:
             kind = type(self.values[name]).__name__
-            self.fail(at, "{name} is a T.{kind}; a number is expected here", name=name, kind=kind)
+            self.fail(syntax, "{name} is a T.{kind}; a number is expected here", name=name, kind=kind)
         bound = self.names.get(name)
         if bound is None:
             close = nearest(name, [*self.names, *self.values])
             self.fail(
-                at,
+                syntax,
                 "the name {name} is not bound",
                 hint=f"did you mean {close[0]}?" if close else "",
                 name=name,
             )
         if isinstance(bound, Buffer):
             if bound.rank:
-                self.fail(at, "{name} is a buffer; an element is expected", name=name)
+                self.fail(syntax, "{name} is a buffer; an element is expected", name=name)
             return Load(bound, ())
         return bound
 
-    def arith(self, at: Any) -> Expr:
-        match at:
+    def arith(self, syntax: Any) -> Expr:
+        match syntax:
             case ast.UnaryOp():
-                return Arith(OPERATORS[type(at.op)], (self.expr(at.operand),))
+                return Arith(OPERATORS[type(syntax.op)], (self.expr(syntax.operand),))
             case ast.BoolOp():
-                return Arith(OPERATORS[type(at.op)], tuple(self.expr(each) for each in at.values))
+                return Arith(OPERATORS[type(syntax.op)], tuple(self.expr(each) for each in syntax.values))
             case ast.Compare(ops=[op], comparators=[right]):
-                return Arith(self.operator(at, op), (self.expr(at.left), self.expr(right)))
+                return Arith(self.operator(syntax, op), (self.expr(syntax.left), self.expr(right)))
             case ast.BinOp():
-                return self.binary(at)
+                return self.binary(syntax)
             case _:
-                return self.fail(at, "a stage has no such expression")
+                return self.fail(syntax, "a stage has no such expression")
 
-    def operator(self, at: ast.expr, op: Any) -> str:
+    def operator(self, syntax: ast.expr, op: Any) -> str:
         found = OPERATORS.get(op.__class__)
-        return found if found is not None else self.fail(at, "a stage has no such operator")
+        return found if found is not None else self.fail(syntax, "a stage has no such operator")
 
-    def binary(self, at: ast.BinOp) -> Expr:
+    def binary(self, syntax: ast.BinOp) -> Expr:
         """A flat chain for n-ary operators, gathered without recursion down its left side."""
-        op = self.operator(at, at.op)
-        rights: list[ast.expr] = [at.right]
-        left: ast.expr = at.left
+        op = self.operator(syntax, syntax.op)
+        rights: list[ast.expr] = [syntax.right]
+        left: ast.expr = syntax.left
         # Parentheses are not in the tree, so a parenthesised left side of the same operator is told
         # by its columns: a bare chain starts where its first operand starts.
-        while op in CHAINED and isinstance(left, ast.BinOp) and type(left.op) is type(at.op):
-            if left.col_offset != at.col_offset or left.lineno != at.lineno:
+        while op in CHAINED and isinstance(left, ast.BinOp) and type(left.op) is type(syntax.op):
+            if left.col_offset != syntax.col_offset or left.lineno != syntax.lineno:
                 break
             rights.append(left.right)
             left = left.left
         parts = [self.expr(left), *(self.expr(each) for each in reversed(rights))]
         return Arith(op, tuple(parts))
 
-    def call(self, at: ast.Call) -> Expr:
-        word = self.word_of(at.func)
+    def call(self, syntax: ast.Call) -> Expr:
+        word = self.word_of(syntax.func)
         if word is None:
-            self.fail(at, "only words of the language (T.name) can be called")
-        if word in ALL and len(at.args) == 1:
-            return self.literal(at, ALL[word])
-        if word == "cast" and len(at.args) == 2:
-            dtype = self.value(at.args[1])
-            return Cast(self.expr(at.args[0]), type=dtype)
-        if word == "chain" and len(at.args) > 2:
-            return Arith(str(self.value(at.args[0])), tuple(self.expr(a) for a in at.args[1:]))
+            self.fail(syntax, "only words of the language (T.name) can be called")
+        if word in ALL and len(syntax.args) == 1:
+            return self.literal(syntax, ALL[word])
+        if word == "cast" and len(syntax.args) == 2:
+            dtype = self.value(syntax.args[1])
+            return Cast(self.expr(syntax.args[0]), type=dtype)
+        if word == "chain" and len(syntax.args) > 2:
+            return Arith(str(self.value(syntax.args[0])), tuple(self.expr(a) for a in syntax.args[1:]))
         function = self.registry.functions.get(word)
         if function is None:
             close = nearest(word, list(self.registry.functions))
             self.fail(
-                at,
+                syntax,
                 "there is no function T.{name}",
                 hint=f"did you mean T.{close[0]}?" if close else "",
                 name=word,
             )
-        args = tuple(self.expr(each) for each in at.args)
-        if len(args) != function.arity or at.keywords:
-            self.fail(at, "T.{name} takes {n} arguments", name=word, n=function.arity)
+        args = tuple(self.expr(each) for each in syntax.args)
+        if len(args) != function.arity or syntax.keywords:
+            self.fail(syntax, "T.{name} takes {n} arguments", name=word, n=function.arity)
         return Call(word, args, type=function.result(tuple(a.dtype for a in args)))
 
-    def literal(self, at: ast.Call, dtype: DType) -> Const:
-        value = self.value(at.args[0])
+    def literal(self, syntax: ast.Call, dtype: DType) -> Const:
+        value = self.value(syntax.args[0])
         if dtype == boolean:
             return Const(bool(value), type=dtype)
         if not isinstance(value, (int, float, str)):
-            self.fail(at, "a literal is written T.{name}(number)", name=dtype.name)
+            self.fail(syntax, "a literal is written T.{name}(number)", name=dtype.name)
         number = float(value)
         if dtype.is_float:
             return Const(number, type=dtype)
         if not math.isfinite(number):
-            self.fail(at, "{name} has no infinity", name=dtype.name)
+            self.fail(syntax, "{name} has no infinity", name=dtype.name)
         return Const(int(value), type=dtype)

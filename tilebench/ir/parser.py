@@ -26,8 +26,8 @@ def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Func
     try:
         module = ast.parse(text)
     except SyntaxError as error:
-        at = Place(name, error.lineno or 1, max(0, (error.offset or 1) - 1))
-        raise IRError("this is not Python: {why}", at=at, why=error.msg) from None
+        place = Place(name, error.lineno or 1, max(0, (error.offset or 1) - 1))
+        raise IRError("this is not Python: {why}", at=place, why=error.msg) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise IRError("the text is nested too deeply to parse: {why}", at=Place(name, 1), why=error) from None
     functions = [each for each in module.body if isinstance(each, ast.FunctionDef)]
@@ -39,37 +39,37 @@ def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Func
 
 class _Parser(ValueParser):
     # -- functions and parameters
-    def function(self, at: ast.FunctionDef) -> Function:
-        params = tuple(self.param(each) for each in at.args.args)
+    def function(self, syntax: ast.FunctionDef) -> Function:
+        params = tuple(self.param(each) for each in syntax.args.args)
         info: list[tuple[str, Any]] = []
-        for each in at.decorator_list:
-            if isinstance(each, ast.Call):
-                info.extend((k.arg or "", self.value(k.value)) for k in each.keywords)
-        bound = self.bindings(at.body)
-        body = self.body(at.body[bound:])
-        return Function(at.name, params, body, info=tuple(info), place=self.place(at))
+        for decorator in syntax.decorator_list:
+            if isinstance(decorator, ast.Call):
+                info.extend((k.arg or "", self.value(k.value)) for k in decorator.keywords)
+        bound = self.bindings(syntax.body)
+        body = self.body(syntax.body[bound:])
+        return Function(syntax.name, params, body, info=tuple(info), place=self.place(syntax))
 
     def bindings(self, statements: list[ast.stmt]) -> int:
         """Read the names of repeated values at the head of a function; how many lines they are."""
-        for count, at in enumerate(statements):
-            match at:
+        for count, syntax in enumerate(statements):
+            match syntax:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
                     if self.word_of(call.func) not in self.registry.values:
                         return count
-                    self.bind(at, name, None)
+                    self.bind(syntax, name, None)
                     del self.names[name]
                     self.values[name] = self.value(call)
                 case _:
                     return count
         return len(statements)
 
-    def param(self, at: ast.arg) -> Buffer | Var:
-        note = at.annotation
+    def param(self, syntax: ast.arg) -> Buffer | Var:
+        note = syntax.annotation
         scalar = ALL.get(self.word_of(note) or "") if isinstance(note, ast.Attribute) else None
         if scalar is not None:
-            return self.bind(at, at.arg, Var(at.arg, type=scalar, place=self.place(at)))
+            return self.bind(syntax, syntax.arg, Var(syntax.arg, type=scalar, place=self.place(syntax)))
         if not isinstance(note, ast.Call) or self.word_of(note.func) not in ("Tensor", "StridedTensor"):
-            self.fail(at, "the parameter {name} needs a T.Tensor annotation, or a dtype", name=at.arg)
+            self.fail(syntax, "the parameter {name} needs a T.Tensor annotation, or a dtype", name=syntax.arg)
         values = [self.value(each) for each in note.args]
         strides = values[1] if self.word_of(note.func) == "StridedTensor" else None
         if not isinstance(values[0], tuple) or not isinstance(values[-1], DType):
@@ -78,12 +78,12 @@ class _Parser(ValueParser):
         align = keys.pop("align", 16)
         if keys:
             self.fail(note, "a tensor has no {name}", name=next(iter(keys)), hint="known: align")
-        buffer = Buffer(at.arg, values[0], values[-1], "global", strides, align)  # pyright: ignore[reportUnknownArgumentType]
-        return self.bind(at, at.arg, buffer)
+        buffer = Buffer(syntax.arg, values[0], values[-1], "global", strides, align)  # pyright: ignore[reportUnknownArgumentType]
+        return self.bind(syntax, syntax.arg, buffer)
 
-    def bind(self, at: Any, name: str, value: Any) -> Any:
+    def bind(self, syntax: Any, name: str, value: Any) -> Any:
         if name in self.names or name in self.values:
-            self.fail(at, "the name {name} is bound twice", name=name)
+            self.fail(syntax, "the name {name} is bound twice", name=name)
         self.names[name] = value
         return value
 
@@ -95,43 +95,43 @@ class _Parser(ValueParser):
             del self.names[name]
         return out
 
-    def statement(self, at: ast.stmt) -> Stmt:
-        place = self.place(at)
-        match at:
+    def statement(self, syntax: ast.stmt) -> Stmt:
+        place = self.place(syntax)
+        match syntax:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                dtype = ALL.get(self.word_of(at.annotation) or "")
+                dtype = ALL.get(self.word_of(syntax.annotation) or "")
                 if dtype is None:
-                    self.fail(at.annotation, "a name is annotated with its dtype, T.int32 say")
-                made = self.expr(value)
-                return Let(self.bind(at, name, Var(name, type=dtype)), made, place=place)
+                    self.fail(syntax.annotation, "a name is annotated with its dtype, T.int32 say")
+                bound = self.expr(value)
+                return Let(self.bind(syntax, name, Var(name, type=dtype)), bound, place=place)
             case ast.Assign(targets=[target], value=value):
-                return self.assign(at, target, value)
+                return self.assign(syntax, target, value)
             case ast.If():
-                condition = self.expr(at.test)
-                return If(condition, self.body(at.body), self.body(at.orelse), place=place)
+                condition = self.expr(syntax.test)
+                return If(condition, self.body(syntax.body), self.body(syntax.orelse), place=place)
             case ast.For(iter=ast.Call() as call):
-                return self.block(call, at.target, at.body, LoopStmt, place)
+                return self.block(call, syntax.target, syntax.body, LoopStmt, place)
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=names)]):
-                return self.block(call, names, at.body, WithStmt, place)
+                return self.block(call, names, syntax.body, WithStmt, place)
             case ast.Expr(value=ast.Call() as call):
                 return self.operation(call, OpStmt, {}, place)
             case _:
-                return self.fail(at, "a stage has no such statement")
+                return self.fail(syntax, "a stage has no such statement")
 
-    def assign(self, at: ast.stmt, target: ast.expr, value: ast.expr) -> Stmt:
-        place = self.place(at)
+    def assign(self, syntax: ast.stmt, target: ast.expr, value: ast.expr) -> Stmt:
+        place = self.place(syntax)
         if isinstance(target, ast.Name) and target.id not in self.names:
             if not isinstance(value, ast.Call):
                 self.fail(
-                    at,
+                    syntax,
                     "the name {name} is not bound; a value is bound as `name: T.dtype = ...`",
                     name=target.id,
                 )
             return self.allocation(value, target.id, place)
-        held = self.expr(target)
-        if not isinstance(held, Load):
+        known = self.expr(target)
+        if not isinstance(known, Load):
             self.fail(target, "only an element of a buffer can be stored to")
-        return Store(held.buffer, held.index, self.expr(value), version=held.version, place=place)
+        return Store(known.buffer, known.index, self.expr(value), version=known.version, place=place)
 
     def lookup(self, call: ast.Call, form: type[WordStmt]) -> tuple[str, Word]:
         name = self.word_of(call.func)
@@ -167,10 +167,10 @@ class _Parser(ValueParser):
             del self.names[each]
         return word.cls(**fields, place=place)
 
-    def targets(self, at: ast.expr | None) -> list[str]:
-        if at is None:
+    def targets(self, syntax: ast.expr | None) -> list[str]:
+        if syntax is None:
             return []
-        parts = at.elts if isinstance(at, ast.Tuple) else [at]
+        parts = syntax.elts if isinstance(syntax, ast.Tuple) else [syntax]
         return [
             each.id if isinstance(each, ast.Name) else self.fail(each, "a name is expected") for each in parts
         ]
@@ -213,22 +213,22 @@ class _Parser(ValueParser):
         if args:
             self.fail(args[0], "one argument too many")
         known = {m.name: m for m in marks if not m.required}
-        for each in call.keywords:
-            mark = known.get(each.arg or "")
+        for keyword in call.keywords:
+            mark = known.get(keyword.arg or "")
             if mark is None:
                 self.fail(
-                    each.value,
+                    keyword.value,
                     "there is no argument {name} here",
                     hint="known: " + ", ".join(known),
-                    name=each.arg,
+                    name=keyword.arg,
                 )
-            out[mark.name] = self.argument(each.value, mark)
+            out[mark.name] = self.argument(keyword.value, mark)
         return out
 
-    def argument(self, at: ast.expr, mark: FieldMark) -> Any:
+    def argument(self, syntax: ast.expr, mark: FieldMark) -> Any:
         if mark.mark == ATTRIBUTE:
-            return self.value(at)
-        made = self.operand(at)
-        if mark.region and isinstance(made, Load):
-            return Region(made.buffer, made.index, version=made.version, place=made.place)
-        return made
+            return self.value(syntax)
+        value = self.operand(syntax)
+        if mark.region and isinstance(value, Load):
+            return Region(value.buffer, value.index, version=value.version, place=value.place)
+        return value

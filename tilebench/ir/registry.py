@@ -78,11 +78,11 @@ class Registry:
                 raise ValueError(f"T.{name} is claimed by {statements[name].cls} and {word.cls}")
             statements[name] = word
         table: dict[str, ScalarFunction] = {}
-        for each in functions:
-            if each.name in table or each.name in statements:
-                raise ValueError(f"T.{each.name} is claimed twice")
-            table[each.name] = each
-        return Registry(statements, table, {each.__name__: each for each in values}, elsewhere)
+        for function in functions:
+            if function.name in table or function.name in statements:
+                raise ValueError(f"T.{function.name} is claimed twice")
+            table[function.name] = function
+        return Registry(statements, table, {function.__name__: function for function in values}, elsewhere)
 
 
 def same_as_first(dtypes: tuple[DType, ...]) -> DType:

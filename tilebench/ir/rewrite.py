@@ -21,11 +21,11 @@ def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
     place take that of the node they replace.
     """
 
-    def step(at: Any) -> Any:
-        below = map_children(at, step)
+    def step(old: Any) -> Any:
+        below = map_children(old, step)
         new = change(below)
-        if isinstance(new, Node) and new.place is None and at.place is not None:
-            return new.at(at.place)
+        if isinstance(new, Node) and new.place is None and old.place is not None:
+            return new.at(old.place)
         return new
 
     return step(node)
@@ -40,19 +40,19 @@ def refold(expr: Expr) -> Expr:
     if not expr.args[0].dtype.is_integer or expr.op not in _FOLD:
         return expr
     fold = _FOLD[expr.op]
-    made = expr.args[0]
+    folded = expr.args[0]
     for each in expr.args[1:]:
-        made = fold(made, each)
-    return made
+        folded = fold(folded, each)
+    return folded
 
 
 def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
     """The node with variables replaced by name; integer arithmetic is folded again."""
 
-    def change(at: Any) -> Any:
-        if isinstance(at, Var):
-            return values.get(at.name, at)
-        return refold(at) if isinstance(at, Arith) else at
+    def change(old: Any) -> Any:
+        if isinstance(old, Var):
+            return values.get(old.name, old)
+        return refold(old) if isinstance(old, Arith) else old
 
     return rewrite(node, change) if values else node
 
@@ -60,9 +60,9 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
 def rename_buffers(node: Any, buffers: Mapping[str, Buffer]) -> Any:
     """The node with buffers replaced by name, in loads, stores and regions (not allocations)."""
 
-    def change(at: Any) -> Any:
-        if isinstance(at, (Load, Region, Store)) and at.buffer.name in buffers:
-            return at.but(buffer=buffers[at.buffer.name])
-        return at
+    def change(old: Any) -> Any:
+        if isinstance(old, (Load, Region, Store)) and old.buffer.name in buffers:
+            return old.but(buffer=buffers[old.buffer.name])
+        return old
 
     return rewrite(node, change) if buffers else node

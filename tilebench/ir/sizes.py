@@ -90,10 +90,10 @@ class _Sized:
             return tuple([self.size(part) for part in value])  # pyright: ignore[reportUnknownVariableType]
         return value  # pyright: ignore[reportUnknownVariableType]
 
-    def node(self, at: Any) -> Any:
-        if isinstance(at, Var):
-            return self.numbers.get(at.name, at)
-        node: Node = map_children(at, self.node)
+    def node(self, found: Any) -> Any:
+        if isinstance(found, Var):
+            return self.numbers.get(found.name, found)
+        node: Node = map_children(found, self.node)
         changes: dict[str, Any] = {}
         for mark in node.marks:
             if mark.mark == ATTRIBUTE and not isinstance(node, Function):

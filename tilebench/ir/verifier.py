@@ -46,13 +46,13 @@ class _Verifier:
         self.forms = forms
         self.names: dict[str, Var | Buffer] = {}
 
-    def fail(self, at: Node, what: str, **values: Any) -> NoReturn:
+    def fail(self, node: Node, what: str, **values: Any) -> NoReturn:
         stage = f" in stage {self.forms.stage}" if self.forms else ""
-        raise IRError(what + stage, at=at.place, **values)
+        raise IRError(what + stage, at=node.place, **values)
 
-    def bind(self, at: Node, name: str, value: Var | Buffer) -> None:
+    def bind(self, node: Node, name: str, value: Var | Buffer) -> None:
         if name in self.names:
-            self.fail(at, "the name {name} is bound twice", name=name)
+            self.fail(node, "the name {name} is bound twice", name=name)
         self.names[name] = value
 
     def function(self, function: Function) -> None:
@@ -73,9 +73,9 @@ class _Verifier:
     def statement(self, stmt: Stmt) -> None:
         self.legal(stmt)
         if not isinstance(stmt, (Function,)):
-            for each in children(stmt):
-                if not isinstance(each, Stmt):
-                    self.operand(each)
+            for part in children(stmt):
+                if not isinstance(part, Stmt):
+                    self.operand(part)
         match stmt:
             case Let():
                 if stmt.var.type != stmt.value.dtype:
@@ -126,51 +126,51 @@ class _Verifier:
             if wrong is not None:
                 self.fail(stmt, "{wrong}", wrong=wrong)
 
-    def access(self, at: Node, buffer: Buffer, rank: int) -> None:
-        held = self.names.get(buffer.name)
-        if not isinstance(held, Buffer):
-            self.fail(at, "{name} is not in scope", name=buffer.name)
-        if held is not buffer and held != buffer:
-            self.fail(at, "{name} is used as {a} but declared as {b}", name=buffer.name, a=buffer, b=held)
+    def access(self, node: Node, buffer: Buffer, rank: int) -> None:
+        known = self.names.get(buffer.name)
+        if not isinstance(known, Buffer):
+            self.fail(node, "{name} is not in scope", name=buffer.name)
+        if known is not buffer and known != buffer:
+            self.fail(node, "{name} is used as {a} but declared as {b}", name=buffer.name, a=buffer, b=known)
         if rank != buffer.rank:
             self.fail(
-                at, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank
+                node, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank
             )
 
-    def operand(self, at: Node) -> None:
+    def operand(self, node: Node) -> None:
         """Check an expression or region and all below it."""
-        kind = type(at)
+        kind = type(node)
         if kind is Const:
             return
-        if isinstance(at, Var):
-            held = self.names.get(at.name)
-            if held is not at and held != at:
-                self.fail(at, "the name {name} is not in scope", name=at.name)
+        if isinstance(node, Var):
+            known = self.names.get(node.name)
+            if known is not node and known != node:
+                self.fail(node, "the name {name} is not in scope", name=node.name)
             return
-        for each in children(at):
+        for each in children(node):
             self.operand(each)
-        if isinstance(at, Arith):
-            self.arith(at)
-        elif isinstance(at, Load):
-            self.access(at, at.buffer, len(at.index))
-            self.integers(at, at.index)
-        elif isinstance(at, Region):
-            self.access(at, at.buffer, len(at.start))
-            self.integers(at, at.start)
+        if isinstance(node, Arith):
+            self.arith(node)
+        elif isinstance(node, Load):
+            self.access(node, node.buffer, len(node.index))
+            self.integers(node, node.index)
+        elif isinstance(node, Region):
+            self.access(node, node.buffer, len(node.start))
+            self.integers(node, node.start)
 
-    def integers(self, at: Node, index: tuple[Expr, ...]) -> None:
-        for each in index:
-            if not each.dtype.is_integer:
-                self.fail(at, "an index is an integer, found {a}", a=each.dtype)
+    def integers(self, node: Node, index: tuple[Expr, ...]) -> None:
+        for part in index:
+            if not part.dtype.is_integer:
+                self.fail(node, "an index is an integer, found {a}", a=part.dtype)
 
-    def arith(self, at: Arith) -> None:
-        first = at.args[0].dtype
-        for each in at.args[1:]:
-            if each.dtype is not first and each.dtype != first:
-                self.fail(at, "the arguments of {op} are {a} and {b}", op=at.op, a=first, b=each.dtype)
-        if at.op in LOGIC and first != boolean:
-            self.fail(at, "{op} takes bools, found {a}", op=at.op, a=first)
-        if at.op == "/" and not first.is_float:
-            self.fail(at, "/ divides floats, found {a}; use // for integers", a=first)
-        if first == boolean and at.op not in LOGIC and at.op not in (*COMPARE, "&", "|", "^"):
-            self.fail(at, "{op} does not take bools", op=at.op)
+    def arith(self, node: Arith) -> None:
+        first = node.args[0].dtype
+        for part in node.args[1:]:
+            if part.dtype is not first and part.dtype != first:
+                self.fail(node, "the arguments of {op} are {a} and {b}", op=node.op, a=first, b=part.dtype)
+        if node.op in LOGIC and first != boolean:
+            self.fail(node, "{op} takes bools, found {a}", op=node.op, a=first)
+        if node.op == "/" and not first.is_float:
+            self.fail(node, "/ divides floats, found {a}; use // for integers", a=first)
+        if first == boolean and node.op not in LOGIC and node.op not in (*COMPARE, "&", "|", "^"):
+            self.fail(node, "{op} does not take bools", op=node.op)

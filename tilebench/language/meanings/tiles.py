@@ -90,10 +90,10 @@ def gemm_meaning(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     x, y = _matrices(op, a, b)
     if target.is_float:
         kind: Any = np.float64 if target.bits == 64 else np.float32
-        made = x.astype(kind) @ y.astype(kind)
-        return narrowed(made if clear else made + c.reshape(made.shape).astype(kind), target)
-    made = _integer_product(x, y, op.a.buffer.dtype, target)
-    return made if clear else made + c.reshape(made.shape)
+        product = x.astype(kind) @ y.astype(kind)
+        return narrowed(product if clear else product + c.reshape(product.shape).astype(kind), target)
+    product = _integer_product(x, y, op.a.buffer.dtype, target)
+    return product if clear else product + c.reshape(product.shape)
 
 
 def _integer_product(x: Any, y: Any, operand: DType, target: DType) -> Any:
@@ -144,13 +144,13 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
 
 
 def _integer_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any) -> Any:
-    held = [inexact(each) for each in ((a, b) if c is None else (a, b, c))]
-    value = gemm_meaning(op, clear, *(each.value for each in held))
-    left, right = _matrices(op, held[0].value.astype(np.float64), held[1].value.astype(np.float64))
-    left_error, right_error = _matrices(op, held[0].error, held[1].error)
+    sides = [inexact(each) for each in ((a, b) if c is None else (a, b, c))]
+    value = gemm_meaning(op, clear, *(each.value for each in sides))
+    left, right = _matrices(op, sides[0].value.astype(np.float64), sides[1].value.astype(np.float64))
+    left_error, right_error = _matrices(op, sides[0].error, sides[1].error)
     error = np.abs(left) @ right_error + left_error @ (np.abs(right) + right_error)
     if not clear and c is not None:
-        error = error + held[2].error.reshape(error.shape)
+        error = error + sides[2].error.reshape(error.shape)
     return Inexact(value, error)
 
 
@@ -169,27 +169,27 @@ def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
     source_type = op.src.buffer.dtype
     wide = np.promote_types(source_type.numpy, target.numpy) if source_type.bits >= 32 else target.numpy
     kind: Any = np.float32 if target.is_float and wide.itemsize < 4 else wide
-    made = fold.reduce(source.astype(kind), axis=op.dim)
+    total = fold.reduce(source.astype(kind), axis=op.dim)
     if old is not None:
-        made = fold(made, old.reshape(made.shape).astype(kind))
-    return narrowed(made, target) if target.is_float else made.astype(target.numpy)
+        total = fold(total, old.reshape(total.shape).astype(kind))
+    return narrowed(total, target) if target.is_float else total.astype(target.numpy)
 
 
 def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
     """The same with a bound: a sum of n in any order has `gamma(n - 1) * sum |x|` (Higham, equation
     4.4); of maxima and minima the largest error of an element, which only candidates can contribute.
     """
-    held, target = inexact(source), op.dst.buffer.dtype
+    read, target = inexact(source), op.dst.buffer.dtype
     before = None if old is None else inexact(old)
     if op.kind == "sum":
-        return _sum_bound(op, held, before, target)
+        return _sum_bound(op, read, before, target)
     fold = _FOLD[op.kind]
-    value = fold.reduce(held.value, axis=op.dim)
+    value = fold.reduce(read.value, axis=op.dim)
     sign = 1.0 if op.kind == "max" else -1.0
     # An element whose interval lies wholly below the winner's cannot win.
-    floor = np.fmax.reduce(sign * held.value - held.error, axis=op.dim, keepdims=True)
-    candidate = sign * held.value + held.error >= floor
-    error = np.max(np.where(candidate | np.isposinf(held.error), held.error, 0.0), axis=op.dim)
+    floor = np.fmax.reduce(sign * read.value - read.error, axis=op.dim, keepdims=True)
+    candidate = sign * read.value + read.error >= floor
+    error = np.max(np.where(candidate | np.isposinf(read.error), read.error, 0.0), axis=op.dim)
     if before is not None:
         error = np.maximum(error, before.error.reshape(value.shape))
         value = fold(value, before.value.reshape(value.shape))
@@ -198,15 +198,15 @@ def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
     return cast_bound(Inexact(value, error), op.src.buffer.dtype, target)
 
 
-def _sum_bound(op: Reduce, held: Inexact, before: Inexact | None, target: DType) -> Any:
-    count = held.value.shape[op.dim]
+def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType) -> Any:
+    count = read.value.shape[op.dim]
     if not target.is_float:
-        plain = reduce_meaning(op, held.value, None if before is None else before.value)
-        carried = np.sum(held.error, axis=op.dim)
+        plain = reduce_meaning(op, read.value, None if before is None else before.value)
+        carried = np.sum(read.error, axis=op.dim)
         return Inexact(plain, carried if before is None else carried + before.error.reshape(carried.shape))
-    value = np.sum(held.value, axis=op.dim)
-    sizes = np.sum(np.abs(held.value), axis=op.dim)
-    carried = np.sum(held.error, axis=op.dim)
+    value = np.sum(read.value, axis=op.dim)
+    sizes = np.sum(np.abs(read.value), axis=op.dim)
+    carried = np.sum(read.error, axis=op.dim)
     additions = max(count - 1, 0)
     if before is not None:
         value = value + before.value.reshape(value.shape)

@@ -337,11 +337,11 @@ class _Gemm:
         # Column stride other than 1: lane by lane. Right everywhere, slow; pack B to avoid it.
         raw = const(0, vector(b.storage, self.lanes))
         for lane in range(self.lanes):
-            at = f.mul(column + lane, b.column)
+            offset = f.mul(column + lane, b.column)
             if mask is not None:
                 inside = f.cast("zext", f.extract(mask, lane), "i64")
-                at = f.mul(at, inside)
-            raw = f.insert(raw, f.load(f.at(row, at, b.storage), b.storage), lane)
+                offset = f.mul(offset, inside)
+            raw = f.insert(raw, f.load(f.at(row, offset, b.storage), b.storage), lane)
         return self.to_compute(widen(f, raw, b.dtype), b.dtype)
 
     def update(

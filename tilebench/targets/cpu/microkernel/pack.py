@@ -82,11 +82,11 @@ def emit_pack(
         whole = whole_steps(f, columns, width)
         with f.loop(0, whole, width) as j:
             from_, to = source.at(f, r.index, j.index), target.at(f, r.index, j.index)
-            for each in range(0, width, lanes):
+            for first in range(0, width, lanes):
                 _copy_vector(
                     f,
-                    f.at(from_, each, source.storage),
-                    f.at(to, each, target.storage),
+                    f.at(from_, first, source.storage),
+                    f.at(to, first, target.storage),
                     source,
                     target,
                     lanes,

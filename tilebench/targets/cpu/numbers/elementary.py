@@ -107,8 +107,8 @@ def _scale(f: Function, x: Value, whole: Value, n: Value) -> Value:
         return _scale_instruction(f, x, whole)
     bias, place = (1023, 52) if is_double(x) else (127, 23)
     half = f.binary("ashr", n, 1)
-    for each in (half, f.binary("sub", n, half)):
-        power = f.bits(f.binary("shl", f.binary("add", each, bias), place), x.type)
+    for part in (half, f.binary("sub", n, half)):
+        power = f.bits(f.binary("shl", f.binary("add", part, bias), place), x.type)
         x = f.fmul(x, power)
     return x
 

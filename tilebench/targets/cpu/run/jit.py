@@ -202,8 +202,8 @@ def undefined_symbols(data: bytes) -> list[str]:
         if kind != 2:  # SHT_SYMTAB
             continue
         strings = sections[link][4]
-        for at in range(start, start + length, entry):
-            name, _, _, section = struct.unpack_from("<IBBH", data, at)
+        for first in range(start, start + length, entry):
+            name, _, _, section = struct.unpack_from("<IBBH", data, first)
             if section == 0 and name:
                 end = data.index(b"\0", strings + name)
                 needed.append(data[strings + name : end].decode())
