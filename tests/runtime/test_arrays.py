@@ -12,7 +12,8 @@ import pytest
 from tilebench.errors import ArgumentError, Place, remember_source
 from tilebench.ir.dtypes import ALL
 from tilebench.record import ParamRecord
-from tilebench.runtime.arrays import ArgumentChecker, check_arguments, describe, is_row_major, numpy_pointer
+from tilebench.runtime.arrays import ArgumentChecker, check_arguments, is_row_major
+from tilebench.runtime.describe import describe, numpy_pointer
 from tilebench.runtime.dlpack import read_dlpack
 
 PARAMS = (
@@ -159,7 +160,11 @@ WRONG: list[tuple[str, list[Any], list[str]]] = [
         swap(2, np.zeros((6, 8), np.float32)),
         ["C has the wrong dtype", "expected: float16", "found: float32", "C.astype(numpy.float16)"],
     ),
-    ("order", swap(0, np.zeros((6, 8), ">f2")), ["swapped bytes"]),
+    (
+        "order",
+        swap(0, np.zeros((6, 8), ">f2")),
+        ["A has the bytes of its elements in the other order", "found: '>f2'"],
+    ),
     ("complex", swap(0, np.zeros((6, 8), complex)), ["A has elements of type complex128"]),
     (
         "stride",

@@ -14,9 +14,10 @@ from ..compiler import Compilation
 from ..errors import ArgumentError, Place, TargetError
 from ..ir.sizes import Number
 from ..record import ParamRecord
-from ..runtime.arrays import ArgumentChecker, ArrayInfo
+from ..runtime.arrays import ArgumentChecker
 from ..runtime.cache import default_cache, key_of
 from ..runtime.calls import BoundCall, CallBinder
+from ..runtime.describe import ArrayInfo
 from ..runtime.packed import give_back
 from ..targets import Executable
 from ..targets.devices import HOST

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 from typing import Any
 
 import numpy as np
 
+from ..errors import ArgumentError
 from ..ir.dtypes import dtype_of
+from ..runtime.describe import ArrayInfo, describe
 from ..targets.devices import CARD, HOST
 
 
@@ -32,14 +35,35 @@ def on_host(array: Any) -> bool:
 def host_copy(array: Any) -> np.ndarray[Any, Any]:
     """A NumPy copy of a NumPy array, torch tensor or CuPy array; bfloat16 stays bfloat16."""
     if isinstance(array, np.ndarray):
-        return array.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        # Without the subclass: a row of a matrix would stay a matrix in the reference.
+        return np.asarray(array).copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
     root = type(array).__module__.partition(".")[0]
     if root == "torch":
         host = array.detach().cpu().contiguous()
         name = str(host.dtype).removeprefix("torch.")
         dtype = dtype_of(name).numpy
         return host.view(_bits(host, dtype.itemsize)).numpy().view(dtype).copy()
-    return np.array(array.get() if hasattr(array, "get") else array)
+    if hasattr(array, "get"):
+        return np.array(array.get())
+    return _from_memory(describe(array))
+
+
+def _from_memory(info: ArrayInfo) -> np.ndarray[Any, Any]:
+    """A copy of an array of host memory, whatever library it is of."""
+    if info.device != HOST:
+        raise ArgumentError(
+            "an array on {device} cannot be copied to the host from here", device=info.device,
+            found="{kind}", kind=type(info.owner).__name__, hint="copy it to NumPy by its own library",
+        )  # fmt: skip
+    size = info.dtype.numpy.itemsize
+    reach = (
+        1 + sum((n - 1) * s for n, s in zip(info.shape, info.strides, strict=True))
+        if 0 not in info.shape
+        else 0
+    )
+    memory: Any = (ctypes.c_char * (reach * size)).from_address(info.pointer)
+    strides = [stride * size for stride in info.strides]
+    return np.ndarray(info.shape, info.dtype.numpy, memory, strides=strides).copy()
 
 
 def _bits(tensor: Any, size: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -61,9 +61,7 @@ def measure_against(
     """
     call = kernel.calls.described(arrays)[0] if arrays else kernel.calls.binder.of(sizes or kernel.sizes)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
-    copies: list[Any] = [
-        array if isinstance(array, np.ndarray) else host_copy(array) for array in call.arrays
-    ]
+    copies = [_traveller(array) for array in call.arrays]
     # The child's copies are aligned; only the sizes choose the variant.
     variant = kernel.calls.chooser(call.values, ())
     package = pack(kernel.calls.compiled(variant), call.values)
@@ -78,6 +76,12 @@ def measure_against(
         job, timeout=timeout, cancel=cancel, on_progress=on_progress
     )
     return found
+
+
+def _traveller(array: Any) -> Any:
+    """What goes to the child for an array: a NumPy array as it lies, without a subclass of it."""
+    own = isinstance(cast(object, array), np.ndarray)
+    return np.asarray(array) if own else host_copy(array)
 
 
 def run_package(

@@ -1,145 +1,21 @@
-"""What a user's array is, and whether it fits a kernel's parameter. Imports no array library but NumPy."""
+"""Whether a user's arrays fit a kernel's parameters."""
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ArgumentError, Place
-from ..ir.dtypes import ALL, DType, dtype_of
+from ..ir.dtypes import DType, dtype_of
 from ..record import ParamRecord
 from ..targets.devices import CARD, HOST, card
-from .dlpack import read_dlpack, row_major
+from .describe import ArrayInfo, describe, library, numpy_pointer
+from .dlpack import row_major
 from .packed import packed_argument, packed_bytes
-
-
-class ArrayInfo(NamedTuple):
-    """An array as a launch needs it. `pointer` is an address, `strides` count elements (bytes for
-    strides that are no multiple of the element), `device` is one of `targets.devices`; `owner` keeps
-    the memory alive.
-    """
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: DType
-    device: str
-    writable: bool
-    owner: object
-
-    @property
-    def bytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.numpy.itemsize  # here 4 bits take a byte
-
-
-# NumPy's C interface fixes that the data pointer follows the object header. Reading it there takes
-# 0.25 us; `__array_interface__` and `.ctypes.data` take 2.3 us each. Checked once, below.
-_DATA = object.__basicsize__
-_word = ctypes.c_size_t.from_address
-
-
-def _pointer_by_layout(array: np.ndarray[Any, Any]) -> int:
-    return _word(id(array) + _DATA).value
-
-
-def _pointer_by_interface(array: np.ndarray[Any, Any]) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _choose_pointer() -> Any:
-    for probe in (np.zeros(5, np.int8)[2:], np.zeros((3, 4), np.float64)[::-1, 1:]):
-        if _pointer_by_layout(probe) != _pointer_by_interface(probe):
-            return _pointer_by_interface
-    return _pointer_by_layout
-
-
-numpy_pointer = _choose_pointer()
-
-_BY_NUMPY: dict[np.dtype[Any], DType] = {}
-
-
-def _numpy_dtype(dtype: np.dtype[Any]) -> DType | None:
-    if not _BY_NUMPY:
-        _BY_NUMPY.update({each.numpy: each for each in ALL.values()})
-    return _BY_NUMPY.get(dtype)
-
-
-def describe(array: Any, name: str = "the array", place: Place | None = None) -> ArrayInfo:
-    """Describe a NumPy array, a torch or CuPy tensor, or anything with `__dlpack__`.
-
-    Nothing is copied. `ArgumentError` when it is no array, or holds elements that no dtype here names.
-    """
-    if isinstance(array, np.ndarray):
-        if isinstance(array, np.ma.MaskedArray):
-            what, hint = "{name} is a masked array, and a kernel sees no masks", "pass {name}.filled(value)"
-            raise ArgumentError(what, at=place, name=name, hint=hint)
-        return _describe_numpy(cast(Any, array), name, place)
-    if hasattr(array, "data_ptr") and callable(getattr(array, "stride", None)):
-        return _describe_torch(array, name, place)
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None:
-        return _by_interface(array, interface, name, place)
-    if hasattr(array, "__dlpack__"):
-        try:
-            got = read_dlpack(array)
-        except Exception as error:  # whatever the producer's own code raises
-            what = "{name} cannot be read through DLPack: {why}"
-            raise ArgumentError(what, at=place, name=name, why=error) from error
-        return ArrayInfo(*got[:3], _named(got.dtype, name, place), *got[4:])
-    raise ArgumentError(
-        "{name} is no array", at=place, name=name, found="{kind}", kind=type(array).__name__,
-        expected="a NumPy array, a torch or CuPy tensor, or an object with __dlpack__",
-        hint="numpy.asarray(...) makes an array of a list or number; its dtype then has to fit too",
-    )  # fmt: skip
-
-
-def _named(dtype: object, name: str, place: Place | None) -> DType:
-    text = str(dtype).removeprefix("torch.")
-    if text not in ALL:
-        what = "{name} has elements of type {dtype}, which kernels do not have"
-        raise ArgumentError(what, at=place, name=name, dtype=text, hint="known: " + ", ".join(ALL))
-    return dtype_of(text)
-
-
-def _in_elements(strides: Sequence[int], size: int) -> tuple[int, ...]:
-    return tuple(each // size for each in strides) if all(s % size == 0 for s in strides) else tuple(strides)
-
-
-def _describe_numpy(array: np.ndarray[Any, Any], name: str, place: Place | None) -> ArrayInfo:
-    dtype = _numpy_dtype(array.dtype)
-    if dtype is None:
-        dtype = _named(
-            array.dtype if array.dtype.isnative else f"{array.dtype.name} (swapped bytes)", name, place
-        )
-    strides = _in_elements(array.strides, array.dtype.itemsize)
-    return ArrayInfo(numpy_pointer(array), array.shape, strides, dtype, HOST, array.flags.writeable, array)
-
-
-def _describe_torch(array: Any, name: str, place: Place | None) -> ArrayInfo:
-    device = array.device
-    kind = getattr(device, "type", str(device))
-    where = card(device.index or 0) if kind == CARD else kind
-    return ArrayInfo(
-        array.data_ptr(), tuple(array.shape), tuple(array.stride()), _named(array.dtype, name, place), where,
-        not getattr(array, "requires_grad", False), array,
-    )  # fmt: skip
-
-
-def _by_interface(array: Any, interface: Mapping[str, Any], name: str, place: Place | None) -> ArrayInfo:
-    dtype = _numpy_dtype(np.dtype(getattr(array, "dtype", interface["typestr"])))
-    if dtype is None:
-        dtype = _named(interface["typestr"], name, place)
-    shape = tuple(interface["shape"])
-    strides = interface.get("strides")
-    elements = row_major(shape) if strides is None else _in_elements(strides, dtype.numpy.itemsize)
-    pointer, read_only = interface["data"]
-    device = card(getattr(getattr(array, "device", None), "id", 0))
-    return ArrayInfo(pointer, shape, elements, dtype, device, not read_only, array)
 
 
 def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -152,6 +28,19 @@ def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
             return False
         step *= extent
     return True
+
+
+def may_share_elements(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements may lie at one place: a stride does not step over all that smaller ones reach.
+
+    A few layouts that interleave without meeting, such as shape (2, 3) with strides (3, 2), count too.
+    """
+    reach = 0
+    for stride, extent in sorted((abs(stride), n) for n, stride in zip(shape, strides, strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += (extent - 1) * stride
+    return False
 
 
 def _span(shape: Sequence[int], strides: Sequence[int]) -> int:
@@ -219,27 +108,34 @@ class ArgumentChecker:
                 if not written and flags.c_contiguous and flags.aligned:
                     infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, HOST, False, array))
                     continue
-            tensor: Any = array
-            seen: Any = self._seen[index]
-            if (
-                seen is not None
-                and type(tensor) is seen[0]
-                and tensor.dtype is seen[1]
-                and tensor.shape == seen[2]
-                and tensor.is_contiguous()
-                and not (written and tensor.requires_grad)
-                and (ordinal := tensor.get_device()) >= 0
-            ):
-                where = card(ordinal)
-                infos.append(ArrayInfo(tensor.data_ptr(), shape, strides, dtype, where, True, tensor))
-                continue
-            infos.append(self._slow(index, array))
+            infos.append(self._seen_before(index, array) or self._slow(index, array))
         for i, j in self._pairs:
             # A shared byte: each starts before the other's end (which no empty array does).
             start, other = infos[i].pointer, infos[j].pointer
             if start < other + self._sizes[j] and other < start + self._sizes[i]:
                 self._overlap(i, j)
         return infos
+
+    def _seen_before(self, index: int, tensor: Any) -> ArrayInfo | None:
+        """A tensor of a card that looks as one that passed; None for any other."""
+        seen = self._seen[index]
+        if seen is None or type(tensor) is not seen[0]:
+            return None
+        shape, dtype, _, strides, written = self._rows[index]
+        try:
+            if (
+                tensor.dtype is seen[1]
+                and tensor.shape == seen[2]
+                and tensor.is_contiguous()
+                and not tensor.is_neg()
+                and not (written and tensor.requires_grad)
+                and (ordinal := tensor.get_device()) >= 0
+                and (pointer := tensor.data_ptr())
+            ):
+                return ArrayInfo(pointer, shape, strides, dtype, card(ordinal), True, tensor)
+        except RuntimeError:  # a sparse tensor has the same class and shape, and no contiguity to ask for
+            pass
+        return None
 
     def _slow(self, index: int, array: Any) -> ArrayInfo:
         """Everything the fast path could not see at a glance, in the order a person would ask."""
@@ -273,7 +169,7 @@ class ArgumentChecker:
                 "{name} is written by the kernel but cannot be", at=place, name=param.name, hint=mend,
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
             )  # fmt: skip
-        torch_like = hasattr(array, "get_device") and hasattr(array, "is_contiguous")
+        torch_like = hasattr(array, "get_device") and hasattr(array, "is_neg")
         if self._plain[index] and self.device == CARD and torch_like:
             self._seen[index] = (type(array), array.dtype, array.shape)
         return info
@@ -300,6 +196,13 @@ class ArgumentChecker:
                 expected="strides {want} in elements", found="strides {got}", want=tuple(param.strides),
                 got=info.strides,
                 hint="T.StridedTensor takes these strides only; T.Tensor takes arrays contiguous in rows",
+            )  # fmt: skip
+        if param.written and may_share_elements(info.shape, info.strides):
+            raise ArgumentError(
+                "{name} is written by the kernel, and elements of it share memory", at=place, name=param.name,
+                found="shape {shape} with strides {got}", shape=info.shape, got=info.strides,
+                expected="an output whose every element has memory of its own",
+                hint="pass a new array and copy the result afterwards",
             )  # fmt: skip
 
     def _count(self, got: int) -> ArgumentError:
@@ -358,16 +261,15 @@ class ArgumentChecker:
 
 def _library(owner: Any) -> str:
     # What came through DLPack is owned by the pair of the array and its capsule.
-    array = cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner
-    return type(array).__module__.partition(".")[0]
+    return library(cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner)
 
 
 def _contiguous_hint(name: str, owner: object, written: bool) -> str:
-    library = _library(owner)
-    if library == "torch":
+    source = _library(owner)
+    if source == "torch":
         mended = f"{name}.contiguous()"
     else:
-        mended = f"{'cupy' if library == 'cupy' else 'numpy'}.ascontiguousarray({name})"
+        mended = f"{'cupy' if source == 'cupy' else 'numpy'}.ascontiguousarray({name})"
     return f"{mended} makes a copy; keep it, the result is written there" if written else f"pass {mended}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..ir.arith import linear
 from ..ir.sizes import Number, size_value
 from ..passes.scopes import MOST_SIZE
 from ..record import ParamRecord
-from .arrays import describe
+from .describe import describe
 
 # What a scalar is given as, by the kind of its dtype.
 _EXPECTED = {"float": "a number", "bool": "True or False"}
@@ -151,7 +151,10 @@ class CallBinder:
         return None
 
     def _shape(self, name: str, array: Any) -> tuple[int, ...]:
-        found = getattr(array, "shape", None)
+        try:
+            found = getattr(array, "shape", None)
+        except RuntimeError:  # a nested tensor has none; `describe` says so
+            found = None
         shape = tuple(found) if found is not None else describe(array, name, self.places.get(name)).shape
         want = self.buffers[name].rank
         if len(shape) != want:
@@ -199,7 +202,7 @@ class CallBinder:
         if not 0 <= value <= MOST_SIZE:
             raise ArgumentError(
                 "{name} is {value} by {what}", name=var.name, value=value, what=what, at=var.place,
-                most=MOST_SIZE, expected="a size of at most {most}: an index has 32 bits",
+                most=MOST_SIZE, expected="a size from 0 to {most}: an index has 32 bits",
             )  # fmt: skip
         return value
 
@@ -254,6 +257,8 @@ class CallBinder:
     def scalar(self, name: str, value: Any) -> Number:
         """A scalar argument as a Python number of its dtype. Raises `ArgumentError` for what does not fit."""
         dtype = self.scalars[name].type
+        if isinstance(cast(object, value), np.ma.MaskedArray):  # `item()` of a masked one is 0
+            self._no_scalar(name, dtype, value)
         number = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
         if isinstance(number, bool) and dtype.kind != "bool":
             number = int(number)

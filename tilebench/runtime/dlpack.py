@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ..targets.devices import dlpack_device
 
-_READ_ONLY = 1
+# Flags: not to be written; and a copy that the producer's own array does not see.
+_READ_ONLY, _COPIED = 1, 2
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
 
@@ -72,7 +73,7 @@ def read_dlpack(array: Any) -> Described:
     address = _pointer(capsule, b"dltensor_versioned")
     if address is not None:
         versioned = _Versioned.from_address(address)
-        tensor, writable = versioned.tensor, not versioned.flags & _READ_ONLY
+        tensor, writable = versioned.tensor, not versioned.flags & (_READ_ONLY | _COPIED)
     else:
         address = _pointer(capsule, b"dltensor")
         if address is None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..errors import ArgumentError, Place
 from ..ir.dtypes import DType, dtype_of
 from ..ir.packing import pack, packed_shape, unpack
@@ -54,15 +56,16 @@ def packed_argument(info: Any, param: ParamRecord, place: Place | None) -> Any:
     """
     shape, dtype = tuple(param.extents), dtype_of(param.dtype)
     bytes_shape = packed_shape(shape, dtype)
-    if info.dtype == dtype and info.shape == shape:
+    owner: object = info.owner
+    if info.dtype == dtype and info.shape == shape and isinstance(owner, np.ndarray):
         packed = pack(info.owner)
         pointer = packed.__array_interface__["data"][0]
         if param.written and not info.writable:
             _refuse(info, param, place)
-        owner = PackedCopy(info.owner, packed, dtype, param.written)
+        copied = PackedCopy(info.owner, packed, dtype, param.written)
         return info._replace(
             pointer=pointer, shape=bytes_shape, strides=row_major(bytes_shape), dtype=dtype_of("uint8"),
-            writable=True, owner=owner,
+            writable=True, owner=copied,
         )  # fmt: skip
     fits = info.dtype.name in ("int8", "uint8") and info.shape == bytes_shape
     if not fits or not _in_rows(info) or (param.written and not info.writable):

@@ -6,6 +6,7 @@ from ..fault import Fault
 
 PACKED = ("tests/passes/test_check_packed.py",)
 ARRAYS = ("tests/runtime/test_arrays.py",)
+KINDS = ("tests/runtime/test_array_kinds.py",)
 
 FAULTS = (
     Fault(
@@ -79,5 +80,29 @@ FAULTS = (
         "info.dtype != dtype",
         "False",
         ARRAYS,
+    ),
+    Fault(
+        "arrays/a-negative-view-is-its-memory",
+        "a tensor that looks as one that passed is not asked for its sign",
+        "tilebench.runtime.arrays:ArgumentChecker._seen_before",
+        "not tensor.is_neg()",
+        "True",
+        KINDS,
+    ),
+    Fault(
+        "arrays/parts-of-elements",
+        "strides in bytes that are no whole elements count as elements",
+        "tilebench.runtime.describe:_in_elements",
+        "stride % size and extent != 1 and moving",
+        "False",
+        KINDS,
+    ),
+    Fault(
+        "arrays/outputs-on-themselves",
+        "an output whose elements share memory is written",
+        "tilebench.runtime.arrays:ArgumentChecker._strides",
+        "param.written and may_share_elements(info.shape, info.strides)",
+        "False",
+        KINDS,
     ),
 )

@@ -10,7 +10,7 @@ from tests.passes.lowering import lower
 from tests.passes.test_to_threads import ADD
 from tilebench.errors import ArgumentError
 from tilebench.passes.context import Context
-from tilebench.runtime.arrays import ArrayInfo
+from tilebench.runtime.describe import ArrayInfo
 from tilebench.targets.build import Build
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.run import load
