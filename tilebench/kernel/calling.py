@@ -44,13 +44,15 @@ class Calls:
         self.chooser = Chooser(traced.function, compilation.machine)
         self.compilations: dict[Variant, Compilation] = {ALIGNED: compilation}
         self.executables: dict[Variant, Executable] = {}
+        # The one that nearly every call takes, without the hash of a variant.
+        self._aligned: Executable | None = None
         self.plain = self.binder.plain
         self._device = compilation.manifest.device
         self._records = tuple(records)
         # The call of a kernel of fixed sizes: there is nothing to bind.
         self._unbound = BoundCall({}, (), self._records)
         self._packs = any(array.dtype.per_byte > 1 for array in traced.function.arrays)
-        self._checkers: OrderedDict[tuple[Any, ...], ArgumentChecker] = OrderedDict()
+        self._checkers: OrderedDict[Any, ArgumentChecker] = OrderedDict()
         self._lock = threading.RLock()
 
     @property
@@ -62,9 +64,11 @@ class Calls:
         """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
         call, infos = self._checked(arguments)
         # Where nothing is to be chosen nothing is asked: a small kernel's call takes 6 us in all.
-        fixed = self.plain and (self.chooser.alignment == 1 or self.chooser.are_aligned(infos))
-        variant = ALIGNED if fixed else self.chooser(call.values, infos)
-        executable = self.executables.get(variant) or self.executable(variant, call.values, load)
+        if self.plain and (self.chooser.alignment == 1 or self.chooser.are_aligned(infos)):
+            executable = self._aligned or self.executable(ALIGNED, call.values, load)
+        else:
+            variant = self.chooser(call.values, infos)
+            executable = self.executables.get(variant) or self.executable(variant, call.values, load)
         executable(infos if self.plain else call.ordered(self.traced.function, infos))
         if self._packs:
             give_back(infos)
@@ -92,7 +96,7 @@ class Calls:
         if device != HOST and (not arrays or np.ndarray in map(type, arrays) or on_host(arrays[0])):
             device = HOST
         # Of the values only sizes: a scalar that changes in each call changes nothing about the arrays.
-        key = (device, *[call.values[var.name] for var in self.binder.sizes])
+        key = device if self.plain else (device, *[call.values[var.name] for var in self.binder.sizes])
         found = self._checkers.get(key)
         if found is None:
             found = self._checkers[key] = ArgumentChecker(call.records, device, self.places)
@@ -106,6 +110,8 @@ class Calls:
             found = self.executables.get(variant)
             if found is None:
                 found = self.executables[variant] = load(self.compiled(variant), values)
+                if variant == ALIGNED:
+                    self._aligned = found
             return found
 
     def compiled(self, variant: Variant) -> Compilation:

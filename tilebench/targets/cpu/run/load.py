@@ -51,9 +51,7 @@ class CpuExecutable:
         if not blocks:
             return
         if self.plain:
-            words = self._words(
-                *[_address(array, name) for array, name in zip(arguments, self.names, strict=True)]
-            )
+            words = self._words(*_addresses(arguments, self.names))
         else:
             words = self._words(*[self._word(p, a) for p, a in zip(self.params, arguments, strict=True)])
         self._launch(ctypes.addressof(words), blocks)
@@ -69,6 +67,15 @@ class CpuExecutable:
 
 def _signed(bits: int) -> int:
     return bits - (1 << 64) if bits >> 63 else bits
+
+
+def _addresses(arrays: Sequence[Any], names: Sequence[str]) -> list[int]:
+    assert len(arrays) == len(names), (len(arrays), names)
+    try:
+        # A call's arrays are described, and asking each of them would cost a microsecond.
+        return [array.pointer for array in arrays]
+    except AttributeError:
+        return [_address(array, name) for array, name in zip(arrays, names, strict=True)]
 
 
 def _address(array: Any, name: str) -> int:
