@@ -165,7 +165,7 @@ CASES: dict[str, Callable[[dict[str, Any]], object]] = {
     "parameter_many": lambda cell: cell["matmul"](*range(9)),
     "jit_option": lambda cell: tilebench.jit(targets="cpu"),
     # layouts
-    "fragment_index": lambda cell: cell["shifted"]().stage("laid_out"),
+    "fragment_orders": lambda cell: cell["shifted"]().stage("laid_out"),
     # texts of stages
     "stage_start": lambda cell: tilebench.compile_from("source", "x", target="cuda:sm_80"),
     "stage_no_launch": lambda cell: tilebench.compile_from("cuda", "x", target="cuda:sm_80"),

@@ -7,6 +7,7 @@ conversion leaves a remark with its price in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -28,13 +29,17 @@ NAME = "convert_layouts"
 
 @dataclass(frozen=True)
 class Conflict:
-    """A fragment that a statement needs in another layout than it has, where `dims` index it."""
+    """A fragment that a statement needs in another layout than it has, where `dims` index it.
+
+    `in_memory`: the statement needs it in shared memory, where one thread's value is everybody's.
+    """
 
     buffer: Buffer
     dims: tuple[int | None, ...] | None
     needed: Fragment
     read: bool
     written: bool
+    in_memory: bool = False
 
 
 def find_conflicts(
@@ -43,20 +48,15 @@ def find_conflicts(
     maps: dict[int, Fragment],
     layouts: dict[str, Fragment],
     reduced: Any,
+    alone: Callable[[Site], bool],
 ) -> dict[int, list[Conflict]]:
-    """For each statement, by `id`, the fragments whose layout does not fit it."""
+    """For each statement, by `id`, the fragments whose layout does not fit it.
+
+    `alone` says of which sites one thread does an element, whoever else has it.
+    """
     conflicts: dict[int, list[Conflict]] = {}
     for site in sites:
-        needs: dict[tuple[str, Any], Conflict] = {}
-        for use in site.touches:
-            needed = project(maps[id(site.node)], use.dims, use.buffer.extents)
-            if needed == layouts[use.buffer.name]:
-                continue
-            key = (use.buffer.name, use.dims)
-            before = needs.get(key)
-            read = not use.written or _keeps_old(site.node) or (before.read if before else False)
-            written = use.written or (before.written if before else False)
-            needs[key] = Conflict(use.buffer, use.dims, needed, read, written)
+        needs = _needs(site, maps[id(site.node)], layouts, alone(site))
         if needs:
             _one_order_where_written(site, needs)
             conflicts[id(site.node)] = list(needs.values())
@@ -71,6 +71,28 @@ def find_conflicts(
                 Conflict(reduction.dst.buffer, None, needed, not reduction.clear, True)
             ]
     return conflicts
+
+
+def _needs(
+    site: Site, box: Fragment, layouts: dict[str, Fragment], alone: bool
+) -> dict[tuple[str, Any], Conflict]:
+    """The fragments that do not lie as a site needs them, by name and how they are indexed."""
+    needs: dict[tuple[str, Any], Conflict] = {}
+    stored = {use.buffer.name for use in site.touches if use.written and alone}
+    for use in site.touches:
+        layout = layouts[use.buffer.name]
+        if use.buffer.name in stored:
+            needs[use.buffer.name, None] = Conflict(use.buffer, None, layout, True, True, in_memory=True)
+            continue
+        needed = project(box, use.dims, use.buffer.extents)
+        if needed == layout:
+            continue
+        key = (use.buffer.name, use.dims)
+        before = needs.get(key)
+        read = not use.written or _keeps_old(site.node) or (before.read if before else False)
+        written = use.written or (before.written if before else False)
+        needs[key] = Conflict(use.buffer, use.dims, needed, read, written)
+    return needs
 
 
 def _one_order_where_written(site: Site, needs: dict[tuple[str, Any], Conflict]) -> None:
@@ -106,39 +128,41 @@ class Converter:
         after: list[Stmt] = []
         twins: list[tuple[Conflict, Buffer]] = []
         for conflict in conflicts:
-            buffer, place = conflict.buffer, stmt.place
-            twin = Buffer(self.names.fresh(f"{buffer.name}_as"), buffer.shape, buffer.dtype, "fragment")
-            scratch = Buffer(self.names.fresh(f"{buffer.name}_turn"), buffer.shape, buffer.dtype, "shared")
-            layout = SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
-            before.append(AllocFragment(twin, layout=conflict.needed, place=place))
-            before.append(AllocShared(scratch, layout=layout, place=place))
+            twin, there, back = self.convert(conflict, layouts[conflict.buffer.name], stmt)
             twins.append((conflict, twin))
-            old = layouts[buffer.name]
-            if conflict.read:
-                before += self.through(buffer, old, scratch, twin, conflict.needed, stmt)
-            if conflict.written:
-                after += self.through(twin, conflict.needed, scratch, buffer, old, stmt)
-            trips = conflict.read + conflict.written
-            self.context.remark(
-                NAME, "applied", f"{buffer.name} changes its layout {trips} times around this statement",
-                stmt, bytes=2 * trips * buffer.bytes,
-            )  # fmt: skip
+            before += there
+            after += back
+        if isinstance(stmt, Parallel) and any(conflict.in_memory for conflict, _ in twins):
+            stmt = stmt.but(vector=1)  # what was made in memory has not been asked for its neighbours
         return (*before, _use_twins(stmt, twins), *after)
 
-    def through(
-        self,
-        src: Buffer,
-        src_layout: Fragment,
-        scratch: Buffer,
-        dst: Buffer,
-        dst_layout: Fragment,
-        node: Node,
-    ) -> list[Stmt]:
-        widest = max(self.context.machine.vector_bytes)
-        return [
-            _copy(whole(src), whole(scratch), src_layout, widest, node),
-            _copy(whole(scratch), whole(dst), dst_layout, widest, node),
-        ]
+    def convert(self, conflict: Conflict, old: Fragment, stmt: Stmt) -> tuple[Buffer, list[Stmt], list[Stmt]]:
+        """What a statement works on in a fragment's place, and what comes before and after it."""
+        buffer, needed, place = conflict.buffer, conflict.needed, stmt.place
+        layout = SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
+        scratch = Buffer(self.names.fresh(f"{buffer.name}_turn"), buffer.shape, buffer.dtype, "shared")
+        before: list[Stmt] = [AllocShared(scratch, layout=layout, place=place)]
+        trips = conflict.read + conflict.written
+        if conflict.in_memory:
+            self.remark(f"{buffer.name} goes through shared memory for this loop", stmt, trips * buffer.bytes)
+            before.append(self.copy(buffer, scratch, old, stmt))
+            return scratch, before, [self.copy(scratch, buffer, old, stmt)]
+        twin = Buffer(self.names.fresh(f"{buffer.name}_as"), buffer.shape, buffer.dtype, "fragment")
+        before.insert(0, AllocFragment(twin, layout=needed, place=place))
+        if conflict.read:
+            before += [self.copy(buffer, scratch, old, stmt), self.copy(scratch, twin, needed, stmt)]
+        after: list[Stmt] = []
+        if conflict.written:
+            after += [self.copy(twin, scratch, needed, stmt), self.copy(scratch, buffer, old, stmt)]
+        message = f"{buffer.name} changes its layout {trips} times around this statement"
+        self.remark(message, stmt, 2 * trips * buffer.bytes)
+        return twin, before, after
+
+    def remark(self, message: str, stmt: Stmt, moved: int) -> None:
+        self.context.remark(NAME, "applied", message, stmt, bytes=moved)
+
+    def copy(self, src: Buffer, dst: Buffer, layout: Fragment, node: Node) -> Stmt:
+        return _copy(whole(src), whole(dst), layout, max(self.context.machine.vector_bytes), node)
 
 
 def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
@@ -151,9 +175,8 @@ def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
         if not isinstance(access, (Load, Store)):
             return access
         for conflict, twin in twins:
-            if (
-                access.buffer == conflict.buffer
-                and loop_dims(access.buffer, access.index, names, access) == conflict.dims
+            if access.buffer == conflict.buffer and (
+                conflict.in_memory or loop_dims(access.buffer, access.index, names, access) == conflict.dims
             ):
                 return access.but(buffer=twin)
         return access

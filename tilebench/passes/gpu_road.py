@@ -15,6 +15,7 @@ from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
 from .open_parts import open_parts
+from .spill_elements import spill_elements
 from .spill_operands import spill_operands
 from .thread_road import THREAD_ROW, thread_row
 from .threads.lowering import Lowering, with_rows
@@ -28,6 +29,8 @@ LAYOUT_ROW = StageRow(
         ("spill_operands", spill_operands),
         # What is left of a fragment's parts after that are plain loops.
         ("open_parts", open_parts),
+        # After it: those loops are over whole fragments, and what others index stays where it can.
+        ("spill_elements", spill_elements),
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),

@@ -23,6 +23,7 @@ from ..language.memory import AllocFragment
 from ..language.structure import Parallel
 from ..layout import Fragment
 from ..machine import Instruction
+from .body_accesses import BodyAccesses
 from .choose_instructions import choose, fitting_rows
 from .context import Context
 from .convert_layouts import Converter, find_conflicts
@@ -149,7 +150,9 @@ class _Inference:
     # -- writing the decisions down
     def write(self) -> Function:
         reductions = [node for node in self.exchanges if not is_mapped(node)]
-        conflicts = find_conflicts(self.sites, reductions, self.maps, self.layouts, reduced)
+        conflicts = find_conflicts(
+            self.sites, reductions, self.maps, self.layouts, reduced, self.one_thread_an_element
+        )
         converter = Converter(Names(self.function), self.context)
 
         def step(node: Any) -> Any:
@@ -160,6 +163,14 @@ class _Inference:
             return converter.surround(decided, unfit, self.layouts) if unfit else decided
 
         return step(self.function)
+
+    def one_thread_an_element(self, site: Site) -> bool:
+        """Whether threads that share an element must not all do it: they would read what one stores."""
+        if not isinstance(site.node, Parallel):
+            return False
+        box = self.maps[id(site.node)]
+        shared = box.replicated_threads > 1 or box.threads < self.threads[id(site.node)].count
+        return shared and BodyAccesses.of(site.node.body).reads_its_stores
 
     def decide(self, node: Any, below: Any) -> Any:
         """The statement with its own decisions on it; `node` is the one that the decisions were made for."""

@@ -117,10 +117,10 @@ def _parallel(node: Parallel) -> Site:
     return Site(node, node.extents, names, tuple(touches.values()), tuple(accesses))
 
 
-def loop_dims(
-    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], access: Node
-) -> tuple[int | None, ...]:
-    """The dimensions of the loop that index a fragment. `LayoutError` for any other index."""
+def plain_dims(
+    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...]
+) -> tuple[int | None, ...] | None:
+    """The dimensions of the loop over `names` that index a fragment; None where an index is another one."""
     dims: list[int | None] = []
     for position, extent in zip(index, buffer.shape, strict=True):
         if isinstance(position, Var) and position.name in names and names.index(position.name) not in dims:
@@ -128,14 +128,24 @@ def loop_dims(
         elif const_of(position) == 0 and extent == 1:
             dims.append(None)
         else:
-            raise LayoutError(
-                "the fragment {name} is indexed by more than the loop's own variables",
-                at=access.place,
-                name=buffer.name,
-                expected="each index is another variable of the T.Parallel around it",
-                hint="copy it to shared memory first, which can be read at any index",
-            )
+            return None
     return tuple(dims)
+
+
+def loop_dims(
+    buffer: Buffer, index: Sequence[Expr], names: tuple[str, ...], access: Node
+) -> tuple[int | None, ...]:
+    """The same, with a `LayoutError` for any other index."""
+    dims = plain_dims(buffer, index, names)
+    if dims is None:
+        raise LayoutError(
+            "the fragment {name} is indexed by more than the loop's own variables",
+            at=access.place,
+            name=buffer.name,
+            expected="each index is another variable of the T.Parallel around it",
+            hint="copy it to shared memory first, which can be read at any index",
+        )
+    return dims
 
 
 def _regions(node: OpStmt) -> Site:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import WORKS, Buffer, Function, OpStmt, Region, Stmt, effects_of, map_children, whole
-from ..ir.names import Names
+from ..ir import WORKS, Function, OpStmt, Region, Stmt, effects_of, map_children
 from ..language.copy import Copy
-from ..language.memory import AllocFragment, AllocShared
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
+from .twins import Twins
 
 NAME = "spill_operands"
 
@@ -34,23 +33,8 @@ def spill_operands(function: Function, context: Context) -> Function:
 
 class _Spiller:
     def __init__(self, function: Function, context: Context) -> None:
-        self.names = Names(function)
         self.context = context
-
-    def twin(self, region: Region, scope: str, statement: Stmt) -> tuple[Stmt, Region]:
-        """A tile of the region's extents in another memory: its allocation and the whole of it."""
-        name = self.names.fresh(f"{region.buffer.name}_{scope}")
-        extents = region.extent if region.extent is not None else region.buffer.shape
-        buffer = Buffer(name, extents, region.buffer.dtype, scope)
-        allocate: Any = AllocShared if scope == "shared" else AllocFragment
-        self.context.remark(
-            NAME,
-            "applied",
-            f"{region.buffer.name} goes through {scope} memory for this statement",
-            statement,
-            bytes=buffer.bytes,
-        )
-        return allocate(buffer, place=statement.place), whole(buffer)
+        self.twins = Twins(function, context, NAME)
 
     def operation(self, statement: OpStmt) -> Any:
         row = row_of(statement, self.context.machine)
@@ -61,7 +45,7 @@ class _Spiller:
             memory = row.operand(effect.field).memory
             if effect.region is None or effect.kind == WORKS or not memory or effect.buffer.scope in memory:
                 continue
-            allocation, tile = self.twin(effect.region, memory[0], statement)
+            allocation, tile = self.twins.twin(effect.region, memory[0], statement, "statement")
             changes[effect.field] = tile
             before.append(allocation)
             if effect.reads:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import gcd, prod
 
 from ...errors import LayoutError
-from ...ir import Const, Expr, If, Let, Load, Node, Stmt, Store, Var, all_of, children, substitute, walk
+from ...ir import Const, Expr, If, Let, Node, Stmt, Store, Var, all_of, children, substitute, walk
 from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
+from ..accesses import MEMORY
+from ..body_accesses import BodyAccesses
 from ..check_packed import refuse_half
 from .emitter import Emitter
 from .registers import with_vector
 from .scalars import lower_body
 from .tiles import Coordinates
-from .vector import MEMORY, Vector
+from .vector import Vector
 from .vector_body import vector_body, widest
 
 # More registers than four times what a thread can have lie in local memory anyway.
@@ -39,33 +41,6 @@ def looped(word: type[Serial] | type[Unroll], var: Var, count: int, body: list[S
     if count == 1:
         return [substitute(statement, {var.name: Const(0)}) for statement in body]
     return [word(Const(count), (var,), tuple(body))]
-
-
-@dataclass
-class BodyAccesses:
-    """The accesses of a body, by what they do and where."""
-
-    memory: list[Load | Store] = field(default_factory=list["Load | Store"])
-    stores: set[str] = field(default_factory=set[str])
-    registers: bool = False
-    packed: bool = False
-
-    @staticmethod
-    def of(body: tuple[Stmt, ...]) -> BodyAccesses:
-        """One walk; `stores` are the scopes that are written, `packed` is of elements that share bytes."""
-        touched = BodyAccesses()
-        stack: list[Node] = list(body)
-        while stack:
-            node = stack.pop()
-            if isinstance(node, (Load, Store)):
-                touched.registers = touched.registers or node.buffer.scope == "fragment"
-                if node.buffer.scope in MEMORY:
-                    touched.memory.append(node)
-                    touched.packed = touched.packed or node.buffer.dtype.per_byte > 1
-                if isinstance(node, Store):
-                    touched.stores.add(node.buffer.scope)
-            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
-        return touched
 
 
 @dataclass(frozen=True)
@@ -142,8 +117,15 @@ def _owned(emitter: Emitter, loop: ElementLoop, touched: BodyAccesses) -> tuple[
     owner = emitter.owner(loop.mapping)
     if not owner or not touched.stores.intersection(MEMORY):
         return loop.body, []
-    if touched.stores <= set(MEMORY):
+    if touched.stays_in_memory:
         return loop.body, owner
+    if touched.reads_its_stores:
+        raise LayoutError(
+            "threads that share an element of this loop read what one of them stores", at=loop.node.place,
+            mapping=loop.mapping, found="{mapping}",
+            expected="a mapping that gives each element to one thread",
+            hint="make in the loop what the loop assigns, or read and store in two loops",
+        )  # fmt: skip
 
     def guard(node: Node) -> Node:
         if isinstance(node, Store) and node.buffer.scope in MEMORY:

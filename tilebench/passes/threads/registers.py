@@ -122,6 +122,7 @@ def register_of(
     dims = _dimensions(emitter, tile.layout, index, element)
     if dims is None or element.map is None:
         return lead + _replicated_register(emitter, buffer, index, node)
+    _check_extents(tile.layout, dims, element, buffer.name, node)
     strides = value_strides(element.map, tile.layout, dims)
     if strides is None:
         raise LayoutError(
@@ -134,6 +135,20 @@ def register_of(
     for digit, stride in zip(element.digits, strides, strict=True):
         number = number + digit * stride
     return number
+
+
+def _check_extents(
+    layout: Fragment, dims: tuple[int | None, ...], element: Coordinates, name: str, node: Node
+) -> None:
+    """Refuse a loop over a part of a fragment: a thread's registers beyond it would be stored to as well."""
+    assert element.map is not None
+    for extent, dim in zip(layout.extents, dims, strict=True):
+        if dim is not None and extent != element.map.extents[dim]:
+            raise LayoutError(
+                "a loop over {count} elements uses {name}, which has {extent} there",
+                at=element.place or node.place, count=element.map.extents[dim], name=name, extent=extent,
+                expected="a loop over all of them, with a condition inside",
+            )  # fmt: skip
 
 
 def check_version(emitter: Emitter, name: str, version: Expr, count: int) -> None:

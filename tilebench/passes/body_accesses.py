@@ -1,0 +1,67 @@
+"""What the body of an element loop touches, and whether an element reads what it has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..ir import AllocStmt, Expr, Load, Node, Stmt, Store, children
+from ..ir.expr_walks import parts_of
+from .accesses import MEMORY
+
+
+@dataclass
+class BodyAccesses:
+    """The accesses of a body, by what they do and where.
+
+    `memory` are those of memory, `stores` the scopes that are written, `outside` the names of a thread's own
+    buffers that are written and were made in front of the body. `registers`: fragments are touched;
+    `packed`: elements of memory that share bytes are.
+    """
+
+    memory: list[Load | Store] = field(default_factory=list["Load | Store"])
+    stores: set[str] = field(default_factory=set[str])
+    outside: set[str] = field(default_factory=set[str])
+    registers: bool = False
+    packed: bool = False
+
+    @staticmethod
+    def of(body: Iterable[Stmt]) -> BodyAccesses:
+        """All of them, in one walk."""
+        touched = BodyAccesses()
+        own: set[str] = set()
+        stack: list[Node] = list(body)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (Load, Store)):
+                touched._note(node)
+            elif isinstance(node, AllocStmt):
+                own.add(node.buffer.name)
+            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
+        touched.outside -= own
+        return touched
+
+    def _note(self, access: Load | Store) -> None:
+        buffer = access.buffer
+        self.registers = self.registers or buffer.scope == "fragment"
+        if buffer.scope in MEMORY:
+            self.memory.append(access)
+            self.packed = self.packed or buffer.dtype.per_byte > 1
+        if isinstance(access, Store):
+            self.stores.add(buffer.scope)
+            if buffer.scope in ("local", "var"):
+                self.outside.add(buffer.name)
+
+    @property
+    def reads_its_stores(self) -> bool:
+        """Whether a buffer in memory is both read and written.
+
+        Threads that share an element then race: one stores it, and the others read it without a barrier.
+        """
+        read = {access.buffer.name for access in self.memory if isinstance(access, Load)}
+        return any(isinstance(access, Store) and access.buffer.name in read for access in self.memory)
+
+    @property
+    def stays_in_memory(self) -> bool:
+        """Whether nothing that outlives the body is written but memory: one thread can do it for all."""
+        return "fragment" not in self.stores and not self.outside
