@@ -153,6 +153,6 @@ def constant(expr: Const) -> Value:
 
 def _cast(expr: Cast, value: Value) -> Value:
     source, target = expr.value.dtype, expr.type
-    if isinstance(value, int) and source.is_integer and target.is_integer and target.bits >= 32:
+    if isinstance(value, int) and target.is_integer and target.least <= value <= target.most:
         return value
     return convert(value, source, target)

@@ -10,6 +10,22 @@ REGIONS = ("tests/targets/cpu/test_gemm_regions.py",)
 
 FAULTS = (
     Fault(
+        "cpu/indices-never-wrap",
+        "index arithmetic goes on in 64 bits where its dtype wraps",
+        "tilebench.targets.cpu.render.state:State.never_wraps",
+        "",
+        "return True",
+        ("tests/targets/cpu/test_integers.py::test_conversions_of_indices",),
+    ),
+    Fault(
+        "cpu/lanes-inside-lanes",
+        "turns of a loop become lanes though there are lanes inside",
+        "tilebench.targets.cpu.lowerings.elementwise:_goes_element_by_element",
+        "(AllocStmt, Vectors)",
+        "AllocStmt",
+        ("tests/passes/test_loop_nests.py::test_loops_in_loops",),
+    ),
+    Fault(
         "cpu/edge-tile-one-short",
         "the last tile of an axis lacks its last element",
         "tilebench.targets.cpu.loops.boxes:tests_of",

@@ -215,9 +215,7 @@ class Spin(OpStmt):
 
 
 def spin(renderer: Any, statement: Spin) -> None:
-    where = renderer.state.address(
-        statement.dst.buffer, statement.dst.start, renderer.index, renderer.expr.value
-    )
+    where = renderer.state.address(statement.dst.buffer, statement.dst.start, renderer.expr)
     renderer.f.store(const(statement.number, "float"), renderer.f.at(where.pointer, where.offset, "float"))
 
 

@@ -42,11 +42,7 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
                 counted_loop(emitter, statement, value, lambda body: lower_body(emitter, body, element))
             )
         case Vectorized():
-            with emitter.scope():
-                variable, body = bound_coordinate(emitter, statement.vars[0], statement.body)
-                emitter.facts = emitter.facts.with_range(variable.name, 0, statement.extent - 1)
-                inner = tuple(lower_body(emitter, body, element))
-            lowered.append(Unroll(Const(statement.extent), (variable,), inner, place=statement.place))
+            lowered += lower_one(emitter, written_out(statement), element)
         case AllocVar():
             lowered.append(statement if statement.init is None else statement.but(init=value(statement.init)))
         case AllocLocal():
@@ -68,6 +64,11 @@ def _branch(emitter: Emitter, statement: If, element: Coordinates) -> list[Stmt]
     with emitter.scope():
         orelse = lower_body(emitter, statement.orelse, element)
     return [*before, If(test, tuple(then), tuple(orelse), place=statement.place)]
+
+
+def written_out(loop: Vectorized) -> Unroll:
+    """The iterations of one thread one after the other: accesses of theirs are not joined to a vector."""
+    return Unroll(Const(loop.extent), loop.vars, loop.body, place=loop.place)
 
 
 def counted_loop(

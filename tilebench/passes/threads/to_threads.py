@@ -26,7 +26,7 @@ from ...ir.dtypes import int32
 from ...ir.names import names_of
 from ...language.lowered.threads import SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
-from ...language.structure import Serial, ThreadGroup, Unroll
+from ...language.structure import Serial, ThreadGroup, Unroll, Vectorized
 from ..context import Context
 from ..launches import launch_of
 from ..scopes import entered, entry_facts
@@ -37,7 +37,7 @@ from .emitter import Emitter
 from .lowering import Lowerings, built_in
 from .places import placed
 from .rasterize import block_order
-from .scalars import counted_loop, lower_one
+from .scalars import counted_loop, lower_one, written_out
 from .tiles import NOWHERE
 from .vector import fold_condition
 
@@ -105,6 +105,8 @@ class _Lowering:
             case Serial() | Unroll():
                 loop = counted_loop(self.emitter, statement, value, self.block)
                 return [*before, loop]
+            case Vectorized():
+                return self.statement(written_out(statement))
             case Store() if statement.buffer.scope in ("global", "shared"):
                 # A store of the block, not of an element: one thread does it.
                 store = lower_one(self.emitter, statement, NOWHERE)

@@ -27,6 +27,7 @@ from ....language.structure import Parallel, Vectorized
 from ..loops.buffers import loads_memory, reads_var
 from ..loops.lowering import Lowering
 from ..loops.vectors import nest, vector_loop
+from ..loops.words import Vectors
 from ..loops.work import Work
 
 
@@ -38,7 +39,9 @@ def elementwise(work: Work, old: Parallel | Vectorized) -> list[Stmt]:
     stops: list[Expr] = [Const(extent) for extent in extents]
     body, tests = _cut(work, old.vars, stops, old.body)
     inner = work.body(body)
-    vectored = None if _has_own_scalars(inner) else _best(old.vars, inner)
+    if not inner:
+        return []
+    vectored = None if _goes_element_by_element(inner) else _best(old.vars, inner)
     if vectored is None or not _uniform_control(inner, old.vars[vectored]):
         return list(nest(old.vars, stops, _guarded(work, old, tests, inner)))
     var = old.vars[vectored]
@@ -95,11 +98,11 @@ def _stop(test: Expr, vars_: Sequence[Var], names: set[str]) -> tuple[int, Expr,
     return k, form.without(moving[0]).expr(), limit
 
 
-def _has_own_scalars(body: Sequence[Stmt]) -> bool:
-    """Whether a turn keeps state of its own in a scalar or array: such loops run element by element."""
+def _goes_element_by_element(body: Sequence[Stmt]) -> bool:
+    """Whether turns cannot be lanes: one keeps state of its own in a scalar or array, or has lanes inside."""
     nodes = [node for statement in body for node in walk(statement)]
     return any(
-        isinstance(node, AllocStmt) or (isinstance(node, Store) and node.buffer.scope == "var")
+        isinstance(node, (AllocStmt, Vectors)) or (isinstance(node, Store) and node.buffer.scope == "var")
         for node in nodes
     )
 

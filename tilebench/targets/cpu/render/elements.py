@@ -20,12 +20,16 @@ class Elements:
         """An integer expression that is the same in all lanes, as an i64."""
         raise NotImplementedError
 
+    def size(self, expr: Expr) -> Value:
+        """An integer expression in 64 bits throughout: a stride, or what is proved to stay inside."""
+        raise NotImplementedError
+
     def value(self, expr: Expr, *, round_last: bool = True) -> Value:
         """The value in its compute type. Without `round_last` the outermost operation is not yet rounded."""
         raise NotImplementedError
 
     def where(self, expr: Load) -> Address:
-        return self.state.address(expr.buffer, expr.index, self.index, self.value)
+        return self.state.address(expr.buffer, expr.index, self)
 
     def load(self, expr: Load) -> Value:
         """An element, or one for each lane; lanes that the mask leaves out read 0 and touch nothing."""

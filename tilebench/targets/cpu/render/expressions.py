@@ -25,7 +25,13 @@ class Expressions(Elements):
 
     # -- counting
     def index(self, expr: Expr) -> Value:
-        """An integer expression that is the same in all lanes, as an i64."""
+        """An integer expression that is the same in all lanes, as an i64; it wraps as its dtype does."""
+        if isinstance(expr, (Const, Var)) or self.state.never_wraps(expr):
+            return self.size(expr)
+        return self._to_i64(self.value(expr), expr.dtype)
+
+    def size(self, expr: Expr) -> Value:
+        """An integer expression in 64 bits throughout: a stride, or what is proved to stay inside."""
         f = self.f
         match expr:
             case Const():
@@ -35,17 +41,17 @@ class Expressions(Elements):
                     return self.state.lane_value()
                 return self._to_i64(self.state.values[expr.name], expr.dtype)
             case Cast() if expr.value.dtype.is_integer and expr.type.bits >= 32:
-                return self.index(expr.value)
+                return self.size(expr.value)
             case Call(word="min" | "max") if expr.dtype.is_integer:
-                a, b = (self.index(arg) for arg in expr.args)
+                a, b = (self.size(arg) for arg in expr.args)
                 return f.imin(a, b) if expr.word == "min" else f.imax(a, b)
             case Arith(op="+" | "*") if expr.dtype.is_integer:
-                total = self.index(expr.args[0])
+                total = self.size(expr.args[0])
                 for arg in expr.args[1:]:
-                    total = (f.add if expr.op == "+" else f.mul)(total, self.index(arg))
+                    total = (f.add if expr.op == "+" else f.mul)(total, self.size(arg))
                 return total
             case Arith(op="-") if expr.dtype.is_integer:
-                parts = [self.index(arg) for arg in expr.args]
+                parts = [self.size(arg) for arg in expr.args]
                 return f.sub(parts[0], parts[1]) if len(parts) == 2 else f.sub(0, parts[0])
             case Arith(op="//" | "%") if isinstance(expr.args[1], Const) and expr.args[1].value > 0:
                 return self._divide_index(expr)
@@ -59,7 +65,7 @@ class Expressions(Elements):
 
     def _divide_index(self, expr: Arith) -> Value:
         f, by = self.f, int(expr.args[1].value)  # type: ignore[attr-defined]
-        a = self.index(expr.args[0])
+        a = self.size(expr.args[0])
         if a.integer is not None:
             return i64(a.integer // by if expr.op == "//" else a.integer % by)
         if self.state.low(expr.args[0]) >= 0:

@@ -66,7 +66,7 @@ def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> Non
     """The loop over the blocks that the caller wants."""
     f, renderer.state.facts = renderer.f, entered(launch, entry_facts(function))
     _parameters(renderer, function)
-    grid = [renderer.expr.index(lift(size)) for size in launch.grid]
+    grid = [renderer.expr.size(lift(size)) for size in launch.grid]
     f.origin = renderer.lines.get(id(launch), 0)
     with f.loop(renderer.begin, renderer.end) as block:
         renderer.poll()

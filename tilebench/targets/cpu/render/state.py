@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, walk
-from ....ir.arith import linear
+from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, children, walk
+from ....ir.arith import INFINITE, linear
 from ....ir.facts import NOTHING, Facts
 from ..llvm import Function, Value, const_lanes, i64, lanes_of, vector
 from ..loops.words import ColumnPanels, PaddedRows
@@ -38,6 +38,14 @@ class Address:
     @property
     def varies(self) -> bool:
         return self.step != 0 or self.further is not None
+
+
+class Integers(Protocol):
+    """Integer expressions as values: one for all lanes, the same without wrapping, and one a lane."""
+
+    def index(self, expr: Expr) -> Value: ...
+    def size(self, expr: Expr) -> Value: ...
+    def value(self, expr: Expr) -> Value: ...
 
 
 @dataclass
@@ -111,31 +119,32 @@ class State:
         return const_lanes(range(self.count), type_)
 
     # -- addresses
-    def address(self, buffer: Buffer, index: tuple[Expr, ...], to_index: Any, to_value: Any) -> Address:
-        """Where an element lies. `to_index` makes an i64, `to_value` a vector of 32-bit integers."""
+    def address(self, buffer: Buffer, index: tuple[Expr, ...], integers: Integers) -> Address:
+        """Where an element lies."""
         pointer = self.pointers[buffer.name]
         layout = self.layouts.get(buffer.name)
         if isinstance(layout, ColumnPanels):
-            return self.in_panels(pointer, layout, index, to_index)
+            return self.in_panels(pointer, layout, index, integers)
         f, offset, step, further = self.f, i64(0), 0, None
 
         def step_of(stride: int | Expr) -> Value:
-            return i64(stride) if isinstance(stride, int) else to_index(stride)
+            return i64(stride) if isinstance(stride, int) else integers.size(stride)
 
         for part, stride in zip(index, self.strides(buffer), strict=True):
             if not self.varies(part):
-                offset = f.add(offset, f.mul(to_index(part), step_of(stride)))
+                offset = f.add(offset, f.mul(integers.index(part), step_of(stride)))
                 continue
             assert self.lanes is not None
             form = linear(part)
             var = Var(self.lanes.name)
             factor, rest = form.coefficient(var), form.without(var)
-            if any(self.varies(term) for term, _ in rest.terms):
-                lanes = f.cast("sext", self.wide(to_value(part)), vector("i64", self.count))
+            strange = any(self.varies(term) for term, _ in rest.terms)
+            if strange or not self.never_wraps(Arith("*", (var, Const(factor)))):
+                lanes = f.cast("sext", self.wide(integers.value(part)), vector("i64", self.count))
                 lanes = f.mul(lanes, self.wide(step_of(stride)))
                 further = lanes if further is None else f.add(further, lanes)
                 continue
-            start = f.add(to_index(rest.expr()), f.mul(self.lane_value(), factor))
+            start = f.add(integers.index(rest.expr()), f.mul(self.lane_value(), factor))
             offset = f.add(offset, f.mul(start, step_of(stride)))
             if isinstance(stride, int):
                 step += factor * stride
@@ -160,7 +169,7 @@ class State:
         return tuple(reversed(strides[: buffer.rank]))
 
     def in_panels(
-        self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], to_index: Any
+        self, pointer: Value, layout: ColumnPanels, index: tuple[Expr, ...], integers: Integers
     ) -> Address:
         """An element of a matrix in panels; a vector stays inside one panel."""
         f = self.f
@@ -175,12 +184,12 @@ class State:
             if self.lanes.multiple % self.lanes.count:
                 base, ahead = self.lane_value(), 0
         else:
-            base, ahead, step = to_index(column), 0, 0
+            base, ahead, step = integers.index(column), 0, 0
         if self.varies(row):
             step = width * linear(row).coefficient(Var(self.lanes.name if self.lanes else ""))
         which = f.binary("udiv", base, width) if base.integer is None else i64(base.integer // width)
         inside = f.add(f.sub(base, f.mul(which, width)), ahead)
-        offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(to_index(row), width), inside))
+        offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(integers.index(row), width), inside))
         return Address(pointer, offset, step)
 
     def pointer(self, where: Address, dtype: str) -> Value:
@@ -196,12 +205,28 @@ class State:
         return f.pure(f"getelementptr {element}, ptr {start.name}, {offsets.type} {offsets.name}", type_)
 
     def counting(self, expr: Expr) -> bool:
-        """Whether an integer expression is made of loop variables and constants alone."""
+        """Whether an integer expression is made of loop variables and constants alone, and never wraps."""
         if not counts(expr):
             return False
         counter = self.lanes.name if self.lanes else ""
         names = (node.name for node in walk(expr) if isinstance(node, Var))
-        return all(name == counter or name in self.counters for name in names)
+        known = all(name == counter or name in self.counters for name in names)
+        return known and self.never_wraps(expr)
+
+    def never_wraps(self, expr: Expr) -> bool:
+        """Whether numbers without end, such as 64 bits, give the value of an integer expression.
+
+        A sum or product may leave its dtype on the way, if what it ends with is inside; what is divided,
+        compared or converted must be inside itself.
+        """
+        stack = [expr]
+        while stack:
+            part = stack.pop()
+            if self.facts.bounds(part) == INFINITE:
+                return False
+            terms = (term for term, _ in linear(part).terms if isinstance(term, (Arith, Call, Cast)))
+            stack += [each for term in terms for each in children(term) if isinstance(each, Expr)]
+        return True
 
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""

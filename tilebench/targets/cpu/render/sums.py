@@ -37,5 +37,5 @@ def finish(renderer: Renderer, fold: Fold | Accumulate, total: Value) -> None:
         total = combine(f, fold.kind, old, total, unsigned=is_unsigned(dtype))
     bits = narrow(f, total, dtype)
     state.stored.clear()
-    address = state.address(fold.dst.buffer, fold.dst.start, renderer.index, renderer.expr.value)
+    address = state.address(fold.dst.buffer, fold.dst.start, renderer.expr)
     renderer.expr.put(bits, address, dtype)

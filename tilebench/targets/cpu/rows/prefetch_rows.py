@@ -44,7 +44,9 @@ def _row_read(vectors: Vectors, row: Var) -> Load | None:
         load = load.value
     if not isinstance(store, Store) or store.buffer.scope == "global" or not isinstance(load, Load):
         return None
+    if load.buffer.scope != "global" or not load.index:
+        return None
     *outer, last = (linear(index) for index in load.index)
     by_rows = any(form.coefficient(row) for form in outer) and not last.coefficient(row)
     along = last.coefficient(vectors.vars[0]) == 1
-    return load if load.buffer.scope == "global" and by_rows and along else None
+    return load if by_rows and along else None

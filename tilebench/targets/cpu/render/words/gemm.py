@@ -75,7 +75,7 @@ def _result(renderer: Renderer, c: Region) -> TileOperand:
 
 def _corner(renderer: Renderer, region: Region) -> Value:
     """The address of a region's first element."""
-    where = renderer.state.address(region.buffer, region.start, renderer.index, renderer.expr.value)
+    where = renderer.state.address(region.buffer, region.start, renderer.expr)
     return renderer.f.at(where.pointer, where.offset, STORAGE[region.buffer.dtype.name])
 
 

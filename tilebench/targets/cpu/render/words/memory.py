@@ -28,7 +28,7 @@ def scalar(renderer: Renderer, alloc: AllocVar) -> None:
 def store(renderer: Renderer, statement: Store) -> None:
     """One element, or one for each lane of the open loop over vectors."""
     state, dtype = renderer.state, statement.buffer.dtype.name
-    address = state.address(statement.buffer, statement.index, renderer.expr.index, renderer.expr.value)
+    address = state.address(statement.buffer, statement.index, renderer.expr)
     bits = _bits(renderer, statement)
     if is_packed(statement.buffer):
         put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
@@ -64,7 +64,7 @@ def name(renderer: Renderer, let: Let) -> None:
 def prefetch(renderer: Renderer, hint: Prefetch) -> None:
     """To the second level, for one reading that is still some microseconds away."""
     f, buffer = renderer.f, hint.src.buffer
-    where = renderer.state.address(buffer, hint.src.start, renderer.expr.index, renderer.expr.value)
+    where = renderer.state.address(buffer, hint.src.start, renderer.expr)
     f.prefetch(f.at(where.pointer, where.offset, STORAGE[buffer.dtype.name]))
 
 

@@ -19,9 +19,9 @@ def pack_transposed(renderer: Renderer, statement: PackTransposed) -> None:
     f, state, lanes = renderer.f, renderer.state, statement.lanes
     layout = state.layouts[statement.dst.buffer.name]
     assert isinstance(layout, ColumnPanels)  # the plan lays the target out so
-    where = state.address(statement.src.buffer, statement.src.start, renderer.index, renderer.expr.value)
+    where = state.address(statement.src.buffer, statement.src.start, renderer.expr)
     source = f.at(where.pointer, where.offset, STORAGE[statement.src.buffer.dtype.name])
-    stride = renderer.index(lift(statement.src.buffer.element_strides[-2]))
+    stride = renderer.expr.size(lift(statement.src.buffer.element_strides[-2]))
     block = _Block(f, statement, layout, source, state.pointers[statement.dst.buffer.name], stride)
     rows, columns = renderer.index(statement.rows), renderer.index(statement.columns)
     with f.loop(0, rows, lanes) as i, f.loop(0, columns, lanes) as j:

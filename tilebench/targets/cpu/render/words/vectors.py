@@ -85,7 +85,7 @@ class _Loop:
         f, loop, renderer, state = self.f, self.loop, self.renderer, self.renderer.state
         store = streamed(loop)
         with state.in_lanes(Lanes(loop.vars[0].name, begin, loop.lanes), None):
-            where = state.address(store.buffer, store.index, renderer.index, renderer.expr.value)
+            where = state.address(store.buffer, store.index, renderer.expr)
             pointer = state.pointer(where, store.buffer.dtype.name)
         size = stored_bytes(store.buffer.dtype, 1)
         address = f.cast("ptrtoint", pointer, "i64")
