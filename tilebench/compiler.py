@@ -156,7 +156,9 @@ class Compilation:
         """The one spot where an exception that is not a person's to mend becomes an internal error."""
         try:
             return run()
-        except TileError:
+        except TileError as error:
+            # A refusal that knows no line, such as one about all threads together, stands at the kernel's.
+            error.place = error.place or self.traced.function.place
             raise
         except Exception as error:
             if settings.raise_raw():

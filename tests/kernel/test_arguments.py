@@ -116,3 +116,22 @@ def test_a_check_that_takes_too_much_memory_says_so() -> None:
 
     with pytest.raises(ResourceError, match="takes more memory than there is"):
         sticking_out().check()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "bool", "uint16"])
+def test_inputs_have_the_strides_of_their_parameter_in_every_dtype(dtype: str) -> None:
+    @tilebench.jit(target="cpu")
+    def kernel(dtype):
+        @T.prim_func
+        def main(A: T.StridedTensor((4, 5), (9, 1), dtype), C: T.StridedTensor((4, 5), (1, 7), dtype)):
+            with T.Kernel(1) as bx:
+                for i, j in T.Parallel(4, 5):
+                    C[i, j] = A[i, j]
+
+        return main
+
+    made = kernel(dtype)
+    strides = [array.strides for array in made.inputs().values()]
+    size = made.inputs()["A"].dtype.itemsize
+    assert strides == [(9 * size, size), (size, 7 * size)]
+    assert made.check().ok

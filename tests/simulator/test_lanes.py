@@ -136,6 +136,28 @@ if tid < 40:
     assert np.array_equal(c, np.stack([np.where(np.arange(64) < 40, a, 0)] * 2))
 
 
+def test_two_branches_have_buffers_of_one_name() -> None:
+    """As in C, a name ends with its block: another one of that name may be longer, or of another dtype."""
+    body = """
+if tid < 32:
+    x = T.alloc_local((2,), T.float32)
+    x[1] = A[tid]
+    A[tid] = x[1] + x[1]
+if tid >= 32:
+    x = T.alloc_local((4,), T.float32)
+    x[3] = A[tid]
+    A[tid] = x[3]
+if tid >= 48:
+    x = T.alloc_local((4,), T.int32)
+    x[3] = 7
+    A[tid] = T.cast(x[3], T.float32) / T.float32(2)
+"""
+    a = floats()
+    want = np.concatenate([a[:32] * 2, a[32:48], np.full(16, 3.5, np.float32)])
+    run(body, [(0, 0, 0)], A=a)
+    assert np.array_equal(a, want)
+
+
 def test_integers_divide_as_python_does_and_a_nan_loses_a_maximum() -> None:
     a, c, d = np.arange(-32, 32, dtype=np.int32), np.zeros((2, 64), np.int32), np.zeros((2, 64), np.int32)
     run("C[bx, tid] = A[tid] // 5\nD[bx, tid] = A[tid] % 5", A=a, C=c, D=d)

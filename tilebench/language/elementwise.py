@@ -20,18 +20,24 @@ from .tracing.dtype_words import plain
 from .tracing.expressions import Value, cast_value
 from .tracing.promote import expr_of, number_of, operands, pair
 
-_PYTHON: dict[str, Callable[[float], float]] = {
-    "exp": math.exp, "exp2": lambda x: 2.0**x, "log": math.log,
-    "log2": math.log2, "sqrt": math.sqrt, "rsqrt": lambda x: 1.0 / math.sqrt(x), "tanh": math.tanh,
-    "sin": math.sin, "cos": math.cos, "erf": math.erf,
-    "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),
-}  # fmt: skip
+
+def _of_numbers(name: str, *numbers: float) -> float:
+    """What a function gives of Python numbers: the same as in a kernel, of float64.
+
+    Python's own would raise where these give infinity or NaN: `T.log(0.0)`, `T.exp(1000.0)`.
+    """
+    import numpy as np
+
+    from .meanings.elements import SCALARS  # only kernels that ask of numbers need the meanings
+
+    with np.errstate(all="ignore"):
+        return float(SCALARS[name].plain(*[np.float64(number) for number in numbers]))
 
 
 def _float_function(name: str, x: object) -> Any:
     number = number_of(x)
     if number is not None:
-        return _PYTHON[name](number)
+        return _of_numbers(name, number)
     expr = expr_of(x)
     if not expr.dtype.is_float:
         raise DTypeError(
@@ -111,7 +117,7 @@ def ceil(x: object) -> Any:
 def _rounding(name: str, python: Callable[[float], int], x: object) -> Any:
     number = number_of(x)
     if number is not None:
-        return python(number)
+        return python(number) if isinstance(number, int) or math.isfinite(number) else number
     expr = expr_of(x)
     return Value(Call(name, (expr,), type=expr.dtype, place=here()) if expr.dtype.is_float else expr)
 
@@ -123,8 +129,10 @@ def abs(x: object) -> Any:
 
 
 def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: tuple[object, ...]) -> Any:
-    if number_of(a) is not None and number_of(b) is not None:
-        extreme: Any = python(number_of(a), number_of(b))
+    x, y = number_of(a), number_of(b)
+    if x is not None and y is not None:
+        # A NaN loses against a number, here as in a kernel.
+        extreme: Any = y if x != x else x if y != y else python(x, y)
     else:
         left, right = operands(a, b)
         extreme = Value(Call(name, (left, right), type=left.dtype, place=here()))
@@ -150,7 +158,7 @@ def pow(x: object, y: object) -> Any:
     """x to the power y, in their common dtype."""
     a, b = number_of(x), number_of(y)
     if a is not None and b is not None:
-        return a**b
+        return a**b if isinstance(a, int) and isinstance(b, int) and b >= 0 else _of_numbers("pow", a, b)
     left, right = operands(x, y)
     if left.dtype.is_integer:
         return Value(integer_power(left, right))

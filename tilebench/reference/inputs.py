@@ -26,9 +26,10 @@ def strided_empty(shape: Sequence[int], dtype: DType, strides: Sequence[int] | N
     if strides is None:
         return np.zeros(tuple(shape), dtype.numpy)
     reach = 1 + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
-    base = np.zeros(max(reach, 1), dtype.numpy)
-    steps = [step * dtype.numpy.itemsize for step in strides]
-    return np.lib.stride_tricks.as_strided(base, tuple(shape), steps)
+    size = dtype.numpy.itemsize
+    # NumPy's own `as_strided` does not know the types of `ml_dtypes`.
+    held = np.zeros(max(reach, 1) * size, np.uint8)
+    return np.ndarray(tuple(shape), dtype.numpy, held, strides=[step * size for step in strides])
 
 
 def random_array(

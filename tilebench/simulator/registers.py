@@ -27,23 +27,28 @@ class Registers:
     flight: InFlight
 
 
+def _key(buffer: Buffer) -> tuple[str, tuple[Any, ...], str]:
+    """Two branches may each have a buffer of one name; what they are apart from it tells them apart."""
+    return buffer.name, buffer.shape, buffer.dtype.name
+
+
 class LaneRegisters(LaneAccess):
-    """The registers of all lanes, by the name of their buffer."""
+    """The registers of all lanes, by their buffer."""
 
     def __init__(self, launch: Launch, blocks: list[tuple[int, int, int]]) -> None:
         super().__init__(launch, blocks)
-        self.registers: dict[str, Registers] = {}
+        self.registers: dict[tuple[str, tuple[Any, ...], str], Registers] = {}
 
     def add_registers(self, stmt: AllocStmt, mask: Mask, first: Any = None) -> None:
         """Registers of the active lanes, filled with `first` or with what no program should use."""
         buffer = stmt.buffer
         if first is None:
             first = np.nan if buffer.dtype.is_float else False if buffer.dtype == boolean else IDLE_INTEGER
-        known = self.registers.get(buffer.name)
+        known = self.registers.get(_key(buffer))
         if known is None or mask is None:
             values = np.empty((buffer.size, self.lanes), buffer.dtype.numpy)
             values[...] = first
-            self.registers[buffer.name] = Registers(values, InFlight(values.size))
+            self.registers[_key(buffer)] = Registers(values, InFlight(values.size))
         else:
             np.copyto(known.values, first, where=mask)
 
@@ -58,7 +63,7 @@ class LaneRegisters(LaneAccess):
 
     def own(self, buffer: Buffer, node: Node) -> Registers:
         """The registers of a buffer that is the thread's own."""
-        found = self.registers.get(buffer.name)
+        found = self.registers.get(_key(buffer))
         if found is None:
             refuse("{name} is used before it is allocated", node, name=buffer.name)
         return found

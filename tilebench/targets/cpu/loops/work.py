@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from ....ir import Call, Const, Expr, Function, Stmt, Var, lift
@@ -38,7 +39,8 @@ class Work:
         """Statements lowered one after the other, each by its row of the table."""
         lowered: list[Stmt] = []
         for statement in statements:
-            lowered.extend(self.table.row_of(statement, self.target).lower(self, statement))
+            with statement.place or nullcontext():
+                lowered.extend(self.table.row_of(statement, self.target).lower(self, statement))
         return tuple(lowered)
 
     def swapped(self, node: Any) -> Any:

@@ -7,6 +7,7 @@ refused at its line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,8 @@ class Renderer:
         """Statements one after the other, each by its row."""
         for statement in statements:
             self.came_from(statement)
-            self.table.row_of(statement).render(self, statement)
+            with statement.place or nullcontext():
+                self.table.row_of(statement).render(self, statement)
 
     def came_from(self, statement: Stmt) -> None:
         """What is written next comes from this statement's line."""

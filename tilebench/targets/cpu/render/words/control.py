@@ -23,8 +23,11 @@ def unroll(renderer: Renderer, statement: Unroll) -> None:
         )  # fmt: skip
     renderer.state.facts = entered(statement, renderer.state.facts)
     for number in range(start, stop, step):
+        # What a turn stored at an index is not what the next one finds there: the variable is another number.
+        renderer.state.stored.clear()
         renderer.count(statement.vars[0], i64(number))
         renderer.body(statement.body)
+    renderer.state.stored.clear()
 
 
 def loop(renderer: Renderer, statement: Serial) -> None:
