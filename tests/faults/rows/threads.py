@@ -268,4 +268,20 @@ FAULTS = (
         "return self.stores <= {'global', 'shared'}",
         ("tests/passes/test_elements_of_fragments.py::test_an_element_reads_what_it_wrote",),
     ),
+    Fault(
+        "vectors/conditions-at-no-element",
+        "the condition of a vector is asked at no register of a row's fragment",
+        "tilebench.passes.threads.vector:Vector.base",
+        "Coordinates(_a, _b, first, place=_c)",
+        "Coordinates(_a, _b, place=_c)",
+        ("tests/passes/test_conditions_of_rows.py",),
+    ),
+    Fault(
+        "vectors/loads-under-any-number-of-conditions",
+        "each load of a chain of choices is fetched in front under all the conditions before it",
+        "tilebench.passes.threads.vector_body:_registers",
+        "len(guards) > MOST_GUARDS",
+        "False",
+        ("tests/targets/cuda/test_deep_expressions.py::test_texts_grow_with_the_depth",),
+    ),
 )

@@ -168,7 +168,8 @@ class Vector:
     @property
     def base(self) -> Coordinates:
         """The coordinates of the vector's first element, as code in front of its elements sees them."""
-        return Coordinates(self.element.map, self.element.vars)
+        first = (Const(0), *self.element.digits[1:])
+        return Coordinates(self.element.map, self.element.vars, first, place=self.element.place)
 
     def element_loop(self, body: list[Stmt]) -> Unroll:
         """`body` for each element."""
@@ -180,8 +181,7 @@ class Vector:
 
     def memory(self, access: Load | Store, width: int, lead: int, before: list[Stmt]) -> Region:
         """The region of one access, `lead` elements into the vector."""
-        first = Coordinates(self.element.map, self.element.vars, self.element.digits)
-        index = tuple(lower_expr(self.emitter, part, first, before) for part in access.index)
+        index = tuple(lower_expr(self.emitter, part, self.base, before) for part in access.index)
         tile = self.emitter.shared.get(access.buffer.name)
         if tile is not None:
             fast = _fast_dim(index, tile.layout, self.var)

@@ -32,6 +32,9 @@ from .scalars import lower_body
 from .vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
 
 Guards = tuple[Expr, ...]
+# A load under more conditions is left where it stands: in front of the elements it would repeat all of
+# them, so that text and time of a chain of choices would grow with the square of its length.
+MOST_GUARDS = 8
 
 
 @dataclass
@@ -184,7 +187,7 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
     vector = group.vector
     if load.buffer.scope not in MEMORY or load.buffer.name in alone:
         return None
-    if any(vector.kind(guard) == MIXED for guard in guards):
+    if len(guards) > MOST_GUARDS or any(vector.kind(guard) == MIXED for guard in guards):
         return None
     width = vector.access_width(load)
     if width == 1:
