@@ -1,7 +1,7 @@
 """Places, the error root, and the one function that draws a source line with carets."""
 
 from .draw import draw_place, nearest
-from .place import Place, remember_source, source_lines
+from .place import Place, kept_lines, remember_source, source_lines
 from .tile_error import (
     ArgumentError,
     DTypeError,
@@ -35,6 +35,7 @@ __all__ = [
     "TargetError",
     "TileError",
     "draw_place",
+    "kept_lines",
     "nearest",
     "remember_source",
     "set_translation",

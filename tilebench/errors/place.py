@@ -13,7 +13,14 @@ _texts: dict[str, tuple[str, ...]] = {}
 
 def remember_source(name: str, text: str) -> None:
     """Keep `text` so that errors in `name` can quote its lines."""
-    _texts[name] = tuple(text.splitlines())
+    # Lines as Python counts them: a form feed ends none.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    _texts[name] = tuple(lines[:-1] if lines[-1] == "" else lines)
+
+
+def kept_lines(name: str) -> Sequence[str]:
+    """The lines of a remembered text; empty if there is none of this name."""
+    return _texts.get(name, ())
 
 
 def source_lines(name: str) -> Sequence[str]:

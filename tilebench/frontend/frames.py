@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
 from ..errors import Place, source_lines
-from .source import shown_name
+from .texts import shown_name
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 _LIBRARY = _PACKAGE + "library" + os.sep

@@ -1,22 +1,15 @@
-"""The source of a Python function: its syntax tree with the line numbers a reader sees.
-
-Works for files, notebook cells and text given to `exec`: the text is looked for under the code
-object's file name, first among remembered texts (`errors.remember_source`), then in `linecache`,
-where Python and IPython keep what they run.
-"""
+"""The source of a Python function: its syntax tree with the line numbers a reader sees."""
 
 from __future__ import annotations
 
 import ast
-import linecache
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import CodeType
 from typing import Any
 
 from ..errors import LanguageError, Place, remember_source, source_lines
+from .texts import defined, find, first_line, named, shown_name, texts_now
 
 
 @dataclass(frozen=True)
@@ -73,48 +66,18 @@ def _head(node: Any) -> Any:
             return None
 
 
-def first_line(node: ast.FunctionDef) -> int:
-    """The line where Python says a function begins: its first decorator, or `def`."""
-    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
-
-
-@lru_cache(maxsize=64)
-def parse_module(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """All functions of a text by name and first line. Raises `SyntaxError`."""
-    found: dict[tuple[str, int], ast.FunctionDef] = {}
-    stack: list[ast.AST] = [ast.parse(text)]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.FunctionDef):
-            found.setdefault((node.name, first_line(node)), node)
-        stack.extend(ast.iter_child_nodes(node))
-    return found
-
-
-def shown_name(file: str) -> str:
-    """The name of a file as its reader knows it: a notebook's cell instead of the kernel's temporary file."""
-    if not (file.startswith("<ipython-input") or "ipykernel_" in file):
-        return file
-    # Looked up, never imported: the front end works without IPython.
-    shell_module = sys.modules.get("IPython")
-    shell: Any = None if shell_module is None else shell_module.get_ipython()
-    name_of: Any = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    named: Any = name_of(file) if name_of is not None else None
-    if not named:
-        return file
-    shown = " ".join(str(each) for each in named)
-    remember_source(shown, "\n".join(source_lines(file)))
-    return shown
-
-
 def source_of(
-    function: Callable[..., Any], text: str | None = None, file: str | None = None, first: int = 1
+    function: Callable[..., Any],
+    text: str | None = None,
+    file: str | None = None,
+    first: int = 1,
+    kept: Sequence[Sequence[str]] = (),
 ) -> SourceFunction:
     """The source of a Python function.
 
     `text` is the text that holds it, whose first line is line `first` of `file`; without it the
-    text is looked up by the code object's file name. Raises `LanguageError` when there is none, or
-    when it no longer holds the function.
+    text is looked for: among `kept`, what stood there when the function was made, and where it would
+    stand now. Raises `LanguageError` when there is none, or when none holds the function that Python runs.
     """
     code: CodeType = function.__code__
     name = file or shown_name(code.co_filename)
@@ -122,24 +85,17 @@ def source_of(
         # Blank lines in front give every node, and every quoted line, its number in the file.
         text = "\n" * (first - 1) + text
         remember_source(name, text)
-        lines = tuple(text.splitlines())
+        lines = tuple(source_lines(name))
     else:
-        lines = tuple(source_lines(name)) or tuple(source_lines(code.co_filename)) or _loaded(function)
-    node = _find(lines, code)
-    if node is None and text is None:
-        linecache.checkcache(code.co_filename)
-        lines = tuple(source_lines(code.co_filename))
-        node = _find(lines, code)
-    if node is not None:
-        return SourceFunction(name, node, lines)
-    if not lines:
-        raise LanguageError(
-            "the source of {name} cannot be read: {file} is no file and no remembered text",
-            name=code.co_name,
-            file=name,
-            hint="a kernel is read from its source; give the text to "
-            "errors.remember_source(file, text) before compile(text, file, 'exec')",
-        )
+        now = texts_now(function)
+        lines = find(code, kept, now)
+        if lines is None and (name.startswith("<") or not (kept or now)):
+            raise _missing(code.co_name, name)
+    definition = defined(lines, code) if lines is not None else None
+    if lines is not None and definition is not None:
+        if text is None:
+            name = named(name, lines, definition)
+        return SourceFunction(name, definition.node, lines)
     raise LanguageError(
         "the source of {name} has changed since Python read it",
         name=code.co_name,
@@ -148,27 +104,18 @@ def source_of(
     )
 
 
-def _loaded(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The lines of a module that no file holds: in an archive, or the text of `python -c`."""
-    name, space = function.__code__.co_filename, function.__globals__
-    text = "".join(linecache.getlines(name, space))
-    given = sys.orig_argv
-    if not text and name == "<string>" and space.get("__name__") == "__main__" and "-c" in given[:-1]:
-        text = given[given.index("-c") + 1]
-    if text:
-        remember_source(name, text)
-    return tuple(text.splitlines())
-
-
-def _find(lines: tuple[str, ...], code: CodeType) -> ast.FunctionDef | None:
-    try:
-        found = parse_module("\n".join(lines)).get((code.co_name, code.co_firstlineno))
-    except SyntaxError:
-        return None
-    if found is None:
-        return None
-    given = [each.arg for each in (*found.args.posonlyargs, *found.args.args, *found.args.kwonlyargs)]
-    return found if given == list(code.co_varnames[: len(given)]) else None
+def _missing(name: str, file: str) -> LanguageError:
+    hint = (
+        "Python keeps no text of what it reads from a pipe or a prompt: save it as a file and run that,"
+        " give it to python -c, or use IPython"
+        if file == "<stdin>"
+        else "a kernel is read from its source: write the text to a file, or give it to"
+        " errors.remember_source(file, text) before exec(compile(text, file, 'exec'))"
+    )
+    return LanguageError(
+        "the source of {name} cannot be read: {file} is no file and no remembered text",
+        name=name, file=file, hint=hint,
+    )  # fmt: skip
 
 
 def check_syntax(text: str, file: str) -> None:

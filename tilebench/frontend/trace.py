@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,19 +48,21 @@ def trace(
     text: str | None = None,
     file: str | None = None,
     first_line: int = 1,
+    kept: Sequence[Sequence[str]] = (),
 ) -> Traced:
     """The kernel that a jit function (or a bare `@T.prim_func`) describes, for these parameters.
 
     `text` is the text that holds the function where Python cannot find it, with its file name and
-    the number of its first line. Raises a `TileError` at the user's line for whatever is wrong.
+    the number of its first line; `kept` are texts that it may be from, as they were when it was made.
+    Raises a `TileError` at the user's line for whatever is wrong.
     """
     if isinstance(function, PrimFunc):
-        source = source_of(function.function, text, file, first_line)
+        source = source_of(function.function, text, file, first_line, kept)
         kernel = trace_prim_func(function, source)
         return Traced(
             kernel, source.file, source.first_line, source.text, {}, {}, kernel.name, _param_places(source)
         )
-    source = source_of(function, text, file, first_line)
+    source = source_of(function, text, file, first_line, kept)
     knobs = knobs_of(function, source)
     values = bound_arguments(function, source, arguments or {}, knobs)
     if form_of_node(source.node) == "eager":
@@ -72,7 +74,7 @@ def trace(
     prim = run_outer(function, source, values)
     # The kernel may have been made by a function of another file, whose text nobody passed.
     same = prim.function.__code__.co_filename == function.__code__.co_filename
-    inner = source_of(prim.function, text, file, first_line) if same else source_of(prim.function)
+    inner = source_of(prim.function, text, file, first_line, kept) if same else source_of(prim.function)
     kernel = trace_prim_func(prim, inner)
     return Traced(
         kernel,
@@ -90,13 +92,15 @@ def _param_places(source: SourceFunction) -> dict[str, Place]:
     return {each.arg: source.place(each) for each in source.node.args.args}
 
 
-def knobs_of(function: Callable[..., Any], source: SourceFunction | None = None) -> dict[str, Knob]:
+def knobs_of(
+    function: Callable[..., Any], source: SourceFunction | None = None, kept: Sequence[Sequence[str]] = ()
+) -> dict[str, Knob]:
     """The domains that a jit function's signature gives its parameters, by annotation or default."""
     out: dict[str, Knob] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         note = parameter.annotation
         if isinstance(note, str) and "nob(" in note:
-            note = annotation_value(function, source or source_of(function), note)
+            note = annotation_value(function, source or source_of(function, kept=kept), note)
         for domain in (note, parameter.default):
             if isinstance(domain, Knob):
                 out[name] = domain

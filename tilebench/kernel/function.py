@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
+from .. import settings
 from ..errors import ArgumentError, Place, TileError, nearest
 from ..frontend import trace
 from ..frontend.source import source_of
-from ..ir import show
+from ..frontend.texts import texts_now
 from ..language.knobs import Knob
-from ..language.tracing.values import Value
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
+from .exact import frozen
+from .kept import KeptKernels, quick_key
 from .kernel import Kernel
-from .outside import outside
-
-# Kernels kept by their parameters; a slider's walk through a sweep stays well inside.
-MOST_KERNELS = 256
 
 ScheduleLike = Schedule | ScheduleFile | str | Path | None
 
@@ -43,6 +39,7 @@ class JitFunction:
         schedule: ScheduleLike = None,
         out_idx: int | Sequence[int] | None = None,
         source: Mapping[str, Any] | None = None,
+        texts: Sequence[Sequence[str]] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -50,8 +47,9 @@ class JitFunction:
         self.schedule = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
         self.out_idx = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
         self.source = dict(source or {})
-        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
-        self._lock = threading.Lock()
+        # What Python has just read: the text of this function, whatever is written to its file later.
+        self._texts = texts_now(function) if texts is None else texts
+        self._kept = KeptKernels()
 
     def __repr__(self) -> str:
         return f"<tilebench kernel function {self.name}{inspect.signature(self.function)}>"
@@ -69,7 +67,7 @@ class JitFunction:
         """The parameters that carry their own domain of values."""
         from ..frontend import knobs_of
 
-        return knobs_of(self.function)
+        return knobs_of(self.function, kept=self._texts)
 
     def using(self, **changes: Any) -> JitFunction:
         """The same function with another `target`, `schedule`, `out_idx` or `source`."""
@@ -78,6 +76,7 @@ class JitFunction:
             "schedule": self.schedule,
             "out_idx": self.out_idx,
             "source": self.source,
+            "texts": self._texts,
         }
         return JitFunction(self.function, **{**now, **changes})
 
@@ -94,21 +93,22 @@ class JitFunction:
 
     def kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
         """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""
+        key = quick_key(args, kwargs, self.target or settings.target())
+        found = self._kept.quick(key) if key is not None else None
+        if found is not None:
+            return found
         manifest, machine = resolve(self.target)
         values, schedule = self.parameters(args, kwargs, machine.name)
-        key = (_freeze(values), machine.name, schedule.key if schedule else (), outside(self.function))
-        with self._lock:
-            known = self._kernels.get(key)
-            if known is not None:
-                self._kernels.move_to_end(key)
-                return known
-        traced = trace(self.function, values, **self.source)
-        kernel = Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
-        with self._lock:
-            self._kernels[key] = kernel
-            while len(self._kernels) > MOST_KERNELS:
-                self._kernels.popitem(last=False)
-        return kernel
+        rest: list[object] = []
+        wanted = (frozen(values, rest.append), machine.name, schedule.key if schedule else ())
+        outside = self._kept.outside((self.function, *rest))
+        found = self._kept.find(wanted, outside)
+        if found is None:
+            traced = trace(self.function, values, kept=self._texts, **self.source)
+            found = self._kept.like(wanted, traced)
+            found = found or Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
+        self._kept.keep(wanted, outside, found, quick=key if not rest else None)
+        return found
 
     def parameters(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], target: str
@@ -155,7 +155,7 @@ class JitFunction:
     def place(self) -> Place | None:
         """Where the function stands; None where its source is gone."""
         try:
-            source = source_of(self.function)
+            source = source_of(self.function, kept=self._texts)
         except TileError:
             return None
         return source.place(source.node)
@@ -171,21 +171,6 @@ class JitFunction:
             elif name in self.knobs:
                 out[name] = self.knobs[name].default
         return out
-
-
-def _freeze(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return tuple(sorted((str(k), _freeze(v)) for k, v in value.items()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, (list, tuple, set)):
-        return tuple(_freeze(each) for each in value)  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, Value):
-        return ("size", show(value.expr))
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    # 1, 1.0 and True are one key to a dict and three kernels to a person.
-    return (type(value).__name__, value)
 
 
 # Options of TileLang's decorator that choose nothing here: taken, so that its files run.

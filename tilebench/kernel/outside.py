@@ -1,69 +1,164 @@
-"""What a kernel function takes from outside itself: a constant of the module or cell may have changed."""
+"""What a kernel function takes from outside itself, as it stood when the function was traced.
+
+A snapshot holds the values that names, attributes of modules, closures and defaults had, and the contents of
+what can change: lists, dicts, sets, arrays, objects and classes of the user's. Functions of the user's are
+followed into what they see in turn; those of installed packages are taken to give the same for the same
+arguments. What cannot be known (a random number, a file, the state of a library's object) is named in
+`unknown`: such a function has to be traced again each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import lru_cache
-from types import CodeType, FunctionType
+import builtins
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import repeat
+from operator import is_
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, cast
 
-_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+from ..frontend.frames import is_users
+from .contents import MISSING, is_impure, is_library, visit_contents
+from .exact import same, token
+from .reads import Reads, reads_of
+
+# Objects that one snapshot follows; a configuration that drags a model along is not walked to its end.
+MOST_OBJECTS = 2000
+# Python's functions that look where no argument says.
+_BLIND = {
+    builtins.eval, builtins.exec, builtins.globals, builtins.input, builtins.locals, builtins.open,
+    builtins.vars, builtins.__import__,
+}  # fmt: skip
 
 
-@lru_cache(maxsize=512)
-def _names(code: CodeType) -> tuple[str, ...]:
-    """The global names that a code object, or one defined in it, may look up."""
-    found: dict[str, None] = {}
-    stack = [code]
-    while stack:
-        inner = stack.pop()
-        found |= dict.fromkeys(inner.co_names)
-        stack += [each for each in inner.co_consts if isinstance(each, CodeType)]
-    return tuple(found)
+class Outside:
+    """A snapshot of what functions and objects depend on. `unknown` names what could not be followed."""
 
+    def __init__(self, roots: Iterable[object]) -> None:
+        self.unknown: list[str] = []
+        # Each says whether one thing is still as it was.
+        self.checks: list[Callable[[], bool]] = []
+        # The objects themselves, so that no other can take the number of one.
+        self._seen: dict[int, object] = {}
+        self.visit_all(roots, "an argument")
 
-def outside(function: Callable[..., Any]) -> tuple[Any, ...]:
-    """The plain values and the helpers that a function sees around itself, as part of a key.
+    def holds(self) -> bool:
+        """Whether all of it still stands as it did."""
+        for check in self.checks:  # noqa: SIM110  -- a generator doubles the time, and each look-up asks
+            if not check():
+                return False
+        return True
 
-    Helpers count by their code and by what they see in turn. Modules, classes and other objects
-    are left out: what they hold is not followed.
-    """
-    if not isinstance(function, FunctionType):
-        return ()
-    seen: set[int] = set()
-    return tuple(_walk(function, seen))
-
-
-def _walk(function: FunctionType, seen: set[int]) -> Iterator[Any]:
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    space = function.__globals__
-    values = [(name, space[name]) for name in _names(function.__code__) if name in space]
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            values.append((name, cell.cell_contents))
-        except ValueError:  # not bound yet
-            continue
-    for name, value in values:
+    def visit(self, value: Any, name: str) -> None:
+        """Follow a value that the name led to, once."""
+        if id(value) in self._seen or token(value) is not None:
+            return
+        if len(self._seen) > MOST_OBJECTS:
+            self.unknown = self.unknown or [name]
+            return
+        self._seen[id(value)] = value
         if isinstance(value, FunctionType):
-            if not value.__module__.startswith("tilebench."):
-                yield name, value.__code__
-                yield from _walk(value, seen)
-        elif isinstance(value, (*_PLAIN, tuple, list, dict)):
-            plain = cast(Any, value)
-            frozen = _frozen(plain)
-            if frozen is not None:
-                yield name, type(plain).__name__, frozen
+            self._function(value, name)
+        elif isinstance(value, BuiltinFunctionType):
+            self._builtin(value, name)
+        else:
+            visit_contents(self, value, name)
+
+    def visit_all(self, values: Iterable[Any], name: str) -> None:
+        for value in values:
+            self.visit(value, name)
+
+    def check_names(self, space: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """The values that names have in a module, a class or an object."""
+        look = space.get
+        values = tuple(map(look, names, repeat(MISSING)))
+
+        def check() -> bool:
+            if all(map(is_, map(look, names, repeat(MISSING)), values)):
+                return True
+            return all(map(same, map(look, names, repeat(MISSING)), values))
+
+        if names:
+            self.checks.append(check)
+
+    def _function(self, function: FunctionType, name: str) -> None:
+        if not is_users(function.__code__.co_filename):
+            if is_impure(function.__module__):
+                self.unknown.append(name)
+            return
+        code, defaults = function.__code__, function.__defaults__
+        self.checks.append(lambda: function.__code__ is code and function.__defaults__ is defaults)
+        self.visit_all((defaults, function.__kwdefaults__, vars(function) or None), name)
+        reads = reads_of(code)
+        self._globals(function.__globals__, reads)
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        for path in reads.closure:
+            cell = cells[path[0]]
+            value = _content(cell)
+            self.checks.append(partial(_cell_holds, cell, value))
+            if value is not MISSING:
+                self._path(value, path)
+
+    def _globals(self, space: dict[str, Any], reads: Reads) -> None:
+        self.check_names(space, tuple(dict.fromkeys(path[0] for path in reads.globals)))
+        known = vars(builtins)
+        for path in reads.globals:
+            self._path(space.get(path[0], known.get(path[0])), path)
+        for name in reads.imports:
+            module = sys.modules.get(name)
+            if module is None or is_impure(name):
+                self.unknown.append(name)
+            self.visit(module, name)
+
+    def _path(self, value: Any, path: tuple[str, ...]) -> None:
+        """Follow attributes through modules to what a function takes from them."""
+        name = ".".join(path)
+        for attribute in path[1:]:
+            if not isinstance(value, ModuleType):
+                if self._constant_of(value, attribute):
+                    return
+                break
+            if value.__name__.startswith("tilebench."):
+                return
+            if is_impure(value.__name__):
+                self.unknown.append(name)
+            self.check_names(vars(value), (attribute,))
+            value = vars(value).get(attribute)
+        self.visit(value, name)
+
+    def _constant_of(self, value: Any, attribute: str) -> bool:
+        """Whether an attribute is all that counts: the shape or dtype of an array, a limit of a dtype."""
+        if not is_library(value.__class__):
+            return False
+        found: Any = getattr(value, attribute, None)
+        if found is None or not all(token(part) is not None for part in _parts(found)):
+            return False
+        self.checks.append(lambda: _same_parts(getattr(value, attribute, None), found))
+        return True
+
+    def _builtin(self, function: BuiltinFunctionType, name: str) -> None:
+        owner = function.__self__
+        if function in _BLIND or (isinstance(owner, ModuleType) and is_impure(owner.__name__)):
+            self.unknown.append(name)
+        elif not isinstance(owner, ModuleType):
+            self.visit(owner, name)
 
 
-def _frozen(value: Any) -> Any:
-    """A hashable image of a plain value or a short container of them; None for anything else."""
-    if isinstance(value, _PLAIN):
-        return (value,)
-    if isinstance(value, (tuple, list, dict)):
-        container = cast(Any, value)
-        parts: list[Any] = list(container.items() if isinstance(value, dict) else container)
-        if len(parts) <= 256:
-            return tuple((type(each).__name__, _frozen(each)) for each in parts)
-    return None
+def _parts(value: Any) -> tuple[Any, ...]:
+    return cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+
+
+def _same_parts(one: Any, other: Any) -> bool:
+    return len(_parts(one)) == len(_parts(other)) and all(map(same, _parts(one), _parts(other)))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return MISSING
+
+
+def _cell_holds(cell: CellType, value: Any) -> bool:
+    return same(_content(cell), value)

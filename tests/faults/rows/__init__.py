@@ -9,6 +9,7 @@ from . import (
     cpu,
     cuda,
     facts,
+    kernels,
     layouts,
     memory,
     outside,
@@ -33,5 +34,6 @@ FAULTS: tuple[Fault, ...] = (
     *cpu.FAULTS,
     *cuda.FAULTS,
     *outside.FAULTS,
+    *kernels.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

@@ -142,6 +142,7 @@ def caches() -> Caches:
     return Caches(**{key: each for key, each in found.items() if key in ("l1", "l2", "l3")})
 
 
+@lru_cache(maxsize=16)
 def cpu_machine(isa: Isa | None = None) -> Machine:
     """The CPU as a `Machine`: one thread a block, scratch memory for shared and fragment buffers.
 
