@@ -31,7 +31,7 @@ def quick_key(args: Sequence[Any], kwargs: Mapping[str, Any], target: str) -> Ha
     values = (*args, *kwargs.values())
     kinds = tuple(map(type, values))
     if tuple in kinds:
-        inner = tuple(each for value in values if type(value) is tuple for each in value)
+        inner: tuple[Any, ...] = sum((value for value in values if type(value) is tuple), ())
         if quick_key(inner, {}, "") is None:
             return None
         kinds += tuple(map(type, inner))
