@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 from operator import is_
-from typing import Any
+from typing import Any, cast
 
 from ..frontend import Traced
 from ..ir import DType, print_function
@@ -31,7 +32,7 @@ def quick_key(args: Sequence[Any], kwargs: Mapping[str, Any], target: str) -> Ha
     values = (*args, *kwargs.values())
     kinds = tuple(map(type, values))
     if tuple in kinds:
-        inner: tuple[Any, ...] = sum((value for value in values if type(value) is tuple), ())
+        inner = tuple(chain.from_iterable(cast(tuple[Any, ...], v) for v in values if type(v) is tuple))
         if quick_key(inner, {}, "") is None:
             return None
         kinds += tuple(map(type, inner))
