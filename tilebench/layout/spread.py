@@ -7,6 +7,7 @@ extents and any thread count work; threads that are left over replicate, they ne
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, log2, prod
 
@@ -20,6 +21,26 @@ _RUN_COST = ((128, 1.0), (64, 1.04), (32, 1.1))
 # A reduction across warps goes through shared memory and a barrier; within one, a shuffle a halving.
 _CROSS_WARP_COST = 1.05
 _SHUFFLE_COST = 0.01
+
+
+@dataclass(frozen=True)
+class AccessCost:
+    """What the accesses to memory of an element cost a warp, in issue cycles, all of them together.
+
+    `issue` of each instruction, and `passing` the cycles in which its bytes pass, as rows (bytes of a
+    lane, cycles) from narrow to wide.
+    """
+
+    issue: float = 0.0
+    passing: tuple[tuple[int, float], ...] = ()
+
+    def of(self, bits: int, issued: float, whole: float) -> float:
+        """Of `issued` instructions of `bits` a lane, worth `whole` ones without their idle lanes."""
+        passing = next((cycles for width, cycles in self.passing if width * 8 >= bits), 0.0)
+        return issued * self.issue + whole * passing
+
+
+FREE = AccessCost()
 
 
 @lru_cache(maxsize=1024)
@@ -71,17 +92,19 @@ def spread(
     reduce_dim: int | None = None,
     element_bits: int = 0,
     unit: int = 1,
+    accesses: AccessCost = FREE,
 ) -> Fragment:
     """The default mapping of an iteration space: vectors along the last dimension, threads over rows.
 
     `vector` is the most elements one access may take; the width used divides it and the last
     extent, so no vector is partly a ghost. Threads run cyclically along the last dimension, then
-    the one before, and so on; what remains repeats as values. Least work of a thread wins (ghosts
-    and idle threads count as work), weighed by how long a contiguous run of memory is; then fewer
-    ghosts, then the wider vector. With `reduce_dim`, threads along it are a power of two at a
-    power-of-two distance, so that shuffles can combine them. `element_bits` (for the length of a
-    run) defaults to what makes `vector` 16 bytes. A thread's vector is a multiple of `unit` (elements
-    that share a byte) where `vector` and the extent are. Surplus threads replicate.
+    the one before, and so on; what remains repeats as values. Least work of a thread wins: a cycle a
+    value, weighed by how long a contiguous run of memory is, and its accesses (ghosts and idle threads
+    count as work, but no bytes pass for them); then fewer ghosts, then the wider vector. With
+    `reduce_dim`, threads along it are a power of two at a power-of-two distance, so that shuffles can
+    combine them. `element_bits` (for the length of a run) defaults to what makes `vector` 16 bytes. A
+    thread's vector is a multiple of `unit` (elements that share a byte) where `vector` and the extent
+    are. Surplus threads replicate.
 
     Raises `LayoutError` when `threads` are not whole warps (1 is always allowed).
     """
@@ -92,10 +115,13 @@ def spread(
     together = unit if vector % unit == 0 and extents[-1] % unit == 0 else 1
     for width in (v for v in _divisors(vector) if extents[-1] % v == 0 and v % together == 0):
         counts = (extents[-1] // width, *reversed(extents[:-1]))
+        whole = prod(counts) / threads
         for split in _splits(threads, counts):
             if reduced is not None and not all(_is_power(t) for t in split[: reduced + 1]):
                 continue
-            key = _spread_key(counts, split, width, size, warp, reduced)
+            issued = prod([-(-count // t) for count, t in zip(counts, split, strict=True)])
+            memory = accesses.of(width * size, issued, whole)
+            key = _spread_key(issued * width, memory, counts, split, width, size, warp, reduced)
             if best is None or key < best[0]:
                 best = key, width, split
     assert best is not None  # the least width on one thread is always a candidate
@@ -103,22 +129,21 @@ def spread(
 
 
 def _spread_key(
-    counts: tuple[int, ...], split: tuple[int, ...], width: int, size: int, warp: int, reduced: int | None
-) -> tuple[float, ...]:
-    """What is minimised: cost of one thread's work, then ghosts, then narrowness."""
-    values = elements = reached = width
+    values: int, memory: float, counts: tuple[int, ...], split: tuple[int, ...], width: int, size: int,
+    warp: int, reduced: int | None,
+) -> tuple[float, ...]:  # fmt: skip
+    """What is minimised: the cost of one thread's work; then ghosts, then narrowness."""
+    elements = reached = width
     alone = True
     for count, threads in zip(counts, split, strict=True):
-        repeats = -(-count // threads)
-        values *= repeats
-        reached *= repeats * threads
+        reached *= -(-count // threads) * threads
         elements *= count
         alone = alone and threads == 1
     # On one thread there is nobody to share a sector with: its own walk is contiguous.
     run = width * (counts[0] if alone else min(split[0], counts[0]))
     if run == width * counts[0] and not alone:
         run = 1024 // size  # whole rows: consecutive rows follow in memory or are all there is
-    cost = values * _run_cost(run * size / 8)
+    cost = values * _run_cost(run * size / 8) + memory
     if reduced is not None:
         t = split[reduced]
         cost *= 1 + _SHUFFLE_COST * log2(t)

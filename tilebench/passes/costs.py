@@ -11,6 +11,7 @@ from math import ceil, log2, prod
 from ..ir import Stmt
 from ..language.copy import Copy
 from ..language.gemm import Gemm
+from ..layout.spread import AccessCost
 from ..machine import WHOLE_BLOCK, Instruction, Machine
 
 
@@ -19,6 +20,13 @@ def access_cycles(machine: Machine, width_bytes: int) -> float:
     rows = [row for row in machine.instructions_for("copy") if not row.asynchronous and row.shape]
     fitting = [row.cost for row in rows if row.shape[0] >= width_bytes]
     return 1.0 + min(fitting, default=max((row.cost for row in rows), default=1.0))
+
+
+def access_cost(machine: Machine, accesses: int) -> AccessCost:
+    """What so many accesses an element cost, for those who choose how wide they are."""
+    widths = sorted(machine.vector_bytes)
+    rows = tuple((width, accesses * (access_cycles(machine, width) - 1.0)) for width in widths)
+    return AccessCost(float(accesses), rows)
 
 
 def copy_cycles(machine: Machine, elements: int, element_bits: int, threads: int) -> float:

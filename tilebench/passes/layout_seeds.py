@@ -11,12 +11,12 @@ from ..ir import Buffer, OpStmt, Stmt
 from ..language.gemm import Gemm
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
-from ..layout.spread import gemm_microtile, spread
+from ..layout.spread import FREE, gemm_microtile, spread
 from ..layout.tiling import split_groups, tile_fragment
 from ..machine import Instruction, Machine
 from .choose_instructions import fitting_rows, row_of, takes_instruction
 from .context import Context
-from .costs import access_cycles, exchange_cycles
+from .costs import access_cost, access_cycles, exchange_cycles
 from .exchanges import exchange_row, partners
 from .sites import FragmentUse, Site, on_true_extents
 from .thread_groups import Threads
@@ -84,7 +84,8 @@ def spread_over(
     sites = (*sharers, *([site] if site else []))
     unit = max((access.buffer.dtype.per_byte for s in sites for access in s.accesses), default=1)
     size = max((access.buffer.dtype.bits for access in site.accesses), default=32) if site else 32
-    return spread(extents, threads.count, vector, machine.warp, dim, size, unit)
+    cost = access_cost(machine, len(site.accesses)) if site and vector > 1 else FREE
+    return spread(extents, threads.count, vector, machine.warp, dim, size, unit, cost)
 
 
 class Seeds:
