@@ -23,10 +23,13 @@ def access_cycles(machine: Machine, width_bytes: int) -> float:
 
 
 def access_cost(machine: Machine, accesses: int) -> AccessCost:
-    """What so many accesses an element cost, for those who choose how wide they are."""
+    """What so many accesses an element cost, for those who choose how wide they are.
+
+    Each instruction comes with one that makes its address.
+    """
     widths = sorted(machine.vector_bytes)
     rows = tuple((width, accesses * (access_cycles(machine, width) - 1.0)) for width in widths)
-    return AccessCost(float(accesses), rows)
+    return AccessCost(2.0 * accesses, rows)
 
 
 def copy_cycles(machine: Machine, elements: int, element_bits: int, threads: int) -> float:

@@ -12,6 +12,7 @@ from .check_packed import check_packed
 from .context import StageRow
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
+from .name_values import name_values
 from .plan_pipeline import plan_pipeline
 from .stage_operands import stage_operands
 
@@ -28,6 +29,8 @@ COMMON: tuple[StageRow, ...] = (
     StageRow(
         "bounded",
         (
+            # Before names are replaced: an integer that a variable held is one of them then.
+            ("name_values", name_values),
             # Proofs read index expressions, not the names a person gave their parts.
             ("inline_indices", inline_indices),
             # Extents before the plan: a copy can run ahead only when its box is known.

@@ -19,7 +19,7 @@ from .registers import with_vector
 from .scalars import lower_body
 from .tiles import Coordinates
 from .vector import Vector
-from .vector_body import vector_body, widest
+from .vector_body import gathered, vector_body, widest
 
 # More registers than four times what a thread can have lie in local memory anyway.
 MOST_REGISTERS = 1024
@@ -168,6 +168,7 @@ def _nest(
         )
         if width > 1:
             vector = Vector(emitter, element, names[-1], width)
+            body = gathered(body)
             if widest(vector, body) <= 1:
                 return None
             if touched.packed:

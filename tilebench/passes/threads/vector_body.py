@@ -21,10 +21,11 @@ from ...ir import (
     all_of,
     map_children,
     refold,
+    walk,
     zero_of,
 )
 from ...ir.expr_walks import replaced
-from ...ir.facts import is_small
+from ...ir.facts import is_pure, is_small
 from ...language.lowered.threads import VectorStore
 from ...language.memory import AllocLocal
 from .addresses import lower_access, lower_expr
@@ -75,6 +76,34 @@ def scalar_buffers(group: list[Let | Store]) -> set[str]:
         if isinstance(statement, Store):
             written.add(statement.buffer.name)
     return reread
+
+
+def gathered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The body with neighbours under one guard together, and the names that they alone use with them.
+
+    A name and a branch behind it share no run of vectors: what is read for the name would be out of sight
+    in the branch. The guards of edges end up around all that they guard.
+    """
+    out: list[Stmt] = []
+    for statement in body:
+        last = out[-1] if out else None
+        if isinstance(statement, If) and isinstance(last, If) and _is_one_guard(last, statement):
+            out[-1] = last.but(then=(*last.then, *statement.then))
+        else:
+            out.append(statement)
+    *lets, guard = out or [None]
+    if not lets or not isinstance(guard, If) or guard.orelse or not all(isinstance(s, Let) for s in lets):
+        return tuple(out)
+    names = {statement.var.name for statement in lets if isinstance(statement, Let)}
+    if any(isinstance(part, Var) and part.name in names for part in walk(guard.condition)):
+        return tuple(out)
+    return (guard.but(then=(*lets, *guard.then)),)
+
+
+def _is_one_guard(first: If, second: If) -> bool:
+    """Whether two branches that follow each other are taken together: nothing in the first changes that."""
+    alike = not first.orelse and not second.orelse and first.condition == second.condition
+    return alike and is_pure(first.condition)
 
 
 def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:

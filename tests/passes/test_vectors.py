@@ -1,0 +1,148 @@
+"""Which bodies go a vector at a time: widths that vectors fill unevenly, and values that have names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tests.passes.test_thread_groups import outputs
+
+TARGETS = ("cpu", "cuda:sm_90a")
+
+
+@tilebench.jit
+def scaled(N, threads):
+    @T.prim_func
+    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16")):
+        with T.Kernel(8, threads=threads) as bx:
+            for j in T.Parallel(N):
+                C[bx, j] = A[bx, j] * T.float16(2)
+
+    return main
+
+
+@tilebench.jit
+def rms_norm(N, threads):
+    @T.prim_func
+    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16")):
+        with T.Kernel(8, threads=threads) as bx:
+            x = T.alloc_fragment((N,), "float32")
+            squares = T.alloc_fragment((N,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            T.copy(A[bx, 0:N], x)
+            for j in T.Parallel(N):
+                squares[j] = x[j] * x[j]
+            T.reduce_sum(squares, total, dim=0)
+            for j in T.Parallel(N):
+                x[j] = x[j] * T.rsqrt(total[0] / N + 1e-6)
+            T.copy(x, C[bx, 0:N])
+
+    return main
+
+
+@tilebench.jit
+def by_variable(N, threads):
+    @T.prim_func
+    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16"), D: T.Tensor((8, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 512), 8, threads=threads) as (bx, by):
+            for j in T.Parallel(512):
+                v = T.alloc_var("float16", init=1)
+                k = T.alloc_var("int32", init=0)
+                if bx * 512 + j < N - 3:
+                    v = A[by, bx * 512 + j]
+                    k = 1
+                elif j > 7:
+                    v = v + v
+                C[by, bx * 512 + j] = v * v
+                k = k + 2
+                D[by, bx * 512 + j] = v * k
+
+    return main
+
+
+@tilebench.jit
+def by_name(N, threads):
+    @T.prim_func
+    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16"), D: T.Tensor((8, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 512), 8, threads=threads) as (bx, by):
+            for j in T.Parallel(512):
+                x = A[by, bx * 512 + j]
+                C[by, bx * 512 + j] = x * x
+                D[by, bx * 512 + j] = x + x
+
+    return main
+
+
+def halves(n: int) -> Any:
+    return np.random.default_rng(n).uniform(-2, 2, (8, n)).astype(np.float16)
+
+
+@pytest.mark.parametrize(
+    ("n", "threads", "width"), [(576, 128, 8), (576, 256, 4), (11008, 256, 8), (1000, 96, 4)]
+)
+def test_rows_that_vectors_do_not_fill_are_read_in_vectors(n: int, threads: int, width: int) -> None:
+    for kernel_of in (scaled, rms_norm):
+        text = kernel_of.using(target="cuda:sm_90a")(n, threads).stage("threaded")
+        assert f"A_v = T.alloc_local(({width},), T.float16)" in text
+        assert "T.vector_load(A_v, A[" in text
+    for target in TARGETS:
+        a, c = halves(n), np.full((8, n), np.nan, np.float16)
+        outputs(scaled.using(target=target)(n, threads), a, c)
+        np.testing.assert_array_equal(c, a * np.float16(2))
+
+
+@pytest.mark.parametrize("n", [1024, 1000, 576])
+def test_a_named_value_and_a_variable_move_in_vectors_as_a_choice_does(n: int) -> None:
+    a = halves(n)
+    values = a.copy()
+    values[:, -3:] = 1
+    late = np.arange(n) % 512 > 7
+    values[:, -3:][:, late[-3:]] = 2
+    factors = np.where(np.arange(n) < n - 3, 3, 2).astype(np.float16)
+    wanted = {
+        "by_variable": (values * values, (values * factors).astype(np.float16)),
+        "by_name": (a * a, a + a),
+    }
+    for kernel_of in (by_variable, by_name):
+        text = kernel_of.using(target="cuda:sm_90a")(n, 64).stage("threaded")
+        assert "T.vector_load(A_v, A[" in text
+        assert text.count("T.vector_store(") == 2
+        for target in TARGETS:
+            c, d = np.full_like(a, np.nan), np.full_like(a, np.nan)
+            outputs(kernel_of.using(target=target)(n, 64), a, c, d)
+            first, second = wanted[kernel_of.__name__]
+            np.testing.assert_allclose(c.astype(float), first.astype(float), rtol=2e-3)
+            np.testing.assert_allclose(d.astype(float), second.astype(float), rtol=2e-3)
+
+
+@tilebench.jit
+def grown(N):
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), C: T.Tensor((N,), "float32")):
+        with T.Kernel(1, threads=64):
+            for j in T.Parallel(N):
+                v = T.alloc_var("float32", init=0)
+                if j < 40:
+                    v = A[j] + 1.0
+                    v = v * v
+                    v = v * v
+                    v = v * v
+                    v = v * v
+                    v = v * v
+                    v = v * v
+                C[j] = v
+
+    return main
+
+
+def test_a_value_that_doubles_each_time_stays_a_variable() -> None:
+    """Spelled as one choice it would have 2^6 parts, and 2^60 with ten times as many lines."""
+    assert "T.alloc_var" in grown.using(target="cuda:sm_90a")(64).stage("bounded")
+    for target in TARGETS:
+        a, c = np.linspace(-0.5, 0.1, 64, dtype=np.float32), np.full(64, np.nan, np.float32)
+        outputs(grown.using(target=target)(64), a, c)
+        np.testing.assert_allclose(c, np.where(np.arange(64) < 40, (a + 1.0) ** 64, 0), rtol=1e-4)
