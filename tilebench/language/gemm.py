@@ -82,6 +82,14 @@ _ACCUMULATORS = {
 _MIXED = ({"float8_e4m3fn", "float8_e5m2"}, {"int8", "uint8"})
 
 
+def gemm_dtypes() -> tuple[tuple[str, str, str], ...]:
+    """The dtypes of A, B and C that `T.gemm` takes: what every target has to have code for."""
+    pairs = [
+        (a, b) for a in _ACCUMULATORS for b in _ACCUMULATORS if a == b or any({a, b} <= m for m in _MIXED)
+    ]
+    return tuple((a, b, c) for a, b in pairs for c in _ACCUMULATORS[a])
+
+
 def gemm(
     A: object,
     B: object,
@@ -100,8 +108,10 @@ def gemm(
 
     A is (m, k), or (k, m) with `transpose_A`; B is (k, n), or (n, k) with `transpose_B`; both are
     shared tiles, fragments, or regions of global buffers; leading dimensions must be 1. C is a
-    whole fragment. The sum is formed in C's dtype or wider; float32 stays float32. `clear_accum` (a
-    bool, or a condition such as `k == 0`) starts from zero. `label` is an address for schedules.
+    whole fragment. Floats are multiplied and summed in float32 (float64 in its own), from C's old value
+    on, and the sum is rounded to C's dtype once, at the end of each T.gemm: a float16 C is rounded once a
+    step of a loop. Integers are summed in C's dtype and wrap. `clear_accum` (a bool, or a condition such
+    as `k == 0`) starts from zero. `label` is an address for schedules.
     Raises `ShapeError` or `DTypeError`, with the lines of both tiles, where operands do not fit.
     """
     builder = for_tiles("T.gemm")

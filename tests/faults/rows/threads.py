@@ -284,4 +284,12 @@ FAULTS = (
         "False",
         ("tests/targets/cuda/test_deep_expressions.py::test_texts_grow_with_the_depth",),
     ),
+    Fault(
+        "gemm/dtypes-without-a-row",
+        "the table of the cards lacks combinations that the language takes",
+        "tilebench.targets.cuda.machines:_gemm_rows",
+        "gemm_dtypes()",
+        "gemm_dtypes()[1:]",
+        ("tests/language/test_gemm_dtypes.py::test_products_of_whole_numbers",),
+    ),
 )

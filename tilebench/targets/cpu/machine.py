@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import OptionError
+from ...language.gemm import gemm_dtypes
 from ...machine import SM, Instruction, Machine, MemoryLevel
 
 _TRACKED = (
@@ -194,10 +195,4 @@ _UNUSED = {
 
 def _instructions() -> tuple[Instruction, ...]:
     """What the emitters of this room can carry out; accumulator dtype last."""
-    pairs = [
-        ("float32", "float32"), ("float16", "float32"), ("bfloat16", "float32"), ("float16", "float16"),
-        ("bfloat16", "bfloat16"), ("float64", "float64"),
-        ("float8_e4m3fn", "float32"), ("float8_e5m2", "float32"),
-        ("int8", "int32"), ("uint8", "int32"), ("int16", "int32"), ("int32", "int32"),
-    ]  # fmt: skip
-    return tuple(Instruction("gemm", "microkernel", (a, a, c), (1, 1, 1)) for a, c in pairs)
+    return tuple(Instruction("gemm", "microkernel", dtypes, (1, 1, 1)) for dtypes in gemm_dtypes())

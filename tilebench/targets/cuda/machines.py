@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...errors import TargetError, nearest
+from ...language.gemm import gemm_dtypes
 from ...machine import SM, WHOLE_BLOCK, Instruction, Machine, MemoryLevel, OperandForm
 
 PREFIX = "cuda:"
@@ -164,7 +165,7 @@ def _features(arch: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _issue(lanes: int) -> float:
+def _issue(lanes: float) -> float:
     """Issue cycles a warp of an instruction with `lanes` results a clock and multiprocessor."""
     return _WARP * _PARTITIONS / lanes
 
@@ -176,14 +177,19 @@ def _gemm_rows(chip: _Chip) -> list[Instruction]:
         OperandForm("b", ("shared",)),
         OperandForm("c", ("fragment",)),
     )
-    dtypes = [
-        *(((operand, operand, "float32"), chip.fp32) for operand in ("float32", "float16", "bfloat16")),
-        *(((operand, operand, "int32"), chip.imad) for operand in ("int8", "uint8", "int32")),
-        (("float64",) * 3, chip.fp64),
-    ]
     return [
-        Instruction("gemm", "fma", row, (1, 1, 1), tiles, cost=_issue(results)) for row, results in dtypes
+        Instruction("gemm", "fma", dtypes, (1, 1, 1), tiles, cost=_issue(_results(chip, dtypes[2])))
+        for dtypes in gemm_dtypes()
     ]
+
+
+def _results(chip: _Chip, accumulator: str) -> float:
+    """Multiply-adds a clock and multiprocessor, by what they are summed in."""
+    if accumulator == "float64":
+        return chip.fp64
+    if accumulator.endswith("int64"):
+        return chip.imad / 4  # the product of two halves each
+    return chip.imad if "int" in accumulator else chip.fp32
 
 
 def _copy_rows() -> list[Instruction]:

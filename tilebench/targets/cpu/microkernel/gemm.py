@@ -79,6 +79,8 @@ def compute_element(a: str, b: str, c: str) -> str:
     integers = all(each.startswith(("int", "uint")) for each in (a, b, c))
     if integers and c in ("int32", "uint32"):
         return "float" if a in _EXACT and b in _EXACT else "i32"
+    if integers and c in ("int64", "uint64"):
+        return "i64"
     return _known("", a, b, c)
 
 
@@ -320,12 +322,12 @@ class _Gemm:
         return out
 
     def multiply_add(self, left: Value, right: Value, total: Value) -> Value:
-        if self.compute == "i32":
+        if self.compute in ("i32", "i64"):
             return self.f.add(self.f.mul(left, right), total)
         return self.f.fma(left, right, total)
 
     def to_compute(self, value: Value, dtype: str) -> Value:
-        goal = {"float": "float32", "double": "float64", "i32": "int32"}[self.compute]
+        goal = {"float": "float32", "double": "float64", "i32": "int32", "i64": "int64"}[self.compute]
         return value if COMPUTE[dtype] == self.compute else convert(self.f, value, dtype, goal)
 
     def load_b(self, row: Value, column: int, mask: Value | None) -> Value:
