@@ -1,9 +1,9 @@
-"""How long it takes to find a kernel again: a call of a jit function with its parameters, and one of the kernel.
+"""How long it takes to find a kernel again: a call of a jit function, beside one of the kernel.
 
     python -m tests.bench.bench_lookup
 
-Microseconds, the least of several runs. Budgets: 10 for a function with two parameters, 15 with eight. Found on
-a quiet core: 2.9 and 5.1, and 81 and 190 before calls with plain arguments had a way of their own.
+Microseconds, the least of several runs. Budgets: 10 with two parameters, 15 with eight. Found on a quiet core:
+2.9 and 5.1, and 81 and 190 before calls with plain arguments had a way of their own.
 """
 
 from __future__ import annotations

@@ -49,6 +49,8 @@ class FieldMark:
     decided: str = ""
     early: bool = False
     used: str = ""
+    # The field's annotation: the types that a text may give it.
+    note: str = ""
 
     @property
     def required(self) -> bool:
@@ -208,7 +210,7 @@ def node(cls: N) -> N:
         region = "Region" in note
         if region and not given.effect:
             raise TypeError(f"field {name!r} of node class {cls.__name__} names memory without an effect")
-        marks.append(replace(given, name=name, region=region))
+        marks.append(replace(given, name=name, region=region, note=note))
         delattr(cls, name)
     prepared: Any = cls
     prepared.marks = tuple(marks)

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 from ..errors import IRError, Place, nearest, remember_source
 from .dtypes import ALL, DType
-from .expr import Buffer, Load, Region, Var
+from .expr import Buffer, Const, Expr, Load, Region, Var
 from .node import ATTRIBUTE, RESULT, FieldMark
+from .parse_types import expected_by, fits
 from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
@@ -74,12 +75,24 @@ class _Parser(ValueParser):
         strides = values[1] if self.word_of(note.func) == "StridedTensor" else None
         if not isinstance(values[0], tuple) or not isinstance(values[-1], DType):
             self.fail(note, "a tensor is T.Tensor(shape, dtype)")
+        self.check_extents(note.args[0], cast(tuple[Any, ...], values[0]), least=0)
         keys = {key.arg: self.value(key.value) for key in note.keywords}
         align = keys.pop("align", 16)
         if keys:
             self.fail(note, "a tensor has no {name}", name=next(iter(keys)), hint="known: align")
         buffer = Buffer(syntax.arg, values[0], values[-1], "global", strides, align)  # pyright: ignore[reportUnknownArgumentType]
         return self.bind(syntax, syntax.arg, buffer)
+
+    def check_extents(self, syntax: ast.expr, shape: tuple[Any, ...], least: int) -> None:
+        """Refuse an extent that is no number of elements; sizes of a launch are of arrays alone."""
+        places = syntax.elts if isinstance(syntax, ast.Tuple) else [syntax] * len(shape)
+        for place, extent in zip(places, shape, strict=True):
+            size = isinstance(extent, Expr) and not isinstance(extent, Const) and extent.dtype.is_integer
+            if not (size and least == 0) and (type(extent) is not int or not least <= extent < 2**31):
+                self.fail(
+                    place, "an extent is a whole number from {least} to 2147483647",
+                    least=least, found="{text}", text=ast.unparse(place),
+                )  # fmt: skip
 
     def bind(self, syntax: Any, name: str, value: Any) -> Any:
         if name in self.names or name in self.values:
@@ -160,6 +173,13 @@ class _Parser(ValueParser):
         _, word = self.lookup(call, form)
         names = self.targets(targets)
         fields = self.fields(call, word, list(call.args))
+        for mark in word.cls.marks:
+            if mark.star and names and len(fields[mark.name]) != len(names):
+                self.fail(
+                    call, "{count} names for {n} of {name}",
+                    count=len(names), n=len(fields[mark.name]), name=mark.name,
+                    hint="one name for each",
+                )  # fmt: skip
         variables = tuple(self.bind(call, each, Var(each)) for each in names)
         fields["vars"] = variables
         fields["body"] = self.body(body)
@@ -185,6 +205,8 @@ class _Parser(ValueParser):
         dtype: Any = lead[used - 1] if len(lead) >= used else None
         if not isinstance(dtype, DType):
             self.fail(call, "an allocation is T.alloc_...(shape, dtype)")
+        if shaped:
+            self.check_extents(call.args[0], shape, least=1)
         cls: Any = word.cls
         buffer = Buffer(name, shape, dtype, cls.scope)
         fields = self.fields(call, word, list(call.args[used:]))
@@ -227,7 +249,13 @@ class _Parser(ValueParser):
 
     def argument(self, syntax: ast.expr, mark: FieldMark) -> Any:
         if mark.mark == ATTRIBUTE:
-            return self.value(syntax)
+            value = self.value(syntax)
+            if not fits(value, mark):
+                self.fail(
+                    syntax, "{name} is {kinds}", name=mark.name, kinds=expected_by(mark),
+                    text=ast.unparse(syntax), found="{text}",
+                )  # fmt: skip
+            return value
         value = self.operand(syntax)
         if mark.region and isinstance(value, Load):
             return Region(value.buffer, value.index, version=value.version, place=value.place)

@@ -16,6 +16,7 @@ from ..frontend.texts import texts_now
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
+from .decorated import check_decorated
 from .exact import frozen
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
@@ -41,6 +42,7 @@ class JitFunction:
         source: Mapping[str, Any] | None = None,
         texts: Sequence[Sequence[str]] | None = None,
     ) -> None:
+        check_decorated(function)
         functools.update_wrapper(self, function)
         self.function = function
         self.target = target
@@ -79,6 +81,16 @@ class JitFunction:
             "texts": self._texts,
         }
         return JitFunction(self.function, **{**now, **changes})
+
+    def __get__(self, instance: object, owner: type | None = None) -> JitFunction:
+        """The function itself, as an attribute of a class. Through an object of it `ArgumentError`."""
+        if instance is None:
+            return self
+        raise ArgumentError(
+            "{name} is a kernel function and no method: {kind}.{name} does not pass the object on",
+            name=self.name, kind=type(instance).__name__, at=self.place,
+            hint="put @staticmethod above @tilebench.jit, and give the object as an argument where it is needed",
+        )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Kernel:
         return self.kernel(args, kwargs)
@@ -233,8 +245,6 @@ def jit(
     _check_options(options)
 
     def wrap(inner: Callable[..., Any]) -> JitFunction:
-        if not callable(inner):
-            raise ArgumentError("jit decorates a function, found {kind}", kind=type(inner).__name__)
         return JitFunction(inner, target=target, schedule=schedule, out_idx=out_idx)
 
     return wrap if function is None else wrap(function)
