@@ -2,7 +2,7 @@
 
     python -m tests.bench.bench_lookup
 
-Microseconds, the least of several runs. Budgets: 10 with two parameters, 15 with eight. Found on a quiet core:
+Microseconds, the least of several runs. Budgets: 10 with two parameters, 15 with eight. On a quiet core:
 2.9 and 5.1, and 81 and 190 before calls with plain arguments had a way of their own.
 """
 
