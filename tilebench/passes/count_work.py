@@ -1,45 +1,39 @@
 """What a kernel must do at least: operations on true elements, and each array's bytes moved once.
 
 Tiles that stick out of the problem do idle work; it is not counted, so rates of odd sizes compare
-with those of even ones. A multiply-add is two operations; a comparison, conversion or function is one.
+with those of even ones. A multiply-add is two operations; a comparison or function is one, and a conversion,
+a copy and what computes an index is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from ..ir import (
     Arith,
     Call,
-    Expr,
     Function,
     If,
+    Let,
     Load,
+    Node,
     OpStmt,
-    Region,
     Stmt,
     Store,
     Var,
-    const_of,
     regions_read,
     walk,
+    whole,
 )
-from ..ir.arith import evaluate
-from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.meanings.tiles import meaning_of
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from .loop_points import LoopPoints, Where, value_at
 from .reads_writes import reads_and_writes
-
-# More index points than this are not enumerated; edges then count as whole tiles.
-MOST_POINTS = 2_000_000
-# Variables and their values, as ranges: a loop of 2^31 turns must cost no memory here.
-Loops = tuple[tuple[str, range], ...]
+from .true_extents import TrueExtents, inside
 
 
 @dataclass(frozen=True)
@@ -52,86 +46,85 @@ class Work:
 
 
 @dataclass(frozen=True)
-class _At:
-    """A statement and the loops around it: variables with their values; whether a branch holds it."""
+class _Spot:
+    """A statement and the turns of the loops around it."""
 
     node: Stmt
-    loops: Loops
-    branch: bool = False
+    points: LoopPoints
 
 
 def count_work(function: Function) -> Work:
     """The work of a function in the `tile` stage or one right after it."""
-    places = list(_places(function, ()))
-    sources = _sources([spot.node for spot in places if isinstance(spot.node, Copy)])
+    spots = list(_spots(function, LoopPoints()))
+    tiles = TrueExtents([spot.node for spot in spots])
     flops = 0.0
     exact = True
-    for spot in places:
-        points = prod(len(values) for _, values in spot.loops)
-        counted = points <= MOST_POINTS
-        # A branch counts as taken each time, so what stands in one is an upper bound.
-        exact &= counted and not spot.branch
-        where = _points(spot.loops) if counted else {}
-        flops += _operations(spot.node, where, sources) * (1 if counted else points)
+    for spot in spots:
+        tiles.see(spot.node)
+        found = _operations(spot.node, spot.points, tiles)
+        flops += found
+        exact &= spot.points.exact or not found
     return Work(flops, float(_traffic(function)), exact)
 
 
-def _sources(copies: Sequence[Copy]) -> dict[str, Region]:
-    """The global region whose elements a tile holds: where it comes from, or else where it goes."""
-    sources: dict[str, Region] = {}
-    for copy in copies:
-        name = copy.dst.buffer.name
-        if copy.src.buffer.scope == "global":
-            sources.setdefault(name, copy.src)
-        elif copy.src.buffer.name in sources and copy.src.is_whole and copy.dst.is_whole:
-            sources.setdefault(name, sources[copy.src.buffer.name])
-    for copy in reversed(copies):
-        if copy.dst.buffer.scope == "global" and copy.src.is_whole:
-            sources.setdefault(copy.src.buffer.name, copy.dst)
-    return sources
+def _spots(node: Any, points: LoopPoints) -> Iterator[_Spot]:
+    """The statements that do something, in the order of the text."""
+    match node:
+        case OpStmt() | Store() | Let():
+            yield _Spot(node, points)
+        case Parallel() if not _is_ragged(node):
+            yield _Spot(node, points)
+        case If():
+            yield from _sequence(node.then, points.when(node.condition))
+            yield from _sequence(node.orelse, points.when(node.condition, negated=True))
+        case _:
+            yield from _sequence(getattr(node, "body", ()), _inside_loop(node, points))
 
 
-def _places(node: Any, loops: Loops, branch: bool = False) -> Iterator[_At]:
+def _sequence(statements: Sequence[Stmt], points: LoopPoints) -> Iterator[_Spot]:
+    for statement in statements:
+        yield from _spots(statement, points)
+        if isinstance(statement, Let):
+            points = points.let(statement.var.name, statement.value)
+
+
+def _inside_loop(node: Any, points: LoopPoints) -> LoopPoints:
+    """The points of a loop's body."""
     match node:
         case KernelLaunch():
-            loops = (*loops, *((v.name, range(n)) for v, n in zip(node.vars, node.blocks, strict=True)))
-        case Parallel() | OpStmt():
-            yield _At(node, loops, branch)
-            return
-        case Serial() | Unroll() | Pipelined():
-            loops = (*loops, (node.vars[0].name, _trips(node)))
+            rows = zip(node.vars, node.blocks, strict=True)
+        case Parallel():
+            rows = zip(node.vars, node.extents, strict=True)
         case Vectorized():
-            loops = (*loops, (node.vars[0].name, range(node.extent)))
-        case If():
-            branch = True
+            rows = iter([(node.vars[0], node.extent)])
+        case Serial() | Unroll():
+            return points.loop(node.vars[0].name, node.start, node.stop, node.step)
+        case Pipelined():
+            return points.loop(node.vars[0].name, node.start, node.stop)
         case _:
-            pass
-    for name in ("body", "then", "orelse"):
-        for statement in getattr(node, name, ()):
-            yield from _places(statement, loops, branch)
+            return points
+    for var, extent in rows:
+        points = points.loop(var.name, 0, extent)
+    return points
 
 
-def _trips(node: Serial | Unroll | Pipelined) -> range:
-    step = 1 if isinstance(node, Pipelined) else const_of(node.step)
-    start, stop = const_of(node.start), const_of(node.stop)
-    return range(1) if start is None or stop is None or not step else range(start, stop, step)
+def _is_ragged(node: Parallel) -> bool:
+    """Whether what runs inside may differ from index to index: a branch, or a loop whose bounds move."""
+    if not _of_expressions(node):
+        return False
+    inner = [part for part in walk(node) if isinstance(part, (Serial, Unroll, Pipelined, If))]
+    return any(isinstance(part, If) or _bounds_move(part) for part in inner)
 
 
-def _points(loops: Loops) -> dict[str, Any]:
-    """Each variable as an array along an axis of its own, so that expressions broadcast."""
-    rank = len(loops)
-    return {
-        name: np.asarray(values, np.int64).reshape([-1 if k == axis else 1 for k in range(rank)])
-        for axis, (name, values) in enumerate(loops)
-    }
+def _bounds_move(loop: Any) -> bool:
+    return any(isinstance(part, (Var, Load)) for bound in (loop.start, loop.stop) for part in walk(bound))
 
 
-def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -> float:
-    shape = np.broadcast_shapes(*(v.shape for v in where.values())) if where else ()
+def _operations(node: Stmt, points: LoopPoints, tiles: TrueExtents) -> float:
     match node:
         case Gemm():
-            m, n, k = _gemm_extents(node, where, sources)
-            return 2.0 * float(np.sum(np.broadcast_to(m * n * k, shape)))
+            m, n, k = tiles.product(node, points.where)
+            return 2.0 * points.total(m * n * k)
         case OpStmt():
             # So many operations for each true element that it reads, as its meaning says.
             meaning = meaning_of(type(node))
@@ -139,96 +132,81 @@ def _operations(node: Stmt, where: dict[str, Any], sources: dict[str, Region]) -
             tile = next(iter(regions_read(node)), None)
             if not weight or tile is None:
                 return 0.0
-            source = sources.get(tile.buffer.name)
-            total: Any = tile.buffer.size
-            if source is not None:
-                total = prod(_valid(source, where, tile.buffer.extents))
-            return weight * float(np.sum(np.broadcast_to(total, shape)))
+            return weight * points.total(_product(tiles.of(tile, points.where)))
         case Parallel():
-            operations = _per_element(node)
-            return operations * float(
-                np.sum(np.broadcast_to(_parallel_elements(node, where, sources), shape))
-            )
+            counts = _counts(node, points.where, tiles)
+            each = _per_index(node, points)
+            return points.total(_product([counts[var.name] for var in node.vars])) * each if each else 0.0
+        case Store() | Let():
+            each = _of_expressions(node)
+            return points.total(_reached(node, points.where)) * each if each else 0.0
         case _:
             return 0.0
 
 
-def _gemm_extents(node: Gemm, where: dict[str, Any], sources: dict[str, Region]) -> tuple[Any, Any, Any]:
-    if node.a.extent is None or node.b.extent is None:
-        return 0, 0, 0
-    m, n, k = node.mnk
-    a, b = (
-        operand if operand.buffer.scope == "global" else sources.get(operand.buffer.name)
-        for operand in (node.a, node.b)
-    )
-    if a is not None:
-        rows, columns = _valid(a, where, node.a.extent[-2:])[-2:]
-        m, k = (columns, rows) if node.transpose_A else (rows, columns)
-    if b is not None:
-        rows, columns = _valid(b, where, node.b.extent[-2:])[-2:]
-        n, k = (rows, np.minimum(k, columns)) if node.transpose_B else (columns, np.minimum(k, rows))
-    return m, n, k
+def _product(factors: list[Any]) -> Any:
+    return prod(factors, start=1)
 
 
-def _valid(region: Region, where: dict[str, Any], tile: Sequence[int]) -> list[Any]:
-    """The extents of a region's part inside its buffer; a head address takes the tile's, right-aligned."""
-    kept = tuple(tile)[-region.buffer.rank :]
-    extent = region.extent or (1,) * (region.buffer.rank - len(kept)) + kept
-    return [
-        _inside(evaluate(start, where), size, limit)
-        for start, size, limit in zip(region.start, extent, region.buffer.extents, strict=True)
-    ]
+def _per_index(node: Node, points: LoopPoints) -> float:
+    """Floating operations of one index of a parallel loop, those of loops inside as often as they turn."""
+    total = 0.0
+    for statement in getattr(node, "body", ()):
+        if isinstance(statement, (Store, Let)):
+            total += _of_expressions(statement)
+        else:
+            turns = _inside_loop(statement, replace(points, where={}, shape=(), inside=True, repeats=1))
+            total += turns.total(1) * _per_index(statement, points)
+    return total
 
 
-def _inside(start: Any, size: int, limit: int) -> Any:
-    """How many of `size` indices from `start` on lie in [0, limit)."""
-    return np.maximum(np.minimum(start + size, limit) - np.maximum(start, 0), 0)
-
-
-def _parallel_elements(node: Parallel, where: dict[str, Any], sources: dict[str, Region]) -> Any:
-    """True elements of a loop: those whose global access is inside, by its first store or load.
-
-    Without one, those that the first tile it touches has true elements for.
-    """
-    accesses = [access for access in walk(node) if isinstance(access, (Store, Load))]
-    for access in accesses:
-        if access.buffer.scope == "global":
-            return _moving(node, access.index, access.buffer.extents, where, [0] * access.buffer.rank)
-    for access in accesses:
-        source = sources.get(access.buffer.name)
-        if source is not None and source.buffer.rank >= access.buffer.rank:
-            lead = source.buffer.rank - access.buffer.rank
-            starts = [evaluate(start, where) for start in source.start[lead:]]
-            return _moving(node, access.index, source.buffer.extents[lead:], where, starts)
-    return prod(node.extents)
-
-
-def _moving(
-    node: Parallel, index: Sequence[Expr], limits: Sequence[int], where: dict[str, Any], starts: Sequence[Any]
-) -> Any:
-    """Indices of the loop for which each index, from a start on, stays below its limit."""
-    names = [v.name for v in node.vars]
-    elements: Any = 1
-    seen: set[str] = set()
-    for position, limit, start in zip(index, limits, starts, strict=True):
-        moving = [v.name for v in walk(position) if isinstance(v, Var) and v.name in names]
-        if len(moving) != 1 or moving[0] in seen:
-            continue
-        base = start + evaluate(position, {**where, moving[0]: 0})
-        elements = elements * _inside(base, node.extents[names.index(moving[0])], limit)
-        seen.add(moving[0])
-    return elements * prod(e for e, v in zip(node.extents, names, strict=True) if v not in seen)
-
-
-def _per_element(node: Parallel) -> float:
-    """Floating operations of one index, index arithmetic and copies left out."""
+def _of_expressions(statement: Stmt) -> float:
+    """Floating operations of a statement's expressions, index arithmetic and conversions left out."""
     total = 0
-    for expr in walk(node):
+    for expr in walk(statement):
         if isinstance(expr, Arith) and expr.args[0].dtype.is_float:
             total += max(1, len(expr.args) - 1)
         elif isinstance(expr, Call) and expr.type.is_float and expr.word != "if_then_else":
             total += 1
     return float(total)
+
+
+def _accesses(node: Node) -> list[Store | Load]:
+    """The accesses of a statement, those of global arrays first: they say most surely what is true."""
+    found = [access for access in walk(node) if isinstance(access, (Store, Load))]
+    return sorted(found, key=lambda access: access.buffer.scope != "global")
+
+
+def _reached(node: Stmt, where: Where) -> Any:
+    """Whether a single statement reaches a true element, by its first access of a global array."""
+    for access in _accesses(node)[:1]:
+        if access.buffer.scope == "global":
+            indices = [value_at(index, where) for index in access.index]
+            known = zip(indices, access.buffer.extents, strict=True)
+            return _product([inside(index, 1, limit) for index, limit in known if index is not None])
+    return 1
+
+
+def _counts(node: Parallel, where: Where, tiles: TrueExtents) -> Mapping[str, Any]:
+    """How many values of each variable of a parallel loop reach true elements.
+
+    The first access in which a variable moves alone decides; a variable without one counts whole.
+    """
+    extents = {var.name: extent for var, extent in zip(node.vars, node.extents, strict=True)}
+    counts: dict[str, Any] = {}
+    for access in _accesses(node):
+        limits = _limits(access, where, tiles)
+        for index, limit in zip(access.index, limits, strict=True):
+            moving = [part.name for part in walk(index) if isinstance(part, Var) and part.name in extents]
+            base = value_at(index, {**where, moving[0]: 0}) if len(moving) == 1 else None
+            if base is not None and moving[0] not in counts:
+                counts[moving[0]] = inside(base, extents[moving[0]], limit)
+    return {**extents, **counts}
+
+
+def _limits(access: Store | Load, where: Where, tiles: TrueExtents) -> list[Any]:
+    buffer = access.buffer
+    return list(buffer.extents) if buffer.scope == "global" else tiles.of(whole(buffer), where)
 
 
 def _traffic(function: Function) -> int:

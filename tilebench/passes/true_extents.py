@@ -1,0 +1,166 @@
+"""How much of a tile is elements of the problem, and how much sticks out of it.
+
+A tile holds true elements where the copy that filled it read inside its array; a product has as many rows
+and columns as its operands, and what is stored as many as fit its target. Statements are seen in the
+order in which they run, as one tile may hold one operand after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import Const, Region, Stmt, whole
+from ..language.copy import Copy
+from ..language.gemm import Gemm
+from .loop_points import Where, value_at
+
+# The true extents of a box at some points of the loops, a number or an array a dimension.
+Extents = Callable[[Where], list[Any]]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A box of a tile, and how many of its elements from its start on are true."""
+
+    box: Region
+    true: Extents
+
+
+Pieces = tuple[_Piece, ...]
+
+
+class TrueExtents:
+    """What tiles hold. `see` each statement in the order of the text, then ask `of` a region."""
+
+    def __init__(self, statements: Sequence[Stmt]) -> None:
+        self._held: dict[str, Pieces] = {}
+        # Where a tile goes bounds it too, and says all there is where nothing says what filled it.
+        self._stored: dict[str, Pieces] = {}
+        for statement in reversed(statements):
+            if isinstance(statement, Copy):
+                self._moved(self._stored, statement.src, statement.dst)
+        for statement in statements:
+            self.see(statement)  # what the end of a loop leaves for its head
+
+    def see(self, statement: Stmt) -> None:
+        """Note what a statement puts into tiles."""
+        if isinstance(statement, Copy):
+            self._moved(self._held, statement.dst, statement.src)
+        elif isinstance(statement, Gemm) and statement.a.extent and statement.b.extent:
+            a, b = self._look(statement.a), self._look(statement.b)
+            result = _Piece(whole(statement.c.buffer), lambda where: _mnk(statement, a(where), b(where))[:2])
+            self._held[statement.c.buffer.name] = (result,)
+
+    def of(self, region: Region, where: Where) -> list[Any]:
+        """The true extents of a region."""
+        return self._look(region)(where)
+
+    def product(self, node: Gemm, where: Where) -> list[Any]:
+        """m, n and k of a product: each the least that an operand or the stored result has."""
+        if node.a.extent is None or node.b.extent is None:
+            return [0, 0, 0]
+        m, n, k = _mnk(node, self.of(node.a, where), self.of(node.b, where))
+        stored = _part(whole(node.c.buffer), self._stored.get(node.c.buffer.name, ()), where)
+        return [np.minimum(m, stored[-2]), np.minimum(n, stored[-1]), k]
+
+    def _look(self, region: Region) -> Extents:
+        """As `of`, with what tiles hold now."""
+        if region.buffer.scope == "global":
+            return lambda where: _in_array(region, where)
+        name = region.buffer.name
+        pieces = self._held.get(name) or self._stored.get(name, ())
+        return lambda where: _part(region, pieces, where)
+
+    def _moved(self, known: dict[str, Pieces], tile: Region, other: Region) -> None:
+        """Note in `known` what a copy moves between a box of a tile and its other side."""
+        if tile.buffer.scope == "global":
+            return
+        name, box, side = tile.buffer.name, settled(tile, other), settled(other, tile)
+        others = known.get(other.buffer.name, ())
+        rest = () if box.is_whole else tuple(each for each in known.get(name, ()) if each.box != box)
+        if other.buffer.scope == "global":
+            known[name] = (*rest, _Piece(box, lambda where: _lined_up(box, side, _in_array(side, where))))
+        elif others:
+            known[name] = (*rest, _Piece(box, lambda where: _lined_up(box, side, _part(side, others, where))))
+        else:
+            known[name] = rest
+
+
+def settled(region: Region, other: Region) -> Region:
+    """A region with extents: a head address takes those of the other side, aligned to the right."""
+    if region.extent is not None:
+        return region
+    rank = region.buffer.rank
+    given = (other.extent or other.buffer.extents)[-rank:] if rank else ()
+    return region.but(extent=(1,) * (rank - len(given)) + tuple(given))
+
+
+def _extent(region: Region) -> list[Any]:
+    return list(region.extent if region.extent is not None else (1,) * region.buffer.rank)
+
+
+def _in_array(region: Region, where: Where) -> list[Any]:
+    """The extents of a region's part inside its array; all of them where its start is not known."""
+    starts = [value_at(start, where) for start in region.start]
+    return [
+        size if start is None else inside(start, size, limit)
+        for start, size, limit in zip(starts, _extent(region), region.buffer.extents, strict=True)
+    ]
+
+
+def inside(start: Any, size: Any, limit: Any) -> Any:
+    """How many of `size` indices from `start` on lie in [0, limit)."""
+    return np.maximum(np.minimum(start + size, limit) - np.maximum(start, 0), 0)
+
+
+def _lined_up(box: Region, side: Region, true: Sequence[Any]) -> list[Any]:
+    """The true extents of a copy's one side as those of the other: extents of 1 have no partner.
+
+    A dimension of extent 1 that lies outside (a head of a batch that is not there) leaves nothing.
+    """
+    alive: Any = 1
+    moving: list[Any] = []
+    for size, found in zip(_extent(side), true, strict=True):
+        if size == 1:
+            alive = alive * np.minimum(found, 1)
+        else:
+            moving.append(found)
+    partners = iter(moving)
+    return [alive * (1 if size == 1 else next(partners, size)) for size in _extent(box)]
+
+
+def _part(region: Region, pieces: Pieces, where: Where) -> list[Any]:
+    """The true extents of a part of a tile, from the pieces that filled it."""
+    own = next((piece for piece in reversed(pieces) if piece.box == region), None)
+    if own is not None:
+        return own.true(where)
+    if not pieces or not all(_fixed(piece.box) for piece in pieces):
+        return _extent(region)
+    ends = [
+        [start + found for start, found in zip(_starts(piece.box), piece.true(where), strict=True)]
+        for piece in pieces
+    ]
+    reached = [np.maximum.reduce(np.broadcast_arrays(*column)) for column in zip(*ends, strict=True)]
+    starts = [value_at(start, where) for start in region.start]
+    return [
+        size if start is None else inside(start, size, limit)
+        for start, size, limit in zip(starts, _extent(region), reached, strict=True)
+    ]
+
+
+def _fixed(region: Region) -> bool:
+    return all(isinstance(start, Const) for start in region.start)
+
+
+def _starts(region: Region) -> list[Any]:
+    return [value_at(start, {}) for start in region.start]
+
+
+def _mnk(node: Gemm, a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    (m, k) = (a[-1], a[-2]) if node.transpose_A else (a[-2], a[-1])
+    (n, other) = (b[-2], b[-1]) if node.transpose_B else (b[-1], b[-2])
+    return [m, n, np.minimum(k, other)]
