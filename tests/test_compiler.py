@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,7 @@ from tilebench.errors import InternalError, OptionError, ResourceError
 from tilebench.frontend import trace
 from tilebench.passes import pipeline
 from tilebench.passes.context import StageRow
+from tilebench.record import Diagnostic
 from tilebench.runtime.cache import Cache, key_of
 from tilebench.targets import Build, EmitStep, Manifest, resolve
 
@@ -142,9 +147,31 @@ def _with_other_text(files: dict[str, bytes]) -> None:
     files["text"] = b"for toy:b"
 
 
+def _with_meta_of_a_wrong_kind(files: dict[str, bytes]) -> None:
+    files["meta.json"] = files["meta.json"].replace(b'"lines": [', b'"lines": [7, ')
+
+
+def _with_deep_meta(files: dict[str, bytes]) -> None:
+    files["meta.json"] = b"[" * 100_000
+
+
+def _with_meta_that_is_no_object(files: dict[str, bytes]) -> None:
+    files["meta.json"] = b"[]"
+
+
 @pytest.mark.parametrize(
     "change",
-    [_without_meta, _with_cut_meta, _with_other_meta, _with_other_code, _without_code, _with_other_text],
+    [
+        _with_meta_of_a_wrong_kind,
+        _with_deep_meta,
+        _with_meta_that_is_no_object,
+        _without_meta,
+        _with_cut_meta,
+        _with_other_meta,
+        _with_other_code,
+        _without_code,
+        _with_other_text,
+    ],
 )
 def test_what_is_not_what_was_kept_is_missing_and_replaced(
     change: Callable[[dict[str, bytes]], None], tmp_path: Path
@@ -161,6 +188,71 @@ def test_what_is_not_what_was_kept_is_missing_and_replaced(
     assert code_for("toy:a", Cache(tmp_path), made).code == b"toy:a"
     assert made == ["toy:a", "toy:a"]
     assert Cache(tmp_path).get(entry.stem) == good
+
+
+def test_code_that_was_kept_under_another_key_is_not_loaded(tmp_path: Path) -> None:
+    """All of the entry is as it was written, for the same step and machine: of another kernel."""
+    made: list[str] = []
+    code_for("toy:a", Cache(tmp_path), made, {"cc": "1"})
+    code_for("toy:a", Cache(tmp_path), made, {"cc": "2"})
+    first, second = (entry.stem for entry in tmp_path.rglob("*.zip"))
+    other = Cache(tmp_path).get(second)
+    assert other is not None
+    Cache(tmp_path).put(first, other)
+    for version in ("1", "2", "1"):
+        code_for("toy:a", Cache(tmp_path), made, {"cc": version})
+    assert len(made) == 3
+
+
+def slow_target(made: list[str], refuse: bool = False) -> Manifest:
+    """A target whose compiler is native code that runs for about two seconds and notes a warning."""
+
+    def code(build: Build) -> None:
+        made.append("begun")
+        for _ in range(4):
+            hashlib.pbkdf2_hmac("sha256", b"a", b"b", 700_000)
+        if refuse:
+            raise ResourceError("too much")
+        build.texts["code"], build.code = "the code", b"code"
+        build.context.diagnostics.append(Diagnostic("warning", "slow", text="x"))
+        made.append("done")
+
+    manifest = toy_target([])
+    return replace(manifest, steps=(manifest.steps[0], EmitStep("code", "asm", code, tier="code")))
+
+
+def slow(store: Any, made: list[str], **options: Any) -> Compilation:
+    machine = replace(resolve("null")[1], name="toy:slow")
+    traced = trace(kernels.add_kernel.function, {"M": 100, "N": 75})
+    return Compilation(traced, slow_target(made, **options), machine, store=store, key_of=key_of)
+
+
+def test_an_interrupt_is_answered_while_native_code_compiles_and_loses_nothing(tmp_path: Path) -> None:
+    made: list[str] = []
+    compiled, cache = slow(Cache(tmp_path), made), Cache(tmp_path)
+    compiled.reach("text")
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        compiled.reach("code")
+    assert made == ["begun"]
+    assert time.perf_counter() - began < 0.2 + 0.4  # measured 0.2 + 0.01
+    again = slow(cache, made)  # the cell is run again: it waits for what is left
+    for once_more in (again, compiled):
+        once_more.reach("code")
+        assert once_more.build is not None
+        assert once_more.build.code == b"code"
+        assert [each.message for each in once_more.context.diagnostics] == ["slow"]
+    assert made == ["begun", "done"]
+
+
+def test_a_refusal_of_native_code_is_raised_each_time(tmp_path: Path) -> None:
+    made: list[str] = []
+    compiled = slow(Cache(tmp_path), made, refuse=True)
+    for _ in range(2):
+        with pytest.raises(ResourceError, match="too much"):
+            compiled.reach("code")
+    assert made == ["begun", "begun"]
 
 
 def test_a_failure_of_ours_is_an_internal_error_with_the_step(monkeypatch: pytest.MonkeyPatch) -> None:

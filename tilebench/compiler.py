@@ -8,11 +8,10 @@ process, or a slider moved back, does not compile again.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from . import settings
@@ -22,8 +21,9 @@ from .ir import Function, Node, Printed, Stmt, children, print_function, verify
 from .machine import Machine
 from .passes.context import Context
 from .passes.pipeline import COMMON
-from .record import Resources, to_plain
 from .targets.build import Build, EmitStep
+from .targets.in_flight import in_flight
+from .targets.kept import packed, unpacked
 from .targets.manifest import Manifest
 
 # Stages that hold whole tiles and nothing of threads: NumPy can run them.
@@ -184,11 +184,31 @@ class Compilation:
         began = time.perf_counter()
         key = self._key(step) if step.tier != "text" else None
         if key is None or not self._take(step, key):
-            build = self.build
-            self._guarded(step.name, lambda: step.run(build))
-            if key is not None:
-                self._keep(step, key)
+            self._make(step, key)
         self.seconds[step.name] = time.perf_counter() - began
+
+    def _make(self, step: EmitStep, key: str | None) -> None:
+        """Run a step. What is not text takes long: an interrupt leaves it to finish for the store."""
+        build, store = self.build, self.store
+        assert build is not None  # made before its first step
+        if step.tier == "text" or key is None or store is None:
+            self._guarded(step.name, lambda: step.run(build))
+            return
+        # On a copy, so that what goes on after an interrupt meets nobody.
+        context = replace(self.context, remarks=[], choices=[], diagnostics=[])
+        own = replace(
+            build, texts=dict(build.texts), lines=dict(build.lines), data=dict(build.data), context=context
+        )
+
+        def run() -> dict[str, bytes]:
+            step.run(own)
+            files = packed(step, own, key)
+            store.put(key, files)
+            return files
+
+        files = self._guarded(step.name, lambda: in_flight((key, step.name), run))
+        if not unpacked(files, step, build, key):
+            raise InternalError("the step {step} made what cannot be kept", step=step.name)
 
     def begin(self, name: str) -> None:
         """Start a step of tier `later` in the background, once the code it needs has been made."""
@@ -216,58 +236,13 @@ class Compilation:
         files = self.store.get(key) if self.store else None
         if files is None or self.build is None:
             return False
-        return _unpacked(files, step, self.build)
-
-    def _keep(self, step: EmitStep, key: str) -> None:
-        if self.store is not None and self.build is not None:
-            self.store.put(key, _packed(step, self.build))
+        return unpacked(files, step, self.build, key)
 
     def print(self, name: str) -> Printed:
         """The text of an IR stage that has been made, printed once."""
         if name not in self.printed:
             self.printed[name] = print_function(self.functions[name])
         return self.printed[name]
-
-
-def _packed(step: EmitStep, build: Build) -> dict[str, bytes]:
-    """What a step made, as files. `meta.json` says what they are, so that no others are taken for them."""
-    files = {"text": build.texts[step.name].encode()}
-    if step.tier == "code":
-        files["code"] = build.code
-    meta = {
-        **_described(files, step, build),
-        "lines": build.lines.get(step.name, ()),
-        "resources": to_plain(build.resources),
-    }
-    return {**files, "meta.json": json.dumps(meta).encode()}
-
-
-def _described(files: Mapping[str, bytes], step: EmitStep, build: Build) -> dict[str, Any]:
-    """What an entry is: its step, machine and the hashes of its files."""
-    import hashlib  # 1 ms, and only code that is kept needs it
-
-    hashes = {name: hashlib.sha256(body).hexdigest() for name, body in files.items()}
-    return {"step": step.name, "machine": build.machine.name, "files": hashes}
-
-
-def _unpacked(files: Mapping[str, bytes], step: EmitStep, build: Build) -> bool:
-    """Put an entry's files into the build; False, and nothing done, when they are not what was kept."""
-    bodies = {name: body for name, body in files.items() if name != "meta.json"}
-    try:
-        meta = json.loads(files["meta.json"])
-        if any(meta[name] != value for name, value in _described(bodies, step, build).items()):
-            return False
-        if set(bodies) != ({"text", "code"} if step.tier == "code" else {"text"}):
-            return False
-        lines = tuple(tuple(found) for found in meta["lines"])
-        resources = Resources(**meta["resources"]) if meta["resources"] is not None else build.resources
-    except (KeyError, TypeError, ValueError):
-        return False
-    build.texts[step.name] = bodies["text"].decode()
-    build.lines[step.name] = lines
-    build.resources = resources
-    build.code = bodies.get("code", build.code)
-    return True
 
 
 def _deepest(function: Function) -> Place | None:

@@ -342,15 +342,20 @@ def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
     fields["grid"] = tuple(raw["grid"])
     fields["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
     fields["choices"] = tuple(Choice(**each) for each in raw["choices"])
-    fields["remarks"] = tuple(
-        _made(Remark, remark, place=_place(remark["place"]), values=_numbers(remark["values"]))
-        for remark in raw["remarks"]
-    )
-    fields["diagnostics"] = tuple(
-        _made(Diagnostic, diagnostic, place=_place(diagnostic["place"])) for diagnostic in raw["diagnostics"]
-    )
+    fields["remarks"] = tuple(remark_from_plain(remark) for remark in raw["remarks"])
+    fields["diagnostics"] = tuple(diagnostic_from_plain(diagnostic) for diagnostic in raw["diagnostics"])
     fields["parameters"] = _numbers(raw["parameters"])
     return CompileRecord(**fields)
+
+
+def remark_from_plain(raw: dict[str, Any]) -> Remark:
+    """The remark that `to_plain` made `raw` from."""
+    return _made(Remark, raw, place=_place(raw["place"]), values=_numbers(raw["values"]))
+
+
+def diagnostic_from_plain(raw: dict[str, Any]) -> Diagnostic:
+    """The diagnostic that `to_plain` made `raw` from."""
+    return _made(Diagnostic, raw, place=_place(raw["place"]))
 
 
 def _made(cls: Any, raw: dict[str, Any], **changed: Any) -> Any:

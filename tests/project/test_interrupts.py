@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # The tests that send themselves an interrupt while native code runs without an end of its own.
 INTERRUPTED = (
     "tests/targets/cpu/test_pool.py", "tests/targets/cpu/test_loops_stage.py", "tests/runtime/test_worker.py",
+    "tests/test_compiler.py",
 )  # fmt: skip
 
 

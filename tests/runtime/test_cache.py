@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +105,112 @@ def test_a_damaged_entry_is_missing_and_is_replaced(tmp_path: Path, damage: str)
     assert cache.get(key) is None
     cache.put(key, {"kernel.cubin": b"new"})
     assert Cache(tmp_path).get(key) == {"kernel.cubin": b"new"}
+
+
+def _file(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _folder(path: Path) -> None:
+    (path / "inside").mkdir(parents=True)
+    (path / "inside" / "file").write_bytes(b"x")
+
+
+def _dead_link(path: Path) -> None:
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _unreadable(path: Path) -> None:
+    path.write_bytes(b"secret")
+    path.chmod(0)
+
+
+@pytest.mark.parametrize("put", [_file, _folder, _dead_link, _loop, _device, _pipe, _unreadable])
+def test_whatever_lies_at_the_place_of_an_entry_is_missing_and_replaced(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    key, cache = key_of(n=1), Cache(tmp_path)
+    assert cache.root is not None
+    path = cache.root / key[:2] / f"{key}.zip"
+    path.parent.mkdir(parents=True)
+    put(path)
+    assert cache.get(key) is None
+    cache.put(key, ENTRY)
+    assert Cache(tmp_path).get(key) == ENTRY
+    assert cache.remarks == []
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
+def test_a_file_at_the_place_of_a_folder_of_entries_makes_room(tmp_path: Path) -> None:
+    key, cache = key_of(n=1), Cache(tmp_path)
+    assert cache.root is not None
+    cache.root.mkdir()
+    (cache.root / key[:2]).write_bytes(b"in the way")
+    assert cache.get(key) is None
+    cache.put(key, ENTRY)
+    assert Cache(tmp_path).get(key) == ENTRY
+
+
+def test_an_entry_at_the_place_of_another_is_missing(tmp_path: Path) -> None:
+    first, second = key_of(n=1), key_of(n=2)
+    cache = Cache(tmp_path)
+    for key in (first, second):
+        cache.put(key, {"code": key.encode()})
+    assert cache.root is not None
+    a, b = (cache.root / key[:2] / f"{key}.zip" for key in (first, second))
+    b.write_bytes(a.read_bytes())
+    assert Cache(tmp_path).get(second) is None
+    assert Cache(tmp_path).get(first) == {"code": first.encode()}
+
+
+def test_an_entry_that_unpacks_to_more_than_it_holds_is_not_read(tmp_path: Path) -> None:
+    key, cache = key_of(n=1), Cache(tmp_path)
+    assert cache.root is not None
+    path = cache.root / key[:2] / f"{key}.zip"
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("code", bytes(50_000_000))
+        archive.comment = f"1 {key}".encode()
+    tracemalloc.start()
+    try:
+        assert cache.get(key) is None
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("reason", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EDQUOT])
+def test_a_cache_that_cannot_be_written_is_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    """A read-only folder, a full disk: nothing is raised or left behind, and what is there serves."""
+    Cache(tmp_path).put(key_of(n=1), ENTRY)
+
+    def refuse(*_: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(os, "replace", refuse)
+    cache = Cache(tmp_path)
+    cache.put(key_of(n=2), ENTRY)
+    cache.put(key_of(n=3), ENTRY)
+    assert len(cache.remarks) == 1
+    assert os.strerror(reason) in cache.remarks[0].message
+    assert cache.get(key_of(n=1)) == ENTRY
+    assert cache.get(key_of(n=2)) == ENTRY
+    assert list(tmp_path.rglob("*.part")) == []
 
 
 HAMMER = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import platform
 import re
 import sys
@@ -179,7 +180,7 @@ def _files(report: Report) -> None:
     root = cache.root
     if not settings.cache():
         report.add(WARN, "cache", "off (TILEBENCH_CACHE); every process compiles anew")
-    elif root is None:
+    elif root is None or not _can_write(root):
         report.add(BAD, "cache", f"{settings.cache_dir()} cannot be written; set TILEBENCH_CACHE_DIR")
     else:
         limit = cache.limit_bytes / 2**20
@@ -193,6 +194,12 @@ def _files(report: Report) -> None:
         f"{setting.name}={setting()}" for setting in settings.all_settings() if setting() != setting.default
     ]
     report.add(GOOD, "settings", ", ".join(changed) or "all as they come")
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether files can be made in a folder, or it itself where it is not there yet."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return there is not None and there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def extension_folder() -> Path | None:

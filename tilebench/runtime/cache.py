@@ -27,7 +27,7 @@ from ..record import Remark
 from .locks import KeyedLocks
 
 # Part of every key: raise it when the meaning of an entry's files changes.
-FORMAT = "1"
+FORMAT = "2"
 MEMORY_BYTES = 64 << 20
 # A writer that died leaves its part behind; nobody writes one entry for an hour.
 PART_AGE_S = 3600.0
@@ -114,7 +114,7 @@ class Cache:
     `folder` defaults to `settings.cache_dir`, read at each use. `limit_bytes` bounds the disk
     (default `settings.cache_megabytes`), `memory_bytes` what is kept in this process. Nothing here
     raises for the state of the disk: a folder that cannot be written leaves one entry in `remarks`
-    and a line in the log, and the cache lives in memory from then on. Safe from any thread.
+    and a line in the log, and what is new lives in memory from then on. Safe from any thread.
     """
 
     def __init__(
@@ -144,7 +144,12 @@ class Cache:
         if not settings.cache():
             return None
         folder = self._folder or Path(settings.cache_dir()).expanduser()
-        root = folder / f"v{FORMAT}"
+        return folder / f"v{FORMAT}"
+
+    @property
+    def writable_root(self) -> Path | None:
+        """As `root`; None also once the folder could not be written. What lies there is read all the same."""
+        root = self.root
         return None if root in self._broken else root
 
     def get(self, key: str) -> dict[str, bytes] | None:
@@ -175,7 +180,7 @@ class Cache:
         _check_key(key)
         bodies = {name: bytes(body) for name, body in files.items()}
         self._remember(key, bodies)
-        root = self.root
+        root = self.writable_root
         if root is None:
             return
         from .cache_entry import write_entry
@@ -234,7 +239,7 @@ class Cache:
             old = self._memory.pop(key, None)
             if old is not None:
                 self._memory_size -= _size_of(old)
-            if size > self._memory_limit and self.root is not None:
+            if size > self._memory_limit and self.writable_root is not None:
                 return
             self._memory[key] = files
             self._memory_size += size
@@ -248,7 +253,7 @@ class Cache:
                 return
             self._broken.add(root)
         why = error.strerror or error
-        text = f"the cache folder {root.parent} cannot be written ({why}); kept in memory only"
+        text = f"the cache folder {root.parent} cannot be written ({why}); what is new is kept in memory only"
         self.remarks.append(Remark("cache", "missed", text))
         import logging  # 5 ms, for a case that is rare
 

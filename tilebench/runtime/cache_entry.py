@@ -6,6 +6,8 @@ import contextlib
 import io
 import itertools
 import os
+import shutil
+import stat
 import struct
 import time
 import zipfile
@@ -18,25 +20,48 @@ _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, OSError, ValueError, KeyError, EOFError, RuntimeError,
     NotImplementedError,
 )  # fmt: skip
+# The code of the largest kernels is a few megabytes; a larger file is none of ours.
+MOST_BYTES = 256 << 20
 
 _serial = itertools.count()
 
 
 def read_entry(path: Path) -> dict[str, bytes] | None:
-    """All files of an entry; None when it is not there or any byte of it is not as written."""
+    """All files of an entry; None when it is not there, is another's, or any byte is not as written."""
     try:
-        body = path.read_bytes()
-    except OSError:
-        return None
-    try:
+        body = _read(path)
+        if body is None:
+            return None
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            # A file cut at the right place could lose members in silence: the comment counts them.
-            names = archive.namelist()
-            if archive.comment != str(len(names)).encode():
+            rows = archive.infolist()
+            # A file cut at the right place could lose members in silence: the comment counts them. It
+            # also names the key, so that an entry renamed to another's place is none.
+            if archive.comment != _comment(path, len(rows)):
                 return None
-            return {name: archive.read(name) for name in names}
+            # Stored as they are: what claims to unpack to more than the file holds is not read.
+            if any(row.compress_type != zipfile.ZIP_STORED for row in rows):
+                return None
+            if sum(row.file_size for row in rows) > len(body):
+                return None
+            files = {row.filename: archive.read(row) for row in rows}
+            return files if len(files) == len(rows) else None
     except _DAMAGE:
         return None
+
+
+def _read(path: Path) -> bytes | None:
+    """The bytes of a regular file of a size that an entry can have."""
+    # Not blocking: a pipe under that name would wait for a writer for ever.
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(fd, "rb") as stream:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            return None
+        return stream.read(status.st_size)
+
+
+def _comment(path: Path, count: int) -> bytes:
+    return f"{count} {path.stem}".encode()
 
 
 def write_entry(path: Path, files: Mapping[str, bytes]) -> int:
@@ -45,18 +70,29 @@ def write_entry(path: Path, files: Mapping[str, bytes]) -> int:
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name, body in files.items():
             archive.writestr(zipfile.ZipInfo(name), body)
-        archive.comment = str(len(files)).encode()
+        archive.comment = _comment(path, len(files))
     body = packed.getvalue()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_room(path)
     # Unique over processes and threads; in the same folder, so that the rename is atomic.
     part = path.with_name(f"{path.stem[:16]}-{os.getpid()}-{next(_serial)}-{time.time_ns()}.part")
     try:
-        part.write_bytes(body)
+        with open(part, "xb") as stream:
+            stream.write(body)
         os.replace(part, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink()
         # On Windows an entry that another process reads right now cannot be replaced; it is as good.
-        if not (isinstance(error, PermissionError) and path.exists()):
+        if not (isinstance(error, PermissionError) and path.is_file()):
             raise
     return len(body)
+
+
+def _make_room(path: Path) -> None:
+    """Make the entry's folder, and take away what cannot be renamed over: these names are the cache's own."""
+    folder = path.parent
+    if folder.parent.is_dir() and not folder.is_dir() and os.path.lexists(folder):
+        folder.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)

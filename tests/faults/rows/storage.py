@@ -105,4 +105,12 @@ FAULTS = (
         "False",
         KINDS,
     ),
+    Fault(
+        "store/an-entry-serves-any-key",
+        "what was kept for another kernel is loaded",
+        "tilebench.targets.kept:unpacked",
+        "any((meta[name] != value for name, value in _described(bodies, step, build, key).items()))",
+        "meta['step'] != step.name",
+        ("tests/test_compiler.py",),
+    ),
 )
