@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 FORMAT = 1
@@ -208,9 +207,10 @@ class RunRecord:
         if self.failure or self.seconds is None:
             return f"{what}: {self.failure or 'not measured'}"
         out = f"{what}: {self.seconds * 1e6:.4g} us (median of {len(self.samples)})"
-        if self.bytes:
+        timed = 0 < self.seconds < math.inf
+        if self.bytes and timed:
             out += f", {self.bytes / self.seconds / 1e9:.4g} GB/s"
-        if self.flops:
+        if self.flops and timed:
             out += f", {self.flops / self.seconds / 1e9:.4g} G{self.operation}/s"
         if self.error is not None and self.bound is not None:
             out += f", error {self.error:.3g} of {self.bound:.3g} allowed"
@@ -267,105 +267,3 @@ def _marked(plain: Any) -> Any:
     if isinstance(plain, float) and math.isinf(plain):
         return _INFINITE if plain > 0 else f"-{_INFINITE}"
     return plain
-
-
-def _number(raw: Any) -> Any:
-    return math.nan if raw == "NaN" else raw
-
-
-def _numbers(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _number(each) for key, each in raw.items()}
-
-
-def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
-    """Write a record as JSON in a zip. The file is written aside and renamed."""
-    kind = "compile" if isinstance(record, CompileRecord) else "run"
-    path = Path(path)
-    aside = path.with_name(path.name + ".part")
-    import zipfile  # with what it imports 6 ms, and only files need it
-
-    body = dump_json({"format": FORMAT, "kind": kind, "record": to_plain(record)})
-    with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("record.json", body)
-    aside.replace(path)
-
-
-def load(path: str | Path) -> CompileRecord | RunRecord:
-    """Read a record back. `OptionError` when the file is no record of this format."""
-    import zipfile
-
-    from .errors import OptionError
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            plain: Any = json.loads(archive.read("record.json"))
-    except OSError as error:
-        raise OptionError("{path} cannot be read: {why}", path=path, why=error.strerror) from None
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise OptionError("{path} is no tilebench record: {error}", path=path, error=error) from None
-    try:
-        given = plain["format"]
-    except (KeyError, TypeError):
-        given = None
-    if given != FORMAT:
-        raise OptionError(
-            "{path} has record format {given}", path=path, given=given, expected=f"format {FORMAT}",
-            hint="it may be of another version of tilebench",
-        )  # fmt: skip
-    try:
-        read = compile_from_plain if plain["kind"] == "compile" else run_from_plain
-        return read(plain["record"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise OptionError("{path} is a damaged record: {error}", path=path, error=repr(error)) from None
-
-
-def _place(raw: Any) -> PlaceRecord | None:
-    return None if raw is None else PlaceRecord(**raw)
-
-
-def _lines(raw: Any) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(each) for each in raw)
-
-
-def compile_from_plain(raw: dict[str, Any]) -> CompileRecord:
-    """The record that `to_plain` made `raw` from."""
-    fields: dict[str, Any] = dict(raw)
-    fields["ran"] = tuple(raw.get("ran", ()))
-    fields["arguments"] = tuple(
-        _made(ParamRecord, param, shape=tuple(param["shape"]), strides=tuple(param.get("strides", ())))
-        for param in raw["arguments"]
-    )
-    fields["stages"] = tuple(
-        _made(StageRecord, stage, lines=_lines(stage["lines"]), previous=_lines(stage["previous"]))
-        for stage in raw["stages"]
-    )
-    fields["grid"] = tuple(raw["grid"])
-    fields["resources"] = None if raw["resources"] is None else Resources(**raw["resources"])
-    fields["choices"] = tuple(Choice(**each) for each in raw["choices"])
-    fields["remarks"] = tuple(remark_from_plain(remark) for remark in raw["remarks"])
-    fields["diagnostics"] = tuple(diagnostic_from_plain(diagnostic) for diagnostic in raw["diagnostics"])
-    fields["parameters"] = _numbers(raw["parameters"])
-    return CompileRecord(**fields)
-
-
-def remark_from_plain(raw: dict[str, Any]) -> Remark:
-    """The remark that `to_plain` made `raw` from."""
-    return _made(Remark, raw, place=_place(raw["place"]), values=_numbers(raw["values"]))
-
-
-def diagnostic_from_plain(raw: dict[str, Any]) -> Diagnostic:
-    """The diagnostic that `to_plain` made `raw` from."""
-    return _made(Diagnostic, raw, place=_place(raw["place"]))
-
-
-def _made(cls: Any, raw: dict[str, Any], **changed: Any) -> Any:
-    """A record of a class from its plain form, with some fields given as they should be."""
-    return cls(**{**raw, **changed})
-
-
-def run_from_plain(raw: dict[str, Any]) -> RunRecord:
-    """The record that `to_plain` made `raw` from."""
-    changed: dict[str, Any] = {each: _number(raw[each]) for each in ("flops", "bytes", "error", "bound")}
-    samples = tuple(_number(each) for each in raw["samples"])
-    record: RunRecord = _made(RunRecord, raw, samples=samples, config=_numbers(raw["config"]), **changed)
-    return record

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import settings
+from ..errors import OptionError
+from ..record_files import from_plain, parse_json
 from ..runtime.job import Job
 from ..runtime.worker import Worker, default_worker
 from .environment import allowed_cores, last_level_cache_bytes, load, processor_name
@@ -39,6 +42,8 @@ _REPEATS = 4
 BUSY = 1.5
 # Figures of a busy machine stand for this long, so that a day of charts is not drawn under them.
 BUSY_AGE_S = 600.0
+# A file of figures is one kilobyte.
+MOST_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,15 @@ def _file(threads: int) -> Path:
 
 def _load(path: Path) -> Ceilings | None:
     try:
-        found = Ceilings(**json.loads(path.read_text()))
+        if not path.is_file() or path.stat().st_size > MOST_FILE_BYTES:
+            return None
+        found = from_plain(Ceilings, parse_json(path.read_bytes(), str(path)), str(path))
         stale = found.busy and time.time() - path.stat().st_mtime > BUSY_AGE_S
-        return found if found.bandwidth_bytes_s > 0 and found.flops_s and not stale else None
-    except (OSError, ValueError, TypeError):
+    except (OSError, OptionError):
         return None
+    rates = (found.bandwidth_bytes_s, found.read_bytes_s, *found.flops_s.values())
+    sound = bool(found.flops_s) and all(0 < rate < math.inf for rate in rates)
+    return found if sound and not stale else None
 
 
 def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:

@@ -23,6 +23,8 @@ from ..errors import Place, ScheduleError, remember_source
 from ..language.lowered.decisions import Panels
 from .value import Origin, Schedule, from_tables
 
+# A file of a hundred rules is 20 KB.
+MOST_BYTES = 1 << 20
 TABLES = ("loop", "buffer", "gemm", "copy")
 
 
@@ -71,8 +73,16 @@ class ScheduleFile:
 
 def load_schedule(path: str | Path) -> ScheduleFile:
     """Read a schedule file. Raises `ScheduleError` at the line that is wrong."""
+    path = Path(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        if path.exists() and not path.is_file():
+            raise ScheduleError("the schedule file {path} cannot be read: it is no file", path=path)
+        if path.stat().st_size > MOST_BYTES:
+            raise ScheduleError(
+                "the schedule file {path} is larger than any: {size} bytes", path=path,
+                size=path.stat().st_size, expected=f"at most {MOST_BYTES}",
+            )  # fmt: skip
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ScheduleError(
             "the schedule file {path} cannot be read: {why}", path=path, why=error.strerror
@@ -91,8 +101,10 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
     remember_source(name, text)
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOML that is none, and numbers of more digits than Python reads
         raise ScheduleError("this is not TOML: {why}", at=_toml_place(name, str(error)), why=error) from None
+    except RecursionError:
+        raise ScheduleError("this is nested too deeply for a schedule", at=Place(name, 1)) from None
     raw = _tables(tables.get("schedule"))
     if raw is None or set(tables) != {"schedule"}:
         extra = ", ".join(sorted(set(tables) - {"schedule"})) or "nothing"
@@ -138,14 +150,24 @@ def _toml_place(name: str, message: str) -> Place:
     return Place(name, line)
 
 
+def _arithmetic(op: ast.operator, left: Any, right: Any) -> Any:
+    # Of numbers alone: text times a number, or with `%`, is as long as anybody likes.
+    if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
+        raise TypeError("arithmetic is of numbers")
+    return _OPERATORS[type(op)](left, right)
+
+
 def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
     """A condition: comparisons, `and`/`or`/`not` and whole-number arithmetic over names. No calls."""
     try:
         tree = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:  # ValueError: a null character
+        why = error.msg if isinstance(error, SyntaxError) else error
         raise ScheduleError(
-            "the condition {text!r} is not an expression: {why}", at=place, text=text, why=error.msg
+            "the condition {text!r} is not an expression: {why}", at=place, text=text, why=why
         ) from None
+    except (RecursionError, MemoryError):
+        raise ScheduleError("the condition is nested too deeply", at=place) from None
 
     def value(node: ast.expr) -> Any:
         match node:
@@ -167,7 +189,7 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 return -value(inner)
             case ast.BinOp() if type(node.op) in _OPERATORS:
-                return _OPERATORS[type(node.op)](value(node.left), value(node.right))
+                return _arithmetic(node.op, value(node.left), value(node.right))
             case ast.Compare():
                 sides = [value(node.left), *(value(part) for part in node.comparators)]
                 checks = zip(node.ops, sides, sides[1:], strict=False)
@@ -177,7 +199,9 @@ def _evaluate(text: str, values: Mapping[str, Any], place: Place) -> Any:
 
     try:
         return value(tree)
-    except (TypeError, ZeroDivisionError, KeyError) as error:
+    except RecursionError:
+        raise ScheduleError("the condition is nested too deeply", at=place) from None
+    except (TypeError, ArithmeticError, KeyError) as error:
         raise ScheduleError(
             "the condition {text!r} cannot be decided: {why}", at=place, text=text, why=error
         ) from None

@@ -54,7 +54,7 @@ def _order(value: Any) -> Panels | None:
         return None
     if isinstance(value, Panels):
         return value
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 1 << 20:
         return Panels(value)
     if isinstance(value, Mapping):
         given: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType]

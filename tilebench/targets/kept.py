@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..record import Resources, diagnostic_from_plain, remark_from_plain, to_plain
+from ..errors import OptionError
+from ..record import Diagnostic, Remark, Resources, to_plain
+from ..record_files import from_plain
 from .build import Build, EmitStep
 
 
@@ -40,10 +42,11 @@ def unpacked(files: Mapping[str, bytes], step: EmitStep, build: Build, key: str)
             return False
         text = bodies["text"].decode()
         lines = tuple(tuple(int(line) for line in found) for found in meta["lines"])
-        resources = Resources(**meta["resources"]) if meta["resources"] is not None else build.resources
-        remarks = [remark_from_plain(each) for each in meta["remarks"]]
-        diagnostics = [diagnostic_from_plain(each) for each in meta["diagnostics"]]
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        given = meta["resources"]
+        resources = from_plain(Resources, given, key) if given is not None else build.resources
+        remarks = [from_plain(Remark, each, key) for each in meta["remarks"]]
+        diagnostics = [from_plain(Diagnostic, each, key) for each in meta["diagnostics"]]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OptionError):
         return False
     build.texts[step.name] = text
     build.lines[step.name] = lines

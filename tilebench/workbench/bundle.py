@@ -13,10 +13,11 @@ import sys
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..errors import OptionError
-from ..record import CompileRecord, RunRecord, compile_from_plain, run_from_plain, to_plain
+from ..record import CompileRecord, RunRecord, to_plain
+from ..record_files import MOST_BYTES, from_plain, parse_json
 from .chart import ChartCeilings, chart_of
 from .history import MoveHistory, history_body, history_text
 from .style import page
@@ -59,8 +60,10 @@ def pack(value: Any) -> str:
 def unpack(text: str) -> Any:
     """The value that `pack` made `text` from; `OptionError` if it is none."""
     try:
-        return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
-    except (ValueError, zlib.error) as error:
+        # What unpacks to more than a record is refused by its length, and never unpacked whole.
+        body = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), MOST_BYTES + 1)
+        return parse_json(body, "this output")
+    except (ValueError, TypeError, zlib.error) as error:
         raise OptionError("this output holds no packed record: {error}", error=error) from None
 
 
@@ -103,7 +106,11 @@ def from_json(shown: Mapping[str, Any]) -> tuple[CompileRecord, tuple[RunRecord,
             "this output has record format {given}", given=shown.get("format"), expected=f"format {FORMAT}"
         )
     raw = unpack(shown["packed"])
-    return compile_from_plain(raw["record"]), tuple(run_from_plain(run) for run in raw["runs"])
+    held = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    if not isinstance(held.get("runs"), list):
+        raise OptionError("this output holds no packed record: its runs are missing")
+    runs = tuple(from_plain(RunRecord, run, "this output") for run in held["runs"])
+    return from_plain(CompileRecord, held.get("record"), "this output"), runs
 
 
 @dataclass(frozen=True)
