@@ -13,6 +13,8 @@ from ..ir import Function, verify
 from ..language.annotations import PrimFunc
 from ..language.groups import refuse_thread_values
 from ..language.knobs import Knob
+from ..language.own_state import refuse_shared_state
+from ..language.shared_sums import refuse_shared_sums
 from ..language.tracing.builder import Builder, Tracing
 from .forms import form_of_node
 from .frames import chained, users_steps
@@ -198,6 +200,8 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     verify(kernel)
     if builder.numbers_threads:
         refuse_thread_values(kernel)
+    refuse_shared_state(kernel)
+    refuse_shared_sums(kernel)
     return kernel
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..compiler import REFERENCE_STAGES
 from ..errors import OptionError, Place
 from ..frontend import Traced
 from ..ir import Function, Node, parse_function, rewrite, verify
+from ..language.own_state import refuse_shared_state
+from ..language.shared_sums import refuse_shared_sums
 from ..passes.pipeline import COMMON, TILE_FORMS
 from ..targets import resolve
 from .kernel import Kernel
@@ -48,6 +51,9 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
         like.compilation.reach(stage)
         function = _old_places(function, text, like, stage)
     verify(function, row_forms[stage])
+    if stage in REFERENCE_STAGES:
+        refuse_shared_state(function)
+        refuse_shared_sums(function)
     if like is not None:
         old = like.compilation.traced
         traced = replace(old, function=function, parameters=dict(old.parameters))

@@ -27,13 +27,17 @@ class MemoryLevel:
 
 @dataclass(frozen=True)
 class SM:
-    """Limits of one multiprocessor (of one core, on a CPU)."""
+    """Limits of one multiprocessor (of one core, on a CPU).
+
+    `local_bytes` is the most memory that one thread can have for itself (0: no limit for the compiler).
+    """
 
     max_threads: int
     max_blocks: int
     registers: int
     register_granule: int
     max_registers_per_thread: int
+    local_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .check_tiles import check_tiles
 from .choose_instructions import choose_instructions
 from .choose_shared import choose_shared
 from .context import StageRow
+from .count_registers import count_registers
 from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
@@ -23,7 +25,9 @@ from .threads.lowering import Lowering, with_rows
 LAYOUT_ROW = StageRow(
     "laid_out",
     (
-        # First of all: its row says where operands may lie and in which fragments.
+        # Before anything is made of tiles that no thread or block can have.
+        ("check_tiles", check_tiles),
+        # Then instructions: a row says where operands may lie and in which fragments.
         ("choose_instructions", choose_instructions),
         # Before inference: the copies it inserts take part in it.
         ("spill_operands", spill_operands),
@@ -34,6 +38,8 @@ LAYOUT_ROW = StageRow(
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),
+        # Layouts say how many registers of a thread a fragment takes.
+        ("count_registers", count_registers),
     ),
     LAID_OUT_FORMS,
 )

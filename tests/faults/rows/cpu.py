@@ -10,6 +10,14 @@ REGIONS = ("tests/targets/cpu/test_gemm_regions.py",)
 
 FAULTS = (
     Fault(
+        "cpu/own-arrays-in-lanes",
+        "lanes share an array of a thread that was made before their loop",
+        "tilebench.targets.cpu.lowerings.elementwise:_keeps_state",
+        "('var', 'local')",
+        "('var',)",
+        ("tests/language/test_shared_state.py::test_what_each_iteration_has_to_itself",),
+    ),
+    Fault(
         "cpu/indices-never-wrap",
         "index arithmetic goes on in 64 bits where its dtype wraps",
         "tilebench.targets.cpu.render.state:State.never_wraps",
@@ -20,9 +28,9 @@ FAULTS = (
     Fault(
         "cpu/lanes-inside-lanes",
         "turns of a loop become lanes though there are lanes inside",
-        "tilebench.targets.cpu.lowerings.elementwise:_goes_element_by_element",
-        "(AllocStmt, Vectors)",
-        "AllocStmt",
+        "tilebench.targets.cpu.lowerings.elementwise:elementwise",
+        "isinstance(node, Vectors)",
+        "False",
         ("tests/passes/test_loop_nests.py::test_loops_in_loops",),
     ),
     Fault(

@@ -240,7 +240,7 @@ def _build(arch: str) -> Machine:
         # ones, and passes use one list for both, so the list stops at 16.
         vector_bytes=(16, 8, 4, 2, 1),
         transaction_bytes=32,
-        sm=SM(chip.threads, chip.blocks, registers, 256, 255),
+        sm=SM(chip.threads, chip.blocks, registers, 256, 255, local_bytes=512 << 10),
         memory={
             "global": MemoryLevel("global", per_block=0),
             "shared": shared,

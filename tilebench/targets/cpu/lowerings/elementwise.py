@@ -23,6 +23,7 @@ from ....ir import (
 )
 from ....ir.arith import linear
 from ....ir.facts import conjuncts
+from ....ir.stmt import statements
 from ....language.structure import Parallel, Vectorized
 from ..loops.buffers import loads_memory, reads_var
 from ..loops.lowering import Lowering
@@ -41,7 +42,8 @@ def elementwise(work: Work, old: Parallel | Vectorized) -> list[Stmt]:
     inner = work.body(body)
     if not inner:
         return []
-    vectored = None if _goes_element_by_element(inner) else _best(old.vars, inner)
+    alone = _keeps_state(old.body) or any(isinstance(node, Vectors) for each in inner for node in walk(each))
+    vectored = None if alone else _best(old.vars, inner)
     if vectored is None or not _uniform_control(inner, old.vars[vectored]):
         return list(nest(old.vars, stops, _guarded(work, old, tests, inner)))
     var = old.vars[vectored]
@@ -98,12 +100,11 @@ def _stop(test: Expr, vars_: Sequence[Var], names: set[str]) -> tuple[int, Expr,
     return k, form.without(moving[0]).expr(), limit
 
 
-def _goes_element_by_element(body: Sequence[Stmt]) -> bool:
-    """Whether turns cannot be lanes: one keeps state of its own in a scalar or array, or has lanes inside."""
-    nodes = [node for statement in body for node in walk(statement)]
+def _keeps_state(body: Sequence[Stmt]) -> bool:
+    """Whether a turn keeps state of its own in a scalar or array, of which there is one for all lanes."""
     return any(
-        isinstance(node, (AllocStmt, Vectors)) or (isinstance(node, Store) and node.buffer.scope == "var")
-        for node in nodes
+        isinstance(node, AllocStmt) or (isinstance(node, Store) and node.buffer.scope in ("var", "local"))
+        for node in statements(tuple(body))
     )
 
 

@@ -24,6 +24,7 @@ from functools import lru_cache
 from typing import Any
 
 from .... import settings
+from ....errors import ResourceError
 from ..llvm import Module
 from ..machine import cores, host_isa
 from .jit import Compiled, compile_text
@@ -72,8 +73,15 @@ class Scratch:
             # Tiles of a megabyte touch hundreds of small pages; large pages spare the TLB. They need
             # an address that is a multiple of their size.
             page = _LARGE_PAGE if size >= 1 << 20 else 4096
-            self._size = -(-size // page) * page
-            self._map = _fresh_memory(self._size + (page if page == _LARGE_PAGE else 0))
+            whole = -(-size // page) * page
+            try:
+                self._map = _fresh_memory(whole + (page if page == _LARGE_PAGE else 0))
+            except OSError as error:
+                raise ResourceError(
+                    "the system has no {size} bytes of memory for the tiles of a block", size=size,
+                    hint="make the tiles smaller, or run fewer at a time: TILEBENCH_CPU_THREADS=1",
+                ) from error  # fmt: skip
+            self._size = whole
             if page == _LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
                 with contextlib.suppress(OSError):  # a kernel without large pages: small ones do
                     self._map.madvise(mmap.MADV_HUGEPAGE)

@@ -1,0 +1,148 @@
+"""Elements that iterations of `T.Parallel` change for each other: `s[0] = s[0] + A[i]`.
+
+What an iteration makes of the old value is lost where another one does the same at the same time. It is
+refused where it is certain: an index that several iterations share, and no condition that could leave
+only one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import LanguageError
+from ..ir import Arith, Const, Expr, Function, If, Let, Load, LoopStmt, Stmt, Store, Var, walk
+from ..ir.arith import evaluate, linear
+from ..ir.expr import COMPARE, LOGIC
+from ..ir.expr_walks import mentions, replaced
+from ..ir.facts import conjuncts
+from ..ir.stmt import statements
+from .structure import Parallel
+
+# Iterations of a loop that are looked at for two that meet; of more, those with the first indices.
+_MOST = 1 << 16
+_INDEX = frozenset(("+", "-", "*", "//", "%", "^", "&", "|", "<<", ">>"))
+_DECIDED = frozenset((*_INDEX, *COMPARE, *LOGIC))
+
+
+def refuse_shared_sums(function: Function) -> None:
+    """Raise `LanguageError` at a store that changes an element which other iterations change too."""
+    for loop in statements(function.body):
+        if isinstance(loop, Parallel):
+            _Loop(loop).body(loop.body, {}, ())
+
+
+class _Loop:
+    def __init__(self, loop: Parallel) -> None:
+        self.extents = {var.name: extent for var, extent in zip(loop.vars, loop.extents, strict=True)}
+
+    def body(self, body: Sequence[Stmt], names: dict[str, Expr], tests: tuple[Expr, ...]) -> None:
+        """`names` are the loop's own names for values, `tests` what holds where the body runs."""
+        for statement in body:
+            match statement:
+                case Let():
+                    names[statement.var.name] = replaced(statement.value, names)
+                case Store() if statement.buffer.scope not in ("var", "local"):
+                    self.store(statement, names, tests)
+                case If():
+                    test = replaced(statement.condition, names)
+                    self.body(statement.then, dict(names), (*tests, *conjuncts(test)))
+                    self.body(statement.orelse, dict(names), (*tests, Arith("not", (test,))))
+                case LoopStmt():
+                    self.body(statement.body, dict(names), tests)
+                case _:
+                    pass
+
+    def store(self, store: Store, names: Mapping[str, Expr], tests: Sequence[Expr]) -> None:
+        old = Load(store.buffer, tuple(replaced(each, names) for each in store.index))
+        changes = any(node == old for node in walk(replaced(store.value, names)))
+        if changes and not self.one_each(old.index) and self.meet(old.index, tests):
+            raise LanguageError(
+                "iterations of T.Parallel change one element of {name} together: they run in no order, and "
+                "would lose each other's changes",
+                name=store.buffer.name, at=store.place,
+                expected="an element of its own for each iteration",
+                hint="T.reduce_sum (or T.reduce_max, ...) adds up a tile; or take the shared axis in order, "
+                "with T.serial inside T.Parallel",
+            )  # fmt: skip
+
+    def one_each(self, index: Sequence[Expr]) -> bool:
+        """Whether each variable of the loop alone moves a position of its own: the usual index."""
+        moved: set[str] = set()
+        for position in index:
+            names = [name for name in self.extents if mentions(position, name)]
+            if len(names) == 1 and linear(position).coefficient(Var(names[0])):
+                moved.add(names[0])
+        return all(extent == 1 or name in moved for name, extent in self.extents.items())
+
+    def meet(self, index: Sequence[Expr], tests: Sequence[Expr]) -> bool:
+        """Whether two iterations surely have one index."""
+        import numpy as np
+
+        moving = [self.moving(position) for position in index]
+        if None in moving or not all(self.may_leave_many(test) for test in tests):
+            return False
+        extents = dict(self.extents)
+        while np.prod(list(extents.values())) > _MOST:
+            longest = max(extents, key=lambda name: extents[name])
+            extents[longest] = -(-extents[longest] // 2)
+        grid = np.indices(tuple(extents.values())).reshape(len(extents), -1)
+        values = dict(zip(extents, grid, strict=True))
+        here = np.ones(grid.shape[1], bool)
+        for test in tests:
+            if self.decides(test):
+                here &= _holds(test, values)
+        places = [
+            np.broadcast_to(evaluate(each, values), here.shape)[here] for each in moving if each is not None
+        ]
+        return np.unique(np.stack(places), axis=1).shape[1] < int(here.sum())
+
+    def moving(self, index: Expr) -> Expr | None:
+        """The part of an index that changes from one iteration to another; None where data decides it."""
+        form = linear(index)
+        for term, _ in form.terms:
+            form = form if self.concerns(term) else form.without(term)
+        moving = form.expr()
+        return moving if self.decides(moving) else None
+
+    def concerns(self, expr: Expr) -> bool:
+        """Whether a value may be another one in another iteration."""
+        return any(
+            isinstance(node, Load) or (isinstance(node, Var) and node.name in self.extents)
+            for node in walk(expr)
+        )
+
+    def decides(self, expr: Expr) -> bool:
+        """Whether the number of the iteration alone decides a value."""
+        return all(
+            isinstance(node, Const)
+            or (isinstance(node, Var) and node.name in self.extents)
+            or (isinstance(node, Arith) and node.op in _DECIDED)
+            for node in walk(expr)
+        )
+
+    def may_leave_many(self, test: Expr) -> bool:
+        """Whether a condition is not one that picks out a single iteration, as `i == k` does."""
+        if self.decides(test) or not self.concerns(test) or isinstance(test, Load):
+            return True
+        if not isinstance(test, Arith):
+            return False
+        if test.op == "not":
+            inner = test.args[0]
+            return isinstance(inner, Load) or (isinstance(inner, Arith) and inner.op in COMPARE[:5])
+        return test.op in COMPARE and test.op != "=="
+
+
+def _holds(test: Expr, values: Mapping[str, Any]) -> Any:
+    """Where a condition on the number of the iteration alone holds."""
+    import numpy as np
+
+    if isinstance(test, Arith) and test.op in LOGIC:
+        parts = [_holds(each, values) for each in test.args]
+        if test.op == "not":
+            return np.logical_not(parts[0])
+        return np.all(parts, axis=0) if test.op == "and" else np.any(parts, axis=0)
+    if isinstance(test, Arith) and test.op in COMPARE:
+        a, b = (evaluate(each, values) for each in test.args)
+        return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b, "==": a == b, "!=": a != b}[test.op]
+    return bool(getattr(test, "value", True))
