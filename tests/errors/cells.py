@@ -119,7 +119,7 @@ CELLS: dict[str, str] = {
     "parallel_negative": in_kernel("for i in T.Parallel(block - 128):", "    C[i, 0] = 0"),
     "num_stages": in_kernel("for k in T.Pipelined(4, num_stages=-1):", "    T.clear(C)"),
     "traced_extent": in_kernel('a = T.alloc_shared((bx, 32), "float16")'),
-    "tensor_extent": HEAD.replace("(M, K)", "(M, K - 256)") + "        pass\n" + TAIL,
+    "tensor_extent": HEAD.replace("(M, K)", "(M, K - 300)") + "        pass\n" + TAIL,
     "tensor_dtype": HEAD.replace('(M, K), "float16"', '(M, K), "flaot16"') + "        pass\n" + TAIL,
     # names
     "unknown_word": in_kernel("for i, j in T.parallel(64, 64):", "    C[i, j] = 0"),

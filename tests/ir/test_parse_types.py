@@ -1,4 +1,4 @@
-"""Attributes in the text of a stage are of the types that their fields say; extents are numbers of elements."""
+"""What a stage's text gives attributes is of the types that their fields say; extents are numbers."""
 
 from __future__ import annotations
 

@@ -85,11 +85,12 @@ def test_functions_in_a_class() -> None:
     space = run_cell(
         "import tilebench\nfrom tests.kernel.test_decorated import plain\nclass Kernels:\n"
         "    @tilebench.jit(target='cpu')\n    def one(N=4):\n        return plain.function(N)\n\n"
-        "    @staticmethod\n    @tilebench.jit(target='cpu')\n    def two(N=4):\n        return plain.function(N)\n"
+        "    @staticmethod\n    @tilebench.jit(target='cpu')\n    def two(N=4):\n"
+        "        return plain.function(N)\n"
     )
     kernels = space["Kernels"]
     assert value(kernels.one(4)) == value(kernels.two(4)) == value(kernels().two(4)) == 3.0
-    with pytest.raises(ArgumentError, match="Kernels.one does not pass the object on") as caught:
+    with pytest.raises(ArgumentError, match=r"Kernels\.one does not pass the object on") as caught:
         kernels().one(4)
     assert "put @staticmethod above @tilebench.jit" in str(caught.value)
     assert caught.value.place is not None

@@ -183,6 +183,8 @@ class Statements(Assignments):
         iterable = self.iterable(node.iter)
         if isinstance(iterable, LoopSpec):
             names = self.variables(node.target, iterable.count, iterable.word)
+            if iterable.empty:
+                return
             self.current = node
             variables = self.fresh(names)
             body = self.filled(iterable.kind, node, node.body, lambda: self.bind_loop(names, variables))

@@ -89,7 +89,7 @@ class JitFunction:
         raise ArgumentError(
             "{name} is a kernel function and no method: {kind}.{name} does not pass the object on",
             name=self.name, kind=type(instance).__name__, at=self.place,
-            hint="put @staticmethod above @tilebench.jit, and give the object as an argument where it is needed",
+            hint="put @staticmethod above @tilebench.jit, and pass the object where it is needed",
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Kernel:

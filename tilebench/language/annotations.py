@@ -25,7 +25,7 @@ class TensorSpec:
 def Tensor(shape: object, dtype: object = "float32", data: object | None = None) -> TensorSpec:
     """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
 
-    `shape` is an extent, or a tuple or list of extents, each an integer of at least 1 or made of names of
+    `shape` is an extent, or a tuple or list of extents, each an integer of at least 0 or made of names of
     `T.dynamic`. Raises `ShapeError`, `DTypeError`.
     """
     if data is not None:
@@ -44,7 +44,9 @@ def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> 
             count=len(parts),
             expected="one stride for each dimension",
         )
-    steps = tuple(size_of(each, "T.StridedTensor", f"stride {axis}") for axis, each in enumerate(parts))
+    steps = tuple(
+        size_of(each, "T.StridedTensor", f"stride {axis}", least=1) for axis, each in enumerate(parts)
+    )
     return TensorSpec(extents, plain(dtype), steps)
 
 

@@ -7,7 +7,7 @@ from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand,
 from ..layout import Fragment
 from .lowered.decisions import Instr, Stage
 from .stages import TILES
-from .tracing.builder import for_tiles, inside_kernel
+from .tracing.builder import for_tiles, holds_nothing, inside_kernel
 from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of, positive
 from .tracing.stores import assign_var, store_element, stored
@@ -101,6 +101,12 @@ def copy(
     source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
     _match(source, target)
     width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
+    if holds_nothing(source.region):
+        extent = target.extent or (source.extent or ())[-target.view.ndim :]
+        lead = (1,) * (target.view.ndim - len(extent))
+        region = target.region.but(extent=(*lead, *extent))
+        builder.emit(Fill(region, stored(0, target.view), place=builder.place))
+        return
     builder.emit(Copy(source.region, target.region, coalesced_width=width, place=builder.place))
 
 

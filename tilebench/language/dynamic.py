@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import LanguageError, ShapeError
 from ..ir import Arith, Const, Expr, Var, int32, show, walk
 from .tracing.dtype_words import plain
-from .tracing.operands import indexable, positive
+from .tracing.operands import at_least, indexable
 from .tracing.promote import convert
 from .tracing.values import Value
 
@@ -41,13 +41,13 @@ def symbolic(names: str, dtype: object = "int32") -> Any:
     return dynamic(names, dtype)
 
 
-def size_of(given: object, word: str, what: str) -> int | Expr:
-    """A size of a signature or grid: an integer of at least 1, or an expression of names of `T.dynamic`.
+def size_of(given: object, word: str, what: str, least: int = 0) -> int | Expr:
+    """A size of a signature or grid: an integer of at least `least`, or an expression of names of `T.dynamic`.
 
     Raises `ShapeError` or `LanguageError` for anything else.
     """
     if not isinstance(given, Value):
-        return positive(given, word, what)
+        return at_least(least, given, word, what)
     expr = given.expr
     if not expr.dtype.is_integer or not all(isinstance(part, (Var, Const, Arith)) for part in walk(expr)):
         raise ShapeError(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from enum import Enum
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import FALSE, Expr, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
+from ..ir import FALSE, Expr, If, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
+from .copy import Fill
 from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.arithmetic import truth
-from .tracing.builder import for_tiles
+from .tracing.builder import for_tiles, holds_nothing
 from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of
 from .tracing.promote import expr_of
+from .tracing.stores import stored
 
 
 @node
@@ -124,6 +126,12 @@ def gemm(
     _check_extents(a, b, c, transpose_A, transpose_B)
     _check_dtypes(a, b, c)
     start = truth(clear_accum.expr) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
+    if holds_nothing(a.region) or holds_nothing(b.region):
+        # A product of no terms: nothing is added.
+        zero = Fill(c.region, stored(0, c.view), place=builder.place)
+        if start != expr_of(False):
+            builder.emit(zero if start == expr_of(True) else If(start, (zero,), (), place=builder.place))
+        return
     builder.emit(
         Gemm(
             a.region,

@@ -13,9 +13,10 @@ from .dynamic import size_of
 from .lowered.decisions import ROW_BY_ROW, Panels
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
+from .steps import by_count, counts_up
 from .structure import Serial, Unroll, Vectorized
 from .tracing.builder import for_tiles, here, in_trace, inside_kernel
-from .tracing.operands import positive, whole_number
+from .tracing.operands import at_least, positive, whole_number
 from .tracing.promote import convert, expr_of
 
 
@@ -47,6 +48,8 @@ class LoopSpec:
     kind: str
     count: int
     build: Build
+    # Whether it has no iteration, so that its body is not looked at.
+    empty: bool = False
 
     def __iter__(self) -> NoReturn:
         raise LanguageError(
@@ -96,16 +99,23 @@ def _bounds(word: str, start: object, stop: object | None, step: object | None) 
     if stop is None:
         start, stop = 0, start
     first, last = _index(start, word, "the start"), _index(stop, word, "the stop")
-    step_expr = Const(1) if step is None else _index(step, word, "the step")
-    if isinstance(step_expr, Const) and step_expr.value < 1:
-        raise ShapeError(
-            "the step of {word} is {step}",
-            word=word,
-            step=step_expr.value,
-            expected="at least 1",
-            hint="count up and subtract in the body",
-        )
-    return first, last, step_expr
+    return first, last, Const(1) if step is None else _index(step, word, "the step")
+
+
+def _is_empty(first: Expr, last: Expr) -> bool:
+    """Whether a loop that counts up from `first` is known to end before it starts."""
+    return isinstance(first, Const) and isinstance(last, Const) and last.value <= first.value
+
+
+def _stepped(word: str, cls: type[Serial | Unroll], bounds: tuple[Expr, Expr, Expr]) -> LoopSpec:
+    """A loop of one variable; one that does not count up by a constant is one over its iterations."""
+    first, last, by = bounds
+    if counts_up(by, word):
+        return LoopSpec(
+            word, "serial", 1, lambda vars, body: cls(last, vars, body, start=first, step=by),
+            empty=_is_empty(first, last),
+        )  # fmt: skip
+    return LoopSpec(word, "serial", 1, by_count(word, first, last, by, cls))
 
 
 def _not_yet(word: str, **options: object) -> None:
@@ -121,13 +131,13 @@ def serial(
     *,
     annotations: object | None = None,
 ) -> LoopSpec:
-    """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`."""
+    """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`.
+
+    The step may be negative, or come from a tensor: one that turns out to be 0 gives no iteration.
+    """
     inside_kernel("T.serial")
     _not_yet("T.serial", annotations=annotations)
-    first, last, by = _bounds("T.serial", start, stop, step)
-    return LoopSpec(
-        "T.serial", "serial", 1, lambda vars, body: Serial(last, vars, body, start=first, step=by)
-    )
+    return _stepped("T.serial", Serial, _bounds("T.serial", start, stop, step))
 
 
 def unroll(
@@ -142,17 +152,14 @@ def unroll(
     """As `T.serial`, and the target writes the iterations out."""
     inside_kernel("T.unroll")
     _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
-    first, last, by = _bounds("T.unroll", start, stop, step)
-    return LoopSpec(
-        "T.unroll", "serial", 1, lambda vars, body: Unroll(last, vars, body, start=first, step=by)
-    )
+    return _stepped("T.unroll", Unroll, _bounds("T.unroll", start, stop, step))
 
 
 def vectorized(extent: int) -> LoopSpec:
-    """Iterations that do not depend on each other, as one vector of a thread; `extent` is at least 1."""
+    """Iterations that do not depend on each other, as one vector of a thread."""
     inside_kernel("T.vectorized")
-    n = positive(extent, "T.vectorized", "the extent")
-    return LoopSpec("T.vectorized", "serial", 1, lambda vars, body: Vectorized(n, vars, body))
+    n = at_least(0, extent, "T.vectorized", "the extent")
+    return LoopSpec("T.vectorized", "serial", 1, lambda vars, body: Vectorized(n, vars, body), n == 0)
 
 
 def Parallel(
@@ -177,8 +184,10 @@ def Parallel(
     )
     if not extents:
         raise ShapeError("T.Parallel needs at least one extent")
-    sizes = tuple(positive(each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
-    return LoopSpec("T.Parallel", "parallel", len(sizes), lambda vars, body: ParallelStmt(sizes, vars, body))
+    sizes = tuple(at_least(0, each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
+    return LoopSpec(
+        "T.Parallel", "parallel", len(sizes), lambda vars, body: ParallelStmt(sizes, vars, body), 0 in sizes
+    )
 
 
 def Pipelined(
@@ -210,7 +219,7 @@ def Pipelined(
         node = PipelinedStmt(last, vars, body, start=first)
         return node if stages is None else node.but(num_stages=stages)
 
-    return LoopSpec("T.Pipelined", "pipelined", 1, build)
+    return LoopSpec("T.Pipelined", "pipelined", 1, build, empty=_is_empty(first, last))
 
 
 def grid(*extents: object) -> LoopSpec:
@@ -221,7 +230,7 @@ def grid(*extents: object) -> LoopSpec:
     stops = [_index(each, "T.grid", f"extent {axis}") for axis, each in enumerate(extents)]
     for axis, stop in enumerate(stops):
         if isinstance(stop, Const):
-            positive(stop.value, "T.grid", f"extent {axis}")
+            at_least(0, stop.value, "T.grid", f"extent {axis}")
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
         place = here()

@@ -15,7 +15,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place
-from ...ir import Stmt
+from ...ir import OpStmt, Region, Stmt
+from ...ir.effects import effects_of
 from ..lowered.decisions import Panels
 
 
@@ -73,9 +74,14 @@ class Builder:
         return self.unique(self.target or (assigned.group(1) if assigned else word.removeprefix("T.alloc_")))
 
     def emit(self, stmt: Stmt) -> None:
-        """Append a statement to the innermost body; refused outside `with T.Kernel`."""
+        """Append a statement to the innermost body; refused outside `with T.Kernel`.
+
+        An operation that writes to an array without elements does nothing, and is left out.
+        """
         if len(self.frames) == 1:
             self.outside(type(stmt).__name__.lower())
+        if isinstance(stmt, OpStmt) and any(holds_nothing(e.region) for e in effects_of(stmt) if e.writes):
+            return
         self.frames[-1].statements.append(stmt)
 
     def replace(self, old: Stmt, new: Stmt) -> None:
@@ -102,6 +108,11 @@ class Builder:
             what=what,
             hint="statements before the block may only compute Python values",
         )
+
+
+def holds_nothing(region: Region | None) -> bool:
+    """Whether a region has no element, or lies in an array that has none."""
+    return region is not None and 0 in (*(region.extent or ()), *region.buffer.shape)
 
 
 _current: ContextVar[Builder | None] = ContextVar("tilebench_builder", default=None)

@@ -77,7 +77,8 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
     form = linear(hi - lo)
     if form.terms:
         _not_constant(view, axis, lo, hi)
-    if form.constant <= 0:
+    # A range without elements is one of an array whose size is zero.
+    if form.constant < (0 if extent == 0 else 1):
         raise ShapeError(
             "the range of dimension {axis} of {name} is empty",
             axis=axis,

@@ -129,14 +129,20 @@ def whole_number(given: object, word: str, what: str) -> int:
 
 def positive(given: object, word: str, what: str) -> int:
     """A Python integer of at least 1. Raises `ShapeError` for zero and less."""
+    return at_least(1, given, word, what)
+
+
+def at_least(least: int, given: object, word: str, what: str) -> int:
+    """A Python integer of at least `least`. Raises `ShapeError` for a smaller one."""
     number = whole_number(given, word, what)
-    if number < 1:
+    if number < least:
         raise ShapeError(
             "{what} of {word} is {number}",
             what=what,
             word=word,
             number=number,
-            expected="at least 1",
+            least=least,
+            expected="at least {least}",
             found="{number}",
         )
     return number
