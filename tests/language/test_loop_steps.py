@@ -99,11 +99,11 @@ def test_a_tile_at_a_variable_that_counts_down() -> None:
 
 
 def test_what_is_no_step() -> None:
-    with pytest.raises(ShapeError, match="the step of T.serial is 0") as caught:
+    with pytest.raises(ShapeError, match=r"the step of T\.serial is 0") as caught:
         run_cell(KERNEL.format(loop="range(0, 7, 0)"))["made"].using(target="cpu")()
     assert caught.value.place is not None
     assert caught.value.place.line == 10
-    with pytest.raises(LanguageError, match="the step of T.unroll must be an integer, found float32"):
+    with pytest.raises(LanguageError, match=r"the step of T\.unroll must be an integer, found float32"):
         run_cell(KERNEL.format(loop="T.unroll(0, 7, 2.0)"))["made"].using(target="cpu")()
 
 

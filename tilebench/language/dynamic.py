@@ -42,7 +42,7 @@ def symbolic(names: str, dtype: object = "int32") -> Any:
 
 
 def size_of(given: object, word: str, what: str, least: int = 0) -> int | Expr:
-    """A size of a signature or grid: an integer of at least `least`, or an expression of names of `T.dynamic`.
+    """A size of a signature or grid: an integer of at least `least`, or made of names of `T.dynamic`.
 
     Raises `ShapeError` or `LanguageError` for anything else.
     """

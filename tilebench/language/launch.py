@@ -11,9 +11,9 @@ from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
 from .dynamic import size_of
 from .lowered.decisions import ROW_BY_ROW, Panels
+from .steps import by_count, counts_up
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
-from .steps import by_count, counts_up
 from .structure import Serial, Unroll, Vectorized
 from .tracing.builder import for_tiles, here, in_trace, inside_kernel
 from .tracing.operands import at_least, positive, whole_number
