@@ -173,7 +173,7 @@ def test_values_show_themselves(shell: Any) -> None:
 
 
 def test_headless_takes_no_thread_and_leaves_nothing(shell: Any) -> None:
-    from tilebench.workbench.live import open_benches
+    from tilebench.workbench.registry import open_benches
 
     before = {each.name for each in threading.enumerate()}
     for _ in range(5):
@@ -184,7 +184,7 @@ def test_headless_takes_no_thread_and_leaves_nothing(shell: Any) -> None:
 
 
 def test_unload_takes_everything_away(shell: Any) -> None:
-    from tilebench.workbench.live import open_benches
+    from tilebench.workbench.registry import open_benches
 
     shell.run_line_magic("unload_ext", "tilebench")
     try:

@@ -18,7 +18,8 @@ import tilebench
 from tests.workbench.bench_kernels import functions
 from tilebench.workbench import live
 from tilebench.workbench.controls import all_below
-from tilebench.workbench.live import Workbench, close_all, open_benches
+from tilebench.workbench.live import Workbench
+from tilebench.workbench.registry import close_all, open_benches
 
 widgets = pytest.importorskip("ipywidgets")
 SHAPES = {"M": 200, "N": 170, "K": 130}

@@ -11,10 +11,12 @@ import pytest
 
 from tests.workbench.bench_kernels import functions
 from tilebench import Schedule
-from tilebench.errors import ArgumentError, OptionError, ScheduleError
+from tilebench.errors import ArgumentError, LaunchError, OptionError, ScheduleError
 from tilebench.record import RunRecord
 from tilebench.runtime.cancel import Cancelled
 from tilebench.schedule import parse_schedule
+from tilebench.workbench.history import history_rows
+from tilebench.workbench.parts import status_part
 from tilebench.workbench.session import Picture, Session
 from tilebench.workbench.subject import AS_WRITTEN, Subject, choices_schedule
 
@@ -32,6 +34,7 @@ class Measure:
 
     def __init__(self) -> None:
         self.hold = threading.Event()
+        self.times: list[float] = []
         self.calls: list[dict[str, Any]] = []
         self.cancelled = 0
 
@@ -44,10 +47,9 @@ class Measure:
             if cancel.wait(0.005):
                 self.cancelled += 1
                 raise Cancelled("stopped")
-        size = kernel.parameters["block_M"]
-        return RunRecord(
-            "gemm", kernel.target, {}, samples=(size * 1e-6,) * 8, method="fake", flops=1e6, bytes=1e4
-        )
+        seconds = self.times.pop(0) if self.times else kernel.parameters["block_M"] * 1e-6
+        samples = tuple(seconds * (1 + k / 1000) for k in range(-4, 5))
+        return RunRecord("gemm", kernel.target, {}, samples=samples, method="fake", flops=1e6, bytes=1e4)
 
 
 @pytest.fixture
@@ -60,9 +62,12 @@ def made(space: dict[str, Any]) -> Iterator[Callable[..., tuple[Session, list[Pi
         target = options.pop("target", "cuda:sm_80")
         run = options.pop("run", False)
         inline = options.pop("inline", True)
+        repeats = options.pop("repeats", 1)
         subject = Subject(space["gemm"], SHAPES, target=target, **options)
         wish = subject.first_wish(STAGES, run, False)
-        held.append(Session(subject, wish, inline=inline, publish=pictures.append, measure=measure))
+        held.append(
+            Session(subject, wish, inline=inline, publish=pictures.append, measure=measure, repeats=repeats)
+        )
         return held[-1], pictures, measure
 
     yield make
@@ -157,7 +162,104 @@ def test_stop_ends_a_measurement(made: Any) -> None:
     assert session.wait(10)
     assert measure.cancelled == 1
     assert session.picture.status.phase == "cancelled"
+    assert [m.state for m in session.picture.history] == ["cancelled"]
     assert not session.picture.runs
+    # Whatever is asked for next goes on: the stopped measurement was not answered.
+    measure.hold.clear()
+    session.want(stages=("tile",))
+    assert session.wait(10)
+    assert len(session.picture.runs) == 1
+    assert [m.state for m in session.picture.history] == ["done"]
+
+
+def test_an_interrupt_stops_what_is_answered_inline(made: Any) -> None:
+    session, _, measure = made(run=True)
+
+    def interrupted(*_: Any, **__: Any) -> RunRecord:
+        raise KeyboardInterrupt
+
+    session._measure = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        session.want()
+    assert session.picture.status.phase == "cancelled"
+    assert session.picture.problem is None
+    assert [m.state for m in session.picture.history] == ["cancelled"]
+    session._measure = measure
+    session.again()
+    assert session.picture.status.phase == "done"
+    assert len(session.picture.runs) == 1
+
+
+def test_only_what_is_asked_for_is_measured_again(made: Any) -> None:
+    session, _, measure = made(run=True)
+    session.want()
+    measure.times = [40.1e-3] * 4  # what a second run on a busy machine would give
+    session.want(stages=("tile", "ptx"))
+    session.want(stages=("source",))
+    assert len(measure.calls) == 1
+    assert [s.name for s in session.picture.record.stages] == ["source"]
+    session.want(check=True)
+    assert session.picture.report.ok
+    report = session.picture.report
+    assert len(measure.calls) == 1
+    (run,) = session.picture.runs
+    assert run.seconds == pytest.approx(64e-6)
+    assert run.error == report.largest.error  # the check's word belongs to the run that is there
+    session.want(check=False)
+    session.want(stages=("tile",))
+    assert session.picture.report is report
+    assert len(session.picture.history) == 1
+    # Asked for by name, or by `again`, it is: and the first run stays.
+    session.want(run=True)
+    session.again()
+    assert [r.seconds for r in session.picture.runs] == pytest.approx([64e-6, 40.1e-3, 40.1e-3])
+    assert len(session.picture.history) == 1
+    session.want(block_M=32)
+    assert session.picture.report is None
+
+
+def test_a_position_gets_its_runs_and_the_first_is_shown_at_once(made: Any) -> None:
+    session, pictures, measure = made(run=True, repeats=4)
+    measure.times = [10.0e-3, 22.1e-3, 22.9e-3, 11.4e-3]
+    said: list[str] = []
+    show = session._on_status
+    session._latest._on_status = lambda status: (said.append(str(status)), show(status))
+    session.want()
+    assert [s for s in said if "/" in s] == [f"measuring {done}/20" for done in (2, 7, 12, 17)]
+    assert [len(p.runs) for p in pictures][-1] == 4
+    (move,) = session.picture.history
+    assert [run.seconds for run in move.runs] == pytest.approx([10.0e-3, 22.1e-3, 22.9e-3, 11.4e-3])
+    # Back at a position, its runs are all there.
+    session.want(block_M=128)
+    session.want(block_M=64)
+    assert len(session.picture.runs) == 12
+    measure.times = [0.2]
+    session.want(block_M=32)
+    assert len(session.picture.runs) == 13  # a slow one is not run four times unasked
+    heads, rows = history_rows(session.picture.history)
+    assert [row[heads.index("runs")] for row in rows[::-1]] == [
+        "8: 64 us to 23 ms", "4: 128 us", "8: 64 us to 23 ms", "1",
+    ]  # fmt: skip
+
+
+def test_a_check_says_that_it_checks(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, pictures, _ = made()
+    seen: list[tuple[str, str]] = []
+
+    def check(*_: Any, **__: Any) -> Any:
+        picture = session.picture
+        time.sleep(0.02)
+        assert session._latest.status.elapsed >= 0.02
+        seen.append((picture.status.phase, picture.history.moves[-1].state))
+        raise LaunchError("the check did not finish")
+
+    monkeypatch.setattr("tilebench.workbench.tiers.check", check)
+    session.want(check=True, run=True)
+    assert seen == [("checking", "checking")]
+    # A check that fails is told, and the measurement is had all the same.
+    assert "did not finish" in session.picture.problem.message
+    assert len(session.picture.runs) == 1
+    assert 'data-elapsed="0.0"' in status_part(next(p for p in pictures if p.status.phase == "checking"))
 
 
 def test_wanting_returns_at_once_from_any_thread(made: Any) -> None:

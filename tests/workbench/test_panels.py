@@ -22,7 +22,6 @@ from tilebench.workbench.chart import (
     chart_of,
     chart_rows,
     machine_ceilings,
-    median_interval,
     method_lines,
 )
 from tilebench.workbench.check_view import check_html, check_text, heat_svg, step_of
@@ -30,6 +29,7 @@ from tilebench.workbench.errors_view import error_html, error_text
 from tilebench.workbench.figure import MIME as PLOTLY
 from tilebench.workbench.figure import UIREVISION, run_figure
 from tilebench.workbench.history import Move, MoveHistory, history_html, history_text
+from tilebench.workbench.positions import median_interval
 from tilebench.workbench.report import Runs, Section, Table, report_html
 from tilebench.workbench.style import bytes_text, number, rate_text, seconds_text
 from tilebench.workbench.svg import chart_svg, nice_ticks
@@ -121,12 +121,12 @@ def test_chart_flags_what_cannot_be():
     assert [bool(p.flagged) for p in chart.points] == [False] * 6 + [True]
     assert chart.points[3].failure
     assert chart.points[3].seconds is None
-    assert any("Run 7 is flagged" in line for line in method_lines(chart))
+    assert any("Position 7 is flagged" in line for line in method_lines(chart))
     # The intervals drawn are the chart's own, so only those are told.
     told = dataclasses.replace(gemm_run(2e-3), method="median; intervals: 95 % bootstrap, seed 1; checked")
     lines = method_lines(chart_of([told]))
     assert lines[0] == "Method: median; checked."
-    assert lines[1].startswith("Interval of each time: 95 % of the median")
+    assert lines[1].startswith("Range of each time: 95 % interval of the median")
     wrong = dataclasses.replace(gemm_run(2e-3), error=0.5, bound=0.1)
     assert "outside its bound" in chart_of([wrong]).points[0].flagged
     assert "outside its bound" in chart_of([dataclasses.replace(wrong, error=math.nan)]).points[0].flagged
@@ -137,7 +137,7 @@ def test_streaming_work_is_a_rate_of_bytes():
     chart = chart_of([run])
     assert chart.unit == "B/s"
     assert chart.points[0].rate == 6e9
-    assert chart_rows(chart)[1][0][4] == "6.00 GB/s"
+    assert chart_rows(chart)[0][5] == "6.00 GB/s"
 
 
 def test_figure_is_plain_and_complete():

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -160,11 +161,13 @@ def _load(path: Path) -> Ceilings | None:
     return found if sound and not stale else None
 
 
-def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
+def ceilings(
+    threads: int | None = None, *, refresh: bool = False, cancel: threading.Event | None = None
+) -> Ceilings:
     """The ceilings of this machine for `threads` threads (default: those of a CPU launch).
 
     From disk when measured before; `refresh` measures again. `LaunchError` when the measuring
-    child fails.
+    child fails, `Cancelled` once `cancel` is set.
     """
     count = threads or settings.cpu_threads() or allowed_cores()
     path = _file(count)
@@ -175,7 +178,9 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
             return known
     with Worker(env=dict.fromkeys(_THREAD_VARIABLES, str(count))) as worker:
         found = Ceilings(
-            **worker.call(Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings"))
+            **worker.call(
+                Job(f"{__name__}:measure_ceilings", (count,), name="measuring the ceilings"), cancel=cancel
+            )
         )
     if settings.cache():
         with suppress(OSError):  # a folder that cannot be written only costs the next process a second
@@ -187,15 +192,16 @@ def ceilings(threads: int | None = None, *, refresh: bool = False) -> Ceilings:
     return found
 
 
-def device_ceilings(function: str, device: str) -> Ceilings:
+def device_ceilings(function: str, device: str, cancel: threading.Event | None = None) -> Ceilings:
     """The ceilings of a device, measured by a target's `module:function` in the child, once a process.
 
-    `device` names it in the key. `LaunchError` when the child fails.
+    `device` names it in the key. `LaunchError` when the child fails, `Cancelled` once `cancel` is set.
     """
     key = Path(device)
     known = _kept.get(key)
     if known is None:
-        known = Ceilings(**default_worker().call(Job(function, name=f"measuring the ceilings of {device}")))
+        job = Job(function, name=f"measuring the ceilings of {device}")
+        known = Ceilings(**default_worker().call(job, cancel=cancel))
         _kept[key] = known
     return known
 

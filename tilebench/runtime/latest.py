@@ -10,25 +10,36 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Generic, Literal, TypeVar
 
 from .cancel import Cancelled
 
 Config = TypeVar("Config")
 Value = TypeVar("Value")
-Phase = Literal["idle", "queued", "compiling", "measuring", "done", "stale", "cancelled", "failed"]
+Phase = Literal[
+    "idle", "queued", "compiling", "checking", "measuring", "done", "stale", "cancelled", "failed"
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a state chip shows. `done` of `total` samples while measuring; `error` when failed."""
+    """What a state chip shows. `done` of `total` samples while measuring; `error` when failed.
+
+    `since` is when this phase of this request began, by `time.monotonic`.
+    """
 
     phase: Phase
     generation: int = 0
     done: int = 0
     total: int = 0
     error: BaseException | None = None
+    since: float = field(default_factory=time.monotonic, compare=False)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the phase began."""
+        return time.monotonic() - self.since
 
     def __str__(self) -> str:
         return f"{self.phase} {self.done}/{self.total}" if self.total else self.phase
@@ -159,6 +170,8 @@ class LatestWins(Generic[Config]):
         with self._changed:
             if status.generation < self._generation and status.phase != "stale":
                 return
+            same = (self.status.phase, self.status.generation) == (status.phase, status.generation)
+            status = replace(status, since=self.status.since) if same else status
             self.status = status
         if self._on_status is not None:
             self._on_status(status)
@@ -196,6 +209,10 @@ class LatestWins(Generic[Config]):
             self._handler(ticket.config, ticket)
         except Cancelled:
             pass
+        except KeyboardInterrupt:
+            # A person's, inline: the answer is given up, and whoever asked learns why.
+            self.say(Status("cancelled", ticket.generation))
+            raise
         except BaseException as error:
             # A handler that fails after it became stale has nothing to say to anybody.
             if not ticket():

@@ -37,7 +37,8 @@ def open_workbench(
     schedule choice (`threads`, `ko.num_stages`, `A_s.swizzle`). `target`, `stages` and `schedule` as
     on the `%%tile` line; `run` measures, `check` compares with the reference. In a notebook with
     widgets it comes with controls; elsewhere it is a value whose `.set(block_M=64)` answers at once.
-    A workbench of the same kernel name that is open is closed. Raises the `TileError` of what is wrong.
+    Running its cell again closes it; another cell may open the same kernel. Raises the `TileError` of what
+    is wrong.
     """
     from .live import open_live
 

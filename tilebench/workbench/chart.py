@@ -1,4 +1,4 @@
-"""Charts of runs: time and rate of each move against the measured ceilings, and a roofline.
+"""Charts of runs: time and rate of each position against the measured ceilings, and a roofline.
 
 A chart is plain data here. It leaves as three forms that say the same: a plotly figure (a dict; a
 figure in a notebook is 10 KB as JSON, 5 MB as a widget), an SVG of our own for viewers without
@@ -7,14 +7,14 @@ plotly, and a table. The method is printed under each.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..record import RunRecord
-from .style import number, rate_text, seconds_text
+from .positions import Position, is_apart, positions_of
+from .style import digits_within, number, rate_text, seconds_text, span_text
 
 if TYPE_CHECKING:
     from ..profile.ceilings import Ceilings
@@ -53,7 +53,10 @@ def machine_ceilings(measured: Ceilings, dtype: str = "float32") -> ChartCeiling
 
 @dataclass(frozen=True)
 class Point:
-    """One run as the charts show it. `low` and `high` bound the median; `rate` in units a second."""
+    """One position as the charts show it: the median of its runs, in the range of all of them.
+
+    Times in seconds, `work` in FLOP or bytes. `medians` are those of the runs.
+    """
 
     number: int
     label: str
@@ -61,12 +64,49 @@ class Point:
     seconds: float | None
     low: float | None
     high: float | None
-    rate: float | None
-    rate_low: float | None
-    rate_high: float | None
+    work: float
     failure: str
     flagged: str
-    note: str = ""
+    medians: tuple[float, ...] = ()
+
+    @property
+    def rate(self) -> float | None:
+        """Units a second."""
+        return self.work / self.seconds if self.seconds and self.work else None
+
+    @property
+    def rate_low(self) -> float | None:
+        return self.work / self.high if self.rate and self.high else None
+
+    @property
+    def rate_high(self) -> float | None:
+        return self.work / self.low if self.rate and self.low else None
+
+    @property
+    def digits(self) -> int:
+        """Significant digits that the range leaves of the time and of the rate."""
+        return digits_within(self.seconds or 0.0, self.low or 0.0, self.high or 0.0)
+
+    @property
+    def time_text(self) -> str:
+        return seconds_text(self.seconds or 0.0, self.digits)
+
+    @property
+    def runs_text(self) -> str:
+        """How many runs, and from where to where their medians go."""
+        if len(self.medians) < 2:
+            return str(len(self.medians))
+        return f"{len(self.medians)}: {span_text(min(self.medians), max(self.medians))}"
+
+    def rate_text(self, unit: str) -> str:
+        return rate_text(self.rate, unit, self.digits) if self.rate else ""
+
+
+class Leader(NamedTuple):
+    """The point with the least time; `decided` when what runs differ by does not explain it."""
+
+    point: Point
+    decided: bool
 
 
 @dataclass(frozen=True)
@@ -84,29 +124,7 @@ class Chart:
     flops: float = 0.0
     bytes: float = 0.0
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-def median_interval(samples: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """An interval for the median from order statistics, without assuming a distribution.
-
-    The count of samples below the true median is binomial(n, 1/2); the widest pair of order
-    statistics whose coverage reaches `level` is taken from the middle outwards (David and Nagaraja,
-    Order Statistics, section 7.1). With fewer than 6 samples no pair reaches 95 %: smallest and
-    greatest are given. None without samples.
-    """
-    ordered = sorted(samples)
-    n = len(ordered)
-    if n == 0:
-        return None
-    if n > 1000:  # the normal approximation is exact to a rank here, and needs no great binomials
-        half = 0.98 * math.sqrt(n)
-        low = math.floor(n / 2 - half)
-        return ordered[low], ordered[n - 1 - low]
-    chosen = [math.comb(n, k) for k in range(n + 1)]
-    low = (n - 1) // 2
-    while low > 0 and sum(chosen[low + 1 : n - low]) / 2**n < level:
-        low -= 1
-    return ordered[low], ordered[n - 1 - low]
+    leader: Leader | None = None
 
 
 def _value_text(value: Any) -> str:
@@ -138,23 +156,31 @@ def is_compute_bound(flops: float, moved: float, ceilings: ChartCeilings) -> boo
     return flops / moved > 8
 
 
-def _point(run_number: int, run: RunRecord, varied: Sequence[str], unit: str, ceiling: float | None) -> Point:
-    seconds, interval = run.seconds, median_interval(run.samples)
-    low, high = interval if interval else (None, None)
-    work = run.bytes if unit == "B/s" else run.flops
-    rate = work / seconds if seconds and work else None
-    flagged = ""
+def _flag(run: RunRecord, rate: float | None, ceiling: float | None) -> str:
+    """Why a figure is not to be believed; empty when nothing speaks against it."""
     if rate and ceiling and rate > ceiling * ABOVE:
-        flagged = f"{number(rate / ceiling)} of the measured ceiling: the measurement or the ceiling is wrong"
-    elif run.error is not None and run.bound is not None and not run.error <= run.bound:
-        flagged = f"result outside its bound: error {number(run.error)}, bound {number(run.bound)}"
-    rates = (work / high if rate and high else None, work / low if rate and low else None)
-    label = config_text(run.config, varied) or f"run {run_number}"
-    return Point(run_number, label, run.config, seconds, low, high, rate, *rates, run.failure, flagged)
+        return f"{number(rate / ceiling)} of the measured ceiling: the measurement or the ceiling is wrong"
+    if run.error is not None and run.bound is not None and not run.error <= run.bound:
+        return f"result outside its bound: error {number(run.error)}, bound {number(run.bound)}"
+    return ""
+
+
+def _point(place: int, position: Position, varied: Sequence[str], unit: str, ceiling: float | None) -> Point:
+    run = position.last
+    work = run.bytes if unit == "B/s" else run.flops
+    low, high = position.range or (None, None)
+    label = config_text(run.config, varied) or f"position {place}"
+    point = Point(
+        place, label, run.config, position.seconds, low, high, work, run.failure, "", position.medians
+    )
+    return replace(point, flagged=_flag(run, point.rate, ceiling))
 
 
 def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, rate: str = "auto") -> Chart:
-    """The chart of runs in the order given. `rate`: `flops`, `bytes`, or `auto` by the roofline."""
+    """The chart of runs by position, in the order of their first runs.
+
+    `rate`: `flops`, `bytes`, or `auto` by the roofline.
+    """
     limits = ceilings or ChartCeilings()
     with_work = next((run for run in reversed(runs) if run.flops or run.bytes), None)
     flops, moved = (with_work.flops, with_work.bytes) if with_work else (0.0, 0.0)
@@ -164,7 +190,8 @@ def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, r
     # The ceiling of arithmetic is one of floating point: it says nothing of integers.
     ceiling = (limits.flops if operation == "FLOP" else None) if by_flops else limits.bytes
     varied = varied_names(runs)
-    points = tuple(_point(k, run, varied, unit, ceiling) for k, run in enumerate(runs, 1))
+    positions = positions_of(runs)
+    points = tuple(_point(k, position, varied, unit, ceiling) for k, position in enumerate(positions, 1))
     # The cost of a clock read is measured for each run; it does not make another method.
     told = [run.method for run in runs if run.method]
     # Nor do the intervals of the measurement, which are of its ratios: a chart has its own.
@@ -174,38 +201,67 @@ def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, r
     return Chart(
         points, unit, ceiling, limits, "; ".join(methods), varied,
         last.kernel if last else "", last.target if last else "", flops, moved,
-        dict(last.environment) if last else {},
+        dict(last.environment) if last else {}, _leader(points, positions),
     )  # fmt: skip
+
+
+def _leader(points: Sequence[Point], positions: Sequence[Position]) -> Leader | None:
+    """The fastest of the points that nothing speaks against."""
+    good = [(p.seconds, k) for k, p in enumerate(points) if p.seconds is not None and not p.flagged]
+    if not good:
+        return None
+    best = min(good)[1]
+    return Leader(points[best], is_apart(positions[best], [positions[k] for _, k in good]))
 
 
 def method_lines(chart: Chart) -> list[str]:
     """What is printed under a chart: method, interval, ceiling, machine, flags."""
     out = [f"Method: {chart.method}." if chart.method else "Method: not recorded."]
     if any(p.seconds for p in chart.points):
-        out.append("Interval of each time: 95 % of the median, by order statistics of its samples.")
+        out.append("Range of each time: 95 % interval of the median, by order statistics of its samples.")
+    out += _spread_lines(chart)
     where = f" on {chart.ceilings.machine}" if chart.ceilings.machine else ""
     how = f" ({chart.ceilings.how})" if chart.ceilings.how else ""
     if chart.ceiling:
         out.append(f"Ceiling{where}: {rate_text(chart.ceiling, chart.unit)}{how}.")
     if chart.extra:
         out.append("Machine: " + ", ".join(f"{k} {v}" for k, v in chart.extra.items()) + ".")
-    out += [f"Run {p.number} is flagged: {p.flagged}." for p in chart.points if p.flagged]
+    out += [f"Position {p.number} is flagged: {p.flagged}." for p in chart.points if p.flagged]
     return out
 
 
-def chart_rows(chart: Chart) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of the table that says what the chart shows."""
-    heads = ["run", "config", "time", "interval", "rate", "of ceiling", ""]
+def _spread_lines(chart: Chart) -> list[str]:
+    """What runs of one position differ by: how far any of these figures can be trusted."""
+    repeated = [p for p in chart.points if len(p.medians) > 1]
+    if not repeated:
+        return []
+    widest = max(repeated, key=lambda p: max(p.medians) / min(p.medians))
+    part = 100 * (max(widest.medians) / min(widest.medians) - 1)
+    span = span_text(min(widest.medians), max(widest.medians))
+    where = f"position {widest.number}: {len(widest.medians)} runs, {span}"
+    return [
+        "Of several runs: the median of their medians, and a range from the least to the greatest of theirs.",
+        f"Runs of one position differ by up to {number(part, 2)} % ({where}).",
+    ]
+
+
+CHART_HEADS = ("position", "config", "time", "range", "runs", "rate", "of ceiling", "note")
+# Which of them are figures, and which is text of a program.
+CHART_NUMERIC, CHART_MONO = (2, 3, 4, 5, 6), (1,)
+
+
+def chart_rows(chart: Chart) -> list[list[str]]:
+    """The rows, under `CHART_HEADS`, of the table that says what the chart shows."""
     rows: list[list[str]] = []
     for p in chart.points:
+        head = [str(p.number), p.label]
         if p.seconds is None:
-            rows.append([str(p.number), p.label, "-", "-", "-", "-", p.failure or "not measured"])
+            rows.append([*head, "-", "-", "-", "-", "-", p.failure or "not measured"])
             continue
-        span = f"{seconds_text(p.low)} to {seconds_text(p.high)}" if p.low and p.high else "-"
-        part = f"{number(p.rate / chart.ceiling)}" if p.rate and chart.ceiling else "-"
-        rate = rate_text(p.rate, chart.unit) if p.rate else "-"
-        rows.append([str(p.number), p.label, seconds_text(p.seconds), span, rate, part, p.flagged])
-    return heads, rows
+        span = span_text(p.low, p.high) if p.low and p.high else "-"
+        part = number(p.rate / chart.ceiling, min(p.digits, 2)) if p.rate and chart.ceiling else "-"
+        rows.append([*head, p.time_text, span, p.runs_text, p.rate_text(chart.unit) or "-", part, p.flagged])
+    return rows
 
 
 def scale_of(unit: str, largest: float) -> tuple[float, str]:

@@ -38,9 +38,10 @@ class Controls:
         target: str,
         want: Callable[..., None],
         stop: Callable[[], None],
+        again: Callable[[], None],
     ) -> None:
         self._widgets: Any = importlib.import_module("ipywidgets")
-        self._want, self._stop = want, stop
+        self._want, self._stop, self._again = want, stop, again
         self._quiet = False
         self._by_name: dict[str, Any] = {}
         self._stages: dict[str, Any] = {}
@@ -51,17 +52,16 @@ class Controls:
         )  # fmt: skip
         self.run = self._toggle("Measure", wish.run, "play", "time each position in a child process")
         self.check = self._toggle("Check", wish.check, "check", "compare every element with the reference")
-        self.stop = w.Button(
-            description="Stop",
-            icon="stop",
-            tooltip="drop what is running or waiting",
-            layout=w.Layout(width="auto"),
-        )
+        self.again = self._button("Again", "repeat", "another run of this position; go on after a stop")
+        self.stop = self._button("Stop", "stop", "drop what is running or waiting")
+        self.again.on_click(self._asked_again)
         self.stop.on_click(self._stopped)
         self._watch("target", self.target)
         self._watch("run", self.run)
         self._watch("check", self.check)
-        top = w.HBox([self.target, self.run, self.check, self.stop], layout=w.Layout(flex_flow="row wrap"))
+        top = w.HBox(
+            [self.target, self.run, self.check, self.again, self.stop], layout=w.Layout(flex_flow="row wrap")
+        )
         sliders = [self._slider(knob) for knob in knobs]
         self._grid = w.Box(sliders, layout=w.Layout(flex_flow="row wrap", display="flex"))
         self._stage_row = w.HBox([], layout=w.Layout(flex_flow="row wrap", align_items="center"))
@@ -105,6 +105,11 @@ class Controls:
     def _toggle(self, name: str, on: bool, icon: str, tip: str) -> Any:
         return self._widgets.ToggleButton(
             value=on, description=name, icon=icon, tooltip=tip, layout=self._widgets.Layout(width="auto")
+        )
+
+    def _button(self, name: str, icon: str, tip: str) -> Any:
+        return self._widgets.Button(
+            description=name, icon=icon, tooltip=tip, layout=self._widgets.Layout(width="auto")
         )
 
     def _watch(self, name: str, widget: Any) -> None:
@@ -165,6 +170,9 @@ class Controls:
 
     def _stopped(self, _: Any) -> None:
         self._stop()
+
+    def _asked_again(self, _: Any) -> None:
+        self._again()
 
     def _stages_moved(self, _: Any) -> None:
         chosen = [name for name, button in self._stages.items() if button.value]

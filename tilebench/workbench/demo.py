@@ -18,7 +18,7 @@ from .chart import chart_of
 from .magic import cell_text, choose_kernel
 from .options import TileOptions, parse_line
 from .report import Part, Runs, Section, report_html
-from .style import number, rate_text, seconds_text
+from .style import number
 
 if TYPE_CHECKING:
     from .live import Workbench
@@ -197,16 +197,16 @@ def line_of(bench: Workbench) -> str:
             run.failure if run is not None else picture.problem.message if picture.problem else "not measured"
         )
         return f"{bench.name:<14} {picture.record.target if picture.record else '-':<18} FAILED: {why}"
-    point = chart_of([run], picture.ceilings)
-    rate = point.points[0].rate
+    chart = chart_of([run], picture.ceilings)
+    (point,) = chart.points
     error = "not checked"
     if run.error is not None and run.bound is not None:
         error = f"error {number(run.error)} of {number(run.bound)} allowed"
     shown = picture.record.target if picture.record else run.target
     stages = "" if shown == run.target else f"  (stages for {shown})"
     return (
-        f"{bench.name:<14} {run.target:<18} {error:<32} {seconds_text(run.seconds or 0.0):>9}"
-        f"  {rate_text(rate, point.unit) if rate else '':>13}{stages}"
+        f"{bench.name:<14} {run.target:<18} {error:<32} {point.time_text:>9}"
+        f"  {point.rate_text(chart.unit):>13}{stages}"
     )
 
 

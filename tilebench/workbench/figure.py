@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import OptionError
 from ..record import RunRecord
 from .chart import Chart, ChartCeilings, Point, chart_of, config_text, method_lines, scale_of, time_scale
-from .style import PALETTE, check_theme, number, rate_text, seconds_text
+from .style import PALETTE, check_theme, number, rate_text, span_text
 
 MIME = "application/vnd.plotly.v1+json"
 KINDS = ("history", "roofline")
@@ -24,15 +24,14 @@ def _colours(theme: str) -> dict[str, str]:
 
 
 def _hover(chart: Chart, point: Point) -> str:
-    lines = [f"<b>run {point.number}</b>  {config_text(point.config)}"]
+    lines = [f"<b>position {point.number}</b>  {config_text(point.config)}"]
     if point.seconds is not None:
-        span = (
-            f" ({seconds_text(point.low)} to {seconds_text(point.high)})" if point.low and point.high else ""
-        )
-        lines.append(seconds_text(point.seconds) + span)
+        span = f" ({span_text(point.low, point.high)})" if point.low and point.high else ""
+        lines.append(point.time_text + span)
+        lines += [f"runs: {point.runs_text}"] if len(point.medians) > 1 else []
     if point.rate:
-        part = f", {number(point.rate / chart.ceiling)} of the ceiling" if chart.ceiling else ""
-        lines.append(rate_text(point.rate, chart.unit) + part)
+        part = f", {number(point.rate / chart.ceiling, 2)} of the ceiling" if chart.ceiling else ""
+        lines.append(point.rate_text(chart.unit) + part)
     lines += [each for each in (point.failure, point.flagged) if each]
     return "<br>".join(each.replace("<", "&lt;") if not each.startswith("<b>") else each for each in lines)
 
@@ -121,14 +120,14 @@ def _ceiling(layout: dict[str, Any], chart: Chart, scale: float, c: dict[str, st
 
 
 def history_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
-    """Rate above, time below, over the moves in their order."""
+    """Rate above, time below, over the positions in the order of their first runs."""
     c = _colours(theme)
     rates = [p.rate_high or p.rate or 0.0 for p in chart.points] + [chart.ceiling or 0.0]
     scale, unit = scale_of(chart.unit, max(rates))
     tscale, tunit = time_scale(max((p.seconds or 0.0 for p in chart.points), default=0.0) or 1e-9)
     layout = _layout(chart, c, 380)
     layout["xaxis"] = _axis(
-        "run", c, dtick=1 if len(chart.points) <= 20 else None, range=[0.5, len(chart.points) + 0.5]
+        "position", c, dtick=1 if len(chart.points) <= 20 else None, range=[0.5, len(chart.points) + 0.5]
     )
     layout["xaxis"]["anchor"] = "y2"
     layout["yaxis"] = _axis(unit, c, domain=[0.42, 1], rangemode="tozero")
@@ -196,7 +195,7 @@ def run_figure(
 ) -> dict[str, Any]:
     """A plotly figure (`data`, `layout`) of runs in the order of the moves that made them.
 
-    `kind` is `history` (rate and time with their intervals, run by run, against the measured
+    `kind` is `history` (rate and time with their ranges, position by position, against the measured
     ceiling) or `roofline`; `rate` is `flops`, `bytes` or `auto`. Raises `OptionError` otherwise.
     """
     return figure_of(chart_of(runs, ceilings, rate), kind, theme)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..record import CompileRecord, Resources, RunRecord, to_plain
-from .chart import ChartCeilings, chart_of, config_text, varied_names
-from .style import bytes_text, escape, number, page, rate_text, seconds_text
+from .chart import Chart, ChartCeilings, Point, chart_of, config_text, varied_names
+from .positions import Position, difference, position_key, positions_of
+from .style import bytes_text, escape, number, page, percent_text, seconds_text
 from .table import Cell, Value, table_html, table_text
 
-STATES = ("queued", "compiling", "measuring", "done", "stale", "cancelled", "illegal", "failed")
+STATES = ("queued", "compiling", "checking", "measuring", "done", "stale", "cancelled", "illegal", "failed")
+_ANSWERED = ("done", "failed", "illegal", "cancelled")
 # Enough for a session's worth of dragging; the table shows the newest.
 MOST_MOVES = 500
 
@@ -24,7 +26,8 @@ class Move:
     """One position of the controls. `generation` counts wishes; the greatest is the newest.
 
     `state` is one of `STATES`, `reason` says why it is illegal, failed or cancelled. `figures` are
-    static figures by name (known before anything is compiled). Times in seconds.
+    static figures by name (known before anything is compiled). `runs` are those measured at this
+    move, oldest first. Times in seconds.
     """
 
     generation: int
@@ -34,7 +37,12 @@ class Move:
     figures: Mapping[str, float | int | str] = field(default_factory=dict[str, float | int | str])
     resources: Resources | None = None
     compile_seconds: float | None = None
-    run: RunRecord | None = None
+    runs: tuple[RunRecord, ...] = ()
+
+    @property
+    def run(self) -> RunRecord | None:
+        """The newest run of this move."""
+        return self.runs[-1] if self.runs else None
 
 
 @dataclass(frozen=True)
@@ -59,35 +67,50 @@ class MoveHistory:
             tuple(replace(m, **fields) if m.generation == generation else m for m in self.moves)
         )
 
+    def left(self, state: str) -> MoveHistory:
+        """The history after its newest move was left: with this state, unless it had been answered."""
+        if not self.moves or self.moves[-1].state in _ANSWERED:
+            return self
+        return MoveHistory((*self.moves[:-1], replace(self.moves[-1], state=state)))
+
     def compiled(self, generation: int, record: CompileRecord) -> MoveHistory:
         """The history with a compilation's answer entered."""
         return self.change(generation, resources=record.resources, compile_seconds=record.seconds)
 
     def measured(self, generation: int, run: RunRecord) -> MoveHistory:
-        """The history with a measurement's answer entered."""
+        """The history with a measurement's answer added to the move of that generation."""
         state = "failed" if run.failure else "done"
-        return self.change(generation, run=run, state=state, reason=run.failure)
+        runs = next((move.runs for move in self.moves if move.generation == generation), ())
+        return self.change(generation, runs=(*runs, run), state=state, reason=run.failure)
+
+    def checked(self, generation: int, error: float, bound: float) -> MoveHistory:
+        """The history with what a check found entered in the runs of that move, which lack it."""
+        runs = next((move.runs for move in self.moves if move.generation == generation), ())
+        return self.change(
+            generation, runs=tuple(r if r.failure else replace(r, error=error, bound=bound) for r in runs)
+        )
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
         """The measurements, in the order of the moves."""
-        return tuple(move.run for move in self.moves if move.run is not None)
+        return tuple(run for move in self.moves for run in move.runs)
 
     def best(self, ceilings: ChartCeilings | None = None) -> Move | None:
-        """The measured move with the least time; None without one.
+        """The newest move to the position with the least time; None without one.
 
         Left out are results outside their error bound and rates that the ceilings contradict.
         """
-        points = chart_of(self.runs, ceilings).points
-        timed = [m for m in self.moves if m.run is not None]
-        good = [(p.seconds, at) for at, p in enumerate(points) if p.seconds is not None and not p.flagged]
-        return timed[min(good)[1]] if good else None
+        leader = chart_of(self.runs, ceilings).leader
+        if leader is None:
+            return None
+        return next(
+            m for m in reversed(self.moves) if m.run is not None and m.run.config == leader.point.config
+        )
 
     def to_plain(self) -> list[dict[str, Any]]:
         """What JSON can hold; the samples of runs are left to the run records."""
         return [
-            {**to_plain(replace(m, run=None)), "seconds": m.run.seconds if m.run else None}
-            for m in self.moves
+            {**to_plain(replace(m, runs=())), "seconds": m.run.seconds if m.run else None} for m in self.moves
         ]
 
 
@@ -101,13 +124,17 @@ def _config_cells(move: Move, before: Move | None, names: Sequence[str]) -> list
     return out
 
 
-def _against(now: float | None, then: float | None) -> str:
-    """`-12.0 %` from one time to the next; empty when either is missing."""
-    if not now or not then:
-        return ""
-    part = 100 * (now - then) / then
-    sign = "+" if part > 0 else "\N{MINUS SIGN}" if part < 0 else ""
-    return f"{sign}{abs(part):.1f} %"
+def _change_cell(now: Position | None, then: Position | None) -> Cell:
+    """From one position's time to another's. Coloured only where it is more than runs differ by anyway."""
+    found = difference(now, then) if now is not None and then is not None else None
+    if found is None:
+        return Cell("")
+    low, high = (percent_text(part, found.low, found.high) for part in (found.low, found.high))
+    if not found.decided and found.low <= 0 <= found.high:
+        return Cell("within noise", "q", title=f"{low} to {high}: {found.why}")
+    kind = ("bad" if found.part > 0 else "good") if found.decided else "q"
+    text = percent_text(found.part, found.low, found.high)
+    return Cell(text if found.decided else text + " ?", kind, title=f"{low} to {high}: {found.why}")
 
 
 def _resource_cells(move: Move, before: Move | None) -> list[Value]:
@@ -141,26 +168,16 @@ def history_rows(
     """Heads and rows, newest first; a value that differs from the move before is marked."""
     moves = history.moves
     names = _varied(moves)
-    best = history.best(ceilings)
     chart = chart_of(history.runs, ceilings)
-    heads = [
-        "move",
-        *names,
-        "state",
-        "registers",
-        "shared",
-        "occupancy",
-        "compile",
-        "time",
-        "change",
-        "rate",
-        "note",
-    ]
+    by_key = {position_key(position.last): position for position in positions_of(history.runs)}
+    points = dict(zip(by_key, chart.points, strict=True))
     rows: list[list[Value]] = []
-    last_time: float | None = None
+    last: str | None = None  # the position of the last move that has a time
     for index, move in enumerate(moves):
         before = moves[index - 1] if index else None
         compiled = seconds_text(move.compile_seconds) if move.compile_seconds is not None else ""
+        key = position_key(move.run) if move.run is not None else ""
+        then = by_key[last] if last is not None and key and last != key else None
         rows.append(
             [
                 str(move.generation),
@@ -168,24 +185,31 @@ def history_rows(
                 Cell(move.state, _KINDS.get(move.state, "warn")),
                 *_resource_cells(move, before),
                 compiled,
-                *_time_cells(move, last_time, move is best, chart.unit),
+                *_time_cells(points.get(key), chart),
+                _change_cell(by_key.get(key), then),
                 Cell(move.reason, "note"),
             ]
         )
-        last_time = (move.run.seconds if move.run else None) or last_time
-    return heads, rows[::-1]
+        last = key if key and by_key[key].seconds else last
+    return [*_HEADS[:1], *names, *_HEADS[1:]], rows[::-1]
 
 
-def _time_cells(move: Move, last_time: float | None, is_best: bool, unit: str) -> list[Value]:
-    """Time, its change against the last time there was, and rate."""
-    seconds = move.run.seconds if move.run else None
-    if move.run is None or not seconds:
+_HEADS = (
+    "move", "state", "registers", "shared", "occupancy", "compile", "time", "runs", "rate", "change", "note",
+)  # fmt: skip
+
+
+def _time_cells(point: Point | None, chart: Chart) -> list[Value]:
+    """Time, runs and rate of a move's position, over all its runs."""
+    if point is None or point.seconds is None:
         return ["", "", ""]
-    work = move.run.bytes if unit == "B/s" else move.run.flops
-    change = _against(seconds, last_time)
-    kind = {"+": "bad", "\N{MINUS SIGN}": "good"}.get(change[:1], "")
-    time = Cell(seconds_text(seconds) + " best" * is_best, "good" if is_best else "")
-    return [time, Cell(change, kind), rate_text(work / seconds, unit) if work else ""]
+    leads = chart.leader is not None and chart.leader.point is point
+    first = leads and chart.leader is not None and chart.leader.decided
+    return [
+        Cell(point.time_text + " best" * first, "good" if first else ""),
+        point.runs_text,
+        point.rate_text(chart.unit),
+    ]
 
 
 def _varied(moves: Sequence[Move]) -> list[str]:

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..errors import ResourceError, ScheduleError, TargetError, TileError
 from ..record import CompileRecord, RunRecord
-from . import tiers
+from . import registry, tiers
 from .history import MoveHistory
+from .interrupts import watch
+from .positions import ENOUGH_RUNS
+from .registry import CellRun
 from .session import Picture, Session
 from .subject import Subject
 
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
     from ..schedule import Schedule, ScheduleFile
 
 _numbers = itertools.count(1)
-# The open workbench of each kernel name: a cell that is run again replaces its own.
-_open: dict[str, Workbench] = {}
-_open_guard = threading.Lock()
 # Errors that another position of the controls can mend; others are in the cell's text.
 MENDABLE = (ResourceError, ScheduleError, TargetError)
 
@@ -59,15 +59,18 @@ class Workbench:
     plain data.
     """
 
-    def __init__(self, subject: Subject, session: Session, number: int) -> None:
+    def __init__(self, subject: Subject, session: Session, number: int, cell: CellRun) -> None:
         self.name = subject.name
+        self.cell = cell
         self.session = session
         self.id = f"tb{number}"
         self.closed = False
         self._view: Any = None
         self._controls: Any = None
         self._box: Any = None
-        self._handle: Any = None
+        # Of the two outputs in the cell: the controls with the live view, and the static form below them.
+        self._box_output: Any = None
+        self._static_output: Any = None
         self._drawing = threading.Lock()
 
     def __repr__(self) -> str:
@@ -115,8 +118,16 @@ class Workbench:
         """Wait until everything asked for has been answered; False after `timeout` seconds."""
         return self.session.wait(timeout)
 
+    def again(self) -> Workbench:
+        """Another run of this position where it is measured, another check where it is checked.
+
+        After `stop` it goes on with what was stopped.
+        """
+        self.session.again()
+        return self
+
     def stop(self) -> None:
-        """Drop what is running or waiting."""
+        """Drop what is running or waiting; any later wish goes on."""
         self.session.stop()
 
     def figure(self, kind: str = "history") -> dict[str, Any]:
@@ -147,27 +158,27 @@ class Workbench:
         self.close()
         return self
 
-    def close(self) -> None:
-        """End the thread and the controls. What is shown stays, as a picture."""
+    def close(self, why: str = "") -> None:
+        """End the thread and the controls. What is shown stays, as a picture; `why` is said above it."""
         if self.closed:
             return
         self.closed = True
         self.session.close()
         with self._drawing:
-            if self._handle is not None:
-                from .parts import static_bundle
+            if self._static_output is not None:
+                from .parts import line_bundle, static_bundle
 
-                self._handle.update(static_bundle(self.session.picture), raw=True)
+                # A widget that is closed is an error in a saved notebook: nothing is left of it.
+                self._box_output.update(line_bundle(why), raw=True)
+                self._static_output.update(static_bundle(self.session.picture), raw=True)
             if self._controls is not None:
                 self._controls.close()
                 from .controls import all_below
 
                 for widget in list(all_below(self._box)):
                     widget.close()
-            self._view = self._controls = self._box = self._handle = None
-        with _open_guard:
-            if _open.get(self.name) is self:
-                del _open[self.name]
+            self._view = self._controls = self._box = self._box_output = self._static_output = None
+        registry.leave(self)
 
     # -- showing
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
@@ -191,9 +202,9 @@ class Workbench:
                 display(static_bundle(self.session.picture), raw=True)
             return
         with self._drawing:
-            display(self._box)
+            self._box_output = display(self._box, display_id=True)
             bundle = static_bundle(self.session.picture, fallback=self.id)
-            self._handle = display(bundle, raw=True, display_id=True)
+            self._static_output = display(bundle, raw=True, display_id=True)
 
     def build(self) -> None:
         """Make the controls and the view; the session's pictures then go there."""
@@ -205,8 +216,9 @@ class Workbench:
         wish = self.session.wish
         self._view = View(self.id, self.name)
         self._controls = Controls(
-            self.session.subject.knobs, wish, resolve(wish.target)[1].name, self._move, self.session.stop
-        )
+            self.session.subject.knobs, wish, resolve(wish.target)[1].name, self._move, self.session.stop,
+            self.session.again,
+        )  # fmt: skip
         self._box = widgets.VBox([self._controls.box, self._view.widget])
 
     def _move(self, **changes: Any) -> None:
@@ -220,10 +232,10 @@ class Workbench:
                 return
             self._view.show(picture)
             self._controls.show(picture)
-            if self._handle is not None and picture.status.phase in ("done", "failed", "cancelled"):
+            if self._static_output is not None and picture.status.phase in ("done", "failed", "cancelled"):
                 from .parts import static_bundle
 
-                self._handle.update(static_bundle(picture, fallback=self.id), raw=True)
+                self._static_output.update(static_bundle(picture, fallback=self.id), raw=True)
 
 
 def open_live(
@@ -243,31 +255,49 @@ def open_live(
 
     loaded = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
     subject = Subject(kernel, with_, sweep, loaded, target)
-    close_named(subject.name)
+    cell = registry.cell_now(shell_now())
+    registry.make_room(subject.name, cell)
     interactive = is_interactive()
     wish = subject.first_wish(tuple(stages or ()), run, check)
     first = _first_kernel(subject, wish, mendable=interactive)
     if stages and first is not None:
         tiers.check_stages(first, stages)
     number = next(_numbers)
+
+    def publish(picture: Picture) -> None:
+        bench.draw(picture)
+
     session = Session(
-        subject, wish, inline=not interactive, measure=measure, publish=lambda picture: bench.draw(picture)
-    )
-    bench = Workbench(subject, session, number)
+        subject, wish, inline=not interactive, measure=measure, publish=publish,
+        repeats=ENOUGH_RUNS if interactive else 1,
+    )  # fmt: skip
+    bench = Workbench(subject, session, number, cell)
     if interactive:
         bench.build()
-    with _open_guard:
-        _open[subject.name] = bench
-    session.want()
-    if interactive:
-        # The cell's output holds the first picture, so that nothing jumps: compiled text takes
-        # milliseconds, and what takes longer is shown as pending.
-        session.settle()
+    _begin(bench, interactive)
     problem = session.picture.problem
     if not interactive and problem is not None and session.picture.record is None:
         bench.close()
         raise problem
     return bench
+
+
+def _begin(bench: Workbench, interactive: bool) -> None:
+    """Ask for the first picture. An interrupt leaves a bench that is stopped, and goes on to the cell."""
+    registry.enter(bench)
+    if (shell := shell_now()) is not None:
+        watch(shell)
+    try:
+        bench.session.want()
+        if interactive:
+            # The cell's output holds the first picture, so that nothing jumps: compiled text takes
+            # milliseconds, and what takes longer is shown as pending.
+            bench.session.settle()
+    except KeyboardInterrupt:
+        bench.stop()
+        if interactive:
+            bench.show()
+        raise
 
 
 def _first_kernel(subject: Subject, wish: Any, mendable: bool) -> Kernel | None:
@@ -278,25 +308,3 @@ def _first_kernel(subject: Subject, wish: Any, mendable: bool) -> Kernel | None:
         if not mendable:
             raise
         return None
-
-
-def close_named(name: str) -> None:
-    """Close the open workbench of that kernel name, if there is one."""
-    with _open_guard:
-        bench = _open.pop(name, None)
-    if bench is not None:
-        bench.close()
-
-
-def close_all() -> None:
-    """Close every open workbench."""
-    with _open_guard:
-        benches = list(_open.values())
-    for bench in benches:
-        bench.close()
-
-
-def open_benches() -> tuple[Workbench, ...]:
-    """The open workbenches."""
-    with _open_guard:
-        return tuple(_open.values())

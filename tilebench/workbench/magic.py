@@ -177,9 +177,11 @@ def load(shell: Any) -> None:
 def unload(shell: Any) -> None:
     """Take the magic and the forms away; close workbenches and the measuring child."""
     from ..runtime.worker import default_worker
-    from .live import close_all
+    from .interrupts import unwatch
+    from .registry import close_all
 
     close_all()
+    unwatch(shell)
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(MAGIC, None)
     if "_render_traceback_" in vars(TileError):

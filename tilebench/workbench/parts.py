@@ -8,15 +8,14 @@ from typing import Any
 from ..errors import TileError
 from . import check_view, errors_view
 from .bundle import MIME, TEXT_LIMITS, record_json
-from .chart import chart_of, chart_rows, config_text, method_lines
+from .chart import chart_of, config_text, method_lines
 from .errors_view import error_body
 from .history import history_body, history_text
 from .session import Picture
-from .style import bytes_text, css, escape, number, page, rate_text, seconds_text
+from .style import bytes_text, css, escape, number, page
 from .svg import chart_svg
-from .table import table_html
 from .views import resources, stages
-from .views.runs import chart_text
+from .views.runs import chart_table, chart_text
 from .views.stages import LineLimits
 
 # Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
@@ -39,6 +38,9 @@ _EXTRA = (
     ".tilebench .old{border-left:6px double var(--warn)}"
     ".tilebench .oldnote{padding:4px 12px;background:var(--changed);"
     "border-bottom:1px solid var(--line);color:var(--warn)}"
+    # What ipywidgets calls a widget whose kernel was restarted or died.
+    ".tilebench>.gone{display:none;padding:6px 12px;background:var(--changed);color:var(--warn)}"
+    ".jupyter-widgets-disconnected .tilebench>.gone{display:block}"
     ".tilebench .note{padding:4px 12px;color:var(--dim)}"
     # JupyterLab stripes and centres the tables of HTML outputs.
     ".jp-RenderedHTMLCommon .tilebench tbody tr{background:none}"
@@ -47,9 +49,15 @@ _EXTRA = (
 )
 _SAID = {
     "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
-    "measuring": ("on", "measuring"), "done": ("good", "up to date"), "stale": ("warn", "stale"),
+    "checking": ("on", "checking"), "measuring": ("on", "measuring"),
+    "done": ("good", "up to date"), "stale": ("warn", "stale"),
     "cancelled": ("warn", "stopped"), "failed": ("bad", "failed"),
 }  # fmt: skip
+
+LEFT_ALONE = (
+    "A picture: its controls are gone with the kernel that made them. To have them, run this cell again."
+)
+STOPPED = "Stopped. Any control goes on from here; Again takes up what was stopped."
 
 
 def sheet(theme: str = "auto") -> str:
@@ -64,10 +72,22 @@ def status_part(picture: Picture) -> str:
         kind, word = ("bad", "refused") if picture.stale else ("warn", "partly done")
     if picture.status.total:
         word += f" {picture.status.done}/{picture.status.total}"
-    chips = [f'<span class="chip {kind}">{escape(word)}</span>']
+    chips = [f'<span class="chip {kind}">{escape(word)}{_elapsed(picture)}</span>']
     chips += [f'<span class="chip">{escape(each)}</span>' for each in _facts(picture)]
-    notes = "".join(f'<div class="note">{escape(each)}</div>' for each in picture.notes)
+    said = [*picture.notes, *([STOPPED] if picture.status.phase == "cancelled" else [])]
+    notes = "".join(f'<div class="note">{escape(each)}</div>' for each in said)
     return f'<div class="chips" role="status" aria-live="polite">{"".join(chips)}</div>{notes}'
+
+
+def _elapsed(picture: Picture) -> str:
+    """How long the work of now has taken; the live view counts on from there.
+
+    Not for a screen reader, which would read each tick.
+    """
+    if picture.status.phase not in ("compiling", "checking", "measuring"):
+        return ""
+    seconds = picture.status.elapsed
+    return f' <span class="elapsed" aria-hidden="true" data-elapsed="{seconds:.1f}">{seconds:.1f} s</span>'
 
 
 def _facts(picture: Picture) -> list[str]:
@@ -86,10 +106,11 @@ def _facts(picture: Picture) -> list[str]:
     last = picture.history.moves[-1] if picture.history.moves else None
     if last is not None and last.run is not None and last.run.seconds:
         chart = chart_of(picture.runs, picture.ceilings)
-        point = chart.points[-1]
+        point = next(p for p in chart.points if p.config == last.run.config)
         here = "" if last.run.target == record.target else f" on {last.run.target.partition(':')[0]}"
-        out.append(seconds_text(point.seconds or 0.0) + here)
-        out += [rate_text(point.rate, chart.unit)] if point.rate else []
+        several = f" ({len(point.medians)} runs)" if len(point.medians) > 1 else ""
+        out.append(point.time_text + here + several)
+        out += [point.rate_text(chart.unit)] if point.rate else []
     return out
 
 
@@ -128,11 +149,10 @@ def chart_part(picture: Picture) -> str:
     if not picture.runs:
         return ""
     chart = chart_of(picture.runs, picture.ceilings)
-    heads, rows = chart_rows(chart)
     method = "".join(f"<div>{escape(line)}</div>" for line in method_lines(chart))
-    table = table_html(heads, rows, numeric=(2, 3, 4, 5), mono=(1,))
     # The method stands beside the picture: what says how far a figure can be trusted is never folded.
-    side = f'<div class="q">{method}</div><details><summary>Table of runs</summary>{table}</details>'
+    table = f"<details><summary>Table of runs</summary>{chart_table(chart)}</details>"
+    side = f'<div class="q">{method}</div>{table}'
     title = f'<h3>Runs <span class="q">on {escape(chart.target)}</span></h3>'
     columns = f'<div class="cols"><div>{chart_svg(chart)}</div><div>{side}</div></div>'
     return f'<section class="sec">{title}{columns}</section>'
@@ -163,10 +183,33 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
             details_part(picture), history_part(picture),
         )
     )  # fmt: skip
+    if fallback:
+        body = f'<div class="note">{LEFT_ALONE}</div>{body}'
     html = page(
         body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench"
     )
-    return f'<div data-tilebench-fallback="{escape(fallback)}">{html}</div>' if fallback else html
+    if not fallback:
+        return html
+    return (
+        f'<style>{_hide_gone(fallback)}</style><div data-tilebench-fallback="{escape(fallback)}">{html}</div>'
+    )
+
+
+def _hide_gone(name: str) -> str:
+    """JupyterLab's line about a widget that is gone is hidden where the static form says it better.
+
+    It is an output without any element in it, just before the static form's.
+    """
+    return (
+        f'.jp-OutputArea-child:has(+.jp-OutputArea-child [data-tilebench-fallback="{escape(name)}"])'
+        ">.jp-OutputArea-output.jupyter-widgets:not(:has(*)){display:none}"
+    )
+
+
+def line_bundle(text: str) -> dict[str, Any]:
+    """A line, or nothing at all, in the place of controls that were closed."""
+    html = page(f'<div class="note">{escape(text)}</div>', "auto", _EXTRA) if text else ""
+    return {"text/html": html, "text/plain": text}
 
 
 def static_text(picture: Picture) -> str:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 # Controls send one message a step (`continuous_update` is off), a held arrow key one every 30 ms. A GEMM's
 # stages take 40 to 60 ms after it, so that they stand within 100.
 DEBOUNCE_S = 0.03
-# A kernel function and its records are kept as long as its workbench; each run is a few hundred bytes.
-MOST_RUNS = 200
+# A launch that takes longer than this is run once: a run has 18 launches at least. More are a person's to
+# ask for.
+SLOW_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,15 @@ class Session:
         inline: bool = True,
         publish: Callable[[Picture], object] | None = None,
         measure: tiers.Measure | None = None,
+        repeats: int = 1,
     ) -> None:
         self.subject = subject
         self.wish = wish
         self.inline = inline
         self._measure = measure
+        self._repeats = repeats
+        # What was measured and checked last: a position, and how often that had been asked for.
+        self._answered: dict[str, tuple[dict[str, Any], int]] = {}
         self._guard = threading.RLock()
         self._first = threading.Event()
         self._picture = Picture(wish)
@@ -93,13 +98,20 @@ class Session:
 
     def want(self, **changes: Any) -> None:
         """Ask for other values; returns at once (inline: when answered). `OptionError` for unknown names."""
+        run, check = bool(changes.get("run")), bool(changes.get("check"))
         with self._guard:
-            self.wish = moved(self.wish, [*self.subject.knobs, *self._picture.offered], changes)
-            wish = self.wish
+            wish = moved(self.wish, [*self.subject.knobs, *self._picture.offered], changes)
+            self.wish = wish = wish.asked_again(run=run, check=check)
+        self._latest.submit(wish)
+
+    def again(self) -> None:
+        """Ask for the same once more: what is measured gets another run; what was stopped goes on."""
+        with self._guard:
+            self.wish = wish = self.wish.asked_again(run=self.wish.run, check=self.wish.check)
         self._latest.submit(wish)
 
     def stop(self) -> None:
-        """Drop what is wanted or running; a running measurement ends at once."""
+        """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
         self._latest.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -126,6 +138,8 @@ class Session:
 
     def _on_status(self, status: Status) -> None:
         changed = status.phase != self._picture.status.phase
+        if status.phase == "cancelled":
+            self._leave("cancelled")
         self._show(status=status)
         # A count may wait for the next one; another state may not, for nothing might come after it.
         if changed:
@@ -155,18 +169,29 @@ class Session:
             return
         if ticket():
             return
-        offered = self._picture.offered or tuple(self.subject.offered(kernel))
+        before = self._picture
+        same = before.wish.config == wish.config and not before.stale
         self._show(
-            wish=wish, record=record, stale=False, problem=None, report=None, offered=offered,
+            wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
+            offered=before.offered or tuple(self.subject.offered(kernel)),
             stage_names=kernel.stages, shared_limit=tiers.shared_limit(kernel),
+            notes=before.notes if same else (),
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self._rate.flush()
         self._compile(kernel, shown, ticket)
-        if (wish.run or wish.check) and not ticket():
+        if (self._due("run", wish) or self._due("check", wish)) and not ticket():
             self._run(wish, kernel, ticket)
         elif not ticket():
             self._history(ticket.generation, state="done")
+
+    def _question(self, what: str, wish: Wish) -> tuple[dict[str, Any], int]:
+        return wish.config, wish.run_asked if what == "run" else wish.check_asked
+
+    def _due(self, what: str, wish: Wish) -> bool:
+        """Whether `run` or `check` is wanted and not answered: showing another stage asks for neither."""
+        wanted = wish.run if what == "run" else wish.check
+        return wanted and self._answered.get(what) != self._question(what, wish)
 
     def _compile(self, kernel: Kernel, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
         """The compiled tier and the disassembly. What refuses them leaves the static picture standing."""
@@ -198,46 +223,73 @@ class Session:
                 return
             notes = (f"{wished} cannot run here ({why}): times and checks are those of {kernel.target}",)
         self._show(notes=notes)
-        try:
-            if wish.check:
-                ticket.phase("compiling")
-                report = tiers.check(kernel, cancel=ticket.unwanted)
-                if ticket():
-                    return
-                self._show(report=report)
-            if wish.run:
-                self._time(kernel, wish, ticket)
-            else:
-                self._history(ticket.generation, state="done")
-        except Cancelled:
-            raise
-        except TileError as error:
-            self._finish(ticket, "failed", problem=error)
+        # A check that fails or takes too long is no reason not to measure.
+        for what, answer in (("check", self._check), ("run", self._time)):
+            try:
+                if self._due(what, wish) and not ticket():
+                    answer(kernel, wish, ticket)
+            except Cancelled:
+                raise
+            except TileError as error:
+                self._answered[what] = self._question(what, wish)
+                self._finish(ticket, "failed", problem=error)
+        if not ticket():
+            self._leave("done")
+
+    def _check(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
+        ticket.phase("checking")
+        self._history(ticket.generation, state="checking")
+        report = tiers.check(kernel, cancel=ticket.unwanted)
+        if ticket():
+            return
+        self._answered["check"] = self._question("check", wish)
+        worst = report.largest
+        with self._guard:
+            history = self._picture.history.checked(ticket.generation, worst.error, worst.bound)
+        self._show(report=report, history=history)
 
     def _time(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
-        ticket.phase("measuring")
-        self._history(ticket.generation, state="measuring")
+        """As many runs as belong to one answer; each is shown as it comes, and a newer wish ends them."""
+        for number in range(self._repeats):
+            ticket.phase("measuring")
+            self._history(ticket.generation, state="measuring")
+            run = tiers.measure(
+                kernel,
+                cancel=ticket.unwanted,
+                on_progress=self._progress(number, ticket),
+                with_=self._measure,
+            )
+            if ticket():
+                return
+            self._enter_run(run, wish, ticket)
+            if number == 0 and self._picture.ceilings is None and not settings.headless():
+                found = tiers.ceilings_of(kernel, ticket.unwanted)
+                if found is not None and not ticket():
+                    self._show(ceilings=found)
+            if ticket() or not run.seconds or run.seconds > SLOW_S:
+                return
+
+    def _progress(self, number: int, ticket: Ticket[Wish]) -> Callable[[Any], None]:
+        """What the child says of run `number`, as rounds of all runs."""
 
         def progress(said: Any) -> None:
             if isinstance(said, dict):
-                ticket.phase("measuring", int(said.get("round", 0)), int(said.get("rounds", 0)))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+                done, rounds = (int(said.get(name, 0)) for name in ("round", "rounds"))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+                ticket.phase("measuring", number * rounds + done, self._repeats * rounds)
 
-        run = tiers.measure(kernel, cancel=ticket.unwanted, on_progress=progress, with_=self._measure)
-        if ticket():
-            return
+        return progress
+
+    def _enter_run(self, run: RunRecord, wish: Wish, ticket: Ticket[Wish]) -> None:
         # The chart's configuration is that of the controls, so that schedule choices stand in it.
-        run = replace(run, config={k: v for k, v in wish.config.items() if isinstance(v, (int, float, str))})
+        run = replace(run, config=tiers.plain_config(wish.config))
         report = self._picture.report
-        if report is not None:  # of this wish: an older one was taken away with its record
+        if report is not None:  # of this position: an older one's was taken away with its record
             worst = report.largest
             run = replace(run, error=worst.error, bound=worst.bound)
+        self._answered["run"] = self._question("run", wish)
         with self._guard:
             history = self._picture.history.measured(ticket.generation, run)
         self._show(history=history)
-        if self._picture.ceilings is None and not settings.headless():
-            ceilings = tiers.ceilings_of(kernel)
-            if ceilings is not None and not ticket():
-                self._show(ceilings=ceilings)
 
     # -- the history
     def _enter(self, wish: Wish, generation: int) -> None:
@@ -246,19 +298,21 @@ class Session:
             history = self._picture.history
             last = history.moves[-1] if history.moves else None
             if last is not None and dict(last.config) == wish.config:
-                history = MoveHistory(
-                    (*history.moves[:-1], replace(last, generation=generation, state="compiling", reason=""))
-                )
+                now = replace(last, generation=generation, state="compiling", reason="")
+                history = MoveHistory((*history.moves[:-1], now))
             else:
-                moves = history.moves if last is None or last.state in ("done", "failed", "illegal") else (
-                    *history.moves[:-1], replace(last, state="stale")
-                )  # fmt: skip
-                history = MoveHistory(moves).add(Move(generation, wish.config, "compiling"))
+                history = history.left("stale").add(Move(generation, wish.config, "compiling"))
         self._show(history=history)
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:
             history = self._picture.history.change(generation, **fields)
+        self._show(history=history)
+
+    def _leave(self, state: str) -> None:
+        """The newest move, where its answer is not complete, gets this state."""
+        with self._guard:
+            history = self._picture.history.left(state)
         self._show(history=history)
 
     def _finish(self, ticket: Ticket[Wish], state: str, problem: TileError) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable
 
 from ..errors import OptionError
 
@@ -156,20 +155,58 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:.{max(0, digits - 1 - size)}f}"
 
 
-def _scaled(value: float, steps: Iterable[tuple[float, str]], unit: str) -> str:
-    for size, name in steps:
-        if abs(value) >= size * 0.9995:
-            return f"{number(value / size)} {name}"
-    return f"{number(value)} {unit}"
+def digits_within(value: float, low: float, high: float, most: int = 3) -> int:
+    """Significant digits of `value` that a range around it leaves: the last has the place of its half width.
+
+    >>> digits_within(16.05, 9.6, 23.4), digits_within(11.42, 11.0, 11.9)
+    (2, 3)
+    """
+    half = (high - low) / 2
+    if not half > 0 or not value > 0:
+        return most
+    return max(1, min(most, math.floor(math.log10(value)) - math.floor(math.log10(half)) + 1))
 
 
-def seconds_text(value: float) -> str:
+def _rounded(value: float, digits: int) -> str:
+    """A number of `digits` significant digits, zeros in the place of those that are not known."""
+    return number(float(f"{value:.{digits - 1}e}"), digits)
+
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def _time_unit(value: float) -> tuple[float, str]:
+    return next((step for step in _TIMES if abs(value) >= step[0] * 0.9995), _TIMES[-1])
+
+
+def seconds_text(value: float, digits: int = 3) -> str:
     """Seconds as `s`, `ms`, `us` or `ns`."""
     if value == 0:
         return "0 s"
-    return _scaled(value, ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")), "s") if abs(value) >= 1e-6 else (
-        f"{number(value * 1e9)} ns"
-    )  # fmt: skip
+    size, unit = _time_unit(value)
+    return f"{_rounded(value / size, digits)} {unit}"
+
+
+def span_text(low: float, high: float) -> str:
+    """`10 to 23 ms`: two times in one unit, as fine as they are apart."""
+    if low == high:
+        return seconds_text(high)
+    size, unit = _time_unit(high)
+    digits = max(2, digits_within(high, low, high, 4))
+    place = math.floor(math.log10(high / size)) - digits + 1
+    if round(low / size, -place) == 0:
+        return f"{seconds_text(low, 2)} to {seconds_text(high, 2)}"
+    first, last = (f"{round(value / size, -place):.{max(0, -place)}f}" for value in (low, high))
+    return f"{first} to {last} {unit}"
+
+
+def percent_text(part: float, low: float, high: float) -> str:
+    """`+12 %`: a part with its sign, as fine as its range leaves it, a tenth of a percent at most."""
+    half = 50 * (high - low)
+    place = max(-1, math.floor(math.log10(half))) if half > 0 else -1
+    value = round(100 * part, -place)
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    return f"{sign}{abs(value):.{max(0, -place)}f} %"
 
 
 def bytes_text(value: float) -> str:
@@ -183,6 +220,8 @@ def bytes_text(value: float) -> str:
     return f"{int(value)} B"
 
 
-def rate_text(value: float, unit: str) -> str:
-    """A rate a second: `value` FLOP or bytes a second (`unit` is `FLOP/s` or `B/s`), scaled."""
-    return _scaled(value, ((1e12, "T" + unit), (1e9, "G" + unit), (1e6, "M" + unit)), unit)
+def rate_text(value: float, unit: str, digits: int = 3) -> str:
+    """A rate a second: `value` FLOP or bytes a second (`unit` is `FLOP/s` or `B/s`), scaled by thousands."""
+    steps = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+    size, lead = next((step for step in steps if abs(value) >= step[0] * 0.9995), (1.0, ""))
+    return f"{_rounded(value / size, digits)} {lead}{unit}"

@@ -58,6 +58,13 @@ class Wish:
     stages: tuple[str, ...] = ()
     run: bool = False
     check: bool = False
+    # How often a measurement and a check were asked for: what was answered is done again only then.
+    run_asked: int = 0
+    check_asked: int = 0
+
+    def asked_again(self, *, run: bool, check: bool) -> Wish:
+        """The same wish, with a measurement or a check asked for once more."""
+        return replace(self, run_asked=self.run_asked + run, check_asked=self.check_asked + check)
 
     @property
     def config(self) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .chart import Chart, ChartCeilings, Point, scale_of, time_scale
-from .style import PALETTE, escape, number, rate_text, seconds_text
+from .style import PALETTE, escape, number, rate_text
 
 WIDTH = 760
 _LEFT, _RIGHT = 62, 18
@@ -76,11 +77,11 @@ def _mark(x: float, y: float, shape: str, colour: str, title: str) -> str:
 
 
 def _tip(chart: Chart, point: Point) -> str:
-    parts = [f"run {point.number}: {point.label}"]
+    parts = [f"position {point.number}: {point.label}"]
     if point.seconds is not None:
-        parts.append(seconds_text(point.seconds))
+        parts.append(point.time_text + (f" ({point.runs_text})" if len(point.medians) > 1 else ""))
     if point.rate:
-        parts.append(rate_text(point.rate, chart.unit))
+        parts.append(point.rate_text(chart.unit))
     return "; ".join(parts + [each for each in (point.failure, point.flagged) if each])
 
 
@@ -95,23 +96,38 @@ def _grid(frame: PlotFrame, ticks: Sequence[float], unit: str) -> list[str]:
     return out
 
 
-Spot = tuple[Point, float, float, float]
+class Spot(NamedTuple):
+    """A position on one of the two axes: its value, its range, and the values of its runs."""
+
+    point: Point
+    middle: float
+    low: float
+    high: float
+    runs: tuple[float, ...]
 
 
-def _spot(point: Point, values: Sequence[float | None], scale: float) -> Spot:
-    middle, low, high = ((each or 0.0) / scale for each in values)
-    return point, middle, low, high
+def _time_spot(p: Point, scale: float) -> Spot:
+    middle, low, high = ((value or 0.0) / scale for value in (p.seconds, p.low, p.high))
+    return Spot(p, middle, low, high, tuple(seconds / scale for seconds in p.medians))
+
+
+def _rate_spot(p: Point, scale: float) -> Spot:
+    middle, low, high = ((value or 0.0) / scale for value in (p.rate, p.rate_low, p.rate_high))
+    return Spot(p, middle, low, high, tuple(p.work / seconds / scale for seconds in p.medians))
 
 
 def _curve(frame: PlotFrame, spots: Sequence[Spot], colour: str, shape: str, chart: Chart) -> list[str]:
-    """A line through (point, middle, low, high) with a bar for each interval and a mark for each."""
-    path = " ".join(f"{frame.x(p.number):.1f},{frame.y(m):.1f}" for p, m, _, _ in spots)
+    """A line through the spots, a bar for each range, a mark for each median, a dot for each run."""
+    path = " ".join(f"{frame.x(spot.point.number):.1f},{frame.y(spot.middle):.1f}" for spot in spots)
     dash = ' stroke-dasharray="2 4"' if shape == "square" else ""
     out = [f'<polyline points="{path}" fill="none" stroke="{ink(colour)}" stroke-width="1.5"{dash}/>']
-    for p, middle, low, high in spots:
+    for p, middle, low, high, runs in spots:
         x = frame.x(p.number)
         out.append(_line(x, frame.y(low), x, frame.y(high), colour, ' stroke-width="1.5"'))
         out += [_line(x - 4, frame.y(e), x + 4, frame.y(e), colour) for e in (low, high)]
+        for k, value in enumerate(runs if len(runs) > 1 else ()):
+            place = f'cx="{x + 9 + 4 * min(k, 5):.1f}" cy="{frame.y(value):.1f}"'
+            out.append(f'<circle {place} r="1.8" fill="none" stroke="{ink(colour)}"/>')
         out.append(_mark(x, frame.y(middle), "flag" if p.flagged else shape, colour, _tip(chart, p)))
     return out
 
@@ -127,7 +143,7 @@ def _frame(top: float, height: float, count: int, high: float) -> PlotFrame:
 
 
 def _x_labels(chart: Chart, frame: PlotFrame) -> list[str]:
-    """Under each run its number and, where there is room, what differs in its configuration."""
+    """Under each position its number and, where there is room, what differs in its configuration."""
     count = len(chart.points)
     every = max(1, math.ceil(count / 20))
     room = (WIDTH - _LEFT - _RIGHT) / max(1, count)
@@ -142,7 +158,7 @@ def _x_labels(chart: Chart, frame: PlotFrame) -> list[str]:
 
 
 def history_svg(chart: Chart) -> str:
-    """Rate above and time below, run by run, with the measured ceiling: an `<svg>` element."""
+    """Rate above and time below, position by position, with the measured ceiling: an `<svg>` element."""
     count = len(chart.points)
     timed = [p for p in chart.points if p.seconds is not None]
     top_rate = max([p.rate_high or p.rate or 0.0 for p in timed] + [chart.ceiling or 0.0], default=0.0)
@@ -156,24 +172,24 @@ def history_svg(chart: Chart) -> str:
         y = upper.y(chart.ceiling / scale)
         out.append(_line(_LEFT, y, WIDTH - _RIGHT, y, "s2", ' stroke-width="1.5" stroke-dasharray="7 4"'))
         out.append(_text(_LEFT + 4, y - 5, f"measured ceiling {rate_text(chart.ceiling, chart.unit)}"))
-    rated = [_spot(p, (p.rate, p.rate_low, p.rate_high), scale) for p in timed if p.rate]
-    times = [_spot(p, (p.seconds, p.low, p.high), tscale) for p in timed]
+    rated = [_rate_spot(p, scale) for p in timed if p.rate]
+    times = [_time_spot(p, tscale) for p in timed]
     out += _curve(upper, rated, "s1", "circle", chart) + _curve(lower, times, "s3", "square", chart)
     for p in chart.points:
         if p.seconds is None:
             out.append(_mark(upper.x(p.number), upper.bottom - 8, "cross", "bad", _tip(chart, p)))
             out.append(_mark(lower.x(p.number), lower.bottom - 8, "cross", "bad", _tip(chart, p)))
-    best = max((each for each in rated if not each[0].flagged), key=lambda each: each[1], default=None)
-    if best is not None:
-        said = rate_text(best[1] * scale, chart.unit)
-        out.append(_text(upper.x(best[0].number), upper.y(best[1]) + 20, f"best {said}", "middle"))
+    if chart.leader is not None and (first := chart.leader.point).rate:
+        said = "best " * chart.leader.decided + first.rate_text(chart.unit)
+        out.append(_text(upper.x(first.number), upper.y((first.rate or 0.0) / scale) + 20, said, "middle"))
     out += _x_labels(chart, lower)
     lines = 1 + (max((min(4, len(p.label.split(" "))) for p in chart.points), default=0) if count <= 8 else 0)
-    return _svg(f"{chart.kernel}: rate and time of {count} runs", lower.bottom + 22 + 13 * lines, out)
+    title = f"{chart.kernel}: rate and time of {count} position{'s' * (count != 1)}"
+    return _svg(title, lower.bottom + 22 + 13 * lines, out)
 
 
 def roofline_svg(chart: Chart) -> str:
-    """The runs under the measured roof, both axes logarithmic: an `<svg>` element.
+    """The positions under the measured roof, both axes logarithmic: an `<svg>` element.
 
     Empty when FLOP, bytes or a ceiling is missing.
     """
@@ -217,7 +233,9 @@ def roofline_svg(chart: Chart) -> str:
     ]
     out.append(_text(14, 144, "FLOP/s", "middle", "", ' transform="rotate(-90 14 144)"'))
     out.append(_text(_LEFT + span / 2, frame.bottom + 34, "FLOP a byte of compulsory traffic", "middle"))
-    return _svg(f"{chart.kernel}: roofline of {len(spots)} runs", frame.bottom + 44, out)
+    return _svg(
+        f"{chart.kernel}: roofline of {len(spots)} position{'s' * (len(spots) != 1)}", frame.bottom + 44, out
+    )
 
 
 def _svg(title: str, height: float, body: Sequence[str]) -> str:

@@ -7,13 +7,14 @@ whether the answer is still wanted. Nothing here knows of widgets or threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ResourceError, TileError
 from ..record import CompileRecord, Resources, RunRecord, StageRecord
 from ..recorder import make_record
+from ..runtime.cancel import Cancelled
 
 if TYPE_CHECKING:
     from ..kernel import Kernel, Package
@@ -194,7 +195,7 @@ def check_package(package: Package, seed: int) -> CheckReport:
     return check_function(tile_of(package), before, after)
 
 
-def ceilings_of(kernel: Kernel) -> ChartCeilings | None:
+def ceilings_of(kernel: Kernel, cancel: threading.Event | None = None) -> ChartCeilings | None:
     """The measured ceilings of the device that a kernel runs on; None when they cannot be measured."""
     from ..profile.ceilings import ceilings, device_ceilings
     from .chart import machine_ceilings
@@ -202,7 +203,9 @@ def ceilings_of(kernel: Kernel) -> ChartCeilings | None:
     own = kernel.compilation.manifest.ceilings
     dtypes = [each.dtype for each in kernel.arguments]
     try:
-        measured = device_ceilings(own, kernel.target) if own else ceilings()
+        measured = device_ceilings(own, kernel.target, cancel) if own else ceilings(cancel=cancel)
+    except Cancelled:
+        raise
     except TileError:
         return None
     return machine_ceilings(measured, dtypes[0] if dtypes else "float32")
@@ -215,4 +218,9 @@ def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRe
     """
     kernel.executable()
     run = measure(kernel, check=check, cancel=threading.Event(), on_progress=lambda _: None)
-    return replace(run, config={k: v for k, v in config.items() if isinstance(v, (int, float, str))})
+    return replace(run, config=plain_config(config))
+
+
+def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration that a record can hold: what is no number or text stands as it is written."""
+    return {k: v if isinstance(v, (int, float, str)) else repr(v) for k, v in config.items()}

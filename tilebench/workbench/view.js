@@ -53,6 +53,10 @@ function render({ model, el }) {
   root.className = "tilebench";
   root.setAttribute("role", "region");
   root.setAttribute("aria-label", `workbench of ${model.get("kernel")}`);
+  const gone = document.createElement("div");
+  gone.className = "gone";
+  gone.textContent = "The kernel that made this is gone. To have working controls, run this cell again.";
+  root.append(gone);
   const undo = [];
   for (const part of PARTS) {
     const place = document.createElement("div");
@@ -60,6 +64,7 @@ function render({ model, el }) {
     const draw = () => {
       const kept = remember(place);
       place.innerHTML = model.get(part);
+      place.drawn = Date.now();
       restore(place, kept);
     };
     draw();
@@ -67,6 +72,15 @@ function render({ model, el }) {
     undo.push(() => model.off(`change:${part}`, draw));
     root.append(place);
   }
+  // The kernel says how long it has been at it when it says something; in between the view counts.
+  const clock = setInterval(() => {
+    if (root.closest(".jupyter-widgets-disconnected")) return;
+    for (const span of root.querySelectorAll("[data-elapsed]")) {
+      const since = (Date.now() - span.closest(".part").drawn) / 1000;
+      span.textContent = `${(Number(span.dataset.elapsed) + since).toFixed(1)} s`;
+    }
+  }, 200);
+  undo.push(() => clearInterval(clock));
   el.append(sheet, root);
   return () => undo.forEach((each) => each());
 }

@@ -19,6 +19,7 @@ from . import (
     storage,
     threads,
     tiles,
+    workbench,
 )
 
 FAULTS: tuple[Fault, ...] = (
@@ -35,5 +36,6 @@ FAULTS: tuple[Fault, ...] = (
     *cuda.FAULTS,
     *outside.FAULTS,
     *kernels.FAULTS,
+    *workbench.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...record import RunRecord
-from ..chart import Chart, ChartCeilings, chart_of, chart_rows, method_lines
+from ..chart import (
+    CHART_HEADS,
+    CHART_MONO,
+    CHART_NUMERIC,
+    Chart,
+    ChartCeilings,
+    chart_of,
+    chart_rows,
+    method_lines,
+)
 from ..figure import MIME, figure_of
 from ..style import escape, page
 from ..svg import chart_svg
@@ -16,16 +25,21 @@ from .resources import unicode_bar
 
 def chart_body(chart: Chart, kinds: Sequence[str] = ("history",)) -> str:
     """A picture of each kind, then the method and the table once; without root and style sheet."""
-    heads, rows = chart_rows(chart)
-    body: list[list[Value]] = [[*row[:6], Cell(row[6], "bad" if row[6] else "")] for row in rows]
-    table = table_html(heads, body, numeric=(2, 3, 4, 5), mono=(1,))
     missing = '<p class="q">a roofline needs FLOP, bytes and both measured ceilings</p>'
     pictures = "".join(f"<div>{chart_svg(chart, kind) or missing}</div>" for kind in kinds)
     method = "".join(f"<div>{escape(line)}</div>" for line in method_lines(chart))
     return (
         f'<div class="cols">{pictures}</div><div class="q">{method}</div>'
-        f"<details><summary>Table of runs</summary>{table}</details>"
+        f"<details><summary>Table of runs</summary>{chart_table(chart)}</details>"
     )
+
+
+def chart_table(chart: Chart) -> str:
+    """The table of a chart: a row a position."""
+    rows: list[list[Value]] = [
+        [*row[:-1], Cell(row[-1], "bad" if row[-1] else "")] for row in chart_rows(chart)
+    ]
+    return table_html(CHART_HEADS, rows, numeric=CHART_NUMERIC, mono=CHART_MONO)
 
 
 def chart_head(chart: Chart) -> str:
@@ -54,11 +68,10 @@ def chart_html(
 def chart_text(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None) -> str:
     """The table of a chart with a bar for each rate (against the ceiling, else the best), and the method."""
     chart = chart_of(runs, ceilings)
-    heads, rows = chart_rows(chart)
     full = chart.ceiling or max((p.rate or 0.0 for p in chart.points), default=0.0)
     bars = [unicode_bar(p.rate / full, 16) if p.rate and full else "" for p in chart.points]
-    rows = [[*row[:6], bar, row[6]] for row, bar in zip(rows, bars, strict=True)]
-    table = table_text([*heads[:6], "", ""], rows, numeric=(2, 3, 4, 5))
+    rows = [[*row[:-1], bar, row[-1]] for row, bar in zip(chart_rows(chart), bars, strict=True)]
+    table = table_text([*CHART_HEADS[:-1], "", ""], rows, numeric=CHART_NUMERIC)
     return "\n".join([f"{chart.kernel} on {chart.target}", table, *method_lines(chart)])
 
 

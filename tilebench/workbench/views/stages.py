@@ -49,7 +49,7 @@ CSS = TOKEN_CSS + (
     ".tilebench .pane:not([open]) .delta{margin:0}"
     ".tilebench .code{position:absolute;inset:32px 0 0 0;overflow:auto;padding:4px 0 8px;"
     "background:var(--bg)}"
-    ".tilebench .code pre{width:max-content;min-width:100%}"
+    ".tilebench .code pre{width:max-content;min-width:100%;white-space:pre}"
     # Where stages are compared, a line that changed is wrapped under its own indentation so that the
     # decision at its end is seen; a line that did not may run out of sight.
     ".tilebench .cmp pre{width:auto}.tilebench .cmp .w,.tilebench .cmp .p{white-space:pre-wrap;"

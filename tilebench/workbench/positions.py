@@ -1,0 +1,138 @@
+"""Runs by position: what the measurements of one configuration say together, and when two positions differ.
+
+One run is a few tenths of a second on a machine that does other things too. What it says of itself (the
+interval of its median) is narrower than the truth: the next run of the same code may lie outside. So runs
+are kept by position, and a difference counts only where it is larger than what runs of one position differ
+by.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..record import RunRecord
+
+# A difference is taken for one when equal positions would show it in fewer cases than this.
+LEVEL = 0.05
+# Runs of each position that are enough for that: 2 / C(8, 4) = 0.029.
+ENOUGH_RUNS = 4
+
+
+def median_interval(samples: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
+    """An interval for the median from order statistics, without assuming a distribution.
+
+    The count of samples below the true median is binomial(n, 1/2); the widest pair of order
+    statistics whose coverage reaches `level` is taken from the middle outwards (David and Nagaraja,
+    Order Statistics, section 7.1). With fewer than 6 samples no pair reaches 95 %: smallest and
+    greatest are given. None without samples.
+    """
+    ordered = sorted(samples)
+    n = len(ordered)
+    if n == 0:
+        return None
+    if n > 1000:  # the normal approximation is exact to a rank here, and needs no great binomials
+        half = 0.98 * math.sqrt(n)
+        low = math.floor(n / 2 - half)
+        return ordered[low], ordered[n - 1 - low]
+    chosen = [math.comb(n, k) for k in range(n + 1)]
+    low = (n - 1) // 2
+    while low > 0 and sum(chosen[low + 1 : n - low]) / 2**n < level:
+        low -= 1
+    return ordered[low], ordered[n - 1 - low]
+
+
+@dataclass(frozen=True)
+class Position:
+    """The runs of one configuration, oldest first (at least one). Times in seconds.
+
+    Where the last run has no time, the position has none: what it was before is no longer so.
+    """
+
+    runs: tuple[RunRecord, ...]
+
+    @property
+    def last(self) -> RunRecord:
+        """The newest run."""
+        return self.runs[-1]
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.last.config
+
+    @property
+    def timed(self) -> tuple[RunRecord, ...]:
+        """The runs that have a time; none where the last one has none."""
+        return tuple(run for run in self.runs if run.seconds) if self.last.seconds else ()
+
+    @property
+    def medians(self) -> tuple[float, ...]:
+        """The time of each run."""
+        return tuple(run.seconds for run in self.timed if run.seconds)
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of the runs' medians."""
+        return statistics.median(self.medians) if self.medians else None
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """From the least to the greatest of all runs' intervals: what runs differ by is in it."""
+        found = [interval for run in self.timed if (interval := median_interval(run.samples))]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else None
+
+
+def positions_of(runs: Sequence[RunRecord]) -> tuple[Position, ...]:
+    """Runs by kernel, target and configuration, in the order of their first run."""
+    found: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        found.setdefault(position_key(run), []).append(run)
+    return tuple(Position(tuple(of_one)) for of_one in found.values())
+
+
+def position_key(run: RunRecord) -> str:
+    """Equal for runs of one position."""
+    return repr((run.kernel, run.target, sorted(run.config.items(), key=lambda item: item[0])))
+
+
+class Difference(NamedTuple):
+    """How the time of one position stands to another's, as a part: -0.1 is a tenth less.
+
+    `low` and `high` follow from the ranges of both. `decided`: equal positions would seldom show it.
+    """
+
+    part: float
+    low: float
+    high: float
+    decided: bool
+    why: str
+
+
+def difference(now: Position, then: Position) -> Difference | None:
+    """The difference between two positions; None when either has no time.
+
+    Decided are two whose ranges lie apart, if that is rare by chance: of n and m runs that differ only by
+    chance, all of one side are below all of the other in 2 of C(n + m, n) orders (the exact test of Mann
+    and Whitney, 1947).
+    """
+    if not now.seconds or not then.seconds or not now.range or not then.range:
+        return None
+    part = now.seconds / then.seconds - 1
+    low, high = now.range[0] / then.range[1] - 1, now.range[1] / then.range[0] - 1
+    n, m = len(now.medians), len(then.medians)
+    by_chance = 2 / math.comb(n + m, n)
+    if low <= 0 <= high:
+        return Difference(part, low, high, False, f"within what the {n} and {m} runs differ by")
+    if by_chance > LEVEL:
+        why = f"{n} and {m} runs are too few to tell; {ENOUGH_RUNS} of each are enough"
+        return Difference(part, low, high, False, why)
+    return Difference(part, low, high, True, f"the ranges of {n} and {m} runs lie apart")
+
+
+def is_apart(first: Position, others: Sequence[Position]) -> bool:
+    """Whether a position is faster than every other: there is another, and each difference is decided."""
+    found = [difference(first, other) for other in others if other is not first and other.seconds]
+    return bool(found) and all(each is not None and each.decided and each.part < 0 for each in found)
