@@ -6,7 +6,23 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from ...errors import LayoutError
-from ...ir import Const, Expr, If, Let, Node, Stmt, Store, Var, all_of, children, substitute, walk
+from ...ir import (
+    Call,
+    Const,
+    Expr,
+    If,
+    Let,
+    Load,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    all_of,
+    children,
+    substitute,
+    walk,
+    zero_of,
+)
 from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...language.structure import Serial, Unroll
@@ -77,7 +93,7 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
         if padded > extent
     ]
     if ghosts and touched.memory:
-        body = (If(all_of(ghosts), body, (), place=loop.node.place),)
+        body = _inside(all_of(ghosts), body, touched, loop.node)
     width = _width(loop.mapping, touched, loop.cap, emitter.machine.vector_bytes[0])
     with emitter.scope(bool(owner)):
         lowered = _nest(emitter, loop, body, width, touched)
@@ -85,6 +101,23 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
             lowered = _nest(emitter, loop, body, 1, touched)
             assert lowered is not None
     return [If(all_of(owner), tuple(lowered), ())] if owner else lowered
+
+
+def _inside(condition: Expr, body: tuple[Stmt, ...], touched: BodyAccesses, node: Stmt) -> tuple[Stmt, ...]:
+    """The body without accesses to memory for ghosts.
+
+    Where only fragments are written the reads alone are guarded, and give zero: registers of ghosts are
+    nobody's, and without a branch around them all loads of a thread are in flight together.
+    """
+    if touched.outside or touched.stores.intersection(MEMORY):
+        return (If(condition, body, (), place=node.place),)
+
+    def guard(part: Node) -> Node:
+        if not isinstance(part, Load) or part.buffer.scope not in MEMORY:
+            return part
+        return Call("if_then_else", (condition, part, zero_of(part.dtype)), type=part.dtype)
+
+    return tuple(rewrite(statement, guard) for statement in body)
 
 
 def _check_mapping(emitter: Emitter, loop: ElementLoop) -> None:
