@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import OpStmt, Region, Word, accumulates, attribute, decision, node, reads, works, writes
+from ..ir import OpStmt, Region, Word, accumulates, attribute, boolean, decision, node, reads, works, writes
 from ..layout import Fragment
 from .lowered.decisions import Instr
 from .stages import TILES
@@ -71,7 +71,8 @@ def reduce_sum(buf: object, out: object, dim: int = -1, clear: bool = True, batc
 
     Both are whole fragments or shared tiles; `out` lacks dimension `dim` or has it as 1 (a tile of
     one dimension gives shape (1,)). With `clear=False` the old value of `out` is added, once.
-    Raises `ShapeError` where the shapes do not fit.
+    Sums are formed in the wider of both dtypes, floats in float32 at least; bools are counted.
+    Raises `ShapeError` where the shapes do not fit, `DTypeError` for dtypes of two kinds.
     """
     _reduce("sum", buf, out, dim, clear, batch)
 
@@ -109,7 +110,7 @@ def cumsum(src: object, dst: object | None = None, dim: int = 0, reverse: bool =
     """Running sums along `dim`: `T.cumsum(X, Y, dim=1)` gives `Y[i, j] = sum over k <= j of X[i, k]`.
 
     Both are whole fragments or shared tiles of one shape; without `dst` the sums take the place of `src`.
-    With `reverse` the sum is over k >= j. Sums of floats narrower than float32 are formed in float32.
+    With `reverse` the sum is over k >= j. Sums are formed as those of `T.reduce_sum`.
     Raises `ShapeError` where the shapes differ, `DTypeError` for dtypes of two kinds.
     """
     word = "T.cumsum"
@@ -149,14 +150,17 @@ def _check_dtypes(src: TileOperand, dst: TileOperand, word: str) -> None:
             "{word} of {a} into {b}: integers of 4 bits are a dtype of storage", word=word, a=a, b=b,
             also=[src.declared, dst.declared], hint="copy the tile into one of int8 or wider first",
         )  # fmt: skip
-    if a.kind != b.kind:
+    counts = a == boolean and word in ("T.reduce_sum", "T.cumsum")
+    if not (b.is_integer if counts else a.kind == b.kind):
         raise DTypeError(
             "{word} of {a} cannot give {b}",
             word=word,
             a=a,
             b=b,
             also=[src.declared, dst.declared],
-            hint="give the result the dtype of the tile, or one of its kind",
+            hint="bools are counted: give the result an integer dtype, such as T.int32"
+            if counts
+            else "give the result the dtype of the tile, or one of its kind",
         )
 
 

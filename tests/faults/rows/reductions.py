@@ -67,10 +67,18 @@ FAULTS = (
     Fault(
         "reduce/dtype-of-the-source",
         "sums are formed in the dtype of the source",
-        "tilebench.passes.accumulation:reduction_dtype",
+        "tilebench.language.accumulation:reduction_dtype",
         "",
         "return source",
         REDUCE,
+    ),
+    Fault(
+        "reduce/extremes-in-the-source",
+        "an old value is narrowed to the dtype of the source before it is compared",
+        "tilebench.language.accumulation:reduction_dtype",
+        "source == boolean or (source == target and kind != 'sum')",
+        "source == boolean or kind != 'sum'",
+        ("tests/language/test_reduction_dtypes.py",),
     ),
     Fault(
         "reduce/ghosts-count",

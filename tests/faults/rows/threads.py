@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         "gemm/narrow-sums",
         "a gemm sums in the dtype of its accumulator, however narrow",
-        "tilebench.passes.accumulation:gemm_sum_dtype",
+        "tilebench.language.accumulation:gemm_sum_dtype",
         "",
         "return accumulator",
         ("tests/passes/test_threads_gemm.py::test_a_narrow_accumulator_is_rounded_once_a_step",),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.dtypes import DType
+from ..accumulation import reduction_dtype
 from ..copy import Copy, Fill
 from ..extensions import meaning_of as _meaning_elsewhere
 from ..gemm import Gemm
@@ -159,6 +160,11 @@ def _integer_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any) -> Any:
 _FOLD: Mapping[str, Any] = {"sum": np.add, "max": np.fmax, "min": np.fmin}
 
 
+def _computed(dtype: DType) -> Any:
+    """The dtype that NumPy computes in: narrow floats in float32, which holds all of them."""
+    return np.float32 if dtype.is_float and dtype.bits < 32 else dtype.numpy
+
+
 def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
     """`T.reduce_sum` and its kin along one dimension; without `clear` the old result is folded in, once.
 
@@ -166,9 +172,7 @@ def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
     minima a NaN loses against a number.
     """
     target, fold = op.dst.buffer.dtype, _FOLD[op.kind]
-    source_type = op.src.buffer.dtype
-    wide = np.promote_types(source_type.numpy, target.numpy) if source_type.bits >= 32 else target.numpy
-    kind: Any = np.float32 if target.is_float and wide.itemsize < 4 else wide
+    kind: Any = _computed(reduction_dtype(op.kind, op.src.buffer.dtype, target))
     total = fold.reduce(source.astype(kind), axis=op.dim)
     if old is not None:
         total = fold(total, old.reshape(total.shape).astype(kind))
@@ -226,8 +230,7 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
 def scan_meaning(op: Scan, source: Any) -> Any:
     """`T.cumsum`: running sums along a dimension, formed as `T.reduce_sum` forms its own."""
     target = op.dst.buffer.dtype
-    wide = max((op.src.buffer.dtype, target), key=lambda dtype: dtype.bits).numpy
-    kind: Any = np.float32 if target.is_float and wide.itemsize < 4 else wide
+    kind: Any = _computed(reduction_dtype("sum", op.src.buffer.dtype, target))
     turned = np.flip(source, op.dim) if op.reverse else source
     sums = np.cumsum(turned.astype(kind), axis=op.dim, dtype=kind)
     sums = np.flip(sums, op.dim) if op.reverse else sums

@@ -10,12 +10,12 @@ from ....errors import LayoutError
 from ....ir import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var
 from ....ir.dtypes import DType, int32
 from ....ir.expr_walks import replaced
+from ....language.accumulation import gemm_sum_dtype
 from ....language.gemm import Gemm
 from ....language.lowered.threads import VectorLoad
 from ....language.memory import AllocLocal
 from ....language.structure import Serial, Unroll
 from ....layout import Fragment
-from ...accumulation import gemm_sum_dtype
 from ..addresses import lower_expr, shared_offset
 from ..emitter import Emitter
 from ..lowering import Lowering

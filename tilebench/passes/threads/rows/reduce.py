@@ -23,13 +23,14 @@ from ....ir import (
     Var,
     all_of,
     show,
+    zero_of,
 )
+from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocLocal
 from ....language.reduce import Reduce
 from ....language.structure import Unroll
 from ....layout import Fragment
 from ....machine import Machine
-from ...accumulation import reduction_dtype
 from ...exchanges import Exchange, exchange_of, partners
 from ..barriers import barrier_of
 from ..elements import loop_over_registers, looped
@@ -42,7 +43,7 @@ from ..tiles import FragmentTile
 def neutral(kind: str, dtype: DType) -> Const:
     """The value that changes no result: 0, the least or the most of the dtype."""
     if kind == "sum":
-        return Const(0.0 if dtype.is_float else 0, type=dtype)
+        return zero_of(dtype)
     return Const(dtype.least if kind == "max" else dtype.most, type=dtype)
 
 

@@ -10,13 +10,13 @@ from math import prod
 
 from ....ir import Arith, Buffer, Call, Cast, Const, Expr, If, Let, Load, Stmt, Store, Var
 from ....ir.dtypes import DType
+from ....language.accumulation import reduction_dtype
 from ....language.lowered.threads import SyncWarp
 from ....language.memory import AllocLocal
 from ....language.reduce import Scan
 from ....language.structure import Serial
 from ....layout import Fragment
 from ....machine import Machine
-from ...accumulation import reduction_dtype
 from ...sites import box_of
 from ..barriers import barrier_of
 from ..elements import ElementLoop, element_loops

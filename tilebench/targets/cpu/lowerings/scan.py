@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ....ir import Arith, Buffer, Cast, Const, Expr, Load, Stmt, Store, Var
-from ....ir.dtypes import DType, float32
+from ....ir.dtypes import DType
+from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocVar
 from ....language.reduce import Scan
 from ....language.structure import Serial
@@ -13,11 +14,11 @@ from ..loops.work import Work
 
 
 def scan(work: Work, old: Scan) -> list[Stmt]:
-    """Each line by a loop that keeps its sum; narrow floats are summed in float32."""
+    """Each line by a loop that keeps its sum."""
     src, dst = work.swapped(old.src), work.swapped(old.dst)
     shape = src.buffer.shape
     axis = old.dim % len(shape)
-    dtype = _sum_dtype(old.src.buffer.dtype, old.dst.buffer.dtype)
+    dtype = reduction_dtype("sum", old.src.buffer.dtype, old.dst.buffer.dtype)
     total = Buffer(work.names.fresh("sum"), (), dtype, "var")
     step = work.fresh("k")
     places = [work.fresh("ijlmn"[d % 5]) for d in range(len(shape))]
@@ -33,12 +34,6 @@ def scan(work: Work, old: Scan) -> list[Stmt]:
     )
     outer: list[Var] = [place for d, place in enumerate(places) if d != axis]
     return list(nest(outer, [Const(shape[d]) for d in range(len(shape)) if d != axis], line))
-
-
-def _sum_dtype(source: DType, target: DType) -> DType:
-    if source.is_float:
-        return float32 if source.bits < 32 else source
-    return target if target.bits > source.bits else source
 
 
 def _cast(value: Expr, dtype: DType) -> Expr:

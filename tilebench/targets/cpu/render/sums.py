@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir import Load
+from ....language.accumulation import reduction_dtype
 from ..llvm import Value
 from ..llvm.lanes import combine
 from ..loops.words import Accumulate, Fold
@@ -13,8 +14,9 @@ from .renderer import Renderer
 
 
 def sum_dtype(fold: Fold | Accumulate) -> str:
-    """Small floats are summed in float32 and rounded once at the end."""
-    name = fold.dst.buffer.dtype.name
+    """What a fold is formed in, and rounded from once at the end; small floats are computed in float32."""
+    source = fold.value.dtype if isinstance(fold, Accumulate) else fold.src.buffer.dtype
+    name = reduction_dtype(fold.kind, source, fold.dst.buffer.dtype).name
     return "float32" if COMPUTE[name] == "float" else name
 
 
@@ -35,7 +37,7 @@ def finish(renderer: Renderer, fold: Fold | Accumulate, total: Value) -> None:
         old = renderer.expr.load(Load(fold.dst.buffer, fold.dst.start, place=fold.place))
         old, total = state.alike(convert(f, old, dtype, sum_dtype(fold)), total)
         total = combine(f, fold.kind, old, total, unsigned=is_unsigned(dtype))
-    bits = narrow(f, total, dtype)
+    bits = narrow(f, convert(f, total, sum_dtype(fold), dtype), dtype)
     state.stored.clear()
     address = state.address(fold.dst.buffer, fold.dst.start, renderer.expr)
     renderer.expr.put(bits, address, dtype)

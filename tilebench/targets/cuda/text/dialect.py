@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....ir import Call
 from ...clike.dialect import ATOM, UNARY, Dialect, ExpressionWriter, Packed, ScalarText, Spelled
-from ...clike.functions import FLOATS, STRUCTURAL, called, in_single, sigmoid
+from ...clike.functions import FLOATS, INTEGERS, STRUCTURAL, called, in_single, sigmoid
 from .prelude import PRELUDE
 
 # What shared memory is aligned to: the largest alignment that a copy unit asks for.
@@ -61,11 +61,8 @@ FUNCTIONS = {
     "min": ScalarText(_least_or_most),
     "max": ScalarText(_least_or_most),
     "shfl_xor": called("tb_shfl_xor({args})"),
-    # The built-in takes 32 and 64 bits; a narrower float would be a struct to it.
-    "shfl_down": called(
-        "__shfl_down_sync(0xffffffffu, {args})",
-        ("float64", "float32", "int32", "int64", "uint32", "uint64"),
-    ),
+    # The built-in takes 32 and 64 bits: narrower integers are promoted, a narrower float is a struct to it.
+    "shfl_down": called("({type})__shfl_down_sync(0xffffffffu, {args})", INTEGERS | {"float64", "float32"}),
 }
 
 CUDA = Dialect(
