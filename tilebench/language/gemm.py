@@ -127,10 +127,7 @@ def gemm(
     _check_dtypes(a, b, c)
     start = truth(clear_accum.expr) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
     if holds_nothing(a.region) or holds_nothing(b.region):
-        # A product of no terms: nothing is added.
-        zero = Fill(c.region, stored(0, c.view), place=builder.place)
-        if start != expr_of(False):
-            builder.emit(zero if start == expr_of(True) else If(start, (zero,), (), place=builder.place))
+        _add_nothing(c, start)
         return
     builder.emit(
         Gemm(
@@ -145,6 +142,14 @@ def gemm(
             place=builder.place,
         )
     )
+
+
+def _add_nothing(c: TileOperand, start: Expr) -> None:
+    """A product of no terms: at most C is set to zero."""
+    builder = for_tiles("T.gemm")
+    zero = Fill(c.region, stored(0, c.view), place=builder.place)
+    if start != expr_of(False):
+        builder.emit(zero if start == expr_of(True) else If(start, (zero,), (), place=builder.place))
 
 
 def _policy(given: GemmWarpPolicy | str | None) -> GemmWarpPolicy | None:
