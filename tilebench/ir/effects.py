@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .expr import Buffer, Const, Expr, Region
-from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, walk
+from .expr import Buffer, Const, Expr, Load, Region
+from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, children, walk
+from .stmt import Stmt
 
 
 class Effect(NamedTuple):
@@ -82,6 +83,13 @@ def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
     return reads, writes
 
 
+def read_while_written(stmt: Node) -> set[str]:
+    """Names of the buffers of which a statement reads elements itself, and that it or its body writes."""
+    parts = [part for part in children(stmt) if not isinstance(part, Stmt)]
+    read = {node.buffer.name for part in parts for node in walk(part) if isinstance(node, Load)}
+    return read & names_read_and_written([stmt])[1] if read else read
+
+
 def scalar_operands(node: Node) -> dict[str, Expr]:
     """The values that an operation takes besides its regions, by field, in field order."""
     return {
@@ -115,6 +123,6 @@ def region_written(node: Node) -> Region:
 
 
 __all__ = [
-    "ADDRESSES", "Effect", "effects_in", "effects_of", "names_read_and_written", "region_written",
-    "regions_read", "scalar_operands",
+    "ADDRESSES", "Effect", "effects_in", "effects_of", "names_read_and_written", "read_while_written",
+    "region_written", "regions_read", "scalar_operands",
 ]  # fmt: skip

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir import LegalForms, Node, Region, WordStmt, show
+from ..ir import LegalForms, LoopStmt, Node, OpStmt, Region, WordStmt, show
+from ..ir.effects import read_while_written
 from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
@@ -85,6 +86,14 @@ def _within_its_buffer(node: Node) -> str | None:
     return None
 
 
+def _reads_before(node: Node) -> str | None:
+    """A loop or an operation reads nothing of what it writes: it would be read again in each turn."""
+    if isinstance(node, (LoopStmt, OpStmt)) and (names := read_while_written(node)):
+        name = min(names)
+        return f"T.{_word(node)} reads {name}, which it writes: give what it reads a name in front of it"
+    return None
+
+
 def _flat(node: Node) -> str | None:
     """One thread's code addresses shared memory and registers by one number."""
     if isinstance(node, (AllocShared, AllocLocal)) and node.buffer.rank != 1:
@@ -102,7 +111,7 @@ def _forms(stage: str, *rules: Rule) -> LegalForms:
 
 TILE_FORMS = _forms("tile")
 SCHEDULED_FORMS = _forms("scheduled", _staged)
-BOUNDED_FORMS = _forms("bounded", _staged, _extents_known, _within_its_buffer)
-LAID_OUT_FORMS = _forms("laid_out", _staged, _extents_known, _within_its_buffer)
-PIPELINED_FORMS = _forms("pipelined", _staged, _extents_known, _within_its_buffer)
-THREADED_FORMS = LegalForms("threaded", None, frozenset({"shared", "local", "var"}), (_flat,))
+BOUNDED_FORMS = _forms("bounded", _staged, _extents_known, _within_its_buffer, _reads_before)
+LAID_OUT_FORMS = _forms("laid_out", _staged, _extents_known, _within_its_buffer, _reads_before)
+PIPELINED_FORMS = _forms("pipelined", _staged, _extents_known, _within_its_buffer, _reads_before)
+THREADED_FORMS = LegalForms("threaded", None, frozenset({"shared", "local", "var"}), (_flat, _reads_before))

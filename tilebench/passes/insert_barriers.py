@@ -198,9 +198,9 @@ class _Search:
         if not isinstance(stmt, (Serial, Unroll)):
             return _joined(self._meet(stmt, pending, self.of(stmt, lets)), self.of(stmt, lets))
         var = stmt.vars[0]
-        entry = _joined(
-            pending, [a for part in children(stmt) if not isinstance(part, Stmt) for a in self._reads(part)]
-        )
+        resolved = substitute(stmt, lets) if lets else stmt
+        bounds = [a for part in children(resolved) if not isinstance(part, Stmt) for a in self._reads(part)]
+        entry = _joined(self._meet(stmt, pending, bounds), bounds)
         leaving = list(entry)
         earlier: dict[str, Expr] = {var.name: var - 1}
         start = entry

@@ -12,6 +12,7 @@ from .check_packed import check_packed
 from .context import StageRow
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
+from .name_reads import name_reads
 from .name_values import name_values
 from .plan_pipeline import plan_pipeline
 from .stage_operands import stage_operands
@@ -33,6 +34,8 @@ COMMON: tuple[StageRow, ...] = (
             ("name_values", name_values),
             # Proofs read index expressions, not the names a person gave their parts.
             ("inline_indices", inline_indices),
+            # Before anything is proved or planned of bounds and starts that would not stay what they are.
+            ("name_reads", name_reads),
             # Extents before the plan: a copy can run ahead only when its box is known.
             ("bound_accesses", bound_accesses),
             # As soon as extents are known, for every target: blocks must not share a byte.

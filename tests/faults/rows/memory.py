@@ -6,6 +6,7 @@ from ..fault import Fault
 
 MAP = ("tests/passes/test_map_shared.py",)
 BARRIERS = ("tests/passes/test_insert_barriers.py",)
+READ_BEFORE = ("tests/passes/test_reads_before.py",)
 
 FAULTS = (
     Fault(
@@ -103,6 +104,22 @@ FAULTS = (
         "isinstance(part, Var) and part.name in names",
         "False",
         BARRIERS,
+    ),
+    Fault(
+        "barriers/bounds-of-a-loop",
+        "a loop's bound is read while others may still write it",
+        "tilebench.passes.insert_barriers:_Search._loop",
+        "self._meet(stmt, pending, bounds)",
+        "pending",
+        READ_BEFORE,
+    ),
+    Fault(
+        "reads-before/value-of-a-fill",
+        "what a statement reads of its own memory is read again while it is written",
+        "tilebench.passes.name_reads:name_reads",
+        "step(function)",
+        "function",
+        READ_BEFORE,
     ),
     Fault(
         "barriers/work-of-a-reduction",
