@@ -15,10 +15,10 @@ TARGETS = ("cpu", "cuda:sm_90a")
 
 
 @tilebench.jit
-def scaled(N, threads):
+def scaled(N, threads, M=8):
     @T.prim_func
-    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16")):
-        with T.Kernel(8, threads=threads) as bx:
+    def main(A: T.Tensor((M, N), "float16"), C: T.Tensor((M, N), "float16")):
+        with T.Kernel(M, threads=threads) as bx:
             for j in T.Parallel(N):
                 C[bx, j] = A[bx, j] * T.float16(2)
 
@@ -26,10 +26,10 @@ def scaled(N, threads):
 
 
 @tilebench.jit
-def rms_norm(N, threads):
+def rms_norm(N, threads, M=8):
     @T.prim_func
-    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16")):
-        with T.Kernel(8, threads=threads) as bx:
+    def main(A: T.Tensor((M, N), "float16"), C: T.Tensor((M, N), "float16")):
+        with T.Kernel(M, threads=threads) as bx:
             x = T.alloc_fragment((N,), "float32")
             squares = T.alloc_fragment((N,), "float32")
             total = T.alloc_fragment((1,), "float32")
@@ -45,10 +45,10 @@ def rms_norm(N, threads):
 
 
 @tilebench.jit
-def by_variable(N, threads):
+def by_variable(N, threads, M=8):
     @T.prim_func
-    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16"), D: T.Tensor((8, N), "float16")):
-        with T.Kernel(T.ceildiv(N, 512), 8, threads=threads) as (bx, by):
+    def main(A: T.Tensor((M, N), "float16"), C: T.Tensor((M, N), "float16"), D: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 512), M, threads=threads) as (bx, by):
             for j in T.Parallel(512):
                 v = T.alloc_var("float16", init=1)
                 k = T.alloc_var("int32", init=0)
@@ -65,10 +65,10 @@ def by_variable(N, threads):
 
 
 @tilebench.jit
-def by_name(N, threads):
+def by_name(N, threads, M=8):
     @T.prim_func
-    def main(A: T.Tensor((8, N), "float16"), C: T.Tensor((8, N), "float16"), D: T.Tensor((8, N), "float16")):
-        with T.Kernel(T.ceildiv(N, 512), 8, threads=threads) as (bx, by):
+    def main(A: T.Tensor((M, N), "float16"), C: T.Tensor((M, N), "float16"), D: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 512), M, threads=threads) as (bx, by):
             for j in T.Parallel(512):
                 x = A[by, bx * 512 + j]
                 C[by, bx * 512 + j] = x * x
