@@ -15,7 +15,7 @@ from ..ir import Arith, Const, Expr, Function, If, Let, Load, LoopStmt, Stmt, St
 from ..ir.arith import evaluate, linear
 from ..ir.expr import COMPARE, LOGIC
 from ..ir.expr_walks import mentions, replaced
-from ..ir.facts import conjuncts
+from ..ir.facts import MOST_NODES, conjuncts
 from ..ir.stmt import statements
 from .structure import Parallel
 
@@ -29,34 +29,54 @@ def refuse_shared_sums(function: Function) -> None:
     """Raise `LanguageError` at a store that changes an element which other iterations change too."""
     for loop in statements(function.body):
         if isinstance(loop, Parallel):
-            _Loop(loop).body(loop.body, {}, ())
+            _Loop(loop).body(loop.body, ())
 
 
 class _Loop:
+    """One parallel loop. `short` are the values of its names that indices are seen through to, `loads` what
+    elements of memory went into each of its names."""
+
     def __init__(self, loop: Parallel) -> None:
         self.extents = {var.name: extent for var, extent in zip(loop.vars, loop.extents, strict=True)}
+        self.short: dict[str, Expr] = {}
+        self.loads: dict[str, frozenset[Load]] = {}
 
-    def body(self, body: Sequence[Stmt], names: dict[str, Expr], tests: tuple[Expr, ...]) -> None:
-        """`names` are the loop's own names for values, `tests` what holds where the body runs."""
+    def body(self, body: Sequence[Stmt], tests: tuple[Expr, ...]) -> None:
+        """`tests` are what holds where the body runs."""
         for statement in body:
             match statement:
                 case Let():
-                    names[statement.var.name] = replaced(statement.value, names)
+                    self.name(statement)
                 case Store() if statement.buffer.scope not in ("var", "local"):
-                    self.store(statement, names, tests)
+                    self.store(statement, tests)
                 case If():
-                    test = replaced(statement.condition, names)
-                    self.body(statement.then, dict(names), (*tests, *conjuncts(test)))
-                    self.body(statement.orelse, dict(names), (*tests, Arith("not", (test,))))
+                    test = replaced(statement.condition, self.short)
+                    self.body(statement.then, (*tests, *conjuncts(test)))
+                    self.body(statement.orelse, (*tests, Arith("not", (test,))))
                 case LoopStmt():
-                    self.body(statement.body, dict(names), tests)
+                    self.body(statement.body, tests)
                 case _:
                     pass
 
-    def store(self, store: Store, names: Mapping[str, Expr], tests: Sequence[Expr]) -> None:
-        old = Load(store.buffer, tuple(replaced(each, names) for each in store.index))
-        changes = any(node == old for node in walk(replaced(store.value, names)))
-        if changes and not self.one_each(old.index) and self.meet(old.index, tests):
+    def name(self, let: Let) -> None:
+        self.loads[let.var.name] = self.read(let.value)
+        value = replaced(let.value, self.short)
+        if value.dtype.is_integer and len(walk(value)) <= MOST_NODES and not self.loads[let.var.name]:
+            self.short[let.var.name] = value
+
+    def read(self, value: Expr) -> frozenset[Load]:
+        """The elements of memory that go into a value."""
+        found: set[Load] = set()
+        for node in walk(value):
+            if isinstance(node, Load):
+                found.add(Load(node.buffer, tuple(replaced(each, self.short) for each in node.index)))
+            elif isinstance(node, Var):
+                found |= self.loads.get(node.name, frozenset())
+        return frozenset(found)
+
+    def store(self, store: Store, tests: Sequence[Expr]) -> None:
+        old = Load(store.buffer, tuple(replaced(each, self.short) for each in store.index))
+        if old in self.read(store.value) and not self.one_each(old.index) and self.meet(old.index, tests):
             raise LanguageError(
                 "iterations of T.Parallel change one element of {name} together: they run in no order, and "
                 "would lose each other's changes",
@@ -107,9 +127,9 @@ class _Loop:
 
     def concerns(self, expr: Expr) -> bool:
         """Whether a value may be another one in another iteration."""
+        names = self.extents.keys() | self.loads.keys()
         return any(
-            isinstance(node, Load) or (isinstance(node, Var) and node.name in self.extents)
-            for node in walk(expr)
+            isinstance(node, Load) or (isinstance(node, Var) and node.name in names) for node in walk(expr)
         )
 
     def decides(self, expr: Expr) -> bool:

@@ -10,6 +10,14 @@ REGIONS = ("tests/targets/cpu/test_gemm_regions.py",)
 
 FAULTS = (
     Fault(
+        "cpu/blocks-without-end",
+        "a block of instructions gets as long as the kernel",
+        "tilebench.targets.cpu.render.renderer:Renderer.body",
+        "self.f.in_block > LONGEST_BLOCK",
+        "False",
+        ("tests/targets/cpu/test_long_kernels.py",),
+    ),
+    Fault(
         "cpu/own-arrays-in-lanes",
         "lanes share an array of a thread that was made before their loop",
         "tilebench.targets.cpu.lowerings.elementwise:_keeps_state",

@@ -59,6 +59,7 @@ class Instructions:
         self.origins: list[int] = []
         self._count = 0
         self._block = "entry"
+        self._opened = 0
         self._known: list[dict[str, Value]] = [{}]
         self._done = False
 
@@ -69,6 +70,11 @@ class Instructions:
     def line_origins(self) -> list[int]:
         """The origin of each line of `text`, 0 where there is none."""
         return [0] * (2 + len(self._allocas)) + self.origins + [0]
+
+    @property
+    def in_block(self) -> int:
+        """Instructions in the open block so far."""
+        return len(self._lines) - self._opened
 
     # -- raw emission
     def _push(self, line: str) -> None:

@@ -108,7 +108,7 @@ class Function(Instructions):
 
     def open_block(self, label: str) -> None:
         self._push(f"{label}:")
-        self._block = label
+        self._block, self._opened = label, len(self._lines)
 
     def branch(self, label: str) -> None:
         self.emit(f"br label %{label}")

@@ -18,6 +18,9 @@ from .independent import independent
 from .prefetch_rows import prefetched
 
 NAME = "fuse_rows"
+# Statements of a body that takes no more: what a row needs has left the registers and the nearest cache by
+# then, and each joining looks at all of it.
+LONGEST = 32
 
 
 def fuse_rows(function: Function, context: Context) -> Function:
@@ -62,6 +65,8 @@ class _Fuser:
 
 def _join(first: Stmt, second: Stmt) -> Stmt | None:
     """The two loops as one, None where that is not possible or not known to be right."""
+    if isinstance(first, LoopStmt) and len(first.body) >= LONGEST:
+        return None
     if isinstance(first, Serial) and isinstance(second, Serial):
         return _join_rows(first, second)
     if isinstance(first, Vectors) and isinstance(second, Vectors):
