@@ -25,3 +25,13 @@ def test_escaped_names() -> None:
         "tb_x": "ktb_x_", "__y": "y_", "plain": "plain",
     }  # fmt: skip
     assert len(set(names.values())) == len(names)
+
+
+def test_the_kernels_own_name_meets_functions_that_a_variable_hides() -> None:
+    text = TEXT.replace("main", "fmaf").replace("warp", "NULL").replace("plain", "norm").replace("tb_x", "_")
+    names = names_in_c(parse_function(text, registry()), frozenset(), ("NV_",))
+    assert {name: names[name] for name in ("fmaf", "NULL", "norm", "_")} == {
+        "fmaf": "fmaf_", "NULL": "NULL_", "norm": "norm", "_": "k_",
+    }  # fmt: skip
+    text = TEXT.replace("main", "NV_f").replace("warp", "a").replace("plain", "norm")
+    assert names_in_c(parse_function(text, registry()), frozenset(), ("NV_",))["NV_f"] == "kNV_f_"

@@ -100,6 +100,7 @@ class Dialect:
     to_integer: str = "({type}){value}"
     narrow_integer: str = "({type}){value}"
     reserved: frozenset[str] = field(default_factory=frozenset[str])
+    reserved_starts: tuple[str, ...] = ()
     unrolled: str = ""
     rolled: str = ""
     suffixes: Mapping[str, str] = field(

@@ -29,7 +29,7 @@ class Renderer:
         self.machine = machine
         self.rows = rows
         self.launch = launch_of(function)
-        self.names = names_in_c(function, dialect.reserved)
+        self.names = names_in_c(function, dialect.reserved, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []

@@ -30,7 +30,7 @@ PACKED = {
 RESERVED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize half TB TB_MEMBER uint4 uint2 int4 int2 float4 float2
-    dim3
+    dim3 STD NOMINMAX RESOURCE_ABI_BYTES THROWBADALLOC
     """.split()  # noqa: SIM905  -- a table of words reads better as text
 )
 
@@ -86,6 +86,8 @@ CUDA = Dialect(
     # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
     narrow_integer="({type})min(max((int){value}, {least}), {most})",
     reserved=RESERVED,
+    # Macros of the headers that its compiler puts in front.
+    reserved_starts=("CU", "NV_", "cuda"),
     unrolled="#pragma unroll",
     rolled="#pragma unroll 1",
 )
