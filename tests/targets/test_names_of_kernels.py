@@ -32,7 +32,7 @@ SLOTS = ("kernel", "array", "scalar", "block", "shared", "fragment", "variable",
 PLAIN = {slot: f"{slot}_of_ours" for slot in SLOTS}
 # Of C and C++, of CUDA, of our prelude, of LLVM and the CPU's loops, of the printed form, of Python.
 NAMES = """
-NULL assert stdin linux int float auto template register typename nullptr bool_ size_t remainder fmaf j0 norm
+NULL va_arg stdin linux int float auto template register typename nullptr bool_ size_t remainder fmaf j0 norm
 std threadIdx blockDim warpSize dim3 half float4 cudaError_t CUDA_R_8F_E4M3 NV_x STD atomicAdd __global__ __x
 TB tb_exp a__b tid r0 define entry load store i32 undef alloca alloc self T len exp min match type _ __ é
 """.split()  # noqa: SIM905
@@ -50,9 +50,12 @@ def run(text: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name(name: str) -> None:
-    slot = SLOTS[NAMES.index(name) % len(SLOTS)]
-    for used in {"kernel", "array", slot}:
-        run(KERNEL.format(**{**PLAIN, used: name}))
+    run(KERNEL.format(**{**PLAIN, SLOTS[NAMES.index(name) % len(SLOTS)]: name}))
+
+
+@pytest.mark.parametrize("name", ["remainder", "j0", "std", "size_t", "cudaError_t", "T", "_"])
+def test_a_kernels_own_name(name: str) -> None:
+    run(KERNEL.format(**{**PLAIN, "kernel": name}))
 
 
 @pytest.mark.parametrize("slot", SLOTS)
