@@ -38,6 +38,8 @@ class CudaExecutable:
         self.grid = Grid(build.function, build.machine)
         self.alignment = max((array.align for array in self.arrays), default=1)
         self.written = reads_and_writes(build.function)[1]
+        # Arrays alone, and a grid that no call changes, which stands in the launch: nothing is to be made.
+        self._fixed = len(self.arrays) == len(self.params) and 0 not in (self.grid.constant or (0,))
         self._launches: dict[int, Launch] = {}
         self._lock = threading.Lock()
 
@@ -56,23 +58,27 @@ class CudaExecutable:
             return launch
 
     def __call__(self, arguments: Sequence[Any], /) -> None:
-        grid = self.grid(arguments)
-        if 0 in grid:
+        grid = None if self._fixed else self.grid(arguments)
+        if grid is not None and 0 in grid:
             return  # nothing to do, and the driver refuses an empty grid
-        infos = self._arrays_of(arguments)
+        infos = arguments if self._fixed else self._arrays_of(arguments)
         first = infos[0].device
         if first == HOST:
-            self._round_trip(arguments, infos, grid)
+            self._round_trip(arguments, infos, grid or self.grid(arguments))
             return
+        bits = 0
+        pointers = [info.pointer for info in infos]
         for info in infos:
-            if info.pointer % self.alignment or info.device is not first:
+            bits |= info.pointer
+            if info.device is not first:
                 self._explain(infos)
+        if bits % self.alignment:
+            self._explain(infos)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        pointers = [info.pointer for info in infos]
-        # A grid that no call changes stands in the launch already: to set and reset it takes 1 us.
-        override = None if self.grid.constant else grid
-        launch(current_stream(infos[0].owner, ordinal), *self._words(arguments, pointers), grid=override)
+        words = pointers if self._fixed else self._words(arguments, pointers)
+        # To set and reset the grid of a launch takes 1 us.
+        launch(current_stream(infos[0].owner, ordinal), *words, grid=None if self.grid.constant else grid)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
