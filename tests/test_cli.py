@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -207,10 +208,13 @@ def test_demo_writes_a_report_and_a_line_for_each_kernel(tmp_path: Path) -> None
         "add_kernel",
         "add_kernel",
         "gemm",
+        "gemm",
         "row_sum",
         "softmax",
     ]
-    assert all("cpu:" in line and " allowed" in line and "/s" in line for line in lines[:-1])
+    assert "stages pipelined, threaded, cuda" in lines[3]
+    assert all("cpu:" in line and " allowed" in line and "/s" in line for line in [*lines[:3], *lines[4:-1]])
+    assert re.search(r": \d+ KB, made in \d+ s$", lines[-1])
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert report.startswith("<!doctype html>")
     assert "<script" not in report

@@ -12,7 +12,8 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 FOLDER = Path(__file__).resolve().parent.parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-MOST_BYTES = 300_000
+# Six benches and a record, one of them with the PTX and the SASS of a matrix product (97 KB).
+MOST_BYTES = 400_000
 
 
 def test_there_is_a_quickstart() -> None:

@@ -122,6 +122,7 @@ def _pair(first: list[RunRecord], second: list[RunRecord]) -> tuple[Any, list[An
     ("made", "wanted"),
     [
         (seconds_text(16.05e-3, 2), "16 ms"), (seconds_text(123e-6, 1), "100 us"),
+        (seconds_text(970e-6, 1), "1 ms"),
         (span_text(9.6e-3, 23.4e-3), "10 to 23 ms"), (span_text(2.605e-3, 2.615e-3), "2.605 to 2.615 ms"),
         (span_text(0.9e-6, 1.1e-6), "0.9 to 1.1 us"), (span_text(1e-3, 1e-3), "1.00 ms"),
         (span_text(64e-6, 23e-3), "64 us to 23 ms"),

@@ -153,8 +153,8 @@ def test_pending_and_unknown(record):
     late = dataclasses.replace(
         record, stages=(*record.stages[:2], StageRecord("sass", "nvsass", "", pending=True))
     )
-    assert "being made" in stages_html(late)
-    assert "being made" in stages_text(late)
+    assert "not made yet" in stages_html(late)
+    assert "not made yet" in stages_text(late)
     with pytest.raises(OptionError, match="there is no stage 'ptz'"):
         stages_html(record, ["ptz"])
     with pytest.raises(OptionError, match="there is no theme 'blue'"):

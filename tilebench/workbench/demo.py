@@ -7,18 +7,19 @@ import contextlib
 import io
 import json
 import sys
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionError, remember_source
+from ..errors import OptionError, TargetError, remember_source
 from ..record import CompileRecord, RunRecord
 from .chart import chart_of
 from .magic import cell_text, choose_kernel
 from .options import TileOptions, parse_line
 from .report import Part, Runs, Section, report_html
-from .style import number
+from .style import bytes_text, number
 
 if TYPE_CHECKING:
     from .live import Workbench
@@ -46,6 +47,7 @@ class Demo:
     space: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
     sections: list[Section] = field(default_factory=list[Section])
     wrong: int = 0
+    measured: set[str] = field(default_factory=set[str])
 
     def run(self, cells: list[dict[str, Any]]) -> None:
         """Run the cells in their order. Raises what a cell raises."""
@@ -102,18 +104,25 @@ class Demo:
         return parts
 
     def _bench(self, options: TileOptions, kernels: dict[str, Any]) -> list[Part]:
-        """What `%%tile` opens, always measured and checked: that is what the lines told are about."""
+        """What `%%tile` opens, measured and checked: that is what the lines told are about.
+
+        The same once more is opened for its stages.
+        """
         from .live import open_live
 
+        kernel = choose_kernel(options.kernel, kernels, self.space)
+        position = repr((kernel.name, options.target, options.values, options.schedule))
+        first = position not in self.measured
+        self.measured.add(position)
         bench = open_live(
-            choose_kernel(options.kernel, kernels, self.space), with_=options.values, sweep=options.sweep,
-            target=options.target, stages=options.stages, schedule=options.schedule or None,
-            run=True, check=True,
+            kernel, with_=options.values, sweep=options.sweep, target=options.target, stages=options.stages,
+            schedule=options.schedule or None, run=first, check=first,
         )  # fmt: skip
         try:
-            print(line_of(bench), flush=True)
+            print(line_of(bench) if first else stages_line(bench), flush=True)
             self.wrong += bench.report is not None and not bench.report.ok
-            self.wrong += any(measured.failure for measured in bench.runs) or bench.error is not None
+            self.wrong += any(measured.failure for measured in bench.runs)
+            self.wrong += bench.error is not None and not lacks_tools(bench)
             return bench_parts(bench)
         finally:
             bench.close()
@@ -188,6 +197,22 @@ def bench_parts(bench: Workbench) -> list[Part]:
     return out
 
 
+def lacks_tools(bench: Workbench) -> bool:
+    """Whether all that is wrong is a compiler that is not installed here: the report says what gives it."""
+    return isinstance(bench.error, TargetError) and bench.record is not None
+
+
+def stages_line(bench: Workbench) -> str:
+    """Kernel, target, and the stages that are shown; those that could not be had, with what gives them."""
+    assert bench.record is not None or bench.error is not None
+    record, error = bench.record, bench.error
+    stages = record.stages if record is not None else ()
+    target = record.target if record is not None else "-"
+    said = f"{bench.name:<14} {target:<18} stages " + ", ".join(s.name for s in stages if not s.pending)
+    lacking = ", ".join(stage.name for stage in stages if stage.pending)
+    return said + (f"; no {lacking}: {error.message}; {error.hint}" if error is not None else "")
+
+
 def line_of(bench: Workbench) -> str:
     """Kernel, target, error against the reference with its bound, time, rate."""
     picture = bench.session.picture
@@ -219,9 +244,11 @@ def run_demo(out: Path, notebook: Path | None = None) -> int:
     path = notebook or find_notebook()
     if not out.resolve().parent.is_dir():
         raise OptionError("there is no folder {folder}", folder=out.resolve().parent)
+    began = time.monotonic()
     demo = Demo()
     demo.run(json.loads(path.read_text(encoding="utf-8"))["cells"])
     note = f"Made from {path.name} by tilebench without a browser."
     out.write_text(report_html("tilebench", demo.sections, note=note), encoding="utf-8")
-    print(f"{out}: {out.stat().st_size / 1024:.0f} KB")
+    took = time.monotonic() - began
+    print(f"{out}: {bytes_text(out.stat().st_size)}, made in {took:.0f} s")
     return 1 if demo.wrong else 0

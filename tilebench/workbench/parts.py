@@ -21,7 +21,7 @@ from .views.stages import LineLimits
 # Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
 # workbench may take 200 KB. The static form has `bundle.LIMITS`.
 LIVE_LIMITS = LineLimits(tile=160, emitted=100)
-# A saved notebook with eight workbenches stays under 300 KB with these.
+# A saved notebook with eight workbenches stays under 400 KB with these.
 STATIC_LIMITS = LineLimits(tile=100, emitted=45)
 NEWEST_MOVES = 12
 

@@ -17,6 +17,7 @@ from .style import css, escape, pair
 from .table import Value, table_html
 from .views import resources, stages
 from .views.runs import chart_body, chart_head
+from .views.stages import Limits
 
 if TYPE_CHECKING:
     from ..reference.check import CheckReport
@@ -49,7 +50,7 @@ class Section:
 
     title: str
     parts: Sequence[Part] = field(default_factory=tuple)
-    limits: int = stages.MOST_LINES
+    limits: Limits = stages.MOST_LINES
 
 
 _PAGE = (
@@ -62,7 +63,7 @@ _PAGE = (
 )
 
 
-def _part(part: Part, number: int, limits: int) -> tuple[str, str]:
+def _part(part: Part, number: int, limits: Limits) -> tuple[str, str]:
     """HTML of a part and the rules that are its own."""
     if isinstance(part, str):
         return f'<p class="para">{escape(part)}</p>', ""

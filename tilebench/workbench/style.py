@@ -167,24 +167,25 @@ def digits_within(value: float, low: float, high: float, most: int = 3) -> int:
     return max(1, min(most, math.floor(math.log10(value)) - math.floor(math.log10(half)) + 1))
 
 
-def _rounded(value: float, digits: int) -> str:
-    """A number of `digits` significant digits, zeros in the place of those that are not known."""
-    return number(float(f"{value:.{digits - 1}e}"), digits)
+def _rounded(value: float, digits: int) -> float:
+    """`value` to `digits` significant digits: before its unit is chosen, so that 999.9 us are 1.00 ms."""
+    return float(f"{value:.{digits - 1}e}")
 
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def _time_unit(value: float) -> tuple[float, str]:
-    return next((step for step in _TIMES if abs(value) >= step[0] * 0.9995), _TIMES[-1])
+    return next((step for step in _TIMES if abs(value) >= step[0] * 0.9999), _TIMES[-1])
 
 
 def seconds_text(value: float, digits: int = 3) -> str:
     """Seconds as `s`, `ms`, `us` or `ns`."""
     if value == 0:
         return "0 s"
+    value = _rounded(value, digits)
     size, unit = _time_unit(value)
-    return f"{_rounded(value / size, digits)} {unit}"
+    return f"{number(_rounded(value / size, digits), digits)} {unit}"
 
 
 def span_text(low: float, high: float) -> str:
@@ -223,5 +224,6 @@ def bytes_text(value: float) -> str:
 def rate_text(value: float, unit: str, digits: int = 3) -> str:
     """A rate a second: `value` FLOP or bytes a second (`unit` is `FLOP/s` or `B/s`), scaled by thousands."""
     steps = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
-    size, lead = next((step for step in steps if abs(value) >= step[0] * 0.9995), (1.0, ""))
-    return f"{_rounded(value / size, digits)} {lead}{unit}"
+    value = _rounded(value, digits)
+    size, lead = next((step for step in steps if abs(value) >= step[0]), (1.0, ""))
+    return f"{number(_rounded(value / size, digits), digits)} {lead}{unit}"

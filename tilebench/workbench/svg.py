@@ -151,7 +151,7 @@ def _x_labels(chart: Chart, frame: PlotFrame) -> list[str]:
     for p in chart.points[::every]:
         x = frame.x(p.number)
         out.append(_text(x, frame.bottom + 16, str(p.number), "middle"))
-        if room >= 78:
+        if room >= 78 and chart.varied:
             parts = p.label.split(" ")[:4]
             out += [_text(x, frame.bottom + 31 + 13 * k, part, "middle", "q") for k, part in enumerate(parts)]
     return out
@@ -181,7 +181,8 @@ def history_svg(chart: Chart) -> str:
             out.append(_mark(lower.x(p.number), lower.bottom - 8, "cross", "bad", _tip(chart, p)))
     if chart.leader is not None and (first := chart.leader.point).rate:
         said = "best " * chart.leader.decided + first.rate_text(chart.unit)
-        out.append(_text(upper.x(first.number), upper.y((first.rate or 0.0) / scale) + 20, said, "middle"))
+        # Beside the bar of the range, on the side where the dots of the runs are not.
+        out.append(_text(upper.x(first.number) - 9, upper.y((first.rate or 0.0) / scale) + 4, said, "end"))
     out += _x_labels(chart, lower)
     lines = 1 + (max((min(4, len(p.label.split(" "))) for p in chart.points), default=0) if count <= 8 else 0)
     title = f"{chart.kernel}: rate and time of {count} position{'s' * (count != 1)}"

@@ -108,7 +108,9 @@ class Pane:
 def source_word(record: CompileRecord) -> str:
     """What a line of the source is called: `cell line`, or the file's name."""
     name = PurePath(record.source_file).name
-    in_cell = not name or name.startswith(("<", "In[")) or "ipykernel" in record.source_file
+    in_cell = (
+        not name or name.startswith(("<", "In[")) or "ipykernel" in record.source_file or " cell [" in name
+    )
     return "cell line " if in_cell else f"{name}:"
 
 
@@ -232,7 +234,7 @@ def _pane_html(record: CompileRecord, pane: Pane, prefix: str) -> str:
         told = f"{new} new, {changed} changed, {gone} gone"
         head += f' <span class="delta" title="{told}" aria-label="{told}">{pane.change.summary()}</span>'
     if stage.pending:
-        body = '<p class="more">being made …</p>'
+        body = '<p class="more">not made yet</p>'
     else:
         above = f'<div class="more">{pane.above} lines above</div>' if pane.above else ""
         below = f'<div class="more">{pane.below} more lines</div>' if pane.below else ""
@@ -346,7 +348,7 @@ def stages_text(
         facts = f"{language_of(record, stage).title}, {pane.total} lines"
         facts += f", {seconds_text(stage.seconds)}" if stage.seconds else ""
         facts += f", {pane.change.summary()}" if pane.change else ""
-        out.append(f"\n== {stage.name} ({'being made' if stage.pending else facts})")
+        out.append(f"\n== {stage.name} ({'not made yet' if stage.pending else facts})")
         first = record.source_first_line if stage.name == "source" else 1
         digits = len(str(first + (pane.rows[-1] if pane.rows else 0)))
         if pane.above:
