@@ -165,6 +165,10 @@ class Node:
             self.__dict__["_hash"] = known
         return known
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields. A hash is one of this process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.marks)
         return f"{type(self).__name__}({shown})"

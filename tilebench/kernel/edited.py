@@ -27,6 +27,17 @@ def compile_from(stage: str, text: str, *, target: str | None = None, like: Kern
     that kernel's stage keep their places in the user's source. Raises `IRError` at the line of the
     text that is wrong, `OptionError` for a stage where compilation cannot start.
     """
+    kernel = _compiled(stage, text, target, like)
+    kernel.recipe = (_again, (stage, text, kernel.target, like))
+    return kernel
+
+
+def _again(stage: str, text: str, target: str, like: Kernel | None) -> Kernel:
+    """The kernel that comes out of a pickle."""
+    return compile_from(stage, text, target=None if like is not None else target, like=like)
+
+
+def _compiled(stage: str, text: str, target: str | None, like: Kernel | None) -> Kernel:
     if target is None and like is not None:
         manifest, machine = like.compilation.manifest, like.compilation.machine
     else:

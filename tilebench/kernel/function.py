@@ -20,6 +20,7 @@ from .decorated import check_decorated
 from .exact import frozen
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
+from .pickled import reduce_function
 
 ScheduleLike = Schedule | ScheduleFile | str | Path | None
 
@@ -50,11 +51,21 @@ class JitFunction:
         self.out_idx = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
         self.source = dict(source or {})
         # What Python has just read: the text of this function, whatever is written to its file later.
-        self._texts = texts_now(function) if texts is None else texts
+        self.texts = texts_now(function) if texts is None else texts
         self._kept = KeptKernels()
 
     def __repr__(self) -> str:
         return f"<tilebench kernel function {self.name}{inspect.signature(self.function)}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return reduce_function(self)
+
+    def __copy__(self) -> JitFunction:
+        return self
+
+    def __deepcopy__(self, _: object) -> JitFunction:
+        """Itself, as of any function."""
+        return self
 
     @property
     def name(self) -> str:
@@ -69,7 +80,7 @@ class JitFunction:
         """The parameters that carry their own domain of values."""
         from ..frontend import knobs_of
 
-        return knobs_of(self.function, kept=self._texts)
+        return knobs_of(self.function, kept=self.texts)
 
     def using(self, **changes: Any) -> JitFunction:
         """The same function with another `target`, `schedule`, `out_idx` or `source`."""
@@ -78,7 +89,7 @@ class JitFunction:
             "schedule": self.schedule,
             "out_idx": self.out_idx,
             "source": self.source,
-            "texts": self._texts,
+            "texts": self.texts,
         }
         return JitFunction(self.function, **{**now, **changes})
 
@@ -116,7 +127,7 @@ class JitFunction:
         outside = self._kept.outside((self.function, *rest))
         found = self._kept.find(wanted, outside)
         if found is None:
-            traced = trace(self.function, values, kept=self._texts, **self.source)
+            traced = trace(self.function, values, kept=self.texts, **self.source)
             found = self._kept.like(wanted, traced)
             found = found or Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
         self._kept.keep(wanted, outside, found, quick=key if not rest else None)
@@ -167,7 +178,7 @@ class JitFunction:
     def place(self) -> Place | None:
         """Where the function stands; None where its source is gone."""
         try:
-            source = source_of(self.function, kept=self._texts)
+            source = source_of(self.function, kept=self.texts)
         except TileError:
             return None
         return source.place(source.node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..schedule import Schedule
 from ..targets import Executable, Manifest
 from .calling import Calls
 from .host_arrays import empty_like, host_copy
+from .pickled import reduce_kernel
 from .rehearse import rehearse
 from .variants import ALIGNED, under
 
@@ -72,10 +73,24 @@ class Kernel:
         self.outputs = tuple(sorted(k % count for k in out_idx))
         self.calls = Calls(self.compilation, traced, self.arguments, self.places())
         self.sizes: Mapping[str, Any] = {}
+        # What made this one of edited text, with its arguments.
+        self.recipe: tuple[Callable[..., Kernel], tuple[Any, ...]] | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{k}={v!r}" for k, v in self.parameters.items())
         return f"<tilebench kernel {self.name}({values}) for {self.target}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return reduce_kernel(self)
+
+    def __copy__(self) -> Kernel:
+        kernel = object.__new__(type(self))
+        kernel.__dict__.update(self.__dict__)
+        return kernel
+
+    def __deepcopy__(self, _: object) -> Kernel:
+        """Another handle of the same code: nothing of it changes."""
+        return copy.copy(self)
 
     def at(self, sizes: Mapping[str, Any]) -> Kernel:
         """The same kernel, checked and timed at these sizes and scalars when no arrays are given.
