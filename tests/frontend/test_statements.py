@@ -33,7 +33,7 @@ def test_promotion() -> None:
         "for i, j in T.Parallel(64, 64):\n"
         "    B[i, j] = T.cast(A[i, j] * T.float16(2), T.float32) + B[i, j]\n"
         "    B[i, j] = T.cast(i, T.float32) * T.float32(0.5) + T.cast(I[i], T.float32)\n"
-        "    A[i, j] = A[i, j] / T.float16(3) - T.float16(1.5)\n"
+        "    A[i, j] = T.cast(T.cast(A[i, j] / T.float16(3), T.float32) - T.float32(1.5), T.float16)\n"
     )
 
 

@@ -138,7 +138,7 @@ def test_the_reference_in_the_declared_dtype_is_within_the_bounds(dtype: str, ki
             assert np.median(bounded["B"].error) < 5e-6
 
 
-@pytest.mark.parametrize("word", [w for w in SCALARS if w not in ("min", "max", "pow")])
+@pytest.mark.parametrize("word", [w for w in SCALARS if w not in ("min", "max", "pow", "clamp")])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_functions_of_inexact_arguments(word: str, dtype: str) -> None:
     """An argument that was rounded, off by its whole bound, still leads into the bound of the result."""

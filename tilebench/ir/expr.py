@@ -331,7 +331,7 @@ def floordiv(a: Expr, b: Expr) -> Expr:
     if y == 1:
         return a
     if x is not None and y:
-        return Const(x // y, type=a.dtype)
+        return Const(wrapped(x // y, a.dtype), type=a.dtype)
     return Arith("//", (a, b))
 
 

@@ -105,7 +105,7 @@ def copy(
         extent = target.extent or (source.extent or ())[-target.view.ndim :]
         lead = (1,) * (target.view.ndim - len(extent))
         region = target.region.but(extent=(*lead, *extent))
-        builder.emit(Fill(region, stored(0, target.view), place=builder.place))
+        builder.emit(Fill(region, stored(0, target.view.buffer.dtype), place=builder.place))
         return
     builder.emit(Copy(source.region, target.region, coalesced_width=width, place=builder.place))
 
@@ -144,7 +144,7 @@ def _fill(word: str, dst: object, value: object) -> None:
     builder = for_tiles(word)
     part = part_of(dst, word)
     region = part.region if part.extent is not None else part.region.but(extent=(1,) * part.view.ndim)
-    builder.emit(Fill(region, stored(value, part.view), place=builder.place))
+    builder.emit(Fill(region, stored(value, part.view.buffer.dtype), place=builder.place))
 
 
 def clear(dst: object) -> None:

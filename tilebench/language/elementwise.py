@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import DTypeError, LanguageError
-from ..ir import Call, Const
-from .tracing.arithmetic import integer_power, truth
+from ..ir import Call, Const, Expr, boolean
+from .tracing.arithmetic import integer_power, logical, truth
 from .tracing.builder import here
 from .tracing.dtype_words import plain
 from .tracing.expressions import Value, cast_value
-from .tracing.promote import expr_of, number_of, operands, pair
+from .tracing.promote import convert, expr_of, number_of, operands, pair
 
 
 def _of_numbers(name: str, *numbers: float) -> float:
@@ -134,24 +134,36 @@ def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: 
         # A NaN loses against a number, here as in a kernel.
         extreme: Any = y if x != x else x if y != y else python(x, y)
     else:
-        left, right = operands(a, b)
-        extreme = Value(Call(name, (left, right), type=left.dtype, place=here()))
+        extreme = Value(_of_two(name, *operands(a, b)))
     return _extreme(name, python, extreme, more[0], more[1:]) if more else extreme
 
 
+def _of_two(name: str, left: Expr, right: Expr) -> Expr:
+    if left.dtype == boolean:
+        return logical("or" if name == "max" else "and", [left, right])
+    return Call(name, (left, right), type=left.dtype, place=here())
+
+
 def max(a: object, b: object, *more: object) -> Any:
-    """The greater of two values (or more), in their common dtype."""
+    """The greater of two values (or more), in their common dtype; a NaN loses against a number."""
     return _extreme("max", builtins.max, a, b, more)
 
 
 def min(a: object, b: object, *more: object) -> Any:
-    """The smaller of two values (or more), in their common dtype."""
+    """The smaller of two values (or more), in their common dtype; a NaN loses against a number."""
     return _extreme("min", builtins.min, a, b, more)
 
 
 def clamp(x: object, low: object, high: object) -> Any:
-    """x limited to [low, high]."""
-    return min(max(x, low), high)
+    """x limited to [low, high], in their common dtype; a NaN stays NaN."""
+    if all(number_of(each) is not None for each in (x, low, high)):
+        return x if x != x else min(max(x, low), high)
+    value, least = operands(x, low)
+    value, most = operands(Value(value), high)
+    if not value.dtype.is_float:
+        return min(max(Value(value), Value(least)), Value(most))
+    args = (value, convert(least, value.dtype), most)
+    return Value(Call("clamp", args, type=value.dtype, place=here()))
 
 
 def pow(x: object, y: object) -> Any:

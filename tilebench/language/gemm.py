@@ -147,7 +147,7 @@ def gemm(
 def _add_nothing(c: TileOperand, start: Expr) -> None:
     """A product of no terms: at most C is set to zero."""
     builder = for_tiles("T.gemm")
-    zero = Fill(c.region, stored(0, c.view), place=builder.place)
+    zero = Fill(c.region, stored(0, c.view.buffer.dtype), place=builder.place)
     if start != expr_of(False):
         builder.emit(zero if start == expr_of(True) else If(start, (zero,), (), place=builder.place))
 

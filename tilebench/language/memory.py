@@ -11,7 +11,7 @@ from .stages import EVERY, TILES
 from .tracing.builder import for_tiles, inside_kernel, shown
 from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
-from .tracing.promote import convert, expr_of
+from .tracing.stores import stored
 from .tracing.values import BufferView, VarRef
 
 
@@ -119,7 +119,7 @@ def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var
     if scope != "local.var":
         raise LanguageError("T.alloc_var has no scope {scope!r}", scope=scope)
     wanted = plain(dtype)
-    first = None if init is None else convert(expr_of(init), wanted)
+    first = None if init is None else stored(init, wanted)
     return VarRef(_allocate("T.alloc_var", AllocVar, (), dtype, init=first))
 
 

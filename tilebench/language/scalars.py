@@ -18,5 +18,6 @@ BINARY = ("min", "max", "pow")
 FUNCTIONS = (
     *(ScalarFunction(name, 1, same_as_first) for name in UNARY),
     *(ScalarFunction(name, 2, same_as_first) for name in BINARY),
+    ScalarFunction("clamp", 3, same_as_first),
     ScalarFunction("if_then_else", 3, _second),
 )

@@ -117,7 +117,9 @@ def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | No
         check_active(state, buffer, spread, ok, place)
     locations = tuple(spread if whole else clipped(buffer, spread))
     elements = numbers.read(memory, locations, state.mask, buffer.dtype, place)
-    return elements if whole else numbers.select(ok, elements, numbers.constant(0, buffer.dtype))
+    if whole:
+        return elements
+    return numbers.select(ok, elements, numbers.constant(0, buffer.dtype), buffer.dtype)
 
 
 def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, place: Place | None) -> None:

@@ -117,7 +117,7 @@ class ExpressionRunner:
                 a = then(state) if some else numbers.constant(0, dtype)
             with state.narrowed(no) as some:
                 b = other(state) if some else numbers.constant(0, dtype)
-            return numbers.select(test, a, b)
+            return numbers.select(test, a, b, dtype)
 
         return run
 

@@ -19,7 +19,7 @@ from ..language.meanings.elements import scalar_bound, scalar_meaning
 from ..language.meanings.inexact import Inexact, exact, inexact
 from ..language.meanings.rounding import number_in
 from ..language.meanings.tiles import TileMeaning
-from ..language.tracing.operators import operator_bound, operator_meaning, select_bound
+from ..language.tracing.operators import array_of, operator_bound, operator_meaning, select_bound
 
 # What lanes do where a condition depends on rounding: (may do either, what the reference does).
 Doubt = tuple[Any, Any] | None
@@ -32,7 +32,7 @@ class Numbers(Protocol):
     def operator(self, op: str, dtype: DType) -> Callable[..., Any]: ...
     def function(self, word: str, dtype: DType) -> Callable[..., Any] | None: ...
     def cast(self, value: Any, source: DType, target: DType) -> Any: ...
-    def select(self, condition: Any, a: Any, b: Any) -> Any: ...
+    def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any: ...
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]: ...
     def new(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
@@ -87,8 +87,8 @@ class Plain:
     def cast(self, value: Any, source: DType, target: DType) -> Any:
         return cast_meaning(value, source, target)
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
-        return choose(condition, a, b)
+    def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any:
+        return choose(condition, array_of(a, dtype), array_of(b, dtype))
 
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
         """Lanes that may take the branch, lanes that may not, and what is in doubt (nothing here)."""
@@ -194,8 +194,8 @@ class BoundedNumbers:
     def cast(self, value: Any, source: DType, target: DType) -> Any:
         return cast_bound(value, source, target)
 
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
-        return select_bound(condition, a, b)
+    def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any:
+        return select_bound(condition, array_of(a, dtype), array_of(b, dtype))
 
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]:
         if not isinstance(condition, Inexact):
@@ -223,7 +223,7 @@ class BoundedNumbers:
         return elements if dtype.is_float or elements.error.any() else elements.value
 
     def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
-        new = inexact(value)
+        new = inexact(array_of(value, dtype))
         if mask is None:
             memory[key] = new
             return

@@ -125,13 +125,21 @@ def _erf_of(x: Any) -> Any:
     return _erf(array).astype(array.dtype)
 
 
+_where: Any = np.where
+
+
+def _clamp(x: Any, low: Any, high: Any) -> Any:
+    raised = _where(x < low, low, x)
+    return _where(raised > high, high, raised)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
     "rsqrt": _rsqrt, "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
     "sigmoid": _sigmoid, "erf": _erf_of,
     "sin": np.sin, "cos": np.cos, "pow": np.power,
     # As fmaxf and fminf: a NaN loses against a number.
-    "max": np.fmax, "min": np.fmin,
+    "max": np.fmax, "min": np.fmin, "clamp": _clamp,
 }  # fmt: skip
 
 

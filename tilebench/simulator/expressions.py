@@ -12,7 +12,7 @@ from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Var
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
 from ..language.meanings.rounding import number_in
-from .arithmetic import apply, computed, convert, operate
+from .arithmetic import apply, computed, convert, operate, settle
 from .refusal import refuse
 from .registers import LaneRegisters
 from .state import Mask, Value
@@ -77,7 +77,7 @@ class LaneExpressions(LaneRegisters):
             if op == "-" and not dtype.is_float:
                 zero = np.asarray(0).astype(computed(dtype))
                 return operate("-", zero, total, dtype, expr, self.data, mask)
-            return -total if op == "-" else ~total
+            return -total if op == "-" else settle(~total, dtype, expr, self.data, mask)
         for arg in args[1:]:
             total = operate(op, total, self.value(arg, mask), dtype, expr, self.data, mask)
         return total

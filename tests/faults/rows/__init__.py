@@ -12,6 +12,7 @@ from . import (
     kernels,
     layouts,
     memory,
+    numbers,
     outside,
     reductions,
     roads,
@@ -37,5 +38,6 @@ FAULTS: tuple[Fault, ...] = (
     *outside.FAULTS,
     *kernels.FAULTS,
     *workbench.FAULTS,
+    *numbers.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

@@ -40,6 +40,7 @@ TOY_C = Dialect(
         "abs": called("fabs({args})", FLOATS),
         "min": called("tb_min_{dtype}({args})"),
         "max": called("tb_max_{dtype}({args})"),
+        "clamp": called("tb_clamp_{dtype}({args})", FLOATS),
         "toy_ramp": called("tb_ramp({args})", ("float32",)),
         "shfl_xor": called("tb_shfl_xor_{dtype}({args})", EXCHANGED),
         "shfl_down": called("tb_shfl_down_{dtype}({args})", EXCHANGED),

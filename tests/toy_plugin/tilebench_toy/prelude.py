@@ -106,6 +106,11 @@ def _extremes(wanted: Wanted) -> str:
             if wanted.has(f"tb_{word}_{dtype}"):
                 head = f"static inline {type} tb_{word}_{dtype}({type} a, {type} b)"
                 lines.append(f"{head} {{ return {value}; }}")
+    for dtype in FLOATS:
+        if wanted.has(f"tb_clamp_{dtype}"):
+            head = "static inline {type} tb_clamp_{dtype}({type} x, {type} low, {type} high)"
+            value = "x < low ? low : x > high ? high : x"
+            lines.append(f"{head.format(type=TYPES[dtype], dtype=dtype)} {{ return {value}; }}")
     return "\n".join(lines)
 
 
@@ -140,7 +145,7 @@ PRELUDE = Prelude(
     HEAD,
     (
         Part("launch", r"tb_kernel", LAUNCH),
-        Part("extremes", r"tb_(?:min|max)_\w+", _extremes),
+        Part("extremes", r"tb_(?:min|max|clamp)_\w+", _extremes),
         Part("integers", r"tb_(?:floordiv|floormod|to)_\w+", _integers),
         Part("exchanges", r"tb_shfl_\w+|tb_warp_sum", _exchanges),
         Part("special", r"tb_(?:inf|nan)_f\d+", SPECIAL),

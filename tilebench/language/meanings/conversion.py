@@ -69,6 +69,8 @@ def cast_bound(value: Any, source: DType, target: DType) -> Any:
     if target.is_float:
         if source.is_float and not narrows(source, target):
             return bounded
+        if source.is_integer and source.bits <= target.mantissa + 1:  # each of its values is one of the float
+            return Inexact(bounded.value.astype(np.float64), bounded.error)
         return rounded(bounded.value, bounded.error, target)
     if target.kind == "bool":
         unsure = (np.abs(bounded.value.astype(np.float64)) <= bounded.error) & (bounded.error > 0)

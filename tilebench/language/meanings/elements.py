@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.dtypes import DType
-from .inexact import Inexact, inexact, limits, rounded
+from .inexact import Inexact, inexact, limits, rounded, settled
 from .rounding import narrowed
 
 Function = Callable[..., Any]
@@ -32,6 +32,14 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-wide))
 
 
+_where: Any = np.where
+
+
+def _clamp(x: Any, low: Any, high: Any) -> Any:
+    raised = _where(x < low, low, x)
+    return _where(raised > high, high, raised)
+
+
 def _ends(function: Function, x: Inexact, value: Any) -> Any:
     """Of a monotone function: the farther of the two ends of the interval."""
     low, high = function(x.value - x.error), function(x.value + x.error)
@@ -49,9 +57,10 @@ def _wave(function: Function, x: Inexact, value: Any) -> Any:
     return np.minimum(x.error, 2.0)
 
 
-def _larger(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
-    """Of minimum and maximum: the larger error."""
-    return np.maximum(x.error, y.error)
+def _larger(function: Function, x: Inexact, y: Inexact, *more: Any) -> Any:
+    """Of minimum, maximum and clamp: the largest error."""
+    error = np.maximum(x.error, y.error)
+    return np.maximum(error, more[0].error) if len(more) > 1 else error
 
 
 def _corners(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
@@ -102,6 +111,8 @@ SCALARS: Mapping[str, ScalarMeaning] = {
     # A NaN loses against a number, as in C's fmin and fmax and in IEEE 754-2019 minimumNumber.
     "min": ScalarMeaning(np.fmin, _larger, None),
     "max": ScalarMeaning(np.fmax, _larger, None),
+    # A NaN in x stays: it is below or above no limit.
+    "clamp": ScalarMeaning(_clamp, _larger, None),
     "pow": ScalarMeaning(np.power, _corners, 4, double_ulps=1024),
 }
 
@@ -136,6 +147,15 @@ def _integer_power(base: Any, exponent: Any) -> Any:
     return np.where(exponent < 0, units, some).astype(base.dtype)
 
 
+def _known(carried: Any, value: Any, args: list[Inexact]) -> Any:
+    """The carried error where it is no NaN. It is one where ends of an interval are infinite: then any
+    value is right, unless the result is no number and no argument is unbounded."""
+    anything = np.isfinite(value)
+    for arg in args:
+        anything = anything | np.isposinf(arg.error)
+    return np.where(np.isnan(carried), np.where(anything, np.inf, 0.0), carried)
+
+
 def scalar_bound(word: str, dtype: DType) -> Function | None:
     """The function over inexact arguments of `dtype`; None for an unknown word."""
     row = SCALARS.get(word)
@@ -154,10 +174,9 @@ def scalar_bound(word: str, dtype: DType) -> Function | None:
             carried = row.carry(row.plain, *bounded, result)
             return Inexact(result, np.where(word == "pow", np.inf, carried) if np.any(carried) else carried)
         value = np.asarray(row.plain(*(each.value for each in bounded)), np.float64)
-        carried = np.asarray(row.carry(row.plain, *bounded, value), np.float64)
+        carried = _known(np.asarray(row.carry(row.plain, *bounded, value), np.float64), value, bounded)
         if ulps is None:
-            unknown = np.where(np.isfinite(value), np.inf, 0.0)
-            return Inexact(value, np.where(np.isnan(carried), unknown, carried))
+            return settled(value, carried, carried, dtype) if dtype.saturates else Inexact(value, carried)
         return rounded(value, carried, dtype, ulps=ulps, absolute=absolute)
 
     return apply

@@ -45,4 +45,5 @@ def number_in(value: float, dtype: DType) -> Any:
     """A literal of a float dtype, a NumPy scalar; the infinity of a dtype that has one is a value of it."""
     if dtype.has_infinity and np.isinf(value):
         return dtype.numpy.type(value)
-    return round_to(value, dtype)[()]
+    with np.errstate(over="ignore"):
+        return round_to(value, dtype)[()]

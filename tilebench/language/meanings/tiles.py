@@ -165,15 +165,26 @@ def _computed(dtype: DType) -> Any:
     return np.float32 if dtype.is_float and dtype.bits < 32 else dtype.numpy
 
 
+def _formed(op: Reduce) -> DType:
+    return reduction_dtype(op.kind, op.src.buffer.dtype, op.dst.buffer.dtype)
+
+
+def _start(op: Reduce) -> Any:
+    """What a reduction starts from: 0, the least or the most of the dtype it is formed in."""
+    dtype = _formed(op)
+    return 0 if op.kind == "sum" else dtype.least if op.kind == "max" else dtype.most
+
+
 def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
     """`T.reduce_sum` and its kin along one dimension; without `clear` the old result is folded in, once.
 
-    Sums are formed in the wider of both dtypes (float32 at least) and rounded once. Of maxima and
-    minima a NaN loses against a number.
+    They are formed in the wider of both dtypes, of floats float32 at least, and converted once. Of maxima
+    and minima a NaN loses against a number, as in `T.max`, and a line of NaN alone gives the start: minus
+    infinity of a maximum.
     """
     target, fold = op.dst.buffer.dtype, _FOLD[op.kind]
-    kind: Any = _computed(reduction_dtype(op.kind, op.src.buffer.dtype, target))
-    total = fold.reduce(source.astype(kind), axis=op.dim)
+    kind: Any = _computed(_formed(op))
+    total = fold.reduce(source.astype(kind), axis=op.dim, initial=_start(op))
     if old is not None:
         total = fold(total, old.reshape(total.shape).astype(kind))
     return narrowed(total, target) if target.is_float else total.astype(target.numpy)
@@ -188,7 +199,8 @@ def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
     if op.kind == "sum":
         return _sum_bound(op, read, before, target)
     fold = _FOLD[op.kind]
-    value = fold.reduce(read.value, axis=op.dim)
+    elements = read.value if target.is_float else read.value.astype(_formed(op).numpy)
+    value = fold.reduce(elements, axis=op.dim, initial=_start(op))
     sign = 1.0 if op.kind == "max" else -1.0
     # An element whose interval lies wholly below the winner's cannot win.
     floor = np.fmax.reduce(sign * read.value - read.error, axis=op.dim, keepdims=True)
@@ -199,7 +211,9 @@ def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
         value = fold(value, before.value.reshape(value.shape))
     if not target.is_float:
         return Inexact(value.astype(target.numpy), error)
-    return cast_bound(Inexact(value, error), op.src.buffer.dtype, target)
+    if target.saturates:
+        return settled(value, error, error, target)
+    return cast_bound(Inexact(value, error), _formed(op), target)
 
 
 def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType) -> Any:

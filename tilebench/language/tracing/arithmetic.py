@@ -90,7 +90,8 @@ def negative(expr: Expr) -> Expr:
         raise DTypeError("- does not take a bool", hint="use `not`")
     expr = computable(expr)
     if isinstance(expr, Const):
-        return Const(-expr.value, type=expr.type)
+        number = -expr.value
+        return Const(fold.wrapped(number, expr.type) if expr.type.is_integer else number, type=expr.type)
     return Arith("-", (expr,), place=here())
 
 

@@ -173,6 +173,8 @@ class Value(Scalar):
 
     def __abs__(self) -> Value:
         value = computable(self.expr)
+        if value.dtype == boolean:
+            return self
         return Value(Call("abs", (value,), type=value.dtype, place=here()))
 
     # -- comparison

@@ -28,6 +28,12 @@ PLAIN: Mapping[str, Binary] = {
 }  # fmt: skip
 
 
+def array_of(value: Any, dtype: DType) -> Any:
+    """A Python integer in its dtype: beside an array NumPy would take it for an int64, and of that and
+    uint64 make float64."""
+    return dtype.numpy.type(value) if type(value) is int else value
+
+
 def operator_meaning(op: str, dtype: DType) -> Callable[..., Any]:
     """The operator over arguments of `dtype`, which are Python numbers or arrays.
 
@@ -74,7 +80,7 @@ def operator_bound(op: str, dtype: DType) -> Callable[..., Any]:
     def fold(*args: Any) -> Any:
         if not any(isinstance(arg, Inexact) for arg in args):
             return plain(*args)
-        bounded = [inexact(arg) for arg in args]
+        bounded = [inexact(array_of(arg, dtype)) for arg in args]
         if op == "not":
             return Inexact(~bounded[0].value, bounded[0].error)
         if len(bounded) == 1:

@@ -1,8 +1,15 @@
 """Conversions that the language makes by itself: literals, mixed dtypes, `T.cast`.
 
-Rules: a Python number takes the dtype of the other side (a float beside an integer makes both
-float32); float beats integer; of two floats the wider, and float32 for float16 with bfloat16; of
-two integers the wider, signed when they differ in sign.
+Rules, one for every operator and function of two values, on every target:
+
+- A Python int takes the dtype of the other side; one that an integer dtype has no value for makes both
+  int64. A Python float makes an integer, and a float narrower than 32 bits, float32: in `h * 0.1` the
+  number is not rounded to 16 bits. A constant that has a dtype itself (`T.float16(0.1)`,
+  `np.float16(0.1)`, what is stored or filled) is rounded to it, once.
+- Float beats integer, of two floats the wider wins, and float16 with bfloat16 gives float32.
+- Of two integers the narrowest dtype that holds the values of both: int8 with uint8 gives int16, int32
+  with uint32 int64. No integer holds those of uint64 and a signed one, which give int64.
+- The result has that dtype and wraps in it: int8 * int8 is an int8, whatever it is stored to.
 """
 
 from __future__ import annotations
@@ -17,7 +24,10 @@ from .builder import here, shown
 from .dtype_words import plain
 from .kinds import Scalar, Tile
 
-_INT64 = ALL["int64"]
+
+def _wide(value: int) -> DType:
+    """The integer dtype of 64 bits for a number that a narrower one has no value for."""
+    return ALL["uint64" if value >= 2**63 else "int64"]
 
 
 def fits(value: int, dtype: DType) -> bool:
@@ -34,6 +44,13 @@ def number_of(value: object) -> int | float | bool | None:
         number = item()
         return number if isinstance(number, (bool, int, float)) else float(number)
     return None
+
+
+def own_dtype(value: object) -> DType | None:
+    """The dtype that a number brings along: that of a NumPy or torch scalar narrower than 32 bits."""
+    given: Any = getattr(value, "dtype", None)
+    found = ALL.get(str(given).removeprefix("torch.")) if given is not None else None
+    return found if found is not None and found.is_float and found.bits < 32 else None
 
 
 def literal(value: int | float | bool, dtype: DType) -> Const:
@@ -82,8 +99,8 @@ def expr_of(value: object, dtype: DType | None = None) -> Expr:
     if isinstance(number, bool):
         return TRUE if number else FALSE
     if isinstance(number, float):
-        return Const(number, type=float32)
-    return literal(number, int32 if fits(number, int32) else _INT64)
+        return literal(number, own_dtype(value) or float32)
+    return literal(number, int32 if fits(number, int32) else _wide(number))
 
 
 def join(a: DType, b: DType) -> DType:
@@ -96,11 +113,12 @@ def join(a: DType, b: DType) -> DType:
         return a
     if a.is_float != b.is_float:
         return a if a.is_float else b
+    if a.is_integer and a.kind != b.kind:
+        unsigned, signed = (a, b) if a.kind == "uint" else (b, a)
+        return ALL[f"int{min(64, max(2 * unsigned.bits, signed.bits))}"]
     if a.bits != b.bits:
-        if not a.is_float and a.kind != b.kind:
-            return ALL[f"int{max(a.bits, b.bits)}"]
         return a if a.bits > b.bits else b
-    return float32 if a.is_float else ALL[f"int{a.bits}"]
+    return float32
 
 
 def convert(expr: Expr, dtype: DType) -> Expr:
@@ -161,12 +179,14 @@ def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:
     if number is None:
         return expr, expr_of(other)
     dtype = expr.dtype
-    if isinstance(number, float) and not dtype.is_float:
+    if isinstance(number, float) and own_dtype(other) is not None:
+        return pair(expr, expr_of(other))
+    if isinstance(number, float) and (not dtype.is_float or dtype.bits < 32):
         dtype = float32
     elif dtype == boolean and not isinstance(number, bool):
         dtype = int32
-    if dtype.is_integer and isinstance(number, int) and not fits(number, dtype) and fits(number, _INT64):
-        dtype = _INT64
+    if dtype.is_integer and isinstance(number, int) and not fits(number, dtype):
+        dtype = join(dtype, _wide(number))
     return convert(expr, dtype), literal(number, dtype)
 
 

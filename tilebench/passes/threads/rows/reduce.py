@@ -146,11 +146,11 @@ def _partial(
         else:
             kept_number, unit = kept_number + var * unit, unit * count
     value: Expr = Load(registers, (source,))
-    if layout.padded[dim] > layout.extents[dim]:
-        test, dtype = column.compare("<", layout.extents[dim]), registers.dtype
-        value = Call("if_then_else", (test, value, neutral(reduction.kind, dtype)), type=dtype)
     if registers.dtype != part.dtype:
         value = Cast(value, type=part.dtype)
+    if layout.padded[dim] > layout.extents[dim]:
+        test = column.compare("<", layout.extents[dim])
+        value = Call("if_then_else", (test, value, neutral(reduction.kind, part.dtype)), type=part.dtype)
     folded = combine(reduction.kind, Load(part, (kept_number,)), value)
     body: list[Stmt] = [Store(part, (kept_number,), folded)]
     word = loop_over_registers(registers.size)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from math import prod
 
 from ....ir import Arith, Buffer, Call, Cast, Const, Expr, If, Let, Load, Stmt, Store, Var
-from ....ir.dtypes import DType
+from ....ir.dtypes import ALL, DType
 from ....language.accumulation import reduction_dtype
 from ....language.lowered.threads import SyncWarp
 from ....language.memory import AllocLocal
@@ -26,8 +26,9 @@ from .copy import coordinates, element_of, mapping_of
 
 
 def sum_dtype(scan: Scan) -> DType:
-    """The dtype that sums are formed in."""
-    return reduction_dtype("sum", scan.src.buffer.dtype, scan.dst.buffer.dtype)
+    """The dtype that sums are formed in; of integers 32 bits at least, as lanes exchange them."""
+    dtype = reduction_dtype("sum", scan.src.buffer.dtype, scan.dst.buffer.dtype)
+    return ALL[f"{dtype.kind}32"] if dtype.is_integer and dtype.bits < 32 else dtype
 
 
 def workspace(scan: Scan, layouts: Mapping[str, Fragment], machine: Machine) -> Workspace:

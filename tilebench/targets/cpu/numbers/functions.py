@@ -64,7 +64,7 @@ def scalars() -> dict[str, frozenset[str]]:
     floats = frozenset(dtype.name for dtype in dtypes if dtype.is_float)
     numbers = floats | {dtype.name for dtype in dtypes if dtype.is_integer}
     rows = {word: floats - {"float64"} if word in SINGLE else floats for word in UNARY}
-    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats}
+    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats, "clamp": floats}
     rows["if_then_else"] = frozenset(COMPUTE)
     return {function.name: rows[function.name] for function in FUNCTIONS if function.name in rows}
 

@@ -7,10 +7,13 @@ zero give zero, and lanes that a condition leaves out touch no memory.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....errors import TargetError
 from ....ir import Arith, Call, Cast, Const, DType, Expr, Load, Var, walk
 from ....ir.arith import linear
 from ....ir.expr import COMPARE, LOGIC
+from ....language.meanings.rounding import number_in
 from ..llvm import Value, const, i64, lanes_of, vector
 from ..llvm.lanes import maximum, minimum
 from ..numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, round_to
@@ -89,7 +92,7 @@ class Expressions(Elements):
             return self._narrow_count(self.index(expr), expr.dtype)
         match expr:
             case Const():
-                return const(expr.value, COMPUTE[expr.dtype.name])
+                return const(_number(expr), COMPUTE[expr.dtype.name])
             case Var():
                 return self._variable(expr)
             case Load():
@@ -214,6 +217,10 @@ class Expressions(Elements):
                 return (minimum if expr.word == "min" else maximum)(f, *values)
             how = ("u" if is_unsigned(dtype.name) else "s") + ("lt" if expr.word == "min" else "gt")
             return f.select(f.compare(how, *values), *values)
+        if dtype.is_float and expr.word == "clamp":
+            x, low, high = values
+            raised = f.select(f.compare("olt", x, low), low, x)  # a NaN is not below
+            return f.select(f.compare("ogt", raised, high), high, raised)
         if dtype.is_float and expr.word == "pow":
             return power(f, *values)
         if dtype.is_float and expr.word in UNARY:
@@ -347,6 +354,11 @@ def f_logic(expressions: Expressions, op: str, a: Value, b: Value) -> Value:
 
 def _predicate(op: str, *, signed: bool) -> str:
     return _ORDER[op] if op in ("==", "!=") else ("s" if signed else "u") + _ORDER[op]
+
+
+def _number(expr: Const) -> Any:
+    """A constant as its own dtype has it: what is computed in float32 is a float16 all the same."""
+    return float(number_in(expr.value, expr.type)) if expr.type.is_float else expr.value
 
 
 def _wrap(number: int, dtype: DType) -> int:

@@ -6,6 +6,7 @@ Meanings that the renderer relies on:
   the 24 bits of f32 are at least 2p + 2 for p up to 11. Conversions between types are explicit.
 - `tb_max` and `tb_min` on floats are `fmaxf` and `fminf`: a NaN loses against a number. `tb_max_nan`
   and `tb_min_nan` give NaN when either is, as NumPy's maximum and minimum do.
+- `tb_clamp` keeps a NaN: it is below or above no limit.
 - Math functions are CUDA's accurate ones (exp2f 2 ulp, expf 1 ulp, division and sqrt rounded right).
 - `tb_floordiv` and `tb_floormod` round towards minus infinity, as Python's do.
 """
@@ -60,6 +61,10 @@ TB float tb_max(float a, float b) { return fmaxf(a, b); }
 TB float tb_min(float a, float b) { return fminf(a, b); }
 TB double tb_max(double a, double b) { return fmax(a, b); }
 TB double tb_min(double a, double b) { return fmin(a, b); }
+template <class T> TB T tb_clamp(T x, T low, T high) {
+  T raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
 template <class T> TB T tb_max_nan(T a, T b) { return a != a || a > b ? a : b; }
 template <class T> TB T tb_min_nan(T a, T b) { return a != a || a < b ? a : b; }"""
 _MINMAX_NARROW = """\
@@ -159,7 +164,7 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
-        Part("minmax", r"tb_(?:max|min)(?:_nan)?", _with_structs(_MINMAX, _MINMAX_NARROW)),
+        Part("minmax", r"tb_(?:max|min)(?:_nan)?|tb_clamp", _with_structs(_MINMAX, _MINMAX_NARROW)),
         Part("math", r"tb_(?:abs|pow|" + "|".join(_FUNCTIONS) + ")", _math),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),
