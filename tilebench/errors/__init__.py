@@ -1,6 +1,7 @@
 """Places, the error root, and the one function that draws a source line with carets."""
 
 from .draw import draw_place, nearest
+from .numbers import flag_option, seconds_option, whole_option
 from .place import Place, kept_lines, remember_source, source_lines
 from .tile_error import (
     ArgumentError,
@@ -35,9 +36,12 @@ __all__ = [
     "TargetError",
     "TileError",
     "draw_place",
+    "flag_option",
     "kept_lines",
     "nearest",
     "remember_source",
+    "seconds_option",
     "set_translation",
     "source_lines",
+    "whole_option",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..compiler import Compilation
-from ..errors import ArgumentError, OptionError, Place, ResourceError, TargetError
+from ..errors import ArgumentError, OptionError, Place, ResourceError, TargetError, whole_option
 from ..frontend import Traced
 from ..ir import Function
 from ..ir.dtypes import dtype_of
@@ -218,8 +218,25 @@ class Kernel:
         """Random arrays for the parameters, from a seed; outputs hold poison. `sizes` as for `check`."""
         from ..reference import make_inputs
 
-        call = self.calls.binder.of(sizes or self.sizes)
+        whole_option("seed", seed, 0)
+        call = self.call_of((), sizes)
         return make_inputs(for_sizes(self.meaning or self.compilation.traced.function, call.values), seed)
+
+    def call_of(self, arrays: Sequence[Any], sizes: Mapping[str, Any] | None) -> BoundCall:
+        """The call on these arrays or, without, for these sizes and scalars by name.
+
+        Raises `OptionError` where both are given, or `sizes` are no names with values.
+        """
+        if not arrays:
+            if sizes is not None and not isinstance(cast(object, sizes), Mapping):
+                raise OptionError(
+                    "sizes cannot be {value}", value=repr(sizes), expected="names with values, as {example}",
+                    example="{'n': 1000}",
+                )  # fmt: skip
+            return self.calls.binder.of(sizes or self.sizes)
+        if sizes:
+            raise OptionError("sizes are read from the arrays that were given", hint="leave sizes= out")
+        return self.calls.described(arrays)[0]
 
     def random_arguments(self, seed: int = 0) -> list[Any]:
         """Random arrays from a seed and the scalars of `at`, in parameter order: what a call takes."""
@@ -252,7 +269,7 @@ class Kernel:
                 found=f"{len(arrays)} {self.calls.binder.takes}",
                 hint="give one for each parameter, outputs too, or none for random ones",
             )
-        call = self.calls.described(arrays)[0] if arrays else self.calls.binder.of(sizes or self.sizes)
+        call = self.call_of(arrays, sizes)
         meaning = for_sizes(meaning, call.values)
         if arrays:
             before = {p.name: host_copy(a) for p, a in zip(call.records, call.arrays, strict=True)}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, OptionError, flag_option, seconds_option, whole_option
 from ..ir import Function, dtype_of, parse_function
 from ..record import RunRecord
 from ..runtime.arrays import ArgumentChecker
@@ -59,7 +59,8 @@ def measure_against(
     A callable gets the NumPy arrays in parameter order and computes the same result. Raises
     `ArgumentError` for arrays that do not fit, `LaunchError` when the child dies or is too slow.
     """
-    call = kernel.calls.described(arrays)[0] if arrays else kernel.calls.binder.of(sizes or kernel.sizes)
+    _refuse_options(rounds, seconds, seed, check, timeout, against or {})
+    call = kernel.call_of(arrays, sizes)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
     copies = [_traveller(array) for array in call.arrays]
     # The child's copies are aligned; only the sizes choose the variant.
@@ -76,6 +77,26 @@ def measure_against(
         job, timeout=timeout, cancel=cancel, on_progress=on_progress
     )
     return found
+
+
+def _refuse_options(
+    rounds: int, seconds: float, seed: int, check: bool, timeout: float | None, against: Mapping[str, Any]
+) -> None:
+    """Raise `OptionError` for an option that can mean nothing, before a child is started for it."""
+    from ..profile.timing import LEAST_ROUNDS
+
+    whole_option("rounds", rounds, LEAST_ROUNDS)
+    seconds_option("seconds", seconds)
+    whole_option("seed", seed, 0)
+    flag_option("check", check)
+    if timeout is not None:
+        seconds_option("timeout", timeout, or_none=True)
+    for name, function in against.items():
+        if not callable(function):
+            raise OptionError(
+                "{name} is nothing to compare with", name=name, found="{kind}", kind=type(function).__name__,
+                expected="a function of the arrays, in parameter order",
+            )  # fmt: skip
 
 
 def _traveller(array: Any) -> Any:

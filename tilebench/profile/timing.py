@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ..errors import OptionError, TileError
+from ..errors import OptionError, TileError, seconds_option, whole_option
 from ..record import RunRecord
 from ..runtime.cancel import Cancelled
 from ..runtime.job import in_child
@@ -227,9 +227,10 @@ def measure(
     least three launches. `flush` defaults to `CpuFlush()` when `cache` is `"cold"`. `progress` is
     called at most ten times a second. A contender that raises is left out from then on and has
     its `failure`; the others go on. Raises `Cancelled` once `cancelled()` is true, `OptionError`
-    for fewer than five rounds or names used twice.
+    for fewer than five rounds, no time, or names used twice.
     """
     _look_at(contenders, rounds, cache)
+    seconds = seconds_option("seconds", seconds)
     clock = clock or CpuClock()
     if cache == "cold" and flush is None and in_child():
         flush = child_flush()
@@ -268,7 +269,7 @@ def _look_at(contenders: Sequence[Contender], rounds: int, cache: str) -> None:
         raise OptionError(
             "contenders need names of their own", found="{names}", names=", ".join(names) or "none"
         )
-    if rounds < LEAST_ROUNDS:
+    if whole_option("rounds", rounds, 0) < LEAST_ROUNDS:
         raise OptionError(
             "{rounds} rounds are too few to tell drift from difference",
             rounds=rounds,
