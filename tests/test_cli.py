@@ -247,7 +247,7 @@ def test_lab_starts_for_root_on_this_machine_alone(
 
     calls: list[list[str]] = []
     monkeypatch.setattr(lab, "is_root", lambda: root)
-    monkeypatch.setattr(lab.subprocess, "call", lambda command: calls.append(command) or 0)
+    monkeypatch.setattr(lab, "become", lambda command: calls.append(command) or 0)
     code, out, _ = called(capsys, "lab", "--dir", str(tmp_path), "--no-browser")
     assert code == 0
     assert (tmp_path / "quickstart.ipynb").exists()

@@ -87,15 +87,18 @@ class Compilation:
     def require(self, name: str) -> None:
         """Raise `OptionError`, with the nearest name, when this road has no such stage."""
         if name not in self.stage_names:
-            close = nearest(name, list(self.stage_names))
+            from .targets import stage_owners
+
+            owners = stage_owners()
+            close = nearest(name, list(dict.fromkeys((*self.stage_names, *owners))))
+            meant = name if name in owners else next(iter(close), "")
+            hint = f"did you mean {meant}? " if meant not in ("", name) else ""
+            if meant and meant not in self.stage_names:
+                hint += f"{meant} is a stage of {' and '.join(owners[meant])}; "
             raise OptionError(
-                "target {target} has no stage {name!r}",
-                target=self.manifest.name,
-                name=name,
-                hint=(f"did you mean {close[0]}? " if close else "")
-                + "stages: "
-                + ", ".join(self.stage_names),
-            )
+                "target {target} has no stage {name!r}", target=self.manifest.name, name=name,
+                hint=hint + "stages: " + ", ".join(self.stage_names),
+            )  # fmt: skip
 
     def reach(self, name: str) -> None:
         """Make every stage up to and with `name`. Raises the `TileError` of the pass that refuses."""

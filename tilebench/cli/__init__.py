@@ -1,4 +1,4 @@
-"""`tilebench` on the command line: `lab`, `demo`, `show`, `run`, `bench`, `doctor`.
+"""`tilebench` on the command line: `lab`, `demo`, `show`, `run`, `bench`, `targets`, `doctor`.
 
 Each command is a file, imported when it is called: a stage is printed in about the time that
 compiling it takes, and nothing of Jupyter is loaded for it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 # name: (module, what it does)
@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": (".kernels", "print a stage of a kernel"),
     "run": (".kernels", "run a kernel on random arrays; --check compares, --bench times"),
     "bench": (".kernels", "time a kernel, one position or a sweep, against this machine's ceilings"),
+    "targets": (".targets", "the targets there are, and what one of them has code for"),
     "doctor": (".doctor", "what this machine has, and what is missing"),
 }
 
@@ -51,6 +52,18 @@ class Parser(argparse.ArgumentParser):
                 hint=(f"did you mean {close[0]}? " if close else "") + "options: {options}",
             )  # fmt: skip
         return found
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """The type of an option that takes a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        number = int(text) if text.isdecimal() and len(text) < 20 else least - 1
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+        return number
+
+    return read
 
 
 def overview() -> str:

@@ -6,7 +6,7 @@ import itertools
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import Parser
+from . import Parser, whole
 from .files import load_kernel
 
 if TYPE_CHECKING:
@@ -57,12 +57,14 @@ def show(parser: Parser, words: list[str]) -> int:
     add("--resources", action="store_true", help="registers, shared memory, occupancy")
     add("--stages", action="store_true", help="the names of the stages")
     options = parser.parse_all(words)
+    asked = options.remarks or options.choices or options.resources
+    if options.stages and (asked or options.stage is not None):
+        parser.error("--stages prints their names alone: leave out --stage and the tables")
     kernel = _kernel(options)
     if options.stages:
         print("\n".join(kernel.stages))
         return 0
-    asked = options.remarks or options.choices or options.resources
-    if options.stage:
+    if options.stage is not None:
         text = kernel.stage(options.stage)
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
     elif not asked:
@@ -98,7 +100,7 @@ def run(parser: Parser, words: list[str]) -> int:
     _common(parser)
     parser.add_argument("--check", action="store_true", help="compare every element with the reference")
     parser.add_argument("--bench", action="store_true", help="time it in a child process")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random arrays")
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random arrays")
     options = parser.parse_all(words)
     kernel = _kernel(options)
     arguments: list[Any] = kernel.random_arguments(options.seed)
@@ -159,7 +161,9 @@ def bench(parser: Parser, words: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="compare every element with the reference")
     options = parser.parse_all(words)
     from ..errors import TileError
+    from ..kernel.kernel import require_available
     from ..record import RunRecord
+    from ..targets import resolve
     from ..workbench.options import parse_sweep
     from ..workbench.subject import moved
     from ..workbench.tiers import measure_now
@@ -167,9 +171,12 @@ def bench(parser: Parser, words: list[str]) -> int:
 
     sweep = parse_sweep(options.sweep)
     subject = _subject(options, sweep)
+    manifest, machine = resolve(subject.target)
+    require_available(manifest, subject.name, machine.name)
     wish = subject.first_wish((), True, options.check)
     runs: list[RunRecord] = []
     kernel: Kernel | None = None
+    failed: TileError | None = None
     for values in itertools.product(*sweep.values()):
         changes = dict(zip(sweep, values, strict=True))
         now = moved(wish, subject.knobs, changes)
@@ -178,10 +185,12 @@ def bench(parser: Parser, words: list[str]) -> int:
             runs.append(measure_now(compiled, now.config, check=options.check))
             kernel = compiled
         except TileError as error:
-            if not sweep:
-                raise
+            failed = error
             runs.append(RunRecord(subject.name, now.target or "auto", now.config, failure=error.message))
         if sweep and sys.stderr.isatty():
             print(f"\r{len(runs)} measured", end="", file=sys.stderr)
+    # One fault of all positions is told once, and not in as many rows.
+    if len({run.failure for run in runs}) == 1 and runs[0].failure and failed is not None:
+        raise failed
     print(chart_text(runs, _ceilings(kernel) if kernel is not None else None))
     return 1 if any(each.failure for each in runs) else 0

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import Parser
+from . import Parser, whole
 
 
 def lab(parser: Parser, words: list[str]) -> int:
@@ -20,7 +20,7 @@ def lab(parser: Parser, words: list[str]) -> int:
     parser.add_argument(
         "--no-browser", action="store_true", help="do not open a browser; the address is printed"
     )
-    parser.add_argument("--port", type=int, help="port of the server")
+    parser.add_argument("--port", type=whole(1, 65535), help="port of the server")
     options = parser.parse_all(words)
     need_lab()
     folder = Path(options.dir)
@@ -32,6 +32,15 @@ def lab(parser: Parser, words: list[str]) -> int:
         # Most containers have no other user, and the first command has to work there as it stands.
         print("running as root: JupyterLab is told to allow it; it listens on this machine alone")
         command += ["--allow-root", "--ip=127.0.0.1"]
+    return become(command)
+
+
+def become(command: list[str]) -> int:
+    """Be that program from here on, so that every signal to this process ends JupyterLab as it wishes."""
+    if os.name == "posix":  # elsewhere `exec` starts another process and ends this one
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execv(command[0], command)
     return subprocess.call(command)
 
 

@@ -29,6 +29,16 @@ from .rehearse import rehearse
 from .variants import ALIGNED, under
 
 
+def require_available(manifest: Manifest, name: str, target: str) -> None:
+    """Raise `TargetError` where code of a target cannot run here."""
+    can, why = manifest.available()
+    if not can:
+        raise TargetError(
+            "{name} is compiled for {target}, which cannot run here: {why}", name=name, target=target,
+            why=why, hint='compile it for target="cpu" to run it on this machine',
+        )  # fmt: skip
+
+
 class Kernel:
     """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
 
@@ -129,12 +139,7 @@ class Kernel:
     def _load(self, compilation: Compilation, values: Mapping[str, Number]) -> Executable:
         """The code of a variant of this kernel, made and, in a notebook, rehearsed with these sizes."""
         manifest = compilation.manifest
-        can, why = manifest.available()
-        if not can:
-            raise TargetError(
-                "{name} is compiled for {target}, which cannot run here: {why}", name=self.name,
-                target=self.target, why=why, hint='compile it for target="cpu" to run it on this machine',
-            )  # fmt: skip
+        require_available(manifest, self.name, self.target)
         compilation.reach_code()
         assert compilation.build is not None  # reach_code made it
         if manifest.rehearse and (values or self.calls.plain):

@@ -2,10 +2,23 @@
 
 from .addresses import Candidate, candidates, resolve, user_name
 from .files import Rule, ScheduleFile, load_schedule, parse_schedule, save_schedule, schedule_text
-from .options import OPTIONS
+from .options import OPTIONS, offered
 from .value import Directive, Origin, Schedule
 
 __all__ = [
-    "OPTIONS", "Candidate", "Directive", "Origin", "Rule", "Schedule", "ScheduleFile", "candidates",
-    "load_schedule", "parse_schedule", "resolve", "save_schedule", "schedule_text", "user_name",
+    "OPTIONS",
+    "Candidate",
+    "Directive",
+    "Origin",
+    "Rule",
+    "Schedule",
+    "ScheduleFile",
+    "candidates",
+    "load_schedule",
+    "offered",
+    "parse_schedule",
+    "resolve",
+    "save_schedule",
+    "schedule_text",
+    "user_name",
 ]  # fmt: skip

@@ -100,6 +100,11 @@ OPTIONS: dict[str, dict[str, Option]] = {
 }
 
 
+def offered(kind: str) -> list[str]:
+    """The choices for one kind of thing that have an effect in this version."""
+    return [name for name in OPTIONS[kind] if name not in LATER]
+
+
 def check_option(kind: str, name: str, value: Any) -> Any:
     """The value to keep. Raises `ScheduleError` that says what is legal."""
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ScheduleError, nearest
-from .options import OPTIONS, check_option
+from .options import OPTIONS, check_option, offered
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,10 @@ class Schedule:
         fills; `name#2` is the second of that name. Raises `ScheduleError` for an unknown or illegal
         choice.
         """
-        if unknown:
-            _unknown_option("kernel", next(iter(unknown)))
-        raw = {"threads": threads, "order": order}
+        for name in unknown:
+            if name not in OPTIONS["kernel"]:
+                _unknown_option("kernel", name)
+        raw = {"threads": threads, "order": order, **unknown}
         kernel = {name: value for name, value in raw.items() if value is not None}
         tables = {"loop": loop, "buffer": buffer, "gemm": gemm, "copy": copy}
         return from_tables(
@@ -111,7 +112,7 @@ def from_tables(
                 raise ScheduleError(
                     "{kind} {address} needs a table of choices", kind=kind, address=address,
                     found=repr(choices).replace("{", "{{").replace("}", "}}"),
-                    hint="choices: " + ", ".join(OPTIONS[kind]),
+                    hint="choices: " + ", ".join(offered(kind)),
                 )  # fmt: skip
             out.extend(_directive(kind, address, name, value, origin) for name, value in choices.items())
     return Schedule(tuple(out), dict(params), origin.why)
@@ -124,7 +125,7 @@ def _directive(kind: str, address: str, name: str, value: Any, origin: Origin) -
 
 
 def _unknown_option(kind: str, name: str) -> None:
-    known = list(OPTIONS[kind]) + (["params", "loop", "buffer", "gemm", "copy"] if kind == "kernel" else [])
+    known = offered(kind) + (["params", "loop", "buffer", "gemm", "copy"] if kind == "kernel" else [])
     close = nearest(name, known)
     raise ScheduleError(
         "a schedule has no choice {name!r} for a {kind}", name=name, kind=kind,

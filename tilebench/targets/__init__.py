@@ -121,6 +121,17 @@ def stage_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in found))
 
 
+def stage_owners() -> dict[str, tuple[str, ...]]:
+    """For each of `stage_names`, the targets that have it and that people compile for."""
+    owners: dict[str, tuple[str, ...]] = {}
+    for name in names():
+        found = manifest(name)
+        if found.presentation.machines:
+            for row in (*found.road, *found.steps):
+                owners[row.name] = (*owners.get(row.name, ()), name)
+    return owners
+
+
 def language(target: str, name: str) -> Language:
     """How a language of a record's target is shown; as plain lines where the target is not installed."""
     owner = target.partition(":")[0]
@@ -133,5 +144,5 @@ def language(target: str, name: str) -> Language:
 
 __all__ = [
     "AUTO", "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "language", "manifest", "names",
-    "resolve", "resolve_machine", "stage_names",
+    "resolve", "resolve_machine", "stage_names", "stage_owners",
 ]  # fmt: skip

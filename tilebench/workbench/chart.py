@@ -216,8 +216,9 @@ def _leader(points: Sequence[Point], positions: Sequence[Position]) -> Leader | 
 
 def method_lines(chart: Chart) -> list[str]:
     """What is printed under a chart: method, interval, ceiling, machine, flags."""
-    out = [f"Method: {chart.method}." if chart.method else "Method: not recorded."]
-    if any(p.seconds for p in chart.points):
+    timed = any(p.seconds for p in chart.points)
+    out = [f"Method: {chart.method}." if chart.method else "Method: not recorded."] if timed else []
+    if timed:
         out.append("Range of each time: 95 % interval of the median, by order statistics of its samples.")
     out += _spread_lines(chart)
     where = f" on {chart.ceilings.machine}" if chart.ceilings.machine else ""

@@ -235,6 +235,20 @@ def line_of(bench: Workbench) -> str:
     )
 
 
+def _cells(path: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook's file. `OptionError` when there is none, or it is no notebook."""
+    if not path.is_file():
+        raise OptionError("there is no file {path}", path=path)
+    try:
+        cells: Any = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if all(isinstance(cell["source"], (str, list)) and cell["cell_type"] for cell in cells):
+            return cells
+        why = "a cell has no source"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        why = "there are no cells" if isinstance(error, (KeyError, TypeError)) else str(error)
+    raise OptionError("{path} is no notebook: {why}", path=path, why=why)
+
+
 def run_demo(out: Path, notebook: Path | None = None) -> int:
     """Run a notebook's cells (the quickstart's), write a report, print a line for each kernel opened.
 
@@ -244,9 +258,11 @@ def run_demo(out: Path, notebook: Path | None = None) -> int:
     path = notebook or find_notebook()
     if not out.resolve().parent.is_dir():
         raise OptionError("there is no folder {folder}", folder=out.resolve().parent)
+    if out.is_dir():
+        raise OptionError("{out} is a folder", out=out, hint="name the file that is to be written")
     began = time.monotonic()
     demo = Demo()
-    demo.run(json.loads(path.read_text(encoding="utf-8"))["cells"])
+    demo.run(_cells(path))
     note = f"Made from {path.name} by tilebench without a browser."
     out.write_text(report_html("tilebench", demo.sections, note=note), encoding="utf-8")
     took = time.monotonic() - began

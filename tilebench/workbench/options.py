@@ -134,9 +134,9 @@ def parse_value(text: str) -> Any:
     """
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         lowered = {"true": True, "false": False, "none": None}
-        if text[0].isdigit() or text[0] in "+-.([{'\"":
+        if not text or text[0].isdigit() or text[0] in "+-.([{'\"":
             raise OptionError(
                 "{text} is neither a value nor a word", text=text,
                 expected="a number, True, False, None, quoted text, a tuple, or a word such as float16",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ArgumentError, OptionError, ScheduleError, TileError, nearest
-from ..schedule import OPTIONS, Schedule, ScheduleFile
+from ..schedule import OPTIONS, Schedule, ScheduleFile, offered
 from .options import checked_domain
 
 if TYPE_CHECKING:
@@ -273,8 +273,21 @@ class Subject:
                 out.append(Slider(name, _with(USUAL[name], value), value))
         return out + list(own.values())
 
+    def _refuse_kinds(self, name: str, values: Sequence[Any]) -> None:
+        """Raise `OptionError` for a sweep of several kinds, or of another than the parameter's default."""
+        default = self._defaults().get(name)
+        first = next((value for value in (default, *values) if value is not None), None)
+        for value in values:
+            if _kind(value) not in ("", _kind(first)):
+                raise OptionError(
+                    "the sweep of {name} cannot hold {value}", name=name, value=repr(value),
+                    found="{kind}", kind=_kind(value), expected="{other}, as {first}", other=_kind(first),
+                    first=repr(first),
+                )  # fmt: skip
+
     def _swept(self, name: str, values: tuple[Any, ...]) -> Slider:
         if self._is_parameter(name):
+            self._refuse_kinds(name, values)
             # A default outside the sweep is no position of its slider, unless it was asked for.
             value = self.values[name]
             if name in self.given or value in values:
@@ -285,6 +298,17 @@ class Subject:
         for wished in values:
             choices_schedule({name: wished}, known)
         return Slider(name, _with(values, AS_WRITTEN), values[0], choice=True)
+
+
+def _kind(value: Any) -> str:
+    """What sort of value it is, as people call it; nothing for None, which goes with any."""
+    if value is None:
+        return ""
+    names: tuple[tuple[Any, str], ...] = (
+        ((bool, int, float), "a number"), (str, "a word"), ((tuple, list), "a tuple"),
+    )  # fmt: skip
+    other = type(cast(object, value)).__name__
+    return next((told for kinds, told in names if isinstance(value, kinds)), other)
 
 
 def _with(values: Sequence[Any], value: Any) -> tuple[Any, ...]:
@@ -330,9 +354,8 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         address, _, option = name.rpartition(".")
         kind = next((kind for kind, options in OPTIONS.items() if option in options), None)
         if kind is None or (kind == "kernel") != (address == ""):
-            names = [*known, *OPTIONS["kernel"]] + [
-                f"NAME.{o}" for k, options in OPTIONS.items() if k != "kernel" for o in options
-            ]
+            others = [f"NAME.{option}" for kind in OPTIONS if kind != "kernel" for option in offered(kind)]
+            names = list(dict.fromkeys([*known, *offered("kernel"), *others]))
             close = nearest(name, names, limit=1)
             raise OptionError(
                 "there is nothing called {name} to choose", name=name,
