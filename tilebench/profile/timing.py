@@ -229,8 +229,7 @@ def measure(
     its `failure`; the others go on. Raises `Cancelled` once `cancelled()` is true, `OptionError`
     for fewer than five rounds, no time, or names used twice.
     """
-    _look_at(contenders, rounds, cache)
-    seconds = seconds_option("seconds", seconds)
+    _look_at(contenders, rounds, seconds, cache)
     clock = clock or CpuClock()
     if cache == "cold" and flush is None and in_child():
         flush = child_flush()
@@ -263,7 +262,8 @@ def measure(
     return Measurement(tuple(_timing(turn) for turn in turns), method)
 
 
-def _look_at(contenders: Sequence[Contender], rounds: int, cache: str) -> None:
+def _look_at(contenders: Sequence[Contender], rounds: int, seconds: float, cache: str) -> None:
+    seconds_option("seconds", seconds)
     names = [contender.name for contender in contenders]
     if not names or len(set(names)) != len(names):
         raise OptionError(
