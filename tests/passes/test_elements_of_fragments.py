@@ -70,6 +70,42 @@ for i, j in T.Parallel(16, 16):
     c[i, j + 16] = t""",
     "turned_part": "for i, j in T.Parallel(16, 8):\n    c[i, j + 8] = d[j, i]",
     "row_of_rows": "for i, j in T.Parallel(16, 32):\n    if j < 20:\n        c[i, j] = r[j]",
+    "one_column": "for i, j in T.Parallel(16, 20):\n    if i == 3:\n        r[j] = c[i, j]",
+    "one_of_a_serial_loop": """
+for i, j in T.Parallel(16, 20):
+    for k in T.serial(16):
+        if k == i and i == 5:
+            r[j] = c[i, j]""",
+    "all_alike": "for i, j in T.Parallel(16, 20):\n    r[j] = A[0, j] + 1.0",
+    "one_element": """
+s = T.alloc_fragment((1,), "float32")
+T.clear(s)
+for i in T.Parallel(20):
+    if i == 7:
+        s[0] = r[i]
+for i, j in T.Parallel(16, 32):
+    c[i, j] = c[i, j] * s[0]""",
+    "one_element_of_a_short_loop": """
+s = T.alloc_fragment((1,), "float32")
+for i in T.Parallel(1):
+    s[0] = r[i] + 1.0
+for i, j in T.Parallel(16, 32):
+    c[i, j] = c[i, j] * s[0]""",
+    "symmetric": """
+q = T.alloc_fragment((16, 16), "float32")
+T.copy(A[0:16, 0:16], q)
+for i, j in T.Parallel(16, 16):
+    if i < j:
+        q[i, j] = q[j, i]
+for i, j in T.Parallel(16, 16):
+    c[i, j] = q[i, j]""",
+    "rows_of_one": """
+q = T.alloc_fragment((32, 16), "float32")
+n = T.alloc_fragment((32, 1), "float32")
+T.copy(A[0:32, 0:16], q)
+T.reduce_max(q, n, dim=1)
+for i, j in T.Parallel(16, 32):
+    c[i, j] = c[i, j] + q[j, i] * n[j, 0]""",
     "groups_of_columns": """
 y = T.alloc_fragment((16, 8), "float32")
 T.clear(y)

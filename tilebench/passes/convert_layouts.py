@@ -187,7 +187,7 @@ def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
 def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -> Copy:
     """A copy in which each thread moves what it holds, in accesses of at most `widest` bytes.
 
-    Dimensions of extent 1 are no part of a map.
+    Dimensions of extent 1 are no part of a map; behind such a one elements lie apart.
     """
     kept = [k for k, extent in enumerate(layout.extents) if extent != 1] or [0]
     place = {dim: k for k, dim in enumerate(kept)}
@@ -196,5 +196,6 @@ def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -
     value = tuple((c, place[d], s) for c, d, s in layout.value if d in place)
     box = Fragment(extents, thread, value)
     dtype = src.buffer.dtype
-    width = gcd(box.contiguous_values(len(extents) - 1), max(1, dtype.elements_in(widest)), extents[-1])
+    most = max(1, dtype.elements_in(widest)) if kept[-1] == len(layout.extents) - 1 else 1
+    width = gcd(box.contiguous_values(len(extents) - 1), most, extents[-1])
     return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=node.place)

@@ -292,4 +292,20 @@ FAULTS = (
         "gemm_dtypes()[1:]",
         ("tests/language/test_gemm_dtypes.py::test_products_of_whole_numbers",),
     ),
+    Fault(
+        "elements/one-of-many-stores-for-itself",
+        "a fragment that some elements of a loop store has the new value in their threads alone",
+        "tilebench.passes.spill_elements:_alike",
+        "",
+        "return True",
+        ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
+    ),
+    Fault(
+        "elements/stored-in-one-order",
+        "what is stored in one order and read in another under a condition stays in registers",
+        "tilebench.passes.spill_elements:_walks",
+        "len(orders) > 1 and any(use.stores and use.around for use in uses)",
+        "False",
+        ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
+    ),
 )
