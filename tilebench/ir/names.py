@@ -39,7 +39,14 @@ class Names:
 
     def __init__(self, function: Function) -> None:
         self.taken = names_of(function)
+        self._counts: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
         """`name`, or the next spelling of it that is free."""
-        return fresh_name(name, self.taken)
+        fresh, number = name, self._counts.get(name, 1)
+        while fresh in self.taken:
+            number += 1
+            fresh = f"{name}__{number}"
+        self.taken.add(fresh)
+        self._counts[name] = number
+        return fresh

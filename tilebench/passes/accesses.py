@@ -42,11 +42,24 @@ class Access:
     version: Expr | None = None
     known_version: bool = True
 
+    def __hash__(self) -> int:
+        # Kept: what is pending is gone through for each statement that follows.
+        kept: int | None = self.__dict__.get("_hash")
+        if kept is None:
+            kept = hash((self.buffer, self.write, self.start, self.extent, self.version))
+            self.__dict__["_hash"] = kept
+        return kept
+
     def moved(self, values: Mapping[str, Expr]) -> Access:
         """The access as an earlier step of a loop made it."""
         start = tuple(None if each is None else replaced(each, values) for each in self.start)
         version = None if self.version is None else replaced(self.version, values)
         return Access(self.buffer, self.write, start, self.extent, version, self.known_version)
+
+    def anywhere(self) -> Access:
+        """The access with its place forgotten: it may be all over the buffer."""
+        rank = self.buffer.rank
+        return Access(self.buffer, self.write, (None,) * rank, (1,) * rank, None, False)
 
     def without(self, name: str) -> Access:
         """The access after the loop of `name` has ended: what depends on the variable is unknown."""
@@ -57,7 +70,10 @@ class Access:
 
 def _distance(a: Expr, b: Expr) -> int | None:
     """`a - b` when it is the same whatever the variables are."""
-    form = linear(a - b)
+    x, y = const_of(a), const_of(b)
+    if x is not None and y is not None:
+        return x - y
+    form = linear(a).plus(linear(b), -1)
     return None if form.terms else form.constant
 
 

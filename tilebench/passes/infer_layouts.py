@@ -52,6 +52,8 @@ class _Inference:
         self.threads = threads_by_statement(function, context.machine)
         self.divisors = entry_facts(function).divisors
         self.sites = sites_of(function)
+        # Those that may still get a map from what they touch.
+        self.open = [site for site in self.sites if site.touches]
         statements: list[Any] = [node for node in walk(function) if isinstance(node, Stmt)]
         self.exchanges = exchanges_of(statements)
         self.gemms = [node for node in statements if isinstance(node, Gemm)]
@@ -94,8 +96,8 @@ class _Inference:
             remaining = [name for name in self.allocations if name not in self.layouts]
             if not remaining:
                 break
-            sizes = {name: self.allocations[name].buffer.size for name in remaining}
-            largest = max(remaining, key=lambda name: (sizes[name], -remaining.index(name)))
+            # The first of those that are as large.
+            largest = max(remaining, key=lambda name: self.allocations[name].buffer.size)
             allocation = self.allocations[largest]
             threads = self.threads[id(allocation)]
             self.layouts[largest] = self.seeds.best(allocation.buffer, allocation, threads)
@@ -109,13 +111,14 @@ class _Inference:
         changed = True
         while changed:
             changed = False
-            for site in self.sites:
+            self.open = [site for site in self.open if id(site.node) not in self.maps]
+            for site in self.open:
                 changed |= self.at_site(site)
             for exchange in self.exchanges:
                 changed |= not is_mapped(exchange) and self.at_reduction(exchange)
 
     def at_site(self, site: Site) -> bool:
-        if id(site.node) in self.maps or not site.touches:
+        if id(site.node) in self.maps:
             return False
         known = [touch for touch in site.touches if touch.buffer.name in self.layouts]
         if not known:

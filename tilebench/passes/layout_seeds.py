@@ -94,14 +94,16 @@ class Seeds:
     def __init__(
         self, sites: Sequence[Site], exchanges: Sequence[Any], vectors: Mapping[int, int], context: Context
     ) -> None:
-        self.sites, self.exchanges, self.vectors, self.context = sites, exchanges, vectors, context
+        self.exchanges, self.vectors, self.context = exchanges, vectors, context
         self.machine = context.machine
+        self.users: dict[str, list[tuple[Site, Any]]] = {}
+        for site in sites:
+            for touch in site.touches:
+                self.users.setdefault(touch.buffer.name, []).append((site, touch))
 
     def best(self, buffer: Buffer, allocation: Stmt, threads: Threads) -> Fragment:
         """The cheapest layout of a fragment, with a remark that has the costs."""
-        users = [
-            (site, touch) for site in self.sites for touch in site.touches if touch.buffer.name == buffer.name
-        ]
+        users = self.users.get(buffer.name, [])
         heavy = self.heaviest(users)
         vector = self.vectors[id(heavy.node)] if heavy is not None else 1
         dims: list[int | None] = [None]

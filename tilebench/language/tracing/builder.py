@@ -48,6 +48,8 @@ class Builder:
     frames: list[BodyFrame] = field(default_factory=lambda: [BodyFrame("function", None)])
     names: set[str] = field(default_factory=lambda: {"T"})
     locate: Callable[[], Place | None] = _nowhere
+    # The last number that each name has taken: names are many in a long kernel.
+    counts: dict[str, int] = field(default_factory=dict[str, int])
     target: str = ""
     order: Panels | None = None
     # Whether the kernel asked for the number of a thread.
@@ -60,11 +62,12 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """The name, with the suffix `__2`, `__3` when it is taken."""
-        fresh, count = name, 1
+        fresh, count = name, self.counts.get(name, 1)
         while fresh in self.names or keyword.iskeyword(fresh):
             count += 1
             fresh = f"{name}__{count}"
         self.names.add(fresh)
+        self.counts[name] = count
         return fresh
 
     def allocation_name(self, word: str) -> str:

@@ -1,0 +1,35 @@
+"""Kernels of very many statements on the road to a card: what is compared with everything has an end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.roads import everywhere, jitted
+from tilebench.ir import walk
+from tilebench.language.lowered.threads import SyncThreads
+from tilebench.passes.insert_barriers import MOST_PENDING
+
+N = 2 * MOST_PENDING + 100
+A, OUT = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+
+
+def barriers(body: str) -> int:
+    kernel = jitted(body, A=A, O=OUT).using(target="cuda:sm_80")()
+    kernel.stage("cuda")
+    return sum(isinstance(each, SyncThreads) for each in walk(kernel.compilation.functions["threaded"]))
+
+
+def test_accesses_that_are_told_apart_have_an_end() -> None:
+    few = "\n".join(f"O[{k}] = A[{k}] * 2.0" for k in range(MOST_PENDING))
+    many = "\n".join(f"O[{k}] = A[{k}] * 2.0" for k in range(N))
+    assert barriers(few) == 0
+    assert 0 < barriers(many) < 8
+    assert np.array_equal(everywhere(many, A=A, O=OUT)["O"], A * 2)
+
+
+def test_a_hazard_with_what_is_no_longer_told_apart_gets_its_barrier() -> None:
+    body = "s = T.alloc_shared((640,), 'float32')\n"
+    body += "\n".join(f"s[{k}] = A[{k}]" for k in range(N))
+    body += "\nfor i in T.Parallel(64):\n    O[i] = s[63 - i]\n"
+    after = everywhere(body, A=A, O=OUT)["O"]
+    assert np.array_equal(after[:64], A[63::-1])
