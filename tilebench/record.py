@@ -228,13 +228,15 @@ class RunRecord:
 
 def to_plain(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists: what JSON can hold, but for NaN and infinities."""
+    if isinstance(value, str):  # a dtype of the language is one, and a dataclass too
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):
         return [to_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    if value is None or isinstance(value, (bool, int, str, float)):
+    if value is None or isinstance(value, (bool, int, float)):
         return value
     # A parameter of a kernel may be anything: a function, a dtype, a NumPy number.
     item = getattr(value, "item", None) if getattr(value, "shape", None) == () else None

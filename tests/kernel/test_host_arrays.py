@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilebench
+import tilebench.language as T
 from tests.kernels import add_kernel
 from tilebench.kernel.host_arrays import host_copy, on_host
 
@@ -71,3 +73,44 @@ def test_bench_measures_on_the_arrays_that_are_given() -> None:
     assert run.failure == ""
     assert run.seconds
     assert (c == 0).all()  # the child worked on copies
+
+
+@tilebench.jit
+def numbered(n):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=32) as b0:
+            for i in T.Parallel(n):
+                A[i] = i
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("target", "has_card", "device"),
+    [("cpu", True, "cpu"), ("cuda:sm_80", True, "cuda"), ("cuda:sm_80", False, "cpu")],
+)
+def test_a_call_without_arrays_gives_torchs_where_torch_is_used(
+    monkeypatch: pytest.MonkeyPatch, target: str, has_card: bool, device: str
+) -> None:
+    asked: list[Any] = []
+
+    def empty(shape: tuple[int, ...], dtype: Any, device: str) -> np.ndarray[Any, Any]:
+        asked.append(device)
+        return np.empty(shape, dtype)
+
+    cuda = SimpleNamespace(is_available=lambda: has_card)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(float32=np.float32, empty=empty, cuda=cuda))
+    kernel = numbered.using(target=target, out_idx=-1)(4)
+    arrays, results = kernel._with_outputs(())
+    assert asked == [device]
+    assert arrays[0] is results[0]
+    if target == "cpu":
+        assert kernel().tolist() == [0, 1, 2, 3]
+
+
+def test_a_call_without_arrays_gives_numpys_where_torch_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    found = numbered.using(target="cpu", out_idx=-1)(4)()
+    assert type(found) is np.ndarray
+    assert found.tolist() == [0, 1, 2, 3]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import math
+import operator
+import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ from tilebench.ir import Const, Var, show
 from tilebench.ir.dtypes import ALL, float16
 from tilebench.language.known import LATER
 from tilebench.language.tracing.expressions import Value
+from tilebench.record import to_plain
 
 
 def test_dtype_words_are_the_irs_dtypes() -> None:
@@ -26,6 +32,23 @@ def test_dtype_words_are_the_irs_dtypes() -> None:
     assert T.half == float16
     assert T.float16 != T.float32
     assert {float16: 1}[T.float16] == 1
+
+
+def test_a_dtype_is_its_name_wherever_a_name_is_wanted() -> None:
+    library = SimpleNamespace(float16=np.float16)
+    assert getattr(library, T.float16) is np.float16
+    assert np.dtype(T.float16) == np.float16
+    assert {"float16": 1}[T.float16] == {T.float16: 1}["float16"] == {T.float16: 1}[float16] == 1
+    assert T.float16 in ("float32", "float16")
+    for equal, differs in ((operator.eq, operator.ne), (operator.ne, operator.eq)):
+        other = "float16" if equal is operator.eq else "float32"
+        for a, b in ((T.float16, other), (other, T.float16)):
+            assert equal(a, b)
+            assert not differs(a, b)
+    assert f"{T.float16} {T.float16!r}" == "float16 T.float16"
+    assert json.dumps(to_plain({"dtype": T.bfloat16})) == '{"dtype": "bfloat16"}'
+    copies = [copy.deepcopy(T.int8), copy.copy(T.int8), pickle.loads(pickle.dumps(T.int8))]  # noqa: S301
+    assert all(again is T.int8 for again in copies)
 
 
 def test_a_dtype_called_converts() -> None:

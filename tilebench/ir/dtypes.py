@@ -24,6 +24,9 @@ class DType:
     kind: str
     mantissa: int = 0
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def bytes_of(self, count: int) -> int:
         """Bytes that `count` elements in a row take. Raises `DTypeError` where they end within a byte."""
         whole, rest = divmod(self.bits * count, 8)

@@ -30,14 +30,14 @@ def show_value(value: Any) -> str:
     """An attribute value: number, text, dtype, tuple, expression or value class."""
     if value.__class__ in _SHOWN:
         return _expr(value)[0]
+    if isinstance(value, DType):  # before str: the language's dtypes are both
+        return f"T.{value.name}"
     if isinstance(value, str):
         return _quoted(value)
     if value is None or isinstance(value, (bool, int)):
         return repr(value)
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f'T.float("{value}")'
-    if isinstance(value, DType):
-        return f"T.{value.name}"
     if isinstance(value, Buffer):
         return value.name
     if isinstance(value, tuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,22 @@ from ..runtime.describe import ArrayInfo, describe
 from ..targets.devices import CARD, HOST
 
 
+def empty_for(device: str | None, shape: tuple[int, ...], dtype: str) -> Any:
+    """An uninitialised array for a call that brings none along.
+
+    A program that has imported torch gets a tensor, in the memory of the target where there is such, on
+    torch's current card; another one an array of NumPy.
+    """
+    torch: Any = sys.modules.get("torch")
+    kind = getattr(torch, dtype, None)
+    if kind is None:
+        return np.empty(shape, dtype_of(dtype).numpy)
+    on_card = device == CARD and torch.cuda.is_available()
+    return torch.empty(shape, dtype=kind, device=CARD if on_card else HOST)
+
+
 def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """An uninitialised array of the same library and device as `like` (NumPy when there is none)."""
+    """An uninitialised array of the same library and device as `like`, NumPy's for those of others."""
     root = type(like).__module__.partition(".")[0]
     if root == "torch":
         torch: Any = importlib.import_module("torch")

@@ -23,7 +23,7 @@ from ..runtime.calls import BoundCall
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
 from .calling import Calls
-from .host_arrays import empty_like, host_copy
+from .host_arrays import empty_for, empty_like, host_copy
 from .pickled import reduce_kernel
 from .rehearse import rehearse
 from .variants import ALIGNED, under
@@ -173,10 +173,13 @@ class Kernel:
                 at=self.places().get(strided[0]), hint="pass an array for it",
             )  # fmt: skip
         call = self.calls.binder(inputs, without=self.outputs)
-        like = call.arrays[0] if call.arrays else None
         records = {record.name: record for record in call.records}
         outputs = [records[self.arguments[k].name] for k in self.outputs]
-        results = [empty_like(like, record.extents, record.dtype) for record in outputs]
+        if call.arrays:
+            results = [empty_like(call.arrays[0], record.extents, record.dtype) for record in outputs]
+        else:
+            device = self.compilation.manifest.device
+            results = [empty_for(device, record.extents, record.dtype) for record in outputs]
         for k, output in zip(self.outputs, results, strict=True):
             inputs.insert(k, output)
         return tuple(inputs), results

@@ -17,20 +17,29 @@ from .kinds import Scalar
 from .promote import cast_expr, computable
 
 
-@dataclass(frozen=True, eq=False)
-class DTypeWord(DType):
+@dataclass(frozen=True, eq=False, repr=False)
+class DTypeWord(DType, str):  # noqa: SLOT000 -- the fields of `DType` are in a dict
     """An element type that can be called: `T.float32(x)` is `T.cast(x, T.float32)`.
 
-    It equals, and hashes as, the plain `DType` of the same name; it also equals that name.
+    It is its name, a str, as in TileLang, and equals the plain `DType` of that name; all three hash alike, so
+    `getattr(torch, T.float16)` and look-ups in dicts by any of them work.
     """
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, str):  # kernels compare `A.dtype == "float16"`
-            return other == self.name
-        return isinstance(other, DType) and other.name == self.name
+    def __new__(cls, name: str, *fields: object) -> DTypeWord:
+        return str.__new__(cls, name)
 
-    def __hash__(self) -> int:
-        return hash(ALL[self.name])
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return other.name == self.name
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = DType.__hash__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return word_for, (ALL[self.name],)
 
     def __call__(self, value: object) -> Value:
         """The value converted: floats round to nearest even, float to int goes towards zero."""
