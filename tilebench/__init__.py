@@ -64,7 +64,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What `tilebench.<Tab>` offers: the names that a person uses."""
+    return sorted(__all__)
 
 
 def load_ipython_extension(shell: Any) -> None:

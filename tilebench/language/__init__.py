@@ -10,7 +10,7 @@ here too (`T.float16`), and convert when called.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from . import reduce as _reduce
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
@@ -56,6 +56,7 @@ from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzl
 from .reduce import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
+from .tracing.taken import show_types as _show_types
 from .words import registry
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
@@ -157,7 +158,7 @@ __all__ += _reduce.__all__
 NAMES: list[str] = [name for name in dir() if name in __all__]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name.startswith("__"):
         raise AttributeError(name)
     added = _function_of(name)
@@ -165,3 +166,11 @@ def __getattr__(name: str) -> Any:
         return added
     what, hint = _explain_missing(name, __all__)
     raise _MissingWord(what, hint=hint)
+
+
+def __dir__() -> list[str]:
+    """What `T.<Tab>` offers: the words, and not the modules that they live in."""
+    return [name for name in NAMES if name not in ("PrimFunc", "TensorSpec", "registry")]
+
+
+_show_types(globals()[name] for name in NAMES)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError, ShapeError
 from ..ir import DType, Expr
 from .dynamic import global_shape, size_of
 from .tracing.dtype_words import plain
+
+if TYPE_CHECKING:
+    from .tracing.taken import DTypeLike, Shape
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class TensorSpec:
     strides: tuple[int | Expr, ...] | None = None
 
 
-def Tensor(shape: object, dtype: object = "float32", data: object | None = None) -> TensorSpec:
+def Tensor(shape: Shape, dtype: DTypeLike = "float32", data: None = None) -> TensorSpec:
     """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
 
     `shape` is an extent, or a tuple or list of extents, each an integer of at least 0 or made of names of
@@ -33,7 +36,7 @@ def Tensor(shape: object, dtype: object = "float32", data: object | None = None)
     return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
 
-def StridedTensor(shape: object, strides: object, dtype: object = "float32") -> TensorSpec:
+def StridedTensor(shape: Shape, strides: Shape, dtype: DTypeLike = "float32") -> TensorSpec:
     """An array in global memory with strides of its own, in elements, one a dimension."""
     extents = global_shape(shape, "T.StridedTensor")
     parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]

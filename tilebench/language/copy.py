@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import LanguageError, ShapeError
 from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
 from ..layout import Fragment
@@ -12,6 +14,9 @@ from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of, positive
 from .tracing.stores import assign_var, store_element, stored
 from .tracing.values import ElementRef, VarRef
+
+if TYPE_CHECKING:
+    from .tracing.taken import Number, Tile
 
 # One entry a dimension of a region: the extent that indices must stay under, None where every
 # access is proved inside. A whole tuple of None is stored as None.
@@ -68,15 +73,15 @@ WORDS = tuple((each.word, Word(each)) for each in (Copy, Fill))
 
 
 def copy(
-    src: object,
-    dst: object,
+    src: Tile | Value,
+    dst: Tile,
     *,
     coalesced_width: int | None = None,
     disable_tma: bool = False,
-    eviction_policy: object | None = None,
+    eviction_policy: None = None,
     prefer_instruction: str | None = None,
-    annotations: object | None = None,
-    loop_layout: object | None = None,
+    annotations: None = None,
+    loop_layout: None = None,
 ) -> None:
     """Move a tile: `T.copy(A[by * 128, ko * 32], A_s)`; synchronous, converting the dtype where it differs.
 
@@ -132,12 +137,12 @@ def _match(src: TileOperand, dst: TileOperand) -> None:
     )
 
 
-def fill(dst: object, value: object) -> None:
+def fill(dst: Tile | VarRef, value: Number) -> None:
     """Set every element of a buffer or region to a value, converted to its dtype."""
     _fill("T.fill", dst, value)
 
 
-def _fill(word: str, dst: object, value: object) -> None:
+def _fill(word: str, dst: Tile | VarRef, value: Number) -> None:
     if isinstance(dst, VarRef):
         assign_var(dst, value)
         return
@@ -147,6 +152,6 @@ def _fill(word: str, dst: object, value: object) -> None:
     builder.emit(Fill(region, stored(value, part.view.buffer.dtype), place=builder.place))
 
 
-def clear(dst: object) -> None:
+def clear(dst: Tile | VarRef) -> None:
     """Set every element of a buffer or region to zero."""
     _fill("T.clear", dst, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError, ShapeError
 from ..ir import Arith, Const, Expr, Var, int32, show, walk
@@ -13,8 +13,11 @@ from .tracing.operands import at_least, indexable
 from .tracing.promote import convert
 from .tracing.values import Value
 
+if TYPE_CHECKING:
+    from .tracing.taken import DTypeLike
 
-def dynamic(names: str, dtype: object = "int32") -> Any:
+
+def dynamic(names: str, dtype: DTypeLike = "int32") -> Any:
     """Extents that each call reads from its arrays: `m = T.dynamic("m")`, `m, n = T.dynamic("m, n")`.
 
     A name stands in shapes and strides of `T.Tensor` and `T.StridedTensor`, in the grid, and in the kernel
@@ -36,7 +39,7 @@ def dynamic(names: str, dtype: object = "int32") -> Any:
     return sizes[0] if len(sizes) == 1 else sizes
 
 
-def symbolic(names: str, dtype: object = "int32") -> Any:
+def symbolic(names: str, dtype: DTypeLike = "int32") -> Any:
     """TileLang's older name of `T.dynamic`."""
     return dynamic(names, dtype)
 

@@ -10,7 +10,7 @@ import builtins
 import importlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const, Expr, boolean
@@ -19,6 +19,9 @@ from .tracing.builder import here
 from .tracing.dtype_words import plain
 from .tracing.expressions import Value, cast_value
 from .tracing.promote import convert, expr_of, number_of, operands, pair
+
+if TYPE_CHECKING:
+    from .tracing.taken import Condition, DTypeLike, Number
 
 
 def _of_numbers(name: str, *numbers: float) -> float:
@@ -34,7 +37,7 @@ def _of_numbers(name: str, *numbers: float) -> float:
         return float(SCALARS[name].plain(*[np.float64(number) for number in numbers]))
 
 
-def _float_function(name: str, x: object) -> Any:
+def _float_function(name: str, x: Number) -> Any:
     number = number_of(x)
     if number is not None:
         return _of_numbers(name, number)
@@ -49,72 +52,72 @@ def _float_function(name: str, x: object) -> Any:
     return Value(Call(name, (expr,), type=expr.dtype, place=here()))
 
 
-def exp(x: object) -> Any:
+def exp(x: Number) -> Any:
     """e to the power x; x is a float of any width, the result has its dtype."""
     return _float_function("exp", x)
 
 
-def exp2(x: object) -> Any:
+def exp2(x: Number) -> Any:
     """2 to the power x."""
     return _float_function("exp2", x)
 
 
-def log(x: object) -> Any:
+def log(x: Number) -> Any:
     """The natural logarithm; minus infinity at 0, NaN below."""
     return _float_function("log", x)
 
 
-def log2(x: object) -> Any:
+def log2(x: Number) -> Any:
     """The logarithm to base 2."""
     return _float_function("log2", x)
 
 
-def sqrt(x: object) -> Any:
+def sqrt(x: Number) -> Any:
     """The square root."""
     return _float_function("sqrt", x)
 
 
-def rsqrt(x: object) -> Any:
+def rsqrt(x: Number) -> Any:
     """1 / sqrt(x)."""
     return _float_function("rsqrt", x)
 
 
-def tanh(x: object) -> Any:
+def tanh(x: Number) -> Any:
     """The hyperbolic tangent."""
     return _float_function("tanh", x)
 
 
-def sigmoid(x: object) -> Any:
+def sigmoid(x: Number) -> Any:
     """1 / (1 + exp(-x))."""
     return _float_function("sigmoid", x)
 
 
-def sin(x: object) -> Any:
+def sin(x: Number) -> Any:
     """The sine of x in radians."""
     return _float_function("sin", x)
 
 
-def cos(x: object) -> Any:
+def cos(x: Number) -> Any:
     """The cosine of x in radians."""
     return _float_function("cos", x)
 
 
-def erf(x: object) -> Any:
+def erf(x: Number) -> Any:
     """The error function."""
     return _float_function("erf", x)
 
 
-def floor(x: object) -> Any:
+def floor(x: Number) -> Any:
     """The greatest whole number not above x, in x's dtype."""
     return _rounding("floor", math.floor, x)
 
 
-def ceil(x: object) -> Any:
+def ceil(x: Number) -> Any:
     """The least whole number not below x, in x's dtype."""
     return _rounding("ceil", math.ceil, x)
 
 
-def _rounding(name: str, python: Callable[[float], int], x: object) -> Any:
+def _rounding(name: str, python: Callable[[float], int], x: Number) -> Any:
     number = number_of(x)
     if number is not None:
         return python(number) if isinstance(number, int) or math.isfinite(number) else number
@@ -122,13 +125,13 @@ def _rounding(name: str, python: Callable[[float], int], x: object) -> Any:
     return Value(Call(name, (expr,), type=expr.dtype, place=here()) if expr.dtype.is_float else expr)
 
 
-def abs(x: object) -> Any:
+def abs(x: Number) -> Any:
     """The absolute value."""
     number = number_of(x)
     return builtins.abs(number) if number is not None else builtins.abs(Value(expr_of(x)))
 
 
-def _extreme(name: str, python: Callable[..., Any], a: object, b: object, more: tuple[object, ...]) -> Any:
+def _extreme(name: str, python: Callable[..., Any], a: Number, b: Number, more: tuple[Number, ...]) -> Any:
     x, y = number_of(a), number_of(b)
     if x is not None and y is not None:
         # A NaN loses against a number, here as in a kernel.
@@ -144,17 +147,17 @@ def _of_two(name: str, left: Expr, right: Expr) -> Expr:
     return Call(name, (left, right), type=left.dtype, place=here())
 
 
-def max(a: object, b: object, *more: object) -> Any:
+def max(a: Number, b: Number, *more: Number) -> Any:
     """The greater of two values (or more), in their common dtype; a NaN loses against a number."""
     return _extreme("max", builtins.max, a, b, more)
 
 
-def min(a: object, b: object, *more: object) -> Any:
+def min(a: Number, b: Number, *more: Number) -> Any:
     """The smaller of two values (or more), in their common dtype; a NaN loses against a number."""
     return _extreme("min", builtins.min, a, b, more)
 
 
-def clamp(x: object, low: object, high: object) -> Any:
+def clamp(x: Number, low: Number, high: Number) -> Any:
     """x limited to [low, high], in their common dtype; a NaN stays NaN."""
     if all(number_of(each) is not None for each in (x, low, high)):
         return x if x != x else min(max(x, low), high)
@@ -166,7 +169,7 @@ def clamp(x: object, low: object, high: object) -> Any:
     return Value(Call("clamp", args, type=value.dtype, place=here()))
 
 
-def pow(x: object, y: object) -> Any:
+def pow(x: Number, y: Number) -> Any:
     """x to the power y, in their common dtype."""
     a, b = number_of(x), number_of(y)
     if a is not None and b is not None:
@@ -177,7 +180,7 @@ def pow(x: object, y: object) -> Any:
     return Value(Call("pow", (left, right), type=left.dtype, place=here()))
 
 
-def if_then_else(condition: object, a: object, b: object) -> Any:
+def if_then_else(condition: Condition, a: Number, b: Number) -> Any:
     """`a` where the condition holds, else `b`; only the chosen one is evaluated.
 
     A condition that Python knows picks at once. The results take their common dtype.
@@ -192,12 +195,12 @@ def if_then_else(condition: object, a: object, b: object) -> Any:
     return a if number else b
 
 
-def cast(value: object, dtype: object) -> Value:
+def cast(value: Number, dtype: DTypeLike) -> Value:
     """The value in another dtype: floats round to nearest even, float to integer goes towards zero."""
     return cast_value(value, dtype)
 
 
-def infinity(dtype: object) -> Value:
+def infinity(dtype: DTypeLike) -> Value:
     """Plus infinity of a float dtype. Raises `DTypeError` for a dtype without one."""
     resolved = plain(dtype)
     if not resolved.is_float or resolved.name == "float8_e4m3fn":
@@ -205,7 +208,7 @@ def infinity(dtype: object) -> Value:
     return Value(Const(math.inf, type=resolved))
 
 
-def _limit(dtype: object, which: str) -> Value:
+def _limit(dtype: DTypeLike, which: str) -> Value:
     resolved = plain(dtype)
     if not resolved.is_float:
         return Value(Const(resolved.most if which == "max" else resolved.least, type=resolved))
@@ -213,27 +216,27 @@ def _limit(dtype: object, which: str) -> Value:
     return Value(Const(float(getattr(ml_dtypes.finfo(resolved.numpy), which)), type=resolved))
 
 
-def max_value(dtype: object) -> Value:
+def max_value(dtype: DTypeLike) -> Value:
     """The greatest finite value of a dtype."""
     return _limit(dtype, "max")
 
 
-def min_value(dtype: object) -> Value:
+def min_value(dtype: DTypeLike) -> Value:
     """The least finite value of a dtype."""
     return _limit(dtype, "min")
 
 
-def floordiv(a: object, b: object) -> Any:
+def floordiv(a: Number, b: Number) -> Any:
     """a / b rounded down, of integers; the `//` of Python."""
     return _whole("T.floordiv", a, b, lambda x, y: x // y)
 
 
-def floormod(a: object, b: object) -> Any:
+def floormod(a: Number, b: Number) -> Any:
     """a - floordiv(a, b) * b; the `%` of Python."""
     return _whole("T.floormod", a, b, lambda x, y: x % y)
 
 
-def ceildiv(a: object, b: object) -> Any:
+def ceildiv(a: Number, b: Number) -> Any:
     """a / b rounded up, of integers: how many blocks of b cover a."""
     return _whole("T.ceildiv", a, b, _round_up)
 
@@ -242,12 +245,12 @@ def _round_up(x: Any, y: Any) -> Any:
     return -(-x // y) if isinstance(x, int) and isinstance(y, int) else (x + (y - 1)) // y
 
 
-def align_up(a: object, b: object) -> Any:
+def align_up(a: Number, b: Number) -> Any:
     """The least multiple of b that is not below a."""
     return ceildiv(a, b) * b
 
 
-def _whole(word: str, a: object, b: object, operation: Callable[[Any, Any], Any]) -> Any:
+def _whole(word: str, a: Number, b: Number, operation: Callable[[Any, Any], Any]) -> Any:
     x, y = number_of(a), number_of(b)
     if y is not None and y == 0:
         raise LanguageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import FALSE, Expr, If, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
@@ -15,6 +16,9 @@ from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of
 from .tracing.promote import expr_of
 from .tracing.stores import stored
+
+if TYPE_CHECKING:
+    from .tracing.taken import Condition, Tile
 
 
 @node
@@ -93,16 +97,16 @@ def gemm_dtypes() -> tuple[tuple[str, str, str], ...]:
 
 
 def gemm(
-    A: object,
-    B: object,
-    C: object,
+    A: Tile,
+    B: Tile,
+    C: Tile,
     transpose_A: bool = False,
     transpose_B: bool = False,
     policy: GemmWarpPolicy | str | None = None,
-    clear_accum: object = False,
+    clear_accum: Condition = False,
     k_pack: int = 1,
-    mbar: object | None = None,
-    annotations: object | None = None,
+    mbar: None = None,
+    annotations: None = None,
     *,
     label: str = "",
 ) -> None:

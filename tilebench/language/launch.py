@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
@@ -18,6 +18,9 @@ from .structure import Serial, Unroll, Vectorized
 from .tracing.builder import for_tiles, here, in_trace, inside_kernel
 from .tracing.operands import at_least, positive, whole_number
 from .tracing.promote import convert, expr_of
+
+if TYPE_CHECKING:
+    from .tracing.taken import Whole
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class LoopSpec:
 
 
 def Kernel(
-    *blocks: object, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
+    *blocks: Whole, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
 ) -> KernelSpec:
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
@@ -125,11 +128,11 @@ def _not_yet(word: str, **options: object) -> None:
 
 
 def serial(
-    start: object,
-    stop: object | None = None,
-    step: object | None = None,
+    start: Whole,
+    stop: Whole | None = None,
+    step: Whole | None = None,
     *,
-    annotations: object | None = None,
+    annotations: None = None,
 ) -> LoopSpec:
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`.
 
@@ -141,13 +144,13 @@ def serial(
 
 
 def unroll(
-    start: object,
-    stop: object | None = None,
-    step: object | None = None,
+    start: Whole,
+    stop: Whole | None = None,
+    step: Whole | None = None,
     *,
     explicit: bool = False,
     unroll_factor: int | None = None,
-    annotations: object | None = None,
+    annotations: None = None,
 ) -> LoopSpec:
     """As `T.serial`, and the target writes the iterations out."""
     inside_kernel("T.unroll")
@@ -165,9 +168,9 @@ def vectorized(extent: int) -> LoopSpec:
 def Parallel(
     *extents: int,
     coalesced_width: int | None = None,
-    loop_layout: object | None = None,
+    loop_layout: None = None,
     prefer_async: bool | None = None,
-    annotations: object | None = None,
+    annotations: None = None,
 ) -> LoopSpec:
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
@@ -191,13 +194,13 @@ def Parallel(
 
 
 def Pipelined(
-    start: object,
-    stop: object | None = None,
+    start: Whole,
+    stop: Whole | None = None,
     num_stages: int | None = None,
-    order: object | None = None,
-    stage: object | None = None,
-    sync: object | None = None,
-    group: object | None = None,
+    order: None = None,
+    stage: None = None,
+    sync: None = None,
+    group: None = None,
 ) -> LoopSpec:
     """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
 
@@ -222,7 +225,7 @@ def Pipelined(
     return LoopSpec("T.Pipelined", "pipelined", 1, build, empty=_is_empty(first, last))
 
 
-def grid(*extents: object) -> LoopSpec:
+def grid(*extents: Whole) -> LoopSpec:
     """A nest of serial loops: `for i, j in T.grid(m, n)`; the last index runs fastest."""
     inside_kernel("T.grid")
     if not extents:

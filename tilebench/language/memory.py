@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError
 from ..ir import AllocStmt, Buffer, Expr, Word, attribute, decision, node, operand, result
@@ -13,6 +13,9 @@ from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
 from .tracing.stores import stored
 from .tracing.values import BufferView, VarRef
+
+if TYPE_CHECKING:
+    from .tracing.taken import DTypeLike, Number, Shape
 
 
 @node
@@ -86,7 +89,7 @@ def _allocate(
     return view
 
 
-def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> BufferView:
+def alloc_shared(shape: Shape, dtype: DTypeLike, scope: str = "shared.dyn") -> BufferView:
     """A tile in shared memory: `shape` (constant extents) elements of `dtype`, seen by the whole block.
 
     `scope` is accepted for TileLang's sake; where the tile lies is the compiler's choice.
@@ -98,21 +101,21 @@ def alloc_shared(shape: object, dtype: object, scope: str = "shared.dyn") -> Buf
     return _allocate("T.alloc_shared", AllocShared, shape, dtype)
 
 
-def alloc_fragment(shape: object, dtype: object, scope: str = "local.fragment") -> BufferView:
+def alloc_fragment(shape: Shape, dtype: DTypeLike, scope: str = "local.fragment") -> BufferView:
     """A tile in registers, spread over the threads of the block by the compiler."""
     if scope != "local.fragment":
         raise LanguageError("T.alloc_fragment has no scope {scope!r}", scope=scope)
     return _allocate("T.alloc_fragment", AllocFragment, shape, dtype)
 
 
-def alloc_local(shape: object, dtype: object, scope: str = "local") -> BufferView:
+def alloc_local(shape: Shape, dtype: DTypeLike, scope: str = "local") -> BufferView:
     """An array of each thread's own."""
     if scope != "local":
         raise LanguageError("T.alloc_local has no scope {scope!r}", scope=scope)
     return _allocate("T.alloc_local", AllocLocal, shape, dtype)
 
 
-def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var") -> VarRef:
+def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.var") -> VarRef:
     """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`."""
     if isinstance(init, str):  # TileLang also takes the scope as second argument
         init, scope = None, init
@@ -123,10 +126,10 @@ def alloc_var(dtype: object, init: object | None = None, scope: str = "local.var
     return VarRef(_allocate("T.alloc_var", AllocVar, (), dtype, init=first))
 
 
-def swizzle(buffer: object, enable: bool = True) -> None:
+def swizzle(buffer: BufferView, enable: bool = True) -> None:
     """Ask for a swizzled layout of a shared tile, or a plain one; a hint, results do not change."""
     builder = inside_kernel("T.swizzle")
-    if not isinstance(buffer, BufferView) or buffer.scope != "shared":
+    if not isinstance(buffer, BufferView) or buffer.scope != "shared":  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own
         raise LanguageError(
             "T.swizzle takes a buffer made by T.alloc_shared", text=shown(buffer), found="{text}"
         )

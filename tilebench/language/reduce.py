@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import OpStmt, Region, Word, accumulates, attribute, boolean, decision, node, reads, works, writes
 from ..layout import Fragment
@@ -9,6 +11,9 @@ from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.builder import for_tiles
 from .tracing.operands import TileOperand, whole_number, whole_part
+
+if TYPE_CHECKING:
+    from .tracing.taken import Tile
 
 KINDS = ("sum", "max", "min")
 
@@ -66,7 +71,7 @@ __all__ = ["cumsum", "reduce_max", "reduce_min", "reduce_sum"]
 # -- as a kernel writes them
 
 
-def reduce_sum(buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_sum(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """Sum a tile along `dim`: `T.reduce_sum(X, s, dim=1)` gives `s[i] = sum over j of X[i, j]`.
 
     Both are whole fragments or shared tiles; `out` lacks dimension `dim` or has it as 1 (a tile of
@@ -78,21 +83,21 @@ def reduce_sum(buf: object, out: object, dim: int = -1, clear: bool = True, batc
 
 
 def reduce_max(
-    buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+    buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
     """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value."""
     _reduce("max", buf, out, dim, clear, batch, nan_propagate)
 
 
 def reduce_min(
-    buf: object, out: object, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+    buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
     """The least element along `dim`; see `reduce_sum`. `clear=False` keeps a smaller old value."""
     _reduce("min", buf, out, dim, clear, batch, nan_propagate)
 
 
 def _reduce(
-    kind: str, buf: object, out: object, dim: object, clear: bool, batch: int, nan_propagate: bool = False
+    kind: str, buf: Tile, out: Tile, dim: object, clear: bool, batch: int, nan_propagate: bool = False
 ) -> None:
     word = f"T.reduce_{kind}"
     builder = for_tiles(word)
@@ -106,7 +111,7 @@ def _reduce(
     builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
 
 
-def cumsum(src: object, dst: object | None = None, dim: int = 0, reverse: bool = False) -> None:
+def cumsum(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = False) -> None:
     """Running sums along `dim`: `T.cumsum(X, Y, dim=1)` gives `Y[i, j] = sum over k <= j of X[i, k]`.
 
     Both are whole fragments or shared tiles of one shape; without `dst` the sums take the place of `src`.

@@ -1,0 +1,37 @@
+"""What the words of a kernel take, by the names that their signatures show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import FunctionType
+from typing import TypeAlias
+
+from ...ir import DType
+from .expressions import Value
+from .values import BufferView, ElementRef, RegionRef
+
+# A buffer, a region of it, or the head address of one.
+Tile: TypeAlias = BufferView | RegionRef | ElementRef
+# A value of the running kernel, or one that Python knows.
+Number: TypeAlias = Value | int | float
+Whole: TypeAlias = Value | int
+Condition: TypeAlias = Value | bool
+Shape: TypeAlias = Whole | Sequence[Whole]
+DTypeLike: TypeAlias = DType | str
+
+
+class _Note(str):
+    """An annotation that stands in a signature as it is written: `A: Tile`, not `A: 'Tile'`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def show_types(words: Iterable[object]) -> None:
+    """Let the signatures of functions say their types without quotes."""
+    for word in words:
+        if isinstance(word, FunctionType):
+            notes = word.__annotations__
+            notes.update({name: _Note(note) for name, note in notes.items() if isinstance(note, str)})
