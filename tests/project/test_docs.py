@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import json
 import linecache
 import re
 from pathlib import Path
@@ -81,6 +84,81 @@ def test_commands_of_readmes_table_are_commands_of_the_program(
             cli.main()
         assert stopped.value.code == 0
         assert name in capsys.readouterr().out
+
+
+def prose(path: Path) -> str:
+    """What a document or notebook says outside of its blocks of code."""
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    return re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+TOLD = [*DOCUMENTS, *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+# Files that a reader is to make, or that are named as what there is none of.
+NOT_HERE = {"tests/passes/texts/PASS.CASE.txt", "jit.py", "gemm.toml", "kernels.py", "report.html"}
+
+
+@pytest.mark.parametrize("path", TOLD, ids=lambda path: path.name)
+def test_files_that_documents_name_are_there(path: Path) -> None:
+    """A name that begins at the checkout, at the package or at the tests, or that one file ends in."""
+    files = {
+        found.relative_to(ROOT).as_posix()
+        for found in ROOT.rglob("*")
+        if not {"node_modules", ".venv", ".git"} & set(found.parts)
+    }
+    named = re.findall(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|toml|md|ts|json|txt|ipynb|yml)|/))`", prose(path))
+    missing = [
+        name
+        for name in dict.fromkeys(named)
+        if name not in NOT_HERE and not any(f"/{file}".endswith(f"/{name.rstrip('/')}") for file in files)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("path", TOLD, ids=lambda path: path.name)
+def test_options_commands_and_settings_that_documents_name_are_there(path: Path) -> None:
+    from tilebench import cli, settings
+    from tilebench.workbench.options import WORDS
+
+    text = prose(path)
+    spans = re.findall(r"`([^`\n]+)`", text)
+    commands = {span.split()[1] for span in spans if re.match(r"tilebench [a-z]+\b", span)}
+    assert commands <= {*cli.COMMANDS}, path.name
+    options = {word.partition("=")[0] for span in spans for word in re.findall(r"(?<!\S)--[a-z][\w-]*", span)}
+    shown = {"--help", "--update-golden"}
+    for name in cli.COMMANDS:
+        module = importlib.import_module(cli.COMMANDS[name][0], "tilebench.cli")
+        shown |= set(
+            re.findall(r"\"(--[a-z][\w-]*)\"", Path(module.__file__ or "").read_text(encoding="utf-8"))
+        )
+    assert options - shown - set(WORDS) == set(), path.name
+    variables = set(re.findall(r"TILEBENCH_[A-Z_]+", text))
+    assert variables <= {setting.name for setting in settings.all_settings()}, path.name
+
+
+def test_stages_that_the_quickstart_asks_for_are_its_targets() -> None:
+    """The magic's lines name stages of their target, and the text beside them speaks of no others."""
+    from tilebench.passes.pipeline import COMMON
+    from tilebench.targets import manifest, stage_names
+    from tilebench.workbench.options import parse_line
+
+    cells = json.loads((ROOT / "notebooks" / "quickstart.ipynb").read_text(encoding="utf-8"))["cells"]
+    seen = 0
+    for before, cell in itertools.pairwise(cells):
+        line = "".join(cell["source"]).partition("\n")[0]
+        found = re.match(r"%%?tile\s+(.*)", line) if cell["cell_type"] == "code" else None
+        if found is None:
+            continue
+        options = parse_line(found[1])
+        target = manifest((options.target or "cpu").partition(":")[0])
+        road = {"source", "tile", *(row.name for row in (*COMMON, *target.road, *target.steps))}
+        assert set(options.stages) <= road, line
+        beside = "".join(before["source"])
+        told = set(re.findall(r"`(\w+)`", beside)) & set(stage_names())
+        assert told <= road or "of its target" in beside, beside
+        seen += 1
+    assert seen >= 6
 
 
 def test_the_licence_is_the_whole_apache_licence() -> None:

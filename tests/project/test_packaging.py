@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tilebench.errors import DISTRIBUTION
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -35,10 +37,30 @@ def test_nvidia_packages_are_not_installed_where_they_are_empty(project: dict[st
     extras = project["optional-dependencies"]
     for line in [*extras["cuda"], *extras["gpu"], *extras["gpu12"]]:
         requirement = Requirement(line)
-        if requirement.name != "tilebench":
+        if requirement.name != DISTRIBUTION:
             assert requirement.marker is not None, line
             assert not requirement.marker.evaluate({"sys_platform": "darwin"}), line
             assert requirement.marker.evaluate({"sys_platform": "linux"}), line
+
+
+def test_the_name_is_the_distributions_everywhere(project: dict[str, Any]) -> None:
+    """`tilebench` in the public index is another project: nothing may ask for it, extras of ours neither."""
+    from packaging.requirements import Requirement
+
+    assert project["name"] == DISTRIBUTION
+    toy = tomllib.loads((ROOT / "tests" / "toy_plugin" / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    every = [*project["dependencies"], *toy["dependencies"]]
+    every += [line for lines in project["optional-dependencies"].values() for line in lines]
+    names = {Requirement(line).name for line in every}
+    assert "tilebench" not in names
+    assert DISTRIBUTION in names
+    asks = re.compile(r"pip install[^`\n&]*?(?<![\w/.-])(?<!folder of )tilebench(?![-\w])")
+    texts = [path for kind in ("*.py", "*.md", "*.txt", "*.yml", "*.ipynb") for path in ROOT.rglob(kind)]
+    for path in texts:
+        if not {"node_modules", ".venv", ".git"} & set(path.parts) and path != Path(__file__):
+            assert asks.search(path.read_text(encoding="utf-8")) is None, path
 
 
 def test_the_extension_has_the_version_of_the_package(project: dict[str, Any]) -> None:
@@ -73,7 +95,7 @@ def test_a_wheel_carries_the_extension_exactly_when_it_is_built(
         (root / "tilebench" / "labextension" / "package.json").write_text("{}")
         (root / "tilebench" / "labextension" / "static" / "style.js").write_text("")
     names = build_wheel(root, tmp_path, monkeypatch)
-    data = "tilebench-0.1.0.data/data/share/jupyter/labextensions/@tilebench/jupyterlab/"
+    data = "tilebench_kernels-0.1.0.data/data/share/jupyter/labextensions/@tilebench/jupyterlab/"
     held = {name.removeprefix(data) for name in names if name.startswith(data)}
     assert held == ({"package.json", "static/style.js"} if built else set())
     inside = {"tilebench/__init__.py", "tilebench/card.toml", "tilebench/notebooks/quickstart.ipynb"}

@@ -41,6 +41,11 @@ def test_contributing_lists_the_rooms_in_the_linters_order() -> None:
     assert order == sorted(order)
 
 
+def test_every_room_that_is_named_is_there() -> None:
+    for name in layers():
+        assert any((ROOT / "tilebench" / there).exists() for there in (name, f"{name}.py")), name
+
+
 def run_linter(folder: Path) -> subprocess.CompletedProcess[str]:
     # The folder in front of the installed package: the linter must see the tree under test.
     code = "import sys; sys.path.insert(0, '.'); from importlinter.cli import lint_imports_command as c; c()"

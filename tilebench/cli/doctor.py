@@ -13,11 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DISTRIBUTION, install_command
 from . import Parser
 
 if TYPE_CHECKING:
     from ..targets.presentation import Finding
 
+EXTENSION = "To have it: `npm ci && npm run build` in extension/, then `pip install .` in the folder above"
 GOOD, WARN, BAD = "ok", "--", "!!"
 # Our own extras; each target tells of those that it needs. Their lack is no fault of the installation.
 _EXTRAS = {"lab": "notebooks", "test": "the tests"}
@@ -53,15 +55,11 @@ def doctor(parser: Parser, words: list[str]) -> int:
     return 1 if report.bad else 0
 
 
-def _install(extra: str) -> str:
-    """The command that installs an extra: from the sources, as the index has another project of the name."""
-    return f'pip install ".[{extra}]" in the folder of tilebench' if extra else "pip install . in its folder"
-
-
 def _python(report: Report) -> None:
     from .. import __version__
 
-    report.add(GOOD, "tilebench", f"{__version__} in {Path(__file__).resolve().parent.parent}")
+    known = f"installed as {DISTRIBUTION}" if _version(DISTRIBUTION) else "not installed, a checkout"
+    report.add(GOOD, "tilebench", f"{__version__} in {Path(__file__).resolve().parent.parent}, {known}")
     version = platform.python_version()
     good = sys.version_info >= (3, 11)
     report.add(
@@ -78,7 +76,7 @@ def requirements() -> dict[str, list[str]]:
     A checkout that is not installed has no metadata: then its `pyproject.toml` is read.
     """
     try:
-        lines = metadata.requires("tilebench") or []
+        lines = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return _from_checkout()
     out: dict[str, list[str]] = {}
@@ -125,7 +123,7 @@ def _extra(report: Report, extra: str, purpose: str, lines: list[str]) -> None:
     """One line for an extra (`""`: what is always required): what is there, and what is missing."""
     title = f"extra {extra}" if extra else "required"
     names = [re.split(r"[\s<>=!~;\[(]", line, maxsplit=1)[0] for line in lines if _applies(line)]
-    versions = {name: _version(name) for name in dict.fromkeys(names) if name != "tilebench"}
+    versions = {name: _version(name) for name in dict.fromkeys(names) if name != DISTRIBUTION}
     if extra and not versions:
         if lines:
             report.add(WARN, title, "has no packages for this system")
@@ -136,7 +134,7 @@ def _extra(report: Report, extra: str, purpose: str, lines: list[str]) -> None:
         report.add(GOOD, title, present)
         return
     why = f"for {purpose}: " if purpose else ""
-    report.add(WARN if extra else BAD, title, f"missing {', '.join(missing)}; {why}{_install(extra)}")
+    report.add(WARN if extra else BAD, title, f"missing {', '.join(missing)}; {why}{install_command(extra)}")
     if present:
         report.lines.append(f"{'':26}present: {present}")
 
@@ -168,7 +166,7 @@ def _target_parts() -> list[tuple[str, Callable[[Report], None]]]:
 
 def _findings(report: Report, findings: Iterable[Finding]) -> None:
     for found in findings:
-        command = f": {_install(found.extra)}" if found.extra else ""
+        command = f": {install_command(found.extra)}" if found.extra else ""
         report.add(_MARKS[found.state], found.name, found.text + command)
 
 
@@ -188,7 +186,7 @@ def _files(report: Report) -> None:
     folder = extension_folder()
     report.add(
         GOOD if folder else WARN, "Lab extension",
-        str(folder) if folder else "not installed; notebooks work without (`npm run build` in extension/)",
+        str(folder) if folder else f"not installed; notebooks work without it. {EXTENSION}",
     )  # fmt: skip
     changed = [
         f"{setting.name}={setting()}" for setting in settings.all_settings() if setting() != setting.default

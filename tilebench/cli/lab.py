@@ -51,7 +51,7 @@ def is_root() -> bool:
 
 def need_lab() -> None:
     """Raise `OptionError`, with the command that mends it, when JupyterLab or ipywidgets is missing."""
-    from ..errors import OptionError
+    from ..errors import OptionError, install_command
 
     missing = [
         name for name in ("jupyterlab", "ipywidgets", "anywidget") if importlib.util.find_spec(name) is None
@@ -59,7 +59,7 @@ def need_lab() -> None:
     if missing:
         raise OptionError(
             "{names} missing", names=" and ".join(missing) + (" is" if len(missing) == 1 else " are"),
-            hint='pip install ".[lab]" in the folder of tilebench',
+            hint=install_command("lab"),
         )  # fmt: skip
 
 

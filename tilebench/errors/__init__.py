@@ -1,6 +1,7 @@
 """Places, the error root, and the one function that draws a source line with carets."""
 
 from .draw import draw_place, nearest
+from .install import DISTRIBUTION, install_command
 from .numbers import flag_option, seconds_option, whole_option
 from .place import Place, kept_lines, remember_source, source_lines
 from .tile_error import (
@@ -21,6 +22,7 @@ from .tile_error import (
 )
 
 __all__ = [
+    "DISTRIBUTION",
     "ArgumentError",
     "DTypeError",
     "IRError",
@@ -37,6 +39,7 @@ __all__ = [
     "TileError",
     "draw_place",
     "flag_option",
+    "install_command",
     "kept_lines",
     "nearest",
     "remember_source",

@@ -143,7 +143,7 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(library, "_system_library", lambda: None)
     with pytest.raises(TargetError) as caught:
         compile_cuda(KERNEL, machine_of("sm_80"))
-    assert 'pip install ".[cuda]" in the folder of tilebench' in str(caught.value)
+    assert 'pip install "tilebench-kernels[cuda]"' in str(caught.value)
 
 
 def test_a_library_that_does_not_load_names_the_extra(

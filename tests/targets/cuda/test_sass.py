@@ -82,7 +82,7 @@ def test_a_failure_is_told_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sass, "find_nvdisasm", lambda: None)
     with pytest.raises(TargetError) as caught:
         disassemble(b"\x7fELF of no kernel")
-    assert 'pip install ".[cuda]" in the folder of tilebench' in str(caught.value)
+    assert 'pip install "tilebench-kernels[cuda]"' in str(caught.value)
     assert hashlib.sha256(b"\x7fELF of no kernel").hexdigest() not in sass._known
 
 

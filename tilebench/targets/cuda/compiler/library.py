@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ....errors import InternalError, TargetError
+from ....errors import InternalError, TargetError, install_command
 
-HINT = 'install the CUDA compiler packages, no GPU needed: pip install ".[cuda]" in the folder of tilebench'
+HINT = f"install the CUDA compiler packages, no GPU needed: {install_command('cuda')}"
 _OLDEST = (12, 8)
 _lock = threading.Lock()
 _loaded: Nvrtc | None = None

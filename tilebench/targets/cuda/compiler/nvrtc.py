@@ -153,7 +153,7 @@ def _refuse(nvrtc: Nvrtc, arch: str, code: int, log: str, ptx: str) -> None:
             arch=arch,
             expected="one of {known}",
             known=", ".join(supported_archs()),
-            hint='a newer compiler may: pip install --upgrade ".[cuda]" in the folder of tilebench',
+            hint="a newer compiler may: pip install --upgrade nvidia-cuda-nvrtc",
         )
     issues = parse_issues(log, ptx)
     if not any(issue.severity == "error" for issue in issues):
