@@ -1,0 +1,55 @@
+"""From a seed to a program."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.program import Program
+from tests.fuzz.statements import body, results
+from tests.fuzz.writer import FLOATS, INTS, THREADS, Number, Writer
+
+
+def draw(seed: int) -> Program:
+    """The program of a seed: the same in every process."""
+    source = random.Random(seed)
+    w = Writer(source)
+    w.threads = None if w.chance(0.1) else w.pick(128, *THREADS)
+    w.grid = w.pick((1,), (1,), (2,), (3,), (2, 2), (1, 3), (2, 1, 2))
+    # Integers of 4 bits are refused in most places, and would fill the report.
+    whole = INTS if w.chance(0.3) else INTS[:-2]
+    w.palette = (
+        w.pick("float32", *FLOATS),
+        w.pick("float16", *FLOATS, *whole),
+        w.pick("int32", *whole, "bool"),
+    )
+    w.numbers += [
+        Number(name, 0, count - 1, True) for name, count in zip(("bx", "by", "bz"), w.grid, strict=False)
+    ]
+    if w.chance(0.2):
+        size = w.pick(3, 16, 33, 64)
+        w.dynamic[size] = "m0"
+        w.sizes["m0"] = size
+        w.numbers.append(Number("m0", size, size, True))
+    if len(w.grid) == 2 and w.chance(0.2):
+        w.say(f"T.use_swizzle({w.pick(1, 2, 3)}{w.pick('', ', order=' + repr('column'))})")
+    body(w, w.pick(1, 2, 3, 3, 4))
+    results(w)
+    _schedule(w)
+    used = {name for name in w.sizes if name[0] == "n" or any(name in each for each in w.params)}
+    for name in set(w.sizes) - used:
+        # Nothing tells a size that no array has.
+        w.params.append(f"{name}: T.int32")
+    target = w.pick("cuda:sm_80", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_75")
+    inputs = w.pick("uniform", "uniform", "uniform", "wide", "special", "normal")
+    return w.program(seed, target, inputs, w.chance(0.7))
+
+
+def _schedule(w: Writer) -> None:
+    """Choices that a schedule makes over the kernel's own."""
+    if w.chance(0.05):
+        w.schedule["threads"] = w.pick(32, 64, 128, 256)
+    if w.chance(0.05):
+        w.schedule["order"] = w.pick(1, 2, 3)
+    shared = [each.name for each in w.tiles("shared")]
+    if shared and w.chance(0.1):
+        w.schedule["buffer"] = {w.pick(*shared): {"swizzle": w.chance(0.5)}}
