@@ -10,6 +10,7 @@ from .dialect import ATOM, TERNARY, UNARY, ExpressionWriter, ScalarText, Spelled
 from .literals import literal
 
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
+EVERY_FLOAT = FLOATS | {"float8_e4m3fn", "float8_e5m2"}
 INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 
 
@@ -42,7 +43,7 @@ def _chosen(writer: ExpressionWriter, expr: Call) -> Spelled:
 STRUCTURAL = {"thread_id": ScalarText(_thread_number), "if_then_else": ScalarText(_chosen)}
 
 
-def sigmoid(exponential: str) -> ScalarText:
+def sigmoid(exponential: str, dtypes: frozenset[str] = FLOATS) -> ScalarText:
     """1 / (1 + e**-x), in f32 for narrower floats; `exponential` is the function's name."""
 
     def text(writer: ExpressionWriter, expr: Call) -> Spelled:
@@ -53,14 +54,14 @@ def sigmoid(exponential: str) -> ScalarText:
         one = literal(1.0, expr.type, writer.dialect)
         return f"({one} / ({one} + {exponential}(-{value})))", ATOM
 
-    return ScalarText(text, FLOATS)
+    return ScalarText(text, dtypes)
 
 
-def in_single(row: ScalarText, spelling: str) -> ScalarText:
-    """A row whose narrow floats go through f32, as `spelling` says with `args` of type float."""
+def in_single(row: ScalarText, spelling: str, bits: int = 16) -> ScalarText:
+    """A row whose floats of at most so many bits go through f32: `spelling` has `args` of type float."""
 
     def text(writer: ExpressionWriter, expr: Call) -> Spelled:
-        if not narrow_float(expr.type):
+        if not narrow_float(expr.type) or expr.type.bits > bits:
             return row.text(writer, expr)
         args = ", ".join([f"(float){writer.at_least(arg, UNARY)}" for arg in expr.args])
         value = spelling.format(args=args)

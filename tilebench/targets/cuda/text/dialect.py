@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....ir import Call
 from ...clike.dialect import ATOM, UNARY, Dialect, ExpressionWriter, Packed, ScalarText, Spelled
-from ...clike.functions import FLOATS, INTEGERS, STRUCTURAL, called, in_single, sigmoid
+from ...clike.functions import EVERY_FLOAT, INTEGERS, STRUCTURAL, called, in_single, sigmoid
 from .prelude import PRELUDE
 
 # What shared memory is aligned to: the largest alignment that a copy unit asks for.
@@ -54,9 +54,13 @@ MATH = (
 )  # fmt: skip
 FUNCTIONS = {
     **STRUCTURAL,
-    **{word: called(f"tb_{word}({{args}})", FLOATS) for word in MATH},
-    "pow": in_single(called("tb_pow({args})", FLOATS), "tb_pow({args})"),
-    "sigmoid": sigmoid("tb_exp"),
+    **{
+        # 16-bit floats have functions of the prelude, which do the same.
+        word: in_single(called(f"tb_{word}({{args}})", EVERY_FLOAT), f"tb_{word}({{args}})", bits=8)
+        for word in MATH
+    },
+    "pow": in_single(called("tb_pow({args})", EVERY_FLOAT), "tb_pow({args})"),
+    "sigmoid": sigmoid("tb_exp", EVERY_FLOAT),
     "abs": ScalarText(_absolute, frozenset(TYPES) - {"bool"}),
     "min": ScalarText(_least_or_most),
     "max": ScalarText(_least_or_most),
