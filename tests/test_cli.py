@@ -145,6 +145,8 @@ def test_a_file_that_fails_is_told_at_its_line(tmp_path: Path, capsys: pytest.Ca
     assert "bad.py:3\n    x = math.nothing" in err
     path.write_text("def f(:\n", encoding="utf-8")
     assert "this is not Python" in called(capsys, "show", str(path))[2]
+    path.write_bytes(b"# \xe9\n")
+    assert "is no text that Python reads" in called(capsys, "show", str(path))[2]
     path.write_text("x = 1\n", encoding="utf-8")
     assert "has no kernel" in called(capsys, "show", str(path))[2]
 

@@ -18,7 +18,7 @@ import pytest
 from tests.frontend import kernels
 from tests.frontend.cell import run_cell
 from tilebench.errors import ArgumentError, LanguageError
-from tilebench.frontend import check_syntax, form_of, knobs_of, source_of, trace
+from tilebench.frontend import check_syntax, form_of, knobs_of, read_source, source_of, trace
 from tilebench.ir import print_function
 from tilebench.language import Knob
 
@@ -156,6 +156,20 @@ def test_syntax_is_checked_with_its_place() -> None:
     place = caught.value.place
     assert place is not None
     assert (place.file, place.line, place.column) == ("cell", 2, 4)
+
+
+def test_a_file_is_read_in_the_encoding_that_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"# -*- coding: latin-1 -*-\nx = '\xe9'\n")
+    assert read_source(path).endswith("x = '\u00e9'\n")
+    for data, why in (
+        (b"x = '\xe9'\n", "invalid or missing encoding"),
+        (b"# coding: nothing\n", "unknown encoding"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(LanguageError, match=f"latin.py is no text that Python reads: {why}") as caught:
+            read_source(path)
+        assert "# -*- coding: latin-1 -*-" in str(caught.value)
 
 
 def test_tracing_is_fast() -> None:

@@ -121,6 +121,26 @@ def test_a_syntax_error_stands_at_its_line(shell: Any) -> None:
     assert ":16\n    return main)\n" in text
 
 
+@pytest.mark.parametrize(
+    ("body", "why", "cure"),
+    [
+        ("import asyncio\nawait asyncio.sleep(0)", "'await' outside function", "in a cell of its own"),
+        ("x = 1\nasync with x: pass", "'async with' outside async function", "in a cell of its own"),
+        ("x = 1\n[i async for i in x]", "asynchronous comprehension", "in a cell of its own"),
+        ("x = 1\nreturn x", "'return' outside function", "leave the return out"),
+        ("x = 1\nyield x", "'yield' outside function", "belongs in a function"),
+        ("x = 1\nbreak", "'break' outside loop", ""),
+        ("x = 1\nnonlocal x", "name 'x' is assigned to before nonlocal declaration", ""),
+    ],
+)
+def test_a_statement_that_belongs_in_a_function(shell: Any, body: str, why: str, cure: str) -> None:
+    text = drawn(shell, f"%%tile {SHAPES}\n{body}")
+    assert f"this is not Python: {why}" in text
+    assert f":3\n    {body.splitlines()[1]}\n" in text
+    assert cure in text
+    assert "Traceback" not in text
+
+
 def test_an_indent_that_fits_nothing_stands_at_its_line(shell: Any) -> None:
     # The shell's own transformation of a cell reads indents and raises before any code of ours.
     text = drawn(shell, f"%%tile {SHAPES}\n{GEMM.replace('    return main', '  return main')}")

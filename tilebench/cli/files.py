@@ -51,10 +51,10 @@ def load_kernel(text: str) -> JitFunction:
 
 def _load(path: Path) -> dict[str, object]:
     """The names of a file, run as a module of its own with its folder on the path."""
-    from ..frontend import check_syntax
+    from ..frontend import check_syntax, read_source
 
     full = path.resolve()
-    check_syntax(full.read_text(encoding="utf-8"), str(full))
+    check_syntax(read_source(full), str(full))
     spec = importlib.util.spec_from_file_location(f"_tilebench_file_{full.stem}", full)
     assert spec is not None
     assert spec.loader is not None  # a path that ends in anything has a loader by then

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import tokenize
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -118,11 +121,36 @@ def _missing(name: str, file: str) -> LanguageError:
     )  # fmt: skip
 
 
+def read_source(path: Path) -> str:
+    """The text of a Python file, in the encoding that it names. `LanguageError` where it cannot be."""
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise LanguageError(
+            "{file} is no text that Python reads: {why}", file=path.name, why=error, at=Place(str(path), 1),
+            hint="save it as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-",
+        ) from None  # fmt: skip
+
+
+# What Python says of a statement that stands in no function, and what to do.
+_ALONE = {
+    "'await' outside function": "await it in a cell of its own, which the shell runs in its loop",
+    "asynchronous comprehension outside": "await it in a cell of its own, which the shell runs in its loop",
+    "'async for' outside": "loop in a cell of its own, which the shell runs in its loop",
+    "'async with' outside": "write it in a cell of its own, which the shell runs in its loop",
+    "'return' outside function": "a cell or file ends with its last line; leave the return out",
+    "'yield' outside function": "a `yield` belongs in a function",
+}
+
+
 def check_syntax(text: str, file: str) -> None:
     """Raise `LanguageError`, with the place, when `text` is not Python. The text is remembered as `file`."""
     remember_source(file, text)
     try:
-        ast.parse(text)
+        with warnings.catch_warnings():  # they come when the text is run
+            warnings.simplefilter("ignore")
+            compile(text, file, "exec", dont_inherit=True)
     except SyntaxError as error:
         line = error.lineno or 1
         column = max(0, (error.offset or 1) - 1)
@@ -131,6 +159,7 @@ def check_syntax(text: str, file: str) -> None:
             "this is not Python: {why}",
             at=Place(file, line, column, line, max(end, column + 1)),
             why=error.msg,
+            hint=next((cure for said, cure in _ALONE.items() if error.msg.startswith(said)), ""),
         ) from None
     except ValueError as error:
         raise LanguageError("this is not Python: {why}", at=Place(file, 1), why=error) from None
