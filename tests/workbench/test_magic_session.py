@@ -18,7 +18,8 @@ from tilebench.schedule import parse_schedule
 from tilebench.workbench.history import history_rows
 from tilebench.workbench.parts import status_part
 from tilebench.workbench.session import Picture, Session
-from tilebench.workbench.subject import AS_WRITTEN, Subject, choices_schedule
+from tilebench.workbench.slider import AS_WRITTEN
+from tilebench.workbench.subject import Subject, choices_schedule
 
 SHAPES = {"M": 200, "N": 170, "K": 130}
 STAGES = ("tile", "threaded", "cuda", "ptx")

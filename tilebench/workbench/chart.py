@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..record import RunRecord
-from .positions import Position, is_apart, positions_of
+from .positions import Position, is_apart, positions_of, same_work
 from .style import digits_within, number, rate_text, seconds_text, span_text
 
 if TYPE_CHECKING:
@@ -68,6 +68,13 @@ class Point:
     failure: str
     flagged: str
     medians: tuple[float, ...] = ()
+    flops: float = 0.0
+    bytes: float = 0.0
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP a byte of compulsory traffic: where the point stands under a roof."""
+        return self.flops / self.bytes if self.flops and self.bytes else None
 
     @property
     def rate(self) -> float | None:
@@ -171,7 +178,18 @@ def _point(place: int, position: Position, varied: Sequence[str], unit: str, cei
     low, high = position.range or (None, None)
     label = config_text(run.config, varied) or f"position {place}"
     point = Point(
-        place, label, run.config, position.seconds, low, high, work, run.failure, "", position.medians
+        place,
+        label,
+        run.config,
+        position.seconds,
+        low,
+        high,
+        work,
+        run.failure,
+        "",
+        position.medians,
+        run.flops,
+        run.bytes,
     )
     return replace(point, flagged=_flag(run, point.rate, ceiling))
 
@@ -207,11 +225,14 @@ def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, r
 
 def _leader(points: Sequence[Point], positions: Sequence[Position]) -> Leader | None:
     """The fastest of the points that nothing speaks against."""
-    good = [(p.seconds, k) for k, p in enumerate(points) if p.seconds is not None and not p.flagged]
+    good = [k for k, p in enumerate(points) if p.seconds is not None and not p.flagged]
     if not good:
         return None
-    best = min(good)[1]
-    return Leader(points[best], is_apart(positions[best], [positions[k] for _, k in good]))
+    # Of positions that compute more or less than each other, the rates can be compared, and no time.
+    alike = all(same_work(positions[good[0]], positions[k]) for k in good)
+    rank = {k: (points[k].seconds or 0.0) if alike else -(points[k].rate or 0.0) for k in good}
+    best = min(good, key=lambda k: rank[k])
+    return Leader(points[best], alike and is_apart(positions[best], [positions[k] for k in good]))
 
 
 def method_lines(chart: Chart) -> list[str]:

@@ -9,8 +9,11 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import OptionError
+from .options import parse_value
 from .session import Picture
-from .subject import Slider, Wish
+from .slider import Slider
+from .subject import Wish
 
 _WIDE = "330px"
 
@@ -26,6 +29,14 @@ def targets_offered(now: str | None) -> list[str]:
 def label_of(value: Any) -> str:
     """A value as a slider shows it."""
     return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def typed(text: str) -> Any:
+    """The value of what was typed, None for nothing; what is no value stays text, which is then refused."""
+    try:
+        return parse_value(text.strip()) if text.strip() else None
+    except OptionError:
+        return text
 
 
 class Controls:
@@ -100,6 +111,8 @@ class Controls:
         options: Any = getattr(widget, "options", None)
         if options is not None and all(option != value and option[-1] != value for option in options):
             widget.options = [*options, (label_of(value), value)]
+        if isinstance(widget, self._widgets.Text):
+            value = "" if value is None else str(value)
         widget.value = value
 
     def _toggle(self, name: str, on: bool, icon: str, tip: str) -> Any:
@@ -121,6 +134,8 @@ class Controls:
 
     def _slider(self, knob: Slider) -> Any:
         w = self._widgets
+        if not knob.values:
+            return self._field(knob)
         slider = w.SelectionSlider(
             options=[(label_of(v), v) for v in knob.values], value=knob.value, description=knob.name,
             continuous_update=False, layout=w.Layout(width=_WIDE), style={"description_width": "90px"},
@@ -128,6 +143,23 @@ class Controls:
         self._by_name[knob.name] = slider
         self._watch_knob(knob.name, slider)
         return slider
+
+    def _field(self, knob: Slider) -> Any:
+        """A value of the call that nobody gave a range for: typed, as on the line."""
+        w = self._widgets
+        field = w.Text(
+            value="" if knob.value is None else str(knob.value), placeholder="a value of the call",
+            description=knob.name, continuous_update=False, layout=w.Layout(width=_WIDE),
+            style={"description_width": "90px"},
+        )  # fmt: skip
+        self._by_name[knob.name] = field
+
+        def moved(change: Any) -> None:
+            if not self._quiet:
+                self._want(**{knob.name: typed(change["new"])})
+
+        field.observe(moved, "value")
+        return field
 
     def _watch_knob(self, name: str, widget: Any) -> None:
         def moved(change: Any) -> None:

@@ -151,10 +151,9 @@ def roofline_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
 
     c = _colours(theme)
     layout = _layout(chart, c, 360)
-    spots = [p for p in chart.points if p.seconds]
-    intensity = chart.flops / chart.bytes if chart.flops and chart.bytes else None
-    reached = [(p, chart.flops / p.seconds) for p in spots if p.seconds and chart.flops]
-    roof = roof_points(chart.ceilings, intensity)
+    reached = [(p, p.flops / p.seconds) for p in chart.points if p.seconds and p.intensity]
+    intensities = [p.intensity or 0.0 for p, _ in reached]
+    roof = roof_points(chart.ceilings, intensities)
     scale, unit = scale_of("FLOP/s", max([y for _, y in reached] + [y for _, y in roof] + [1.0]))
     layout["xaxis"] = _axis("FLOP a byte of compulsory traffic", c, type="log", dtick=1)
     layout["yaxis"] = _axis(unit, c, type="log", dtick=1)
@@ -165,7 +164,7 @@ def roofline_figure(chart: Chart, theme: str = "auto") -> dict[str, Any]:
             "hoverinfo": "skip",
         },
         {
-            "type": "scatter", "mode": "markers", "name": "runs", "x": [intensity] * len(reached),
+            "type": "scatter", "mode": "markers", "name": "runs", "x": intensities,
             "y": [y / scale for _, y in reached], "text": [_hover(chart, p) for p, _ in reached],
             "hovertemplate": _TIP,
             "marker": {

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..record import CompileRecord, Resources, RunRecord, to_plain
 from .chart import Chart, ChartCeilings, Point, chart_of, config_text, varied_names
-from .positions import Position, difference, position_key, positions_of
+from .positions import Position, difference, position_key, positions_of, same_work
 from .style import bytes_text, escape, number, page, percent_text, seconds_text
 from .table import Cell, Value, table_html, table_text
 
@@ -126,6 +126,8 @@ def _config_cells(move: Move, before: Move | None, names: Sequence[str]) -> list
 
 def _change_cell(now: Position | None, then: Position | None) -> Cell:
     """From one position's time to another's. Coloured only where it is more than runs differ by anyway."""
+    if now is not None and then is not None and not same_work(now, then):
+        return Cell("other work", "q", title="it computes more or less: rates can be compared, and no time")
     found = difference(now, then) if now is not None and then is not None else None
     if found is None:
         return Cell("")

@@ -150,7 +150,7 @@ class Workbench:
         if isinstance(wished, ScheduleFile):
             target = self.record.target if self.record is not None else ""
             chosen = wished.choose({**wish.values, "target": target}) or Schedule()
-        params = {each.name: wish.values[each.name] for each in subject.knobs if not each.choice}
+        params = {each.name: wish.values[each.name] for each in subject.knobs if each.name in wish.values}
         return save_schedule(Schedule(params=params).over(chosen), path, when)
 
     def freeze(self) -> Workbench:

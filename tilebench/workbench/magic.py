@@ -198,7 +198,9 @@ def documentation() -> str:
 {usage()}
 
 The body is Python and runs in this notebook. KERNEL names the kernel function; without it the last
-one of the cell is opened. Parameters that have no default need a value: --with M=1024 N=1024.
+one of the cell is opened. Parameters that have no default need a value: --with M=1024 N=1024. What a kernel
+leaves to its calls (sizes and strides of T.dynamic, scalars) is given and swept in the same way, or
+typed into its field.
 
 --sweep gives a parameter a slider (64,128,256 or 1..4 or 32..128..32); so does a knob in the
 kernel's signature (block_M=tilebench.Knob(64, 128)), and a default of a parameter called

@@ -93,6 +93,11 @@ def positions_of(runs: Sequence[RunRecord]) -> tuple[Position, ...]:
     return tuple(Position(tuple(of_one)) for of_one in found.values())
 
 
+def same_work(first: Position, second: Position) -> bool:
+    """Whether two positions compute as much, so that their times can be compared."""
+    return (first.last.flops, first.last.bytes) == (second.last.flops, second.last.bytes)
+
+
 def position_key(run: RunRecord) -> str:
     """Equal for runs of one position."""
     return repr((run.kernel, run.target, sorted(run.config.items(), key=lambda item: item[0])))
@@ -112,13 +117,13 @@ class Difference(NamedTuple):
 
 
 def difference(now: Position, then: Position) -> Difference | None:
-    """The difference between two positions; None when either has no time.
+    """The difference between two positions; None when either has no time, or they do not compute as much.
 
     Decided are two whose ranges lie apart, if that is rare by chance: of n and m runs that differ only by
     chance, all of one side are below all of the other in 2 of C(n + m, n) orders (the exact test of Mann
     and Whitney, 1947).
     """
-    if not now.seconds or not then.seconds or not now.range or not then.range:
+    if not same_work(now, then) or not now.seconds or not then.seconds or not now.range or not then.range:
         return None
     part = now.seconds / then.seconds - 1
     low, high = now.range[0] / then.range[1] - 1, now.range[1] / then.range[0] - 1
@@ -133,6 +138,9 @@ def difference(now: Position, then: Position) -> Difference | None:
 
 
 def is_apart(first: Position, others: Sequence[Position]) -> bool:
-    """Whether a position is faster than every other: there is another, and each difference is decided."""
+    """Whether a position is faster than every other: there is another, and each difference is decided.
+
+    Never where one of them computes more or less.
+    """
     found = [difference(first, other) for other in others if other is not first and other.seconds]
     return bool(found) and all(each is not None and each.decided and each.part < 0 for each in found)

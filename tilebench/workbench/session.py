@@ -20,7 +20,9 @@ from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
 from .history import Move, MoveHistory
-from .subject import Slider, Subject, Wish, moved
+from .launch import need_launch_values
+from .slider import Slider
+from .subject import Subject, Wish, moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -223,6 +225,11 @@ class Session:
                 return
             notes = (f"{wished} cannot run here ({why}): times and checks are those of {kernel.target}",)
         self._show(notes=notes)
+        try:
+            need_launch_values(kernel)
+        except TileError as error:
+            self._finish(ticket, "failed", problem=error)
+            return
         # A check that fails or takes too long is no reason not to measure.
         for what, answer in (("check", self._check), ("run", self._time)):
             try:

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import ArgumentError, OptionError, ScheduleError, TileError, nearest
+from ..errors import ArgumentError, OptionError, ScheduleError, nearest
 from ..schedule import OPTIONS, Schedule, ScheduleFile, offered
+from .launch import launch_names, launch_sliders
 from .options import checked_domain
+from .slider import AS_WRITTEN, Slider
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
@@ -31,21 +33,6 @@ OFFERED: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("gemm", "policy"): ("square", "full_row", "full_col"),
 }
 MOST_OFFERED = 12
-AS_WRITTEN = "as written"
-
-
-@dataclass(frozen=True)
-class Slider:
-    """One control: a parameter of the kernel function, or a choice of the schedule.
-
-    `values` are legal alone and in the order of the slider. A schedule choice has `AS_WRITTEN` among
-    its values: nothing overridden.
-    """
-
-    name: str
-    values: tuple[Any, ...]
-    value: Any
-    choice: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +41,7 @@ class Wish:
 
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
     choices: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sizes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     target: str | None = None
     stages: tuple[str, ...] = ()
     run: bool = False
@@ -68,8 +56,8 @@ class Wish:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What a row of the history says: parameters and choices by name, and the target."""
-        return {**self.values, **self.choices, "target": self.target or "auto"}
+        """What a row of the history says: parameters, choices and a call's values by name, and the target."""
+        return {**self.values, **self.choices, **self.sizes, "target": self.target or "auto"}
 
 
 class Subject:
@@ -95,37 +83,25 @@ class Subject:
         self.name = kernel.name
         self.signature = None if isinstance(kernel, Kernel) else kernel.signature
         self.schedule: Any = schedule if schedule is not None else kernel.schedule
-        self.sizes = self._sizes_among(dict(values or {}))
-        self.given = {name: value for name, value in (values or {}).items() if name not in self.sizes}
         self._made: dict[Any, JitFunction] = {}
         self._kernels: dict[Any, Kernel] = {}
-        self._check_names([] if self.signature is None else list(self.signature.parameters))
-        first = {
-            name: choices[0]
-            for name, choices in (sweep or {}).items()
-            if self._is_parameter(name) and choices
-        }
-        self._need_all(first)
         self.target = target or kernel.target
-        self.values = self._resolved(first)
-        self.knobs = self._knobs({name: tuple(choices) for name, choices in (sweep or {}).items()})
-
-    def _sizes_among(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that are sizes and scalars of the kernel's calls, and no parameters of its function."""
-        from ..kernel import JitFunction
-
-        known = () if self.signature is None else self.signature.parameters
-        others = [name for name in values if name not in known]
-        if not others:
-            return {}
-        kernel = self.kernel
-        if isinstance(kernel, JitFunction):
-            try:
-                kernel = kernel.kernel((), {name: v for name, v in values.items() if name in known})
-            except TileError:
-                return {}
-        names = kernel.calls.binder.names
-        return {name: values[name] for name in others if name in names}
+        given, swept = dict(values or {}), dict(sweep or {})
+        self.given = {name: value for name, value in given.items() if self._is_parameter(name)}
+        first = {name: choices[0] for name, choices in swept.items() if self._is_parameter(name) and choices}
+        others = {name: value for name, value in given.items() if name not in self.given}
+        missing = self._missing(first)
+        # What else is given are values of a call, if the kernel has such: that shows when it is made.
+        self.values = {} if missing else self._resolved(first)
+        names = () if missing else launch_names(lambda: self.make(Wish(self.values, target=self.target)))
+        names = tuple(name for name in names if not self._is_parameter(name))
+        if not missing or self._near_parameter(others):
+            self._check_names([name for name in others if name not in names], names)
+        self._need_all(missing)
+        called = {name: checked_domain(name, choices) for name, choices in swept.items() if name in names}
+        self.launch = launch_sliders(names, others, called)
+        self.knobs = self._knobs({name: tuple(c) for name, c in swept.items() if name not in called})
+        self.knobs += self.launch
 
     @property
     def is_function(self) -> bool:
@@ -135,7 +111,8 @@ class Subject:
     def first_wish(self, stages: Sequence[str], run: bool, check: bool) -> Wish:
         """Where the controls stand at the beginning."""
         choices = {knob.name: knob.value for knob in self.knobs if knob.choice and knob.value != AS_WRITTEN}
-        return Wish(self.values, choices, self.target, tuple(stages), run, check)
+        sizes = {knob.name: knob.value for knob in self.launch if knob.value is not None}
+        return Wish(self.values, choices, sizes, self.target, tuple(stages), run, check)
 
     def _resolved(self, first: Mapping[str, Any]) -> dict[str, Any]:
         """Every parameter's first value: given, else the default, else the first of its sweep.
@@ -165,13 +142,13 @@ class Subject:
                 self._kernels[key] = Kernel(
                     traced, manifest, machine, schedule, start=self.kernel.compilation.start
                 )
-            return self._kernels[key].at(self.sizes)
+            return self._kernels[key].at(wish.sizes)
         function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
         # The newest 32: each holds the kernels of its own, and a walk seldom leaves a few schedules.
         self._made[key] = function
         while len(self._made) > 32:
             del self._made[next(iter(self._made))]
-        return function.kernel((), dict(wish.values)).at(self.sizes)
+        return function.kernel((), dict(wish.values)).at(wish.sizes)
 
     def schedule_of(self, wish: Wish) -> Any:
         """The schedule that a wish comes to: its choices over the one the workbench was opened with."""
@@ -214,39 +191,45 @@ class Subject:
             self.kernel.defaults() if isinstance(self.kernel, JitFunction) else dict(self.kernel.parameters)
         )
 
-    def _check_names(self, known: list[str]) -> None:
-        for name in self.given:
-            if not self.is_function:
+    def _check_names(self, unknown: Sequence[str], launch: Sequence[str]) -> None:
+        for name in unknown:
+            if not self.is_function and not launch:
                 raise ArgumentError(
                     "the parameters of {kernel} are fixed", kernel=self.name, found=f"{name}=...",
                     hint="give the function with @tilebench.jit instead of the kernel it returned",
                 )  # fmt: skip
-            if name not in known:
-                close = nearest(name, known, limit=1)
-                raise ArgumentError(
-                    "{kernel} has no parameter {name}", kernel=self.name, name=name, expected="{form}",
-                    form=self.form(), hint=f"did you mean {close[0]}?" if close else "",
-                )  # fmt: skip
+            parameters = [] if self.signature is None else list(self.signature.parameters)
+            close = nearest(name, [*parameters, *launch], limit=1)
+            calls = f"; a call of it gives {', '.join(launch)}" if launch else ""
+            raise ArgumentError(
+                "{kernel} has no parameter {name}", kernel=self.name, name=name, expected="{form}",
+                form=self.form() + calls, hint=f"did you mean {close[0]}?" if close else "",
+            )  # fmt: skip
 
     def form(self) -> str:
         """The signature as a person wrote it."""
-        return f"{self.name}{self.signature}"
+        return f"{self.name}{self.signature}" if self.signature is not None else self.name
 
-    def _need_all(self, swept: Mapping[str, Any]) -> None:
-        """Raise, with the signature and an example, when a parameter has no value."""
+    def _near_parameter(self, names: Mapping[str, Any]) -> bool:
+        """Whether one of the names is a slip of the pen for a parameter."""
+        known = [] if self.signature is None else list(self.signature.parameters)
+        return any(nearest(name, known, limit=1) for name in names)
+
+    def _missing(self, swept: Mapping[str, Any]) -> list[str]:
+        """The parameters that have no value."""
         if self.signature is None:
-            return
-        from ..kernel import JitFunction
-
+            return []
         have = {**self._defaults(), **self.given, **swept}
         if isinstance(self.schedule, Schedule):
             have |= self.schedule.params
         elif isinstance(self.schedule, ScheduleFile):
             for rule in self.schedule.rules:
                 have |= rule.schedule.params
-        missing = [name for name in self.signature.parameters if name not in have]
+        return [name for name in self.signature.parameters if name not in have]
+
+    def _need_all(self, missing: Sequence[str]) -> None:
+        """Raise, with the signature and an example, when a parameter has no value."""
         if missing:
-            assert isinstance(self.kernel, JitFunction)  # only a function has a signature
             raise ArgumentError(
                 "{kernel} needs a value for {missing}", kernel=self.name, missing=", ".join(missing),
                 expected="{form}", form=self.form(),
@@ -374,12 +357,15 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
 
 def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wish:
     """The wish with other values. `OptionError` for a name that no control has."""
-    values, choices = dict(wish.values), dict(wish.choices)
+    values, choices, sizes = dict(wish.values), dict(wish.choices), dict(wish.sizes)
     rest: dict[str, Any] = {}
     chosen = {knob.name for knob in knobs if knob.choice}
+    called = {knob.name for knob in knobs if knob.launch}
     for name, value in changes.items():
         if name in values:
             values[name] = value
+        elif name in called:
+            sizes[name] = value
         elif name in chosen or "." in name or name in OPTIONS["kernel"]:
             if value == AS_WRITTEN:
                 choices.pop(name, None)
@@ -388,10 +374,11 @@ def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wi
         elif name in ("target", "stages", "run", "check"):
             rest[name] = tuple(value) if name == "stages" else value
         else:
-            known = [*values, *chosen, "target", "stages", "run", "check"]
+            known = [*values, *called, *chosen, "target", "stages", "run", "check"]
             close = nearest(name, known, limit=1)
             raise OptionError(
                 "this workbench has no {name}", name=name,
                 hint=(f"did you mean {close[0]}? " if close else "") + "it has " + ", ".join(known),
             )  # fmt: skip
-    return replace(wish, values=values, choices=choices, **rest)
+    sizes = {name: value for name, value in sizes.items() if value is not None}
+    return replace(wish, values=values, choices=choices, sizes=sizes, **rest)

@@ -29,13 +29,12 @@ def nice_ticks(high: float, count: int = 5) -> list[float]:
     return [step * at for at in range(math.ceil(high / step - 1e-9) + 1)]
 
 
-def roof_points(ceilings: ChartCeilings, intensity: float | None) -> list[tuple[float, float]]:
-    """Corners of the roofline around the ridge and the intensity shown: (FLOP a byte, FLOP/s)."""
+def roof_points(ceilings: ChartCeilings, intensities: Sequence[float]) -> list[tuple[float, float]]:
+    """Corners of the roofline around the ridge and the intensities shown: (FLOP a byte, FLOP/s)."""
     if not ceilings.flops or not ceilings.bytes:
         return []
     ridge = ceilings.flops / ceilings.bytes
-    low = min(ridge, intensity or ridge) / 8
-    high = max(ridge, intensity or ridge) * 8
+    low, high = min([ridge, *intensities]) / 8, max([ridge, *intensities]) * 8
     return [(low, low * ceilings.bytes), (ridge, ceilings.flops), (high, ceilings.flops)]
 
 
@@ -194,12 +193,11 @@ def roofline_svg(chart: Chart) -> str:
 
     Empty when FLOP, bytes or a ceiling is missing.
     """
-    intensity = chart.flops / chart.bytes if chart.flops and chart.bytes else None
-    roof = roof_points(chart.ceilings, intensity)
-    spots = [(p, chart.flops / p.seconds) for p in chart.points if p.seconds]
-    if not roof or intensity is None:
+    spots = [(p, p.intensity, p.flops / p.seconds) for p in chart.points if p.seconds and p.intensity]
+    roof = roof_points(chart.ceilings, [x for _, x, _ in spots])
+    if not roof or not spots:
         return ""
-    values = [y for _, y in roof] + [y for _, y in spots]
+    values = [y for _, y in roof] + [y for _, _, y in spots]
     x0, x1 = math.log10(roof[0][0]), math.log10(roof[-1][0])
     y0, y1 = math.log10(min(values)) - 0.2, math.log10(max(values)) + 0.25
     span = WIDTH - _LEFT - _RIGHT
@@ -229,8 +227,8 @@ def roofline_svg(chart: Chart) -> str:
         _text(frame.x(ridge[0]), frame.y(ridge[1]) - 7, f"ridge {number(ridge[0])} FLOP a byte", "middle")
     )
     out += [
-        _mark(frame.x(intensity), frame.y(y), "flag" if p.flagged else "circle", "s1", _tip(chart, p))
-        for p, y in spots
+        _mark(frame.x(x), frame.y(y), "flag" if p.flagged else "circle", "s1", _tip(chart, p))
+        for p, x, y in spots
     ]
     out.append(_text(14, 144, "FLOP/s", "middle", "", ' transform="rotate(-90 14 144)"'))
     out.append(_text(_LEFT + span / 2, frame.bottom + 34, "FLOP a byte of compulsory traffic", "middle"))

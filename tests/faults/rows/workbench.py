@@ -39,4 +39,20 @@ FAULTS = (
         "b.name == name",
         ("tests/workbench/test_registry.py::test_two_cells_may_show_one_kernel",),
     ),
+    Fault(
+        "bench/times-of-other-work",
+        "times of positions that compute more or less than each other are compared",
+        "tilebench.workbench.positions:same_work",
+        "",
+        "return True",
+        ("tests/workbench/test_launch.py::test_sizes_of_a_call_are_sliders_and_positions",),
+    ),
+    Fault(
+        "bench/sizes-are-no-position",
+        "runs at other sizes of a call are runs of one position",
+        "tilebench.workbench.subject:Wish.config",
+        "{**self.values, **self.choices, **self.sizes, 'target': _a}",
+        "{**self.values, **self.choices, 'target': _a}",
+        ("tests/workbench/test_launch.py::test_sizes_of_a_call_are_sliders_and_positions",),
+    ),
 )
