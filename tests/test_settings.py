@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,11 +39,28 @@ def test_numbers_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.target() == "cuda:sm_90a"
 
 
-def test_a_value_of_the_wrong_kind_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILEBENCH_CPU_THREADS", "many")
+@pytest.mark.parametrize(
+    ("setting", "text", "expected"),
+    [
+        (settings.cpu_threads, "many", "a whole number of at least 0"),
+        (settings.cpu_threads, "-3", "a whole number of at least 0"),
+        (settings.cpu_threads, "1.5", "a whole number of at least 0"),
+        (settings.cache_megabytes, "-1", "a whole number of at least 0"),
+        (settings.worker_timeout, "-1", "a number of at least 0"),
+        (settings.worker_timeout, "nan", "a number of at least 0"),
+        (settings.worker_timeout, "inf", "a number of at least 0"),
+        (settings.worker_idle, "-1", "a number of at least 0"),
+        (settings.cache, "maybe", "one of 1, true, yes, on, 0, false, no, off"),
+    ],
+)
+def test_a_value_that_means_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch, setting: Any, text: str, expected: str
+) -> None:
+    monkeypatch.setenv(setting.name, text)
     with pytest.raises(OptionError) as caught:
-        settings.cpu_threads()
-    assert caught.value.message == "the environment variable TILEBENCH_CPU_THREADS is 'many', which is no int"
+        setting()
+    assert caught.value.message == f"the environment variable {setting.name} cannot be {text!r}"
+    assert f"expected: {expected}" in str(caught.value)
 
 
 def test_every_setting_is_listed_once_with_a_text() -> None:

@@ -5,10 +5,11 @@ Read at each use, so that a notebook can change one with `%env` and see it act.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T", bool, int, float, str)
 
@@ -27,19 +28,32 @@ class Setting(Generic[T]):
         if raw is None or raw == "":
             return self.default
         kind = type(self.default)
-        if kind is bool:
-            return kind(raw.lower() not in ("0", "false", "no", "off"))
-        try:
+        if kind is str:
             return kind(raw)
+        if kind is bool:
+            if raw.lower() not in _FLAGS:
+                self._refuse(raw, "one of " + ", ".join(_FLAGS))
+            return kind(_FLAGS[raw.lower()])
+        try:
+            value = kind(raw)
         except ValueError:
-            from .errors import OptionError
+            value = kind(-1)
+        # No setting means anything below zero, and a NaN is not above it.
+        if not 0 <= float(value) < math.inf:
+            self._refuse(raw, ("a whole number" if kind is int else "a number") + " of at least 0")
+        return value
 
-            raise OptionError(
-                "the environment variable {name} is {raw!r}, which is no {kind}",
-                name=self.name,
-                raw=raw,
-                kind=kind.__name__,
-            ) from None
+    def _refuse(self, raw: str, expected: str) -> NoReturn:
+        from .errors import OptionError
+
+        raise OptionError(
+            "the environment variable {name} cannot be {raw!r}", name=self.name, raw=raw, expected=expected
+        )
+
+
+_FLAGS = {
+    "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
 
 
 cache_dir = Setting(

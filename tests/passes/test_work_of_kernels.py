@@ -217,3 +217,90 @@ def symbolic():
 @pytest.mark.parametrize(("m", "n"), [(16, 64), (13, 45), (1, 1)])
 def test_sizes_of_a_call(m: int, n: int) -> None:
     assert work(symbolic, {"m": m, "n": n}) == Work(1.0 * m * n, 2.0 * m * n + 4 * m)
+
+
+def strides_and_nibbles():
+    @T.prim_func
+    def main(
+        A: T.StridedTensor((8, 8), (16, 1), "float32"), B: T.Tensor((8, 8), "int4"),
+        C: T.Tensor((8, 8), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=32) as _:
+            for i, j in T.Parallel(8, 8):
+                C[i, j] = A[i, j] + T.cast(B[i, j], "float32")
+
+    return main
+
+
+def groups():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            with T.threads(0, 64):
+                for i in T.Parallel(64):
+                    C[i] = A[i] * 2.0
+            tx = T.get_thread_binding()
+            if tx < 32:
+                for i in T.Parallel(64):
+                    C[i] = C[i] + 1.0
+
+    return main
+
+
+def three_dimensions():
+    """Tiles that stick out on each side; a scan and a reduction of the elements that are there."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((7, 9, 5), "float32"), C: T.Tensor((7, 9, 5), "float32"), R: T.Tensor((7, 5), "float32")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            t = T.alloc_fragment((8, 16, 8), "float32")
+            u = T.alloc_fragment((8, 16, 8), "float32")
+            r = T.alloc_fragment((8, 8), "float32")
+            T.copy(A[0, 0, 0], t)
+            T.cumsum(t, u, dim=0)
+            T.reduce_sum(t, r, dim=1)
+            T.copy(u, C[0, 0, 0])
+            T.copy(r, R[0, 0])
+
+    return main
+
+
+def masked():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(2, threads=128) as b:
+            for i in T.Parallel(32):
+                if b * 32 + i < 40:
+                    C[b * 32 + i] = T.exp(A[b * 32 + i]) + 1.0
+
+    return main
+
+
+def matrix_vector():
+    @T.prim_func
+    def main(A: T.Tensor((60, 48), "float32"), x: T.Tensor((48,), "float32"), C: T.Tensor((60,), "float32")):
+        with T.Kernel(2, threads=128) as b:
+            acc = T.alloc_fragment((32,), "float32")
+            T.clear(acc)
+            for k in T.serial(48):
+                for i in T.Parallel(32):
+                    acc[i] = acc[i] + A[b * 32 + i, k] * x[k]
+            T.copy(acc, C[b * 32])
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("function", "flops", "moved"),
+    [
+        (strides_and_nibbles, 64, 4 * 64 + 32 + 4 * 64),  # the gaps between rows are no traffic
+        (groups, 64 + 64, 4 * 64 * 3),
+        (three_dimensions, 2 * 7 * 9 * 5, 4 * (2 * 7 * 9 * 5 + 7 * 5)),
+        (masked, 2 * 40, 4 * 64 * 2),
+        (matrix_vector, 2 * 60 * 48, 4 * (60 * 48 + 48 + 60)),
+    ],
+)
+def test_other_kernels(function: Any, flops: int, moved: int) -> None:
+    assert work(function) == Work(float(flops), float(moved))

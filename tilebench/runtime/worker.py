@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from .. import settings
-from ..errors import LaunchError, TileError
+from ..errors import LaunchError, TileError, seconds_option
 from .cancel import Cancelled
 from .child import ChildProcess, last_lines
 from .codec import Spool, decode, encode, sweep
@@ -103,7 +103,9 @@ class Worker:
         Raises `Cancelled`; `LaunchError` when the child crashed, took too long or its function
         failed (the original error is the cause); any `TileError` of the function as it is.
         """
-        limit = settings.worker_timeout() if timeout is None else timeout
+        limit = settings.worker_timeout()
+        if timeout is not None:
+            limit = seconds_option("timeout", timeout, or_none=True)
         self._take_turn(cancel)
         try:
             self._busy = True
