@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Function, verify
 from ..language.annotations import PrimFunc
+from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
 from ..language.knobs import Knob
 from ..language.own_state import refuse_shared_state
@@ -195,7 +196,8 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
             name=source.node.name,
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
-    kernel = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
+    traced = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
+    kernel = count_from_the_end(traced)
     check_sizes(kernel)
     verify(kernel)
     if builder.numbers_threads:

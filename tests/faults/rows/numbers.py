@@ -56,6 +56,14 @@ FAULTS = (
         (ARITHMETIC + "test_clamp_hands_nan_on_and_extremes_lose_it",),
     ),
     Fault(
+        "numbers/boxes-that-only-start-below-zero",
+        "a box that starts below zero and reaches further counts from the end",
+        "tilebench.language.from_the_end:_from_the_end",
+        "facts.bounds(first)[1] + extent <= 0",
+        "facts.bounds(first)[1] < 0",
+        ("tests/language/test_from_the_end.py",),
+    ),
+    Fault(
         "numbers/a-line-of-nan-is-nan",
         "the reference gives NaN for a row of NaN alone",
         "tilebench.language.meanings.tiles:reduce_meaning",
