@@ -11,7 +11,7 @@ from tests.roads import everywhere, jitted
 from tilebench.ir import print_function
 
 A = np.arange(32, dtype=np.float32).reshape(4, 8)
-O = np.zeros_like(A)
+NONE = np.zeros_like(A)
 LOOP = "for i, j in T.Parallel(4, 8):\n    "
 
 
@@ -31,25 +31,25 @@ def test_of_arrays(body: str, want: np.ndarray | None) -> None:
     if want is None:
         want = np.zeros_like(A)
         want[:, -2:] = A[::-1, 1:2]
-    np.testing.assert_array_equal(everywhere(body, A=A, O=O)["O"], want)
+    np.testing.assert_array_equal(everywhere(body, A=A, O=NONE)["O"], want)
 
 
 @pytest.mark.parametrize("place", ["shared", "fragment"])
 @pytest.mark.parametrize("index", ["-1 - i, j", "3 - i - 4, j"])
 def test_of_tiles(place: str, index: str) -> None:
     body = f's = T.alloc_{place}((4, 8), "float32")\nT.copy(A, s)\n{LOOP}O[i, j] = s[{index}]'
-    np.testing.assert_array_equal(everywhere(body, A=A, O=O)["O"], A[::-1])
+    np.testing.assert_array_equal(everywhere(body, A=A, O=NONE)["O"], A[::-1])
 
 
 def test_what_is_below_zero_at_times_lies_outside() -> None:
     want = np.zeros_like(A)
     want[1:] = A[:3]
-    np.testing.assert_array_equal(everywhere(LOOP + "O[i, j] = A[i - 1, j]", A=A, O=O)["O"], want)
-    np.testing.assert_array_equal(everywhere("T.copy(A[b0 - 1 : b0 + 3, :], O)", A=A, O=O)["O"], want)
-    np.testing.assert_array_equal(everywhere("T.copy(A[b0 - 1, 0], O)", A=A, O=O)["O"], want)
+    np.testing.assert_array_equal(everywhere(LOOP + "O[i, j] = A[i - 1, j]", A=A, O=NONE)["O"], want)
+    np.testing.assert_array_equal(everywhere("T.copy(A[b0 - 1 : b0 + 3, :], O)", A=A, O=NONE)["O"], want)
+    np.testing.assert_array_equal(everywhere("T.copy(A[b0 - 1, 0], O)", A=A, O=NONE)["O"], want)
     want = np.zeros_like(A)
     want[:3] = A[1:]
-    np.testing.assert_array_equal(everywhere(LOOP + "O[i - 1, j] = A[i, j]", A=A, O=O)["O"], want)
+    np.testing.assert_array_equal(everywhere(LOOP + "O[i - 1, j] = A[i, j]", A=A, O=NONE)["O"], want)
 
 
 def test_conditions_do_not_decide() -> None:
@@ -57,7 +57,7 @@ def test_conditions_do_not_decide() -> None:
     body = LOOP + "O[i, j] = T.if_then_else(i >= 2, A[i - 2, j], A[i - 2, j] + 1)"
     want = np.ones_like(A)
     want[2:] = A[:2]
-    np.testing.assert_array_equal(everywhere(body, A=A, O=O)["O"], want)
+    np.testing.assert_array_equal(everywhere(body, A=A, O=NONE)["O"], want)
 
 
 @tilebench.jit
@@ -81,6 +81,6 @@ def test_of_a_size_known_at_a_launch() -> None:
 
 
 def test_the_stage_says_it() -> None:
-    function = jitted(LOOP + "O[i, j] = A[-1 - i, j - 8]", A=A, O=O).using(target="null")()
+    function = jitted(LOOP + "O[i, j] = A[-1 - i, j - 8]", A=A, O=NONE).using(target="null")()
     text = print_function(function.compilation.functions["tile"]).text
     assert "O[i, j] = A[3 - i, j]" in text

@@ -87,7 +87,7 @@ def copy(
 
     Each side is a buffer, a region `A[i : i + 8, :]` or a head address `A[i, j]` that takes the other
     side's extents, aligned to the right. Extents that are not 1 must agree one by one; nothing is
-    broadcast. Outside a global buffer reads give zero and writes are skipped. `coalesced_width` caps
+    broadcast. Outside a buffer reads give zero and writes are skipped. `coalesced_width` caps
     the vector width, in elements. Raises `ShapeError` where the sides do not match.
     """
     later = {"eviction_policy": eviction_policy, "annotations": annotations, "loop_layout": loop_layout}
@@ -138,7 +138,7 @@ def _match(src: TileOperand, dst: TileOperand) -> None:
 
 
 def fill(dst: Tile | VarRef, value: Number) -> None:
-    """Set every element of a buffer or region to a value, converted to its dtype."""
+    """Set every element of a buffer or region to a value, converted to its dtype; outside of it nothing."""
     _fill("T.fill", dst, value)
 
 

@@ -6,7 +6,6 @@ from ..ir import Const, LoopStmt, Stmt
 from ..ir.facts import Facts
 from .structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 
-
 # The greatest size that a launch lets a name of `T.dynamic` have: 2^31 rounded up to tiles would wrap.
 MOST_SIZE = 2**31 - 2**16
 

@@ -1,7 +1,6 @@
 """Reading and writing boxes and scattered elements of a buffer, with what happens outside it.
 
-Outside a global buffer reads give zero and writes are skipped; outside memory on the chip an
-access is an error.
+Outside a buffer reads give zero and writes are skipped, on the chip as in arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..errors import LanguageError, Place
 from ..ir import Buffer
 from .numbers import Doubt
 from .owners import claim
-from .state import State, fail_outside
+from .state import State
 
 
 def inside(shape: Sequence[int], start: Sequence[int], extent: Sequence[int]) -> bool:
@@ -44,8 +43,6 @@ def read_box(
     memory, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.extents, start, extent):
         return numbers.read(memory, _slices(start, extent), state.mask, buffer.dtype, place)
-    if buffer.scope != "global":
-        _fail_box(buffer, start, extent, place)
     padded = numbers.zeros(tuple(extent), buffer.dtype)
     outer, inner = _cut(buffer.extents, start, extent)
     padded[inner] = memory[outer]
@@ -64,8 +61,6 @@ def write_box(
         numbers.put(memory, key, value, mask, doubt, buffer.dtype)
         state.touch(buffer.name, key, mask)
         return
-    if buffer.scope != "global":
-        _fail_box(buffer, start, extent, place)
     outer, inner = _cut(buffer.extents, start, extent)
     shape = tuple(extent)
     part = numbers.spread(value, shape, buffer.dtype)[inner]
@@ -79,12 +74,6 @@ def write_box(
 def cut_doubt(doubt: tuple[Any, Any], shape: tuple[int, ...], key: Any) -> tuple[Any, Any]:
     """The doubt about part of a box."""
     return np.broadcast_to(doubt[0], shape)[key], np.broadcast_to(doubt[1], shape)[key]
-
-
-def _fail_box(buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None) -> None:
-    last = [s + e - 1 for s, e in zip(start, extent, strict=True)]
-    low = any(s < 0 for s in start)
-    fail_outside(buffer.name, buffer.extents, tuple(start if low else last), place)
 
 
 def spread_indices(state: State, index: Sequence[Any]) -> list[Any]:
@@ -113,22 +102,11 @@ def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | No
     spread = spread_indices(state, index)
     ok = within(buffer, spread)
     whole = bool(np.all(ok))
-    if not whole and buffer.scope != "global":
-        check_active(state, buffer, spread, ok, place)
     locations = tuple(spread if whole else clipped(buffer, spread))
     elements = numbers.read(memory, locations, state.mask, buffer.dtype, place)
     if whole:
         return elements
     return numbers.select(ok, elements, numbers.constant(0, buffer.dtype), buffer.dtype)
-
-
-def check_active(state: State, buffer: Buffer, index: Sequence[Any], ok: Any, place: Place | None) -> None:
-    """Raise when an active element of the box reads or writes outside memory on the chip."""
-    wrong = ~ok if state.mask is None else np.logical_and(~ok, state.mask)
-    if np.any(wrong):
-        lane = tuple(np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
-        location = tuple(np.broadcast_to(each, np.shape(wrong))[lane] for each in index)
-        fail_outside(buffer.name, buffer.extents, location, place)
 
 
 def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:
@@ -137,8 +115,6 @@ def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, plac
     box = state.box
     spread = [np.broadcast_to(np.asarray(each), box) for each in index]
     ok = within(buffer, spread)
-    if buffer.scope != "global":
-        check_active(state, buffer, spread, ok, place)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
     locations = tuple(each[active] for each in spread)
     if not active.any():

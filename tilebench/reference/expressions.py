@@ -9,11 +9,11 @@ import numpy as np
 
 from ..errors import LanguageError, Place
 from ..ir import Arith, Call, Cast, Const, Expr, Load, Var
-from .boxes import check_active, clipped, gather, inside, read_box, within
+from .boxes import clipped, gather, read_box, within
 from .numbers import Numbers
 from .races import note
 from .scope import BoxAxis, LoopScope
-from .state import Run, State, fail_outside
+from .state import Run, State
 
 LOCAL = ("local", "var")
 
@@ -138,7 +138,7 @@ class ExpressionRunner:
         if plan is None:
             run: Run = lambda state: gather(state, buffer, index(state), place)  # noqa: E731
         else:
-            run = self.load_box(expr, plan, index)
+            run = self.load_box(expr, plan)
         if name not in self.scope.suspects:
             return run
 
@@ -148,18 +148,15 @@ class ExpressionRunner:
 
         return noted
 
-    def load_box(self, expr: Load, plan: tuple[BoxAxis, ...], index: Run) -> Run:
+    def load_box(self, expr: Load, plan: tuple[BoxAxis, ...]) -> Run:
         buffer, place = expr.buffer, expr.place
         start = self.integers([each.start for each in plan])
         extent, order, shape = box_shape(plan, self.scope.extents)
-        on_chip = buffer.scope != "global"
         flat = tuple(n for n, each in zip(extent, plan, strict=True) if each.axis is not None)
         plain = order == tuple(range(len(order))) and shape == extent
 
         def run(state: State) -> Any:
             corner = [int(each) for each in start(state)]
-            if on_chip and state.mask is not None and not inside(buffer.extents, corner, extent):
-                return gather(state, buffer, index(state), place)
             elements = read_box(state, buffer, corner, extent, place)
             return elements if plain else elements.reshape(flat).transpose(order).reshape(shape)
 
@@ -210,8 +207,6 @@ def read_single(state: State, expr: Load, index: list[Any]) -> Any:
     buffer, numbers = expr.buffer, state.numbers
     location = tuple(int(each) for each in index)
     if not within(buffer, location):
-        if buffer.scope != "global":
-            fail_outside(buffer.name, buffer.extents, location, expr.place)
         return numbers.constant(0, buffer.dtype)
     return numbers.read(state.names[buffer.name], location, None, buffer.dtype, expr.place)
 
@@ -229,9 +224,9 @@ def read_local(state: State, expr: Load, index: list[Any]) -> Any:
     """An element of an array of each thread's own."""
     buffer = expr.buffer
     memory = state.names[buffer.name]
-    ok = np.asarray(within(buffer, index))
-    if not ok.all():
-        check_active(state, buffer, index, ok, expr.place)
-        index = clipped(buffer, index)
-    key = local_key(state, memory, buffer.rank, index)
-    return state.numbers.read(memory, key, state.mask, buffer.dtype, expr.place)
+    ok, numbers = np.asarray(within(buffer, index)), state.numbers
+    key = local_key(state, memory, buffer.rank, index if ok.all() else clipped(buffer, index))
+    elements = numbers.read(memory, key, state.mask, buffer.dtype, expr.place)
+    if ok.all():
+        return elements
+    return numbers.select(ok, elements, numbers.constant(0, buffer.dtype), buffer.dtype)

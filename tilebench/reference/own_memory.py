@@ -9,7 +9,7 @@ import numpy as np
 from ..ir import AllocStmt, Store, walk
 from ..language.structure import Parallel
 from .boxes import clipped, within
-from .expressions import LOCAL, check_active, local_key
+from .expressions import LOCAL, local_key
 from .numbers import Numbers
 from .state import State
 
@@ -59,8 +59,10 @@ def store_local(state: State, store: Store, index: list[Any], value: Any) -> Non
     memory = state.names[buffer.name]
     ok = np.asarray(within(buffer, index))
     mask = state.mask
+    if not ok.any():
+        return
     if not ok.all():
-        check_active(state, buffer, index, ok, store.place)
+        mask = ok if mask is None else np.logical_and(ok, mask)
         index = clipped(buffer, index)
     key = local_key(state, memory, buffer.rank, index)
     state.numbers.put(memory, key, value, mask, state.doubt, buffer.dtype)

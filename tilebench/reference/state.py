@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from ..errors import LanguageError, Place
 from .numbers import Doubt, Numbers
 
 Run = Callable[["State"], Any]
@@ -60,12 +59,3 @@ class State:
             yield bool(np.any(self.mask))
         finally:
             self.mask, self.doubt = before
-
-
-def fail_outside(name: str, shape: tuple[int, ...], index: tuple[Any, ...], place: Place | None) -> NoReturn:
-    """Raise for an access outside memory on the chip."""
-    raise LanguageError(
-        "{name}[{index}] is outside its shape {shape}", name=name, shape=shape, at=place,
-        index=", ".join(str(int(each)) for each in index), expected="indices inside {shape}",
-        hint="only global buffers may be left: reads give zero there and writes are skipped",
-    )  # fmt: skip

@@ -12,7 +12,7 @@ from .expressions import ExpressionRunner, box_shape, too_late
 from .own_memory import copied, store_local, store_var
 from .owners import claim
 from .races import note
-from .state import Run, State, fail_outside
+from .state import Run, State
 
 
 class StoreRunner(ExpressionRunner):
@@ -37,8 +37,6 @@ class StoreRunner(ExpressionRunner):
                     claim(state, buffer, spot, new, None, place)
                     numbers.put(state.names[name], spot, new, None, None, dtype)
                     state.touch(name, spot, None)
-                elif buffer.scope != "global":
-                    fail_outside(name, buffer.extents, spot, place)
 
             return single
         return self.store_parallel(store, index, value)
@@ -55,7 +53,6 @@ class StoreRunner(ExpressionRunner):
         if shape != box:  # an axis of the loop is in no index: several elements meet
             return general
         start = self.integers([axis.start for axis in plan])
-        on_chip = buffer.scope != "global"
         plain = order == tuple(range(len(order))) and shape == extent
         axes = [axis.axis for axis in plan if axis.axis is not None]
         axes += [k for k in range(len(box)) if k not in axes]
@@ -67,9 +64,6 @@ class StoreRunner(ExpressionRunner):
         def run(state: State) -> None:
             spot = [int(position) for position in start(state)]
             mask, doubt = state.mask, state.doubt
-            if on_chip and mask is not None:
-                general(state)
-                return
             new = value(state)
             if not plain:
                 new = numbers.spread(new, box, buffer.dtype).transpose(inverse).reshape(extent)
