@@ -193,6 +193,12 @@ CELLS: dict[str, str] = {
     "def kernel(M=256):\n    tiles = M // 0\n    return tiles\n",
     "eager": "import tilebench.language as T\n\n"
     "def kernel(A, M=256):\n    with T.Kernel(4) as bx:\n        T.clear(A)\n",
+    "eager_return": "import tilebench.language as T\n\n"
+    "def kernel(A, M=256):\n    A: T.Tensor((M,), T.float32)\n    B = T.empty((M,), T.float32)\n"
+    "    with T.Kernel(4) as bx:\n        T.clear(A)\n    return A\n",
+    "eager_inside": "import tilebench.language as T\n\n"
+    "def kernel(A, M=256):\n    A: T.Tensor((M,), T.float32)\n"
+    "    with T.Kernel(4) as bx:\n        B = T.empty((M,), T.float32)\n    return B\n",
     "wide_characters": in_kernel(
         '名前 = T.alloc_shared((64, 32), "float16")', "T.copy(A[0:64, 0:16], 名前)  # 複写"
     ),

@@ -93,7 +93,7 @@ def annotated(
     )  # fmt: skip
 
 
-def scalar_dtype(dtype: DType, argument: ast.arg, tracer: Statements) -> DType:
+def scalar_dtype(dtype: DType, argument: ast.AST, tracer: Statements) -> DType:
     """The dtype of a scalar parameter. `LanguageError` for one that no argument of a call has."""
     if dtype.bits < 8 or (dtype.is_float and dtype.bits < 16):
         raise LanguageError(

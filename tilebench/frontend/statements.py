@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import language
 from ..errors import LanguageError, TileError
@@ -52,12 +52,14 @@ Names = list[tuple[str, ast.expr | None]]
 class Statements(Assignments):
     """Runs the statements of one function, filling the builder's bodies."""
 
+    of_statements: ClassVar[dict[type, Callable[[Any, Any], None]]]
+
     def statements(self, body: Iterable[ast.stmt]) -> None:
         for node in body:
             self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
-        handler = HANDLERS.get(type(node))
+        handler = self.of_statements.get(type(node))
         self.current = node
         if handler is None:
             what, hint = REFUSED.get(type(node), ("the language has no such statement", ""))
@@ -267,3 +269,4 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     ast.AugAssign: Statements.augmented, ast.Expr: Statements.expression,
     ast.Assert: Statements.assert_, ast.Pass: Statements.pass_,
 }  # fmt: skip
+Statements.of_statements = HANDLERS

@@ -9,17 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
-from ..ir import Function, verify
+from ..ir import Function
 from ..language.annotations import PrimFunc
-from ..language.from_the_end import count_from_the_end
-from ..language.groups import refuse_thread_values
 from ..language.knobs import Knob
-from ..language.own_state import refuse_shared_state
-from ..language.shared_sums import refuse_shared_sums
 from ..language.tracing.builder import Builder, Tracing
-from .forms import form_of_node
+from .eager import EagerForm, eager_form, trace_eager
+from .finish import finished
 from .frames import chained, users_steps
-from .parameters import bind_params, check_sizes
+from .parameters import bind_params
 from .scope import Scope
 from .source import SourceFunction, source_of
 from .statements import Statements
@@ -31,7 +28,8 @@ class Traced:
 
     `parameters` are the values of the jit function's parameters, `knobs` the domains that its
     signature gives them. `text` is the source of the whole function, from `first_line` of `file`.
-    `places` are those of the kernel's arrays in its signature, by name.
+    `places` are those of the kernel's arrays in its signature, by name; `outputs` the positions of arrays
+    that the function itself says are made by each call, among the parameters that a caller sees.
     """
 
     function: Function
@@ -42,6 +40,7 @@ class Traced:
     knobs: dict[str, Knob]
     name: str
     places: dict[str, Place] = field(default_factory=dict[str, Place])
+    outputs: tuple[int, ...] = ()
 
 
 def trace(
@@ -67,13 +66,10 @@ def trace(
         )
     source = source_of(function, text, file, first_line, kept)
     knobs = knobs_of(function, source)
+    form = eager_form(source.node)
+    if form is not None:
+        return _traced_eager(function, source, form, arguments or {}, knobs)
     values = bound_arguments(function, source, arguments or {}, knobs)
-    if form_of_node(source.node) == "eager":
-        raise LanguageError(
-            "the eager form, a kernel without an inner @T.prim_func, is not available yet",
-            at=source.place(source.node),
-            hint="wrap the kernel: define it with @T.prim_func in the @tilebench.jit function, and return it",
-        )
     prim = run_outer(function, source, values)
     # The kernel may have been made by a function of another file, whose text nobody passed.
     same = prim.function.__code__.co_filename == function.__code__.co_filename
@@ -91,8 +87,34 @@ def trace(
     )
 
 
+def _traced_eager(
+    function: Callable[..., Any], source: SourceFunction, form: EagerForm, arguments: Mapping[str, Any],
+    knobs: dict[str, Knob],
+) -> Traced:  # fmt: skip
+    """The kernel of a function whose own body it is."""
+    values = bound_arguments(function, source, arguments, knobs, form)
+    kernel = trace_eager(function, source, form, values)
+    # Sizes stand in front, and no caller sees them.
+    made = len(kernel.function.params) - len(kernel.function.dimensions) - kernel.outputs
+    return Traced(
+        kernel.function, source.file, source.first_line, source.text, values, knobs, function.__name__,
+        _param_places(source), tuple(range(made, made + kernel.outputs)),
+    )  # fmt: skip
+
+
 def _param_places(source: SourceFunction) -> dict[str, Place]:
     return {each.arg: source.place(each) for each in source.node.args.args}
+
+
+def compile_parameters(signature: inspect.Signature, form: EagerForm | None) -> dict[str, inspect.Parameter]:
+    """What a kernel is compiled for, by name: the parameters, in the eager form without arrays and scalars
+    that a call passes, and its constants by keyword."""
+    parameters = dict(signature.parameters)
+    if form is None:
+        return parameters
+    kept = {name: parameter for name, parameter in parameters.items() if name not in form.passed}
+    constants = {name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in form.constants}
+    return {**kept, **constants}
 
 
 def knobs_of(
@@ -120,10 +142,17 @@ def annotation_value(function: Callable[..., Any], source: SourceFunction, note:
 
 
 def bound_arguments(
-    function: Callable[..., Any], source: SourceFunction, given: Mapping[str, Any], knobs: Mapping[str, Knob]
+    function: Callable[..., Any],
+    source: SourceFunction,
+    given: Mapping[str, Any],
+    knobs: Mapping[str, Knob],
+    form: EagerForm | None = None,
 ) -> dict[str, Any]:
-    """The value of every parameter. Raises `ArgumentError` for a missing or unknown one."""
-    parameters = inspect.signature(function).parameters
+    """The value of every parameter, in the eager form those that no call passes, and the constants.
+
+    Raises `ArgumentError` for a missing or unknown one.
+    """
+    parameters = compile_parameters(inspect.signature(function), form)
     place = source.place(source.node)
     for name in given:
         if name not in parameters:
@@ -188,23 +217,7 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     with Tracing(builder):
         params = bind_params(prim, source, tracer)
         tracer.statements(source.node.body)
-    place = source.place(source.node)
-    if builder.kernel is None:
-        raise LanguageError(
-            "the kernel {name} has no `with T.Kernel(...)`",
-            at=place,
-            name=source.node.name,
-            hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
-        )
-    traced = Function(source.node.name, params, tuple(builder.frames[0].statements), place=place)
-    kernel = count_from_the_end(traced)
-    check_sizes(kernel)
-    verify(kernel)
-    if builder.numbers_threads:
-        refuse_thread_values(kernel)
-    refuse_shared_state(kernel)
-    refuse_shared_sums(kernel)
-    return kernel
+    return finished(tracer, source, params)
 
 
 __all__ = ["Place", "Traced", "bound_arguments", "knobs_of", "trace", "trace_prim_func"]

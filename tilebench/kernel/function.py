@@ -11,15 +11,19 @@ from typing import Any, overload
 from .. import settings
 from ..errors import ArgumentError, Place, TileError, nearest
 from ..frontend import trace
-from ..frontend.source import source_of
+from ..frontend.eager import eager_form
+from ..frontend.source import SourceFunction, source_of
 from ..frontend.texts import texts_now
+from ..frontend.trace import compile_parameters
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
 from .decorated import check_decorated
+from .eager_calls import EagerCalls
 from .exact import frozen
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
+from .outside import Outside
 from .pickled import reduce_function
 
 ScheduleLike = Schedule | ScheduleFile | str | Path | None
@@ -73,7 +77,35 @@ class JitFunction:
 
     @property
     def signature(self) -> inspect.Signature:
-        return inspect.signature(self.function)
+        """What a kernel is compiled for: in the eager form what no call passes, and the constants."""
+        whole = inspect.signature(self.function)
+        form = self.eager.form if self.eager is not None else None
+        if form is None:
+            return whole
+        return whole.replace(parameters=list(compile_parameters(whole, form).values()))
+
+    @functools.cached_property
+    def eager(self) -> EagerCalls | None:
+        """The calls of a function whose own body is the kernel; None where it returns a `@T.prim_func`."""
+        try:
+            form = eager_form(self.text.node)
+        except TileError:
+            return None  # no source: said where the kernel is made
+        return EagerCalls(self, form) if form is not None else None
+
+    @property
+    def text(self) -> SourceFunction:
+        """The function's own text. Raises `LanguageError` where it cannot be found."""
+        given = {name: self.source[name] for name in ("text", "file", "first_line") if name in self.source}
+        return source_of(self.function, **given, kept=self.texts)
+
+    def outside(self) -> Outside:
+        """What the function sees around itself now."""
+        return self._kept.outside((self.function,))
+
+    def completed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of parameters with their defaults, as far as there are any."""
+        return {**self.defaults(), **given}
 
     @functools.cached_property
     def knobs(self) -> dict[str, Knob]:
@@ -103,13 +135,16 @@ class JitFunction:
             hint="put @staticmethod above @tilebench.jit, and pass the object where it is needed",
         )  # fmt: skip
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Kernel:
-        return self.kernel(args, kwargs)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The `Kernel` for these parameters; in the eager form what it returns for these arrays."""
+        return self.kernel(args, kwargs) if self.eager is None else self.eager(args, kwargs)
 
     def compile(
         self, *args: Any, target: str | None = None, schedule: ScheduleLike = None, **kwargs: Any
     ) -> Kernel:
-        """As a call, with a target or schedule for this kernel alone."""
+        """The `Kernel` for these parameters, with a target or schedule for it alone."""
+        if target is None and schedule is None:
+            return self.kernel(args, kwargs)
         return self.using(target=target or self.target, schedule=schedule or self.schedule).kernel(
             args, kwargs
         )
@@ -129,7 +164,8 @@ class JitFunction:
         if found is None:
             traced = trace(self.function, values, kept=self.texts, **self.source)
             found = self._kept.like(wanted, traced)
-            found = found or Kernel(traced, manifest, machine, schedule, out_idx=self.out_idx)
+            outputs = traced.outputs or self.out_idx
+            found = found or Kernel(traced, manifest, machine, schedule, out_idx=outputs)
         self._kept.keep(wanted, outside, found, quick=key if not rest else None)
         return found
 

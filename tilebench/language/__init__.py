@@ -16,6 +16,7 @@ from . import reduce as _reduce
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
+from .eager import const, empty
 from .elementwise import (
     abs,
     align_up,
@@ -95,9 +96,11 @@ __all__ = [
     "ceildiv",
     "clamp",
     "clear",
+    "const",
     "copy",
     "cos",
     "dynamic",
+    "empty",
     "erf",
     "exp",
     "exp2",

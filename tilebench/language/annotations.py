@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import LanguageError, ShapeError
 from ..ir import DType, Expr
@@ -25,15 +25,29 @@ class TensorSpec:
     strides: tuple[int | Expr, ...] | None = None
 
 
-def Tensor(shape: Shape, dtype: DTypeLike = "float32", data: None = None) -> TensorSpec:
+class Tensor:
     """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
 
+    `T.Tensor[[M, K], "float16"]` is the same.
     `shape` is an extent, or a tuple or list of extents, each an integer of at least 0 or made of names of
-    `T.dynamic`. Raises `ShapeError`, `DTypeError`.
+    `T.dynamic`. Gives a `TensorSpec`. Raises `ShapeError`, `DTypeError`.
     """
-    if data is not None:
-        raise LanguageError("T.Tensor(data=...), a second view of a buffer, is TileLang's, not here yet")
-    return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
+
+    def __new__(  # type: ignore[misc]
+        cls, shape: Shape, dtype: DTypeLike = "float32", data: None = None
+    ) -> TensorSpec:
+        if data is not None:
+            raise LanguageError("T.Tensor(data=...), a second view of a buffer, is TileLang's, not here yet")
+        return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
+
+    def __class_getitem__(cls, given: object) -> TensorSpec:
+        if not isinstance(given, tuple) or len(given) != 2:  # pyright: ignore[reportUnknownArgumentType]
+            raise LanguageError(
+                "T.Tensor[...] takes a shape and a dtype", text=repr(given), found="{text}",  # pyright: ignore[reportUnknownArgumentType]
+                expected="T.Tensor[[M, K], dtype]",
+            )  # fmt: skip
+        shape, dtype = cast("tuple[Shape, DTypeLike]", given)
+        return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
 
 def StridedTensor(shape: Shape, strides: Shape, dtype: DTypeLike = "float32") -> TensorSpec:

@@ -55,6 +55,8 @@ class Builder:
     # Whether the kernel asked for the number of a thread.
     numbers_threads: bool = False
     kernel: Place | None = None
+    # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
+    eager: Any = None
 
     @property
     def place(self) -> Place | None:

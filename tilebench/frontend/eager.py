@@ -1,0 +1,262 @@
+"""The eager form: a kernel function whose own body is the kernel.
+
+Annotations without a value say which parameters are arrays, `T.const` names sizes that are read from their
+shapes, `T.empty` makes what the function returns. The constants are settled first: the statements before
+`with T.Kernel` are traced with names in their place, and the shapes that come out are compared with those of
+the call. Then the whole function is traced with numbers, as any kernel is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..errors import ArgumentError, LanguageError, Place, TileError
+from ..ir import Buffer, DType, Expr, Function, Var, show
+from ..ir.arith import linear
+from ..ir.dtypes import ALL
+from ..language.annotations import TensorSpec
+from ..language.eager import EagerTrace, names_of_const
+from ..language.tracing.builder import Builder, Tracing
+from ..language.tracing.values import BufferView, Value
+from .finish import finished, sizes_in
+from .forms import form_of_node
+from .parameters import scalar_dtype
+from .scope import Binding, Scope
+from .source import SourceFunction
+from .statements import HANDLERS, Statements
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EagerForm:
+    """What the syntax of such a function says: its parameters that a call passes, and its constants."""
+
+    passed: tuple[str, ...]
+    constants: tuple[str, ...]
+
+
+def eager_form(node: ast.FunctionDef) -> EagerForm | None:
+    """The form of a function whose body is the kernel; None for one that returns a `@T.prim_func`."""
+    if form_of_node(node) != "eager":
+        return None
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    said = {statement.target.id for statement in node.body if _is_bare(statement)}  # type: ignore[attr-defined]
+    passed = tuple(argument.arg for argument in arguments if argument.arg in said)
+    constants: dict[str, None] = {}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and _named(call.func) == "const" and call.args:
+            text = call.args[0]
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                constants.update(dict.fromkeys(names_of_const(text.value)))
+    return EagerForm(passed, tuple(constants))
+
+
+def _is_bare(statement: ast.stmt) -> bool:
+    """Whether a statement is `A: T.Tensor(...)`, without a value."""
+    return (
+        isinstance(statement, ast.AnnAssign)
+        and statement.value is None
+        and isinstance(statement.target, ast.Name)
+    )
+
+
+def _named(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+class EagerStatements(Statements):
+    """The statements of such a function: those of a kernel, its parameters, and `return`."""
+
+    form: EagerForm
+    eager: EagerTrace
+
+    def __init__(
+        self,
+        source: SourceFunction,
+        scope: Scope,
+        form: EagerForm,
+        values: Mapping[str, Any],
+        eager: EagerTrace,
+    ) -> None:
+        super().__init__(source, scope, Builder(eager=eager))
+        self.builder.locate = self.locate
+        self.form, self.eager = form, eager
+        self.specs: dict[str, TensorSpec] = {}
+        self.parameters: dict[str, Buffer | Var] = {}
+        self.returned: list[str] | None = None
+        for name, value in values.items():
+            if name not in form.passed and name not in form.constants:
+                scope.bind(name, Binding(value, self.builder.frames[0], None))
+
+    def parameter(self, node: ast.AnnAssign) -> None:
+        """`A: T.Tensor(...)`: what a parameter is, or the declaration of an array with a value."""
+        if node.value is not None:
+            self.annotated(node)
+            return
+        if not isinstance(node.target, ast.Name) or node.target.id not in self.form.passed:
+            self.refuse(
+                node, "a bare annotation says what a parameter of the function is",
+                "give the name a value, or make it a parameter",
+            )  # fmt: skip
+        name, place = node.target.id, self.place(node)
+        if name in self.parameters:
+            self.refuse(node, "{name} is said twice", name=name)
+        spec = self.expr(node.annotation)
+        self.current = node
+        if isinstance(spec, TensorSpec):
+            self.specs[name] = spec
+            made: Buffer | Var = Buffer(
+                self.builder.unique(name), spec.shape, spec.dtype, "global", spec.strides
+            )
+            value: Any = BufferView(made, None, place)
+        elif isinstance(spec, DType) or (isinstance(spec, str) and spec in ALL):
+            dtype = scalar_dtype(ALL[spec if isinstance(spec, str) else spec.name], node, self)
+            made = Var(self.builder.unique(name), type=dtype, place=place)
+            value = Value(made)
+        else:
+            self.refuse(
+                node.annotation, "{name} is annotated with what is no array and no dtype",
+                'A: T.Tensor((M, N), "float16") for an array, n: T.int32 for a scalar', name=name,
+            )  # fmt: skip
+        self.parameters[name] = made
+        self.scope.bind(name, Binding(value, self.builder.frames[0], place, "param"))
+
+    def return_(self, node: ast.Return) -> None:
+        """`return C`: the arrays of `T.empty` that a call gives back, in this order."""
+        if self.returned is not None or len(self.builder.frames) > 1:
+            self.refuse(node, "the function returns once, at its end")
+        parts: list[ast.expr] = []
+        if node.value is not None:
+            parts = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]
+        self.returned = []
+        for part in parts:
+            value = self.expr(part)
+            if not isinstance(value, BufferView) or value.buffer.name not in self.eager.made:
+                self.refuse(part, "only arrays of T.empty are returned",
+                            "C = T.empty((M, N), dtype), written by the kernel")  # fmt: skip
+            if value.buffer.name in self.returned:
+                self.refuse(part, "{name} is returned twice", name=value.buffer.name)
+            self.returned.append(value.buffer.name)
+
+    of_statements: ClassVar = {**HANDLERS, ast.AnnAssign: parameter, ast.Return: return_}
+
+
+@dataclass(frozen=True)
+class EagerKernel:
+    """The `tile` stage of such a function, and how many of its last parameters a call makes and returns."""
+
+    function: Function
+    outputs: int
+
+
+def trace_eager(
+    function: Callable[..., Any], source: SourceFunction, form: EagerForm, values: Mapping[str, Any]
+) -> EagerKernel:
+    """The kernel for these values of parameters and constants.
+
+    Raises a `TileError` at the user's line for whatever is wrong.
+    """
+    numbers = {name: values[name] for name in form.constants if name in values}
+    tracer = EagerStatements(source, Scope(function), form, values, EagerTrace(numbers))
+    with Tracing(tracer.builder):
+        tracer.statements(source.node.body)
+    made, returned = tracer.eager.made, tracer.returned or []
+    for name in made:
+        if name not in returned:
+            raise LanguageError(
+                "{name} of T.empty is not returned, so nobody could read it", name=name,
+                at=source.place(source.node), hint="end the function with `return {name}`",
+            )  # fmt: skip
+    arrays = [tracer.parameters[name] for name in form.passed if name in tracer.parameters]
+    arrays += [made[name] for name in returned]
+    params = (*sizes_in(arrays), *arrays)
+    return EagerKernel(finished(tracer, source, params), len(returned))
+
+
+def constants_of(
+    function: Callable[..., Any],
+    source: SourceFunction,
+    form: EagerForm,
+    values: Mapping[str, Any],
+    shapes: Mapping[str, Shape],
+) -> dict[str, int]:
+    """The constants of a call whose arrays have these shapes.
+
+    Raises `ArgumentError` where shapes contradict each other, or do not tell a constant.
+    """
+    known = {name: values[name] for name in form.constants if name in values}
+    tracer = EagerStatements(source, Scope(function), form, values, EagerTrace(known, symbolic=True))
+    with Tracing(tracer.builder):
+        _head(tracer, source.node.body)
+    solver = _Solver(tracer, {name: (number, "the call", None) for name, number in known.items()})
+    for name, spec in tracer.specs.items():
+        if name in shapes:
+            solver.array(name, spec, shapes[name])
+    missing = [name for name in form.constants if name in tracer.eager.named and name not in solver.found]
+    if missing:
+        raise ArgumentError(
+            "no shape tells the constant {name}", name=missing[0], at=source.place(source.node),
+            function=source.node.name, hint="name it in the call: {function}(..., {name}=1024)",
+        )  # fmt: skip
+    return {name: number for name, (number, _, _) in solver.found.items()}
+
+
+def _head(tracer: EagerStatements, body: list[ast.stmt]) -> None:
+    """The statements in front of the kernel, as far as they need no constant's number."""
+    for statement in body:
+        if isinstance(statement, ast.With):
+            return
+        try:
+            tracer.statement(statement)
+        except TileError:
+            # What needs a number is of no use here, and said again when the function is traced with numbers.
+            if _is_bare(statement):
+                raise
+
+
+class _Solver:
+    """Reads constants from shapes: the number of each, what said it, and where that array is annotated."""
+
+    def __init__(self, tracer: EagerStatements, found: dict[str, tuple[int, str, Place | None]]) -> None:
+        self.named = tracer.eager.named
+        self.places = {name: binding.place for name, binding in tracer.scope.locals.items()}
+        self.found = found
+
+    def array(self, name: str, spec: TensorSpec, shape: Shape) -> None:
+        """What one array of the call says."""
+        if len(shape) != len(spec.shape):
+            raise ArgumentError(
+                "{name} has the shape {shape}, and {rank} dimensions are wanted", name=name, shape=shape,
+                rank=len(spec.shape), at=self.places[name],
+            )  # fmt: skip
+        for axis, (size, extent) in enumerate(zip(spec.shape, shape, strict=True)):
+            if isinstance(size, Expr):
+                self.extent(name, f"extent {axis} of {name}", size, extent)
+
+    def extent(self, array: str, what: str, size: Expr, extent: int) -> None:
+        """`factor * constant + rest` is the extent."""
+        form = linear(size)
+        var = form.terms[0][0] if len(form.terms) == 1 else None
+        if not isinstance(var, Var) or var.name not in self.named:
+            return
+        place = self.places[array]
+        number, rest = divmod(extent - form.constant, form.terms[0][1])
+        if rest or number < 0:
+            raise ArgumentError(
+                "{what} is {extent}, which is no {size}", what=what, extent=extent, size=show(size), at=place,
+                name=var.name, hint="{name} is a whole number",
+            )  # fmt: skip
+        old, first, there = self.found.setdefault(var.name, (number, what, place))
+        if old != number:
+            raise ArgumentError(
+                "{name} is {old} by {first} and {number} by {what}", name=var.name, old=old, first=first,
+                number=number, what=what, at=place, also=[("the other is here", there)] if there else [],
+                hint="the same name is the same number in one call",
+            )  # fmt: skip
+
+
+__all__ = ["EagerForm", "EagerKernel", "constants_of", "eager_form", "trace_eager"]

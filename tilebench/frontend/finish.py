@@ -1,0 +1,48 @@
+"""The last step of a trace: the statements and parameters become a function that is known to be legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import LanguageError
+from ..ir import Buffer, Expr, Function, Var, verify, walk
+from ..language.from_the_end import count_from_the_end
+from ..language.groups import refuse_thread_values
+from ..language.own_state import refuse_shared_state
+from ..language.shared_sums import refuse_shared_sums
+from .parameters import check_sizes
+from .source import SourceFunction
+from .statements import Statements
+
+
+def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer | Var]) -> Function:
+    """The kernel of these statements. Raises a `TileError` at the line of what is wrong as a whole."""
+    builder, place = tracer.builder, source.place(source.node)
+    if builder.kernel is None:
+        raise LanguageError(
+            "the kernel {name} has no `with T.Kernel(...)`",
+            at=place,
+            name=source.node.name,
+            hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
+        )
+    traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
+    kernel = count_from_the_end(traced)
+    check_sizes(kernel)
+    verify(kernel)
+    if builder.numbers_threads:
+        refuse_thread_values(kernel)
+    refuse_shared_state(kernel)
+    refuse_shared_sums(kernel)
+    return kernel
+
+
+def sizes_in(arrays: Sequence[Buffer | Var]) -> tuple[Var, ...]:
+    """The names that shapes and strides of arrays have, in order."""
+    found: dict[str, Var] = {}
+    for array in arrays:
+        if isinstance(array, Buffer):
+            for size in (*array.shape, *(array.strides or ())):
+                for part in walk(size) if isinstance(size, Expr) else ():
+                    if isinstance(part, Var):
+                        found.setdefault(part.name, part)
+    return tuple(found.values())
