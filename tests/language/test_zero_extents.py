@@ -86,13 +86,13 @@ def gemm(M: Any, N: Any, K: Any, dtype: str = "float32", stages: int = 2) -> Any
     return main
 
 
-def whole(M: int, N: int, K: int) -> Any:
+def whole(M: int, N: int, K: int, clear: bool = False) -> Any:
     @T.prim_func
     def main(A: T.Tensor((M, K), "float32"), B: T.Tensor((K, N), "float32"), C: T.Tensor((M, N), "float32")):
         with T.Kernel(1):
             c = T.alloc_fragment((M, N), "float32")
             T.fill(c, 3.0)
-            T.gemm(A, B, c)
+            T.gemm(A, B, c, clear_accum=clear)
             T.copy(c, C)
 
     return main
@@ -166,8 +166,9 @@ def test_a_product_without_rows_or_columns(shape: tuple[int, int, int]) -> None:
 
 
 def test_a_product_of_whole_arrays_without_terms() -> None:
-    found = agree(whole, {"A": full(16, 0), "B": full(0, 16), "C": full(16, 16)}, 16, 16, 0)
-    assert (found["C"] == 3.0).all()
+    arrays = {"A": full(16, 0), "B": full(0, 16), "C": full(16, 16)}
+    assert (agree(whole, arrays, 16, 16, 0)["C"] == 3.0).all()
+    assert not agree(whole, arrays, 16, 16, 0, True)["C"].any()
 
 
 def test_operations_on_nothing() -> None:
