@@ -59,6 +59,8 @@ def copy(w: Writer) -> None:
                 return
             target = w.output(extents, tile.dtype if w.chance(0.6) else w.dtype())
             w.say(f"T.copy({spelled}, {box(w, target, extents)}{width})")
+        case "tile" if w.chance(0.15):
+            w.say(f"T.copy({_ranges(w, tile, extents)}, {_ranges(w, tile, extents)})")
         case _:
             other = w.some(extents if whole else None, but=(tile.name,))
             ranks = other.name != tile.name and len(other.shape) == len(extents)
@@ -193,6 +195,9 @@ def _loop_head(w: Writer) -> tuple[tuple[Number, ...], str]:
     if fit and w.chance(0.5):
         chosen = w.pick(*fit)
         count, counted = chosen.high, chosen.text
+    elif w.chance(0.1) and not w.group:
+        # As many turns as the kernel is told, none among them.
+        count, counted = 3, w.parameter_start()
     match w.pick("serial", "range", "unroll", "pipelined", "pipelined", "pipelined", "steps", "grid"):
         case "pipelined":
             stages = w.pick(
@@ -226,6 +231,8 @@ def branch(w: Writer) -> None:
     test = f"{number.text} {w.pick('<', '>=', '==', '!=')} {w.random.randint(number.low, number.high + 1)}"
     if w.chance(0.2):
         test = f"{number.text} % 2 == {w.pick(0, 1)}"
+    elif w.chance(0.2) and not w.group:
+        test = f"{w.parameter_start()} {w.pick('<', '>', '==')} {w.pick(1, 2)}"
     with w.block(f"if {test}:"):
         body(w, w.pick(1, 1, 2))
     if w.chance(0.4):

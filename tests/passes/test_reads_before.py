@@ -13,6 +13,7 @@ from tilebench.passes.forms import BOUNDED_FORMS, THREADED_FORMS
 
 A, ZEROS = np.arange(16, dtype=np.float32) + 1, np.zeros(16, np.float32)
 SHARED = 's = T.alloc_shared((16,), "float32")\nT.copy(A, s)\n'
+FRAGMENT = SHARED.replace("alloc_shared", "alloc_fragment")
 NUMBERS = 'p = T.alloc_shared((16,), "int32")\nT.fill(p, 3)\nT.clear(O)\n'
 EACH = "for i in T.Parallel(16):\n    v = T.alloc_var('int32', init=2)\n"
 CASES = {
@@ -37,6 +38,24 @@ CASES = {
     ),
     "a bound that was just written": (
         NUMBERS + "for k in T.serial(p[3]):\n    for i in T.Parallel(16): O[i] += 1.0", [3.0] * 16,
+    ),
+    "a copy onwards": (
+        SHARED + "T.copy(s[0:8], s[4:12])\nT.copy(s, O)",
+        [*range(1, 5), *range(1, 9), *range(13, 17)],
+    ),
+    "a copy backwards": (
+        SHARED + "T.copy(s[4:12], s[0:8])\nT.copy(s, O)",
+        [*range(5, 13), *range(9, 17)],
+    ),
+    "a copy within an array": (
+        "T.copy(A, O)\nT.copy(O[0:8], O[4:12])", [*range(1, 5), *range(1, 9), *range(13, 17)],
+    ),
+    "a copy within a fragment": (
+        FRAGMENT + "T.copy(s[0:8], s[4:12])\nT.copy(s, O)", [*range(1, 5), *range(1, 9), *range(13, 17)],
+    ),
+    "a copy by one further in each turn": (
+        SHARED + "for k in T.serial(4):\n    T.copy(s[k : k + 8], s[k + 1 : k + 9])\nT.copy(s, O)",
+        [1, 1, 1, 1, *range(1, 9), *range(13, 17)],
     ),
     "a variable of each element": (
         EACH + "    for r in T.serial(v):\n        v = v + r + 1\n    O[i] = v",
@@ -68,3 +87,13 @@ def f(O: T.Tensor((16,), T.float32)):
         verify(function, forms)  # type: ignore[arg-type]
     assert caught.value.place is not None
     assert caught.value.place.line == 5
+
+
+def test_the_text_of_a_stage_has_no_copy_onto_itself() -> None:
+    text = """@T.prim_func
+def f(O: T.Tensor((16,), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        T.copy(O[0:8], O[4:12])
+"""
+    with pytest.raises(IRError, match="reads parts of O that it writes: copy them to a fragment first"):
+        verify(parse_function(text, registry()), BOUNDED_FORMS)

@@ -275,3 +275,26 @@ def test_a_bool_of_either_value_passes_as_both() -> None:
     either = Bounded(np.array([True, False]), np.array([1.0, 0.0]))
     assert compare(np.array([False, False]), either, dtype_of("bool")).ok
     assert not compare(np.array([False, True]), either, dtype_of("bool")).ok
+
+
+@pytest.mark.parametrize("kind", ["max", "min", "sum"])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("float32", "float8_e4m3fn"), ("float16", "float8_e5m2"), ("float8_e5m2", "float8_e4m3fn"),
+     ("float8_e4m3fn", "float8_e4m3fn"), ("float32", "float16"), ("float64", "float32")],
+)  # fmt: skip
+def test_a_reduction_into_a_narrower_dtype_is_rounded(source: str, target: str, kind: str) -> None:
+    function = kernel(
+        f"A: T.Tensor((16, 7), T.{source}), C: T.Tensor((16,), T.{target})",
+        f"""
+x = T.alloc_fragment((16, 7), T.{source})
+y = T.alloc_fragment((16,), T.{target})
+T.copy(A[0, 0], x)
+T.reduce_{kind}(x, y)
+T.copy(y, C[0])
+""",
+    )
+    inputs = make_inputs(function, 3)
+    bounds = run_bounded(function, inputs)["C"]
+    assert compare(run_reference(function, inputs)["C"], bounds, dtype_of(target)).ok
+    assert np.isfinite(bounds.error).all()

@@ -23,6 +23,7 @@ from ..ir import (
 from ..ir.arith import linear
 from ..ir.expr_walks import mentions, parts_of, replaced
 from ..ir.facts import NOTHING, Facts
+from ..language.copy import Copy
 from .scopes import entered
 
 MEMORY = ("shared", "global")
@@ -105,6 +106,16 @@ def apart(a: Access, b: Access) -> bool:
             # Of two versions that may differ nothing follows, but the boxes are apart in each.
             return True
     return False
+
+
+def reads_its_target(copy: Copy) -> bool:
+    """Whether a copy may read elements of its buffer that it writes elsewhere in it."""
+    src, dst = copy.src, copy.dst
+    if src.buffer.name != dst.buffer.name:
+        return False
+    if (src.start, src.extent, src.version) == (dst.start, dst.extent, dst.version):
+        return False  # each thread moves what it has to the place where it was
+    return not apart(_of_region(src, False), _of_region(dst, True))
 
 
 def _of_region(region: Region, write: bool) -> Access:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 from ..ir import LegalForms, LoopStmt, Node, OpStmt, Region, WordStmt, show
 from ..ir.effects import read_while_written
+from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
 from ..language.structure import KernelLaunch
+from .accesses import reads_its_target
 
 TILE_SCOPES = frozenset({"shared", "fragment", "local", "var"})
 Rule = Callable[[Node], str | None]
@@ -91,6 +93,8 @@ def _reads_before(node: Node) -> str | None:
     if isinstance(node, (LoopStmt, OpStmt)) and (names := read_while_written(node)):
         name = min(names)
         return f"T.{_word(node)} reads {name}, which it writes: give what it reads a name in front of it"
+    if isinstance(node, Copy) and node.src.extent is not None and reads_its_target(node):
+        return f"T.copy reads parts of {node.src.buffer.name} that it writes: copy them to a fragment first"
     return None
 
 

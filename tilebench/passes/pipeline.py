@@ -10,6 +10,7 @@ from .apply_schedule import apply_schedule
 from .bound_accesses import bound_accesses
 from .check_packed import check_packed
 from .context import StageRow
+from .copy_aside import copy_aside
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
 from .name_reads import name_reads
@@ -38,6 +39,8 @@ COMMON: tuple[StageRow, ...] = (
             ("name_reads", name_reads),
             # Extents before the plan: a copy can run ahead only when its box is known.
             ("bound_accesses", bound_accesses),
+            # Extents say which copies overlap; tiles that they go through are tiles like others from here on.
+            ("copy_aside", copy_aside),
             # As soon as extents are known, for every target: blocks must not share a byte.
             ("check_packed", check_packed),
             ("plan_pipeline", plan_pipeline),

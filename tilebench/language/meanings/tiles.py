@@ -211,7 +211,7 @@ def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
         value = fold(value, before.value.reshape(value.shape))
     if not target.is_float:
         return Inexact(value.astype(target.numpy), error)
-    if target.saturates:
+    if target.saturates and op.src.buffer.dtype == target:
         return settled(value, error, error, target)
     return cast_bound(Inexact(value, error), _formed(op), target)
 
