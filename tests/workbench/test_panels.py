@@ -54,8 +54,8 @@ CEILINGS = ChartCeilings(7.2e14, 4.26e12, "NVIDIA H200", "largest f16 GEMM and c
     [
         (seconds_text(2.61e-3), "2.61 ms"), (seconds_text(9.996e-4), "1.00 ms"),
         (seconds_text(5e-7), "500 ns"),
-        (seconds_text(0.0), "0 s"), (bytes_text(49152), "48 KB"), (bytes_text(1000), "1000 B"),
-        (bytes_text(1536 * 1024), "1.50 MB"), (rate_text(6.79e14, "FLOP/s"), "679 TFLOP/s"),
+        (seconds_text(0.0), "0 s"), (bytes_text(49152), "48 KiB"), (bytes_text(1000), "1000 B"),
+        (bytes_text(1536 * 1024), "1.50 MiB"), (rate_text(6.79e14, "FLOP/s"), "679 TFLOP/s"),
         (rate_text(4.2e9, "B/s"), "4.20 GB/s"), (number(0.012345), "0.0123"), (number(1e-9), "1.00e-09"),
     ],
 )  # fmt: skip
@@ -67,7 +67,7 @@ def test_resources():
     record = gemm_record()
     html = resources_html(record, shared_limit=166912)
     stands_alone(html)
-    assert "48 KB of 163 KB" in html
+    assert "48 KiB of 163 KiB" in html
     assert "220" in html
     assert occupancy_sentence(record.resources) == (
         "2 blocks a multiprocessor, 12.5 % of its warps; registers allow no more (then shared memory, at 3)"

@@ -211,10 +211,10 @@ def percent_text(part: float, low: float, high: float) -> str:
 
 
 def bytes_text(value: float) -> str:
-    """Bytes as B, KB or MB of 1024; exact below one KB."""
+    """Bytes as B, KiB, MiB or GiB, of 1024 each; exact below one KiB."""
     if abs(value) < 1024:
         return f"{int(value)} B"
-    for size, name in ((1024**3, "GB"), (1024**2, "MB"), (1024, "KB")):
+    for size, name in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
         if abs(value) >= size:
             whole = value / size
             return f"{whole:.0f} {name}" if whole == int(whole) else f"{number(whole)} {name}"
