@@ -8,6 +8,7 @@ import pytest
 from tests.everywhere import everywhere, kernel_of
 from tests.passes.lowering import lower
 from tilebench.errors import LayoutError
+from tilebench.ir.dtypes import dtype_of
 
 ROW = 'A: T.Tensor((256,), "float32"), O: T.Tensor((256,), "float32")'
 ROW_TILES = """
@@ -202,6 +203,31 @@ def test_two_elements_used_by_all_threads() -> None:
         'A: T.Tensor((2,), "float32"), O: T.Tensor((2, 256), "float32")',
     )
     assert np.array_equal(found["O"], np.repeat(found["A"][:, None] * 2, 256, axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+@pytest.mark.parametrize("name", ["three", "offset", "stride", "backwards", "repeated"])
+def test_elements_of_half_a_byte(name: str, dtype: str) -> None:
+    """A fragment's elements have bytes of their own, and so has the shared tile in its place."""
+    body = ROW_TILES.format(OVER_ROWS[name]).replace("float32", dtype).replace("5.0", "5")
+    given = np.random.default_rng(0).integers(0, 8, 256).astype(dtype_of(dtype).numpy)
+    everywhere(body, ROW.replace("float32", dtype), A=given, O=np.zeros_like(given))
+
+
+def test_half_a_byte_is_read_after_it_was_written() -> None:
+    body = """
+    f = T.alloc_fragment((64,), "int4")
+    s = T.alloc_shared((64,), "int32")
+    T.fill(s, 3)
+    T.copy(A, f)
+    for i in T.Parallel(64):
+        s[i] = T.cast(f[i], "int32") + s[i]
+        f[i] = T.cast(s[i] // 4, "int4")
+    T.copy(f, O)
+    """
+    given = np.random.default_rng(0).integers(-8, 8, 64).astype(dtype_of("int4").numpy)
+    head = 'A: T.Tensor((64,), "int4"), O: T.Tensor((64,), "int4")'
+    everywhere(body, head, A=given, O=np.zeros_like(given))
 
 
 def test_a_variable_of_before_the_loop_is_refused() -> None:

@@ -23,6 +23,7 @@ from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from .context import Context
 from .sites import Site, loop_dims, project
+from .twins import at_twins, own_bytes
 
 NAME = "convert_layouts"
 
@@ -139,8 +140,8 @@ class Converter:
     def convert(self, conflict: Conflict, old: Fragment, stmt: Stmt) -> tuple[Buffer, list[Stmt], list[Stmt]]:
         """What a statement works on in a fragment's place, and what comes before and after it."""
         buffer, needed, place = conflict.buffer, conflict.needed, stmt.place
-        layout = SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
-        scratch = Buffer(self.names.fresh(f"{buffer.name}_turn"), buffer.shape, buffer.dtype, "shared")
+        layout, name = SharedLayout.rows(buffer.extents), self.names.fresh(f"{buffer.name}_turn")
+        scratch = Buffer(name, buffer.shape, own_bytes(buffer.dtype), "shared")
         before: list[Stmt] = [AllocShared(scratch, layout=layout, place=place)]
         trips = conflict.read + conflict.written
         if conflict.in_memory:
@@ -170,18 +171,21 @@ def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
     if not isinstance(stmt, Parallel):
         return rename_buffers(stmt, {conflict.buffer.name: twin for conflict, twin in twins})
     names = tuple(v.name for v in stmt.vars)
+    in_memory = {conflict.buffer.name: twin for conflict, twin in twins if conflict.in_memory}
 
     def change(access: Any) -> Any:
         if not isinstance(access, (Load, Store)):
             return access
         for conflict, twin in twins:
-            if access.buffer == conflict.buffer and (
-                conflict.in_memory or loop_dims(access.buffer, access.index, names, access) == conflict.dims
+            if (
+                access.buffer == conflict.buffer
+                and not conflict.in_memory
+                and loop_dims(access.buffer, access.index, names, access) == conflict.dims
             ):
                 return access.but(buffer=twin)
         return access
 
-    return rewrite(stmt, change)
+    return at_twins(rewrite(stmt, change), in_memory)
 
 
 def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -> Copy:
@@ -195,7 +199,7 @@ def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -
     thread = tuple((c, place.get(d, -1), s if d in place else 0) for c, d, s in layout.thread)
     value = tuple((c, place[d], s) for c, d, s in layout.value if d in place)
     box = Fragment(extents, thread, value)
-    dtype = src.buffer.dtype
+    dtype = min(src.buffer.dtype, dst.buffer.dtype, key=lambda each: each.bits)
     most = max(1, dtype.elements_in(widest)) if kept[-1] == len(layout.extents) - 1 else 1
     width = gcd(box.contiguous_values(len(extents) - 1), most, extents[-1])
     return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=node.place)

@@ -31,12 +31,11 @@ from ..ir import (
     walk,
     whole,
 )
-from ..ir.rewrite import rename_buffers
 from ..language.copy import Copy
 from ..language.structure import Parallel
 from .context import Context
 from .sites import plain_dims
-from .twins import Twins
+from .twins import Twins, at_twins
 
 NAME = "spill_elements"
 
@@ -136,7 +135,7 @@ def _on_shared_tiles(loop: Parallel, uses: Uses, twins: Twins) -> Any:
         before += [allocation, Copy(fragment, tile, place=loop.place)]
         if any(use.stores for use in each):
             after.append(Copy(tile, fragment, place=loop.place))
-    return (*before, rename_buffers(loop, tiles), *after) if tiles else loop
+    return (*before, at_twins(loop, tiles), *after) if tiles else loop
 
 
 def _walks(loop: Parallel, uses: list[Use]) -> bool:

@@ -308,4 +308,12 @@ FAULTS = (
         "False",
         ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
     ),
+    Fault(
+        "elements/twins-share-bytes",
+        "a shared tile in the place of a fragment of 4 bits has two elements a byte",
+        "tilebench.passes.twins:own_bytes",
+        "",
+        "return dtype",
+        ("tests/passes/test_elements_of_fragments.py::test_elements_of_half_a_byte",),
+    ),
 )
