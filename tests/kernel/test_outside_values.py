@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tilebench
 from tests.frontend.cell import run_cell
+from tilebench.errors import ArgumentError, TargetError
 from tilebench.kernel.outside import MOST_OBJECTS, Outside
 
 CELL = """\
@@ -282,4 +282,23 @@ def test_the_functions_own_code_and_defaults() -> None:
     assert result(space) == 2.0
     space["made"].function.__defaults__ = (3.0,)
     assert result(space) == 3.0
-    assert tilebench.jit is not None
+
+
+def test_a_call_that_cannot_be_is_told_on_the_quick_way_too() -> None:
+    space = cell("V", parameters="V=2.0")
+    assert result(space) == result(space) == 2.0
+    with pytest.raises(ArgumentError, match="made has no parameter W"):
+        space["made"](W=1)
+    with pytest.raises(ArgumentError, match="multiple values for argument 'V'"):
+        space["made"](1.0, V=1.0)
+    with pytest.raises(TargetError, match="a target is a text"):
+        space["made"].using(target=["cpu"])()
+
+
+def test_tuples_among_the_arguments() -> None:
+    space = cell("V[0] if type(V[1]) is int else 5.0", parameters="V")
+    assert [result(space, v) for v in ((2.0, 1), (2.0, True), (2.0, 1.0), (2.0, 1))] == [2.0, 5.0, 5.0, 2.0]
+    space = cell("1.0 if V[0][0] is True else 2.0", parameters="V")
+    assert [result(space, ((v,),)) for v in (1, True, 1)] == [2.0, 1.0, 2.0]
+    space = cell("1.0 if str(V[0][0]).startswith('-') else 2.0", parameters="V")
+    assert [result(space, ((v,),)) for v in (0.0, -0.0, 0.0)] == [2.0, 1.0, 2.0]

@@ -27,21 +27,20 @@ _MOST_STATES = 8
 _QUICK = frozenset({int, bool, str, float, type(None), DType, tuple})
 
 
-def quick_key(args: Sequence[Any], kwargs: Mapping[str, Any], target: str) -> Hashable | None:
+def quick_key(args: Sequence[Any], kwargs: Mapping[str, Any], target: object) -> Hashable | None:
     """A key of a call whose arguments are plain values, or tuples of them; None with others, or with 0.0."""
     values = (*args, *kwargs.values())
     kinds = tuple(map(type, values))
-    if tuple in kinds:
-        inner = tuple(chain.from_iterable(cast(tuple[Any, ...], v) for v in values if type(v) is tuple))
-        if quick_key(inner, {}, "") is None:
-            return None
-        kinds += tuple(map(type, inner))
-    if not _QUICK.issuperset(kinds):
+    if not _QUICK.issuperset(kinds) or type(target) is not str:
         return None
     # 0.0 and -0.0 are equal; what `frozen` makes of them is not.
     if float in kinds and any(type(value) is float and not value for value in values):
         return None
-    return target, kinds, values, tuple(kwargs)
+    inside: Hashable = ()
+    if tuple in kinds:
+        parts = chain.from_iterable(cast(tuple[Any, ...], v) for v in values if type(v) is tuple)
+        inside = quick_key(tuple(parts), {}, target)
+    return None if inside is None else (target, kinds, values, tuple(kwargs), inside)
 
 
 class KeptKernels:

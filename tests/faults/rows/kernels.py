@@ -60,8 +60,8 @@ FAULTS = (
         "lookup/one-and-true",
         "1, 1.0 and True are one argument",
         "tilebench.kernel.kept:quick_key",
-        "return target, kinds, values, tuple(kwargs)",
-        "return target, values, tuple(kwargs)",
+        "(target, kinds, values, tuple(kwargs), inside)",
+        "(target, values, tuple(kwargs), inside)",
         VALUES,
     ),
     Fault(
