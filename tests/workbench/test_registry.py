@@ -146,3 +146,27 @@ def test_the_stop_button_stops_the_benches(
     interrupts.watch(other)
     assert other.kernel.saved_sigint_handler is signal.default_int_handler
     interrupts.watch(SimpleNamespace(events=Shell().events))  # a shell of a terminal
+
+
+def test_an_interrupt_while_a_bench_opens_leaves_it_stopped_in_its_cell(
+    space: dict[str, Any], cells: list[CellRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ipywidgets")
+    shown: list[live.Workbench] = []
+
+    def interrupted(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(live, "is_interactive", lambda: True)
+    monkeypatch.setattr("tilebench.workbench.session.Session.settle", interrupted)
+    monkeypatch.setattr(live.Workbench, "show", lambda bench: shown.append(bench))
+    with pytest.raises(KeyboardInterrupt):
+        opened(space)
+    (bench,) = shown
+    assert open_benches() == (bench,)
+    assert bench.wait(30)
+    assert bench.session.picture.status.phase == "cancelled"
+    bench.again()
+    assert bench.wait(30)
+    assert bench.session.picture.status.phase == "done"
+    assert bench.record is not None
