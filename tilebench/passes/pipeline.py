@@ -11,6 +11,7 @@ from .bound_accesses import bound_accesses
 from .check_packed import check_packed
 from .context import StageRow
 from .copy_aside import copy_aside
+from .find_padding import find_padding
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
 from .name_reads import name_reads
@@ -41,6 +42,8 @@ COMMON: tuple[StageRow, ...] = (
             ("bound_accesses", bound_accesses),
             # Extents say which copies overlap; tiles that they go through are tiles like others from here on.
             ("copy_aside", copy_aside),
+            # As soon as it is known which copies reach past their arrays, and before a target's own passes.
+            ("find_padding", find_padding),
             # As soon as extents are known, for every target: blocks must not share a byte.
             ("check_packed", check_packed),
             ("plan_pipeline", plan_pipeline),

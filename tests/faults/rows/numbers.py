@@ -72,6 +72,14 @@ FAULTS = (
         ("tests/language/test_outside.py",),
     ),
     Fault(
+        "numbers/padding-is-not-told",
+        "zeros that a copy pads with win a maximum without a word",
+        "tilebench.passes.find_padding:_reduce",
+        "reduction.kind in ('max', 'min') and axis in dims",
+        "False",
+        ("tests/passes/test_find_padding.py",),
+    ),
+    Fault(
         "numbers/a-line-of-nan-is-nan",
         "the reference gives NaN for a row of NaN alone",
         "tilebench.language.meanings.tiles:reduce_meaning",
