@@ -124,6 +124,9 @@ def gemm(w: Writer) -> None:
     b = _operand(w, (n, k) if flips[1] else (k, n), operand)
     total = GEMMS[operand][0] if w.chance(0.95) else w.pick(*GEMMS[operand])
     c = w.some((m, n), total, "fragment", but=(a[0], b[0]))
+    if (m, n) == (k, n) and operand == total and w.chance(0.2):
+        b = (c.name, c.name)
+        flips = flips[0], False
     flags = "".join(f", transpose_{x}=True" for x, flip in zip("AB", flips, strict=True) if flip)
     loops = [n for n in w.numbers if not n.lasting]
     if w.chance(0.2):

@@ -97,3 +97,26 @@ def f(O: T.Tensor((16,), T.float32)):
 """
     with pytest.raises(IRError, match="reads parts of O that it writes: copy them to a fragment first"):
         verify(parse_function(text, registry()), BOUNDED_FORMS)
+
+
+@pytest.mark.parametrize(
+    "call", ["c, s, c", "s, c, c", "c, c, c", "s, c, c, clear_accum=True", "c, c, c, transpose_A=True"]
+)
+def test_an_accumulator_is_an_operand_too(call: str) -> None:
+    """Whole numbers, so that every order of sums gives the same."""
+    size = 40
+    square = np.random.default_rng(1).integers(-3, 4, (size, size)).astype(np.float32)
+    body = f"""
+    s = T.alloc_shared(({size}, {size}), "float32")
+    c = T.alloc_fragment(({size}, {size}), "float32")
+    for i, j in T.Parallel({size}, {size}):
+        s[i, j] = A[i, j]
+        c[i, j] = A[i, j] + 1.0
+    T.gemm({call})
+    T.copy(c, O)
+    """
+    names = {"s": square, "c": square + 1}
+    a, b = (names[part.strip()] for part in call.split(",")[:2])
+    old = 0 if "clear" in call else square + 1
+    want = old + (a.T if "transpose" in call else a) @ b
+    assert np.array_equal(everywhere(body, A=square, O=np.zeros_like(square))["O"], want)

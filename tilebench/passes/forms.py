@@ -95,6 +95,8 @@ def _reads_before(node: Node) -> str | None:
         return f"T.{_word(node)} reads {name}, which it writes: give what it reads a name in front of it"
     if isinstance(node, Copy) and node.src.extent is not None and reads_its_target(node):
         return f"T.copy reads parts of {node.src.buffer.name} that it writes: copy them to a fragment first"
+    if isinstance(node, Gemm) and node.c.buffer.name in (node.a.buffer.name, node.b.buffer.name):
+        return f"T.gemm adds to {node.c.buffer.name}, which it reads: copy that to a fragment first"
     return None
 
 
