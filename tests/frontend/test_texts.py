@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import subprocess
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilebench
 from tilebench.errors import LanguageError, remember_source
+from tilebench.frontend import trace
 
 KERNEL = """\
 import tilebench
@@ -98,8 +101,6 @@ def test_a_kernel_of_an_edited_file_without_jit_is_refused(module: types.ModuleT
     space: dict[str, Any] = {}
     remember_source("caller", text)
     exec(compile(text, "caller", "exec", dont_inherit=True), space)
-    import tilebench
-
     build = tilebench.jit(target="cpu")(space["build"])
     assert build(module) is not None
     edit(module, "7.0", "8.0")
@@ -187,3 +188,28 @@ def test_under_the_magics_that_run_a_cell() -> None:
     run = python("-c", textwrap.dedent(MAGICS).format(text=RUN))
     numbers = [line.strip() for line in run.stdout.splitlines() if line.endswith(".0")]
     assert numbers == ["6.0", "16.0", "9.0", "6.0", "14.0"], run.stdout + run.stderr
+
+
+def instrumented(path: Path) -> dict[str, Any]:
+    """The names of a file in whose functions a tool has put statements, as some do."""
+    tree = ast.parse(KERNEL.replace('@tilebench.jit(target="cpu")\n', ""))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.body.insert(0, ast.copy_location(ast.Pass(), node.body[0]))
+            node.body.insert(0, ast.copy_location(ast.parse("seen = 1").body[0], node.body[0]))
+    space: dict[str, Any] = {}
+    exec(compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True), space)
+    return space
+
+
+def test_code_that_a_tool_has_changed_is_its_files_while_that_is_old(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text(KERNEL.replace('@tilebench.jit(target="cpu")\n', ""))
+    os.utime(path, (1e9, 1e9))
+    made = instrumented(path)["made"]
+    assert trace(made).file == str(path)
+    os.utime(path, (2e9, 2e9))
+    with pytest.raises(LanguageError, match="the source of made has changed since Python read it"):
+        trace(made)
+    # What `jit` read as it ran is known to be the text, whatever the date says.
+    assert result(tilebench.jit(target="cpu")(made)) == 7.0
