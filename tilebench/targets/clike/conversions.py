@@ -28,6 +28,8 @@ def cast(writer: ExpressionWriter, expr: Cast) -> Spelled:
     value = writer.at_least(expr.value, UNARY)
     if source.is_float and target.is_integer:
         spelling = dialect.narrow_integer if narrow_int(target) else dialect.to_integer
+        if 64 in (source.bits, target.bits):
+            value = dialect.without_nan.format(value=value)
         ends = {"least": target.least, "most": target.most}
         return spelling.format(type=type, dtype=target.name, value=value, **ends), UNARY
     packed = dialect.packed.get(target.name)

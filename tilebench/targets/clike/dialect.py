@@ -78,7 +78,8 @@ class Dialect:
     `functions` has a row for each scalar function. `floor_division` spells `//` and `%` of integers
     that may be negative (`word` is floordiv or floormod), `narrow_float` a value made one of fewer
     than 32 bits, `to_integer` a float cut to an integer of 32 bits or more and `narrow_integer` to one of
-    fewer (`least` and `most` are its ends), `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
+    fewer (`least` and `most` are its ends); `without_nan` makes a NaN 0 where 64 bits are converted from
+    or to, `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
     f32). `unrolled` and `rolled` are the lines in front of a loop that is written out, or must not be.
     """
 
@@ -99,6 +100,7 @@ class Dialect:
     narrow_float: str = "({type})({value})"
     to_integer: str = "({type}){value}"
     narrow_integer: str = "({type}){value}"
+    without_nan: str = "{value}"
     reserved: frozenset[str] = field(default_factory=frozenset[str])
     reserved_starts: tuple[str, ...] = ()
     unrolled: str = ""

@@ -88,6 +88,8 @@ CUDA = Dialect(
     special="tb_{word}_{suffix}()",
     # The narrow floats are structs of the prelude.
     narrow_float="{type}({value})",
+    # The card's own conversions from a double and to 64 bits make the least number of a NaN, or 2^63.
+    without_nan="tb_without_nan({value})",
     # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
     narrow_integer="({type})min(max((int){value}, {least}), {most})",
     reserved=RESERVED,

@@ -91,6 +91,7 @@ _POW = """\
 TB float tb_pow(float x, float y) { return powf(x, y); }
 TB double tb_pow(double x, double y) { return pow(x, y); }"""
 
+_WITHOUT_NAN = "template <class T> TB T tb_without_nan(T x) { return x == x ? x : T(0); }"
 _INTEGER = """\
 template <class T> TB T tb_floordiv(T a, T b) {
   T q = a / b;
@@ -166,6 +167,7 @@ PRELUDE = Prelude(
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
         Part("minmax", r"tb_(?:max|min)(?:_nan)?|tb_clamp", _with_structs(_MINMAX, _MINMAX_NARROW)),
         Part("math", r"tb_(?:abs|pow|" + "|".join(_FUNCTIONS) + ")", _math),
+        Part("conversion", r"tb_without_nan", _WITHOUT_NAN),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),
     ),
