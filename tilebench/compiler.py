@@ -18,6 +18,7 @@ from . import settings
 from .errors import InternalError, LanguageError, OptionError, Place, TileError, nearest
 from .frontend import Traced
 from .ir import Function, Node, Printed, Stmt, children, print_function, verify
+from .ir.room import with_room
 from .machine import Machine
 from .passes.context import Context
 from .passes.pipeline import COMMON
@@ -157,8 +158,15 @@ class Compilation:
 
     def _guarded(self, name: str, run: Callable[[], Any]) -> Any:
         """The one spot where an exception that is not a person's to mend becomes an internal error."""
+        notes = [getattr(self.context, each) for each in NOTES]
+        counts = [len(each) for each in notes]
+
+        def undo() -> None:
+            for noted, count in zip(notes, counts, strict=True):
+                del noted[count:]
+
         try:
-            return run()
+            return with_room(run, undo=undo)
         except TileError as error:
             # A refusal that knows no line, such as one about all threads together, stands at the kernel's.
             error.place = error.place or self.traced.function.place
@@ -244,7 +252,7 @@ class Compilation:
     def print(self, name: str) -> Printed:
         """The text of an IR stage that has been made, printed once."""
         if name not in self.printed:
-            self.printed[name] = print_function(self.functions[name])
+            self.printed[name] = self._guarded(name, lambda: print_function(self.functions[name]))
         return self.printed[name]
 
 

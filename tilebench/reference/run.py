@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..ir import Function
+from ..ir.room import with_room
 from ..passes.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .state import State
@@ -47,6 +48,13 @@ def execute(
     `only` are the numbers of the blocks to run, `touched` bools that mark what they store.
     """
     check_arguments(function, arrays)
+    return with_room(lambda: _executed(function, arrays, numbers, only, touched))
+
+
+def _executed(
+    function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None,
+    touched: dict[str, Any] | None,
+) -> dict[str, Any]:  # fmt: skip
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}

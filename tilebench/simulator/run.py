@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import InternalError
 from ..ir import Buffer, Function, If
+from ..ir.room import is_deep, with_room
 from ..language.lowered.threads import SyncWarp
 from ..language.structure import KernelLaunch, Serial, Unroll
 from .arithmetic import FUNCTIONS
@@ -52,8 +53,13 @@ def run_threaded(
     launch = launch_of(kernel, buffers, arrays, warp, by_blocks=ordered_by_blocks(kernel, simple))
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
     at_once = max(1, MOST_LANES // kernel.threads)
-    for start in range(0, len(chosen), at_once):
-        Scheduler(Lanes(launch, chosen[start : start + at_once], meanings, functions)).run()
+
+    def run() -> None:
+        for start in range(0, len(chosen), at_once):
+            Scheduler(Lanes(launch, chosen[start : start + at_once], meanings, functions)).run()
+
+    # What has been stored cannot be taken back, so it is known beforehand whether it fits.
+    with_room(run, sure=is_deep(function))
 
 
 def _block(x: int, y: int = 0, z: int = 0) -> tuple[int, int, int]:

@@ -86,8 +86,8 @@ class Expressions(Elements):
         if (
             expr.dtype.is_integer
             and not isinstance(expr, (Const, Load))
-            and state.counting(expr)
             and not state.varies(expr)
+            and state.counting(expr)
         ):
             return self._narrow_count(self.index(expr), expr.dtype)
         match expr:

@@ -67,6 +67,9 @@ class State:
     fixed: dict[tuple[Any, ...], Value] = field(default_factory=dict[Any, Any])
     stored: dict[tuple[Any, ...], tuple[Value, Value | None]] = field(default_factory=dict[Any, Any])
 
+    # What is known of expressions under these facts: `never_wraps` is asked of each part of each part.
+    exact: tuple[Facts, dict[Expr, bool]] = field(default_factory=lambda: (NOTHING, {}))
+
     @property
     def count(self) -> int:
         """Lanes of the open loop over vectors; 1 outside."""
@@ -219,14 +222,15 @@ class State:
         A sum or product may leave its dtype on the way, if what it ends with is inside; what is divided,
         compared or converted must be inside itself.
         """
-        stack = [expr]
-        while stack:
-            part = stack.pop()
-            if self.facts.bounds(part) == INFINITE:
-                return False
-            terms = (term for term, _ in linear(part).terms if isinstance(term, (Arith, Call, Cast)))
-            stack += [each for term in terms for each in children(term) if isinstance(each, Expr)]
-        return True
+        if self.exact[0] is not self.facts:
+            self.exact = self.facts, {}
+        found = self.exact[1].get(expr)
+        if found is None:
+            terms = (term for term, _ in linear(expr).terms if isinstance(term, (Arith, Call, Cast)))
+            parts = [each for term in terms for each in children(term) if isinstance(each, Expr)]
+            found = self.facts.bounds(expr) != INFINITE and all(map(self.never_wraps, parts))
+            self.exact[1][expr] = found
+        return found
 
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""
