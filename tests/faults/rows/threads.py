@@ -112,7 +112,7 @@ FAULTS = (
         "elements/owners-are-not-asked",
         "threads that do not own an element store it too",
         f"{ELEMENTS}:_owned",
-        "touched.stores <= set(MEMORY)",
+        "touched.stays_in_memory",
         "True",
         REPLICAS,
     ),
