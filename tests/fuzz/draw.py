@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 
 from tests.fuzz.program import Program
 from tests.fuzz.statements import body, results
 from tests.fuzz.writer import FLOATS, INTS, THREADS, Number, Writer
+from tilebench.targets.cpu.machine import host_isa, named_isa
 
 
 def draw(seed: int) -> Program:
@@ -35,13 +37,27 @@ def draw(seed: int) -> Program:
     body(w, w.pick(1, 2, 3, 3, 4))
     results(w)
     _schedule(w)
-    used = {name for name in w.sizes if name[0] == "n" or any(name in each for each in w.params)}
-    for name in set(w.sizes) - used:
+    named = set(re.findall(r"\w+", " ".join(w.params)))
+    for name in sorted(w.sizes.keys() - named):
         # Nothing tells a size that no array has.
         w.params.append(f"{name}: T.int32")
-    target = w.pick("cuda:sm_80", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_75")
-    inputs = w.pick("uniform", "uniform", "uniform", "wide", "special", "normal")
-    return w.program(seed, target, inputs, w.chance(0.7))
+    return w.program(
+        seed,
+        target=w.pick("cuda:sm_80", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_75"),
+        inputs=w.pick("uniform", "uniform", "uniform", "wide", "special", "normal"),
+        aligned=w.chance(0.7),
+        wide=w.chance(0.1),
+        cpu=w.pick("cpu", "cpu", *CPUS),
+    )
+
+
+def _runs_here(level: str) -> bool:
+    isa = named_isa(level)
+    return isa.triple == host_isa().triple and isa.has <= host_isa().has
+
+
+# Instruction sets below this machine's own: vectors of other lengths, and functions made of other parts.
+CPUS = tuple(f"cpu:{level}" for level in ("x86-64", "x86-64-v3") if _runs_here(level))
 
 
 def _schedule(w: Writer) -> None:

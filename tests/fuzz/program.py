@@ -28,7 +28,8 @@ class Program:
 
     `sizes` gives the names of `T.dynamic` and the scalar parameters; `inputs` is a kind of `random_array`, or
     `special`: uniform with infinities, NaN and zeros strewn in. Parameters called P and a number are small
-    whole numbers from 0 to 3, so that they can be starts of regions.
+    whole numbers from 0 to 3, so that they can be starts of regions. `aligned` and `wide` choose the variant
+    for a card, `cpu` the instruction set of the CPU.
     """
 
     text: str
@@ -38,6 +39,8 @@ class Program:
     inputs: str = "uniform"
     seed: int = 0
     aligned: bool = True
+    wide: bool = False
+    cpu: str = "cpu"
 
     def traced(self) -> Traced:
         """The `tile` stage. Raises the `TileError` of the front end."""
@@ -71,7 +74,7 @@ class Program:
     def file_text(self) -> str:
         """A file that runs alone, from the folder of the repository: it says what each road makes of it."""
         plain = Program(self.text)
-        names = ("target", "schedule", "sizes", "inputs", "seed", "aligned")
+        names = ("target", "schedule", "sizes", "inputs", "seed", "aligned", "wide", "cpu")
         other = [name for name in names if getattr(self, name) != getattr(plain, name)]
         said = "".join(f", {name}={getattr(self, name)!r}" for name in other)
         return (

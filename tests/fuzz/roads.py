@@ -136,7 +136,7 @@ class Call:
 
 def _cpu(call: Call) -> Iterator[Said]:
     program = call.program
-    manifest, machine = resolve("cpu")
+    manifest, machine = resolve(program.cpu)
     kernel = Kernel(call.traced, manifest, machine, call.schedule)
     after = _copied(call.arrays)
     arguments = [program.sizes[p.name] if p.is_scalar else after[p.name] for p in kernel.arguments]
@@ -150,7 +150,7 @@ def _cuda(call: Call) -> Iterator[Said]:
     program, traced = call.program, call.traced
     manifest, machine = resolve(program.target)
     variant = Chooser(traced.function, machine)(program.sizes, ())
-    variant = replace(variant, aligned=variant.aligned and program.aligned)
+    variant = replace(variant, aligned=variant.aligned and program.aligned, wide=program.wide)
     tile = under(traced.function, variant, machine)
     made = Compilation(replace(traced, function=tile), manifest, machine, call.schedule)
     _guarded("cuda", lambda: made.reach("threaded"))

@@ -17,7 +17,14 @@ from tests.fuzz.writer import FLOATS, INTS
 
 # Simpler values of a number, in order of preference. Nothing runs in a loop or grid of 0.
 SMALLER = (1, 2, 4, 32)
-PLAIN = {"schedule": {}, "inputs": "uniform", "target": "cuda:sm_80", "aligned": True}
+PLAIN = {
+    "schedule": {},
+    "inputs": "uniform",
+    "target": "cuda:sm_80",
+    "aligned": True,
+    "wide": False,
+    "cpu": "cpu",
+}
 # Calls whose first arguments are no values that could stand for the call.
 STRUCTURE = frozenset(
     {"Tensor", "StridedTensor", "Kernel", "Parallel", "serial", "unroll", "Pipelined", "dynamic", "copy"}

@@ -316,8 +316,8 @@ class Writer:
         self.sizes[name] = self.pick(0.5, -1.25, 0.1, 3.0)
         return name
 
-    def program(self, seed: int, target: str, inputs: str, aligned: bool) -> Program:
-        """The finished kernel."""
+    def program(self, seed: int, **choices: Any) -> Program:
+        """The finished kernel; `choices` are fields of its program."""
         coordinates = ("bx", "by", "bz")[: len(self.grid)]
         named = coordinates[0] if len(coordinates) == 1 else f"({', '.join(coordinates)})"
         said = f", threads={self.threads}" if self.threads is not None else ""
@@ -333,4 +333,4 @@ class Writer:
                 *(" " * 12 + line for line in inside), "    return main", "",
             ]
         )  # fmt: skip
-        return Program(text, target, self.schedule, self.sizes, inputs, seed, aligned)
+        return Program(text, schedule=self.schedule, sizes=self.sizes, seed=seed, **choices)
