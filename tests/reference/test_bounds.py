@@ -298,3 +298,27 @@ T.copy(y, C[0])
     bounds = run_bounded(function, inputs)["C"]
     assert compare(run_reference(function, inputs)["C"], bounds, dtype_of(target)).ok
     assert np.isfinite(bounds.error).all()
+
+
+def test_a_product_with_what_may_be_infinite_has_no_bound() -> None:
+    """0 by an overflow that may happen is NaN, also where the sum is infinite already."""
+    function = kernel(
+        "A: T.Tensor((4, 4), T.float16), C: T.Tensor((4, 4), T.float32)",
+        """
+a = T.alloc_shared((4, 4), T.float16)
+b = T.alloc_shared((4, 4), T.float16)
+c = T.alloc_fragment((4, 4), T.float32)
+T.fill(a, T.float16(0))
+T.copy(A[0, 0], b)
+for i, j in T.Parallel(4, 4):
+    b[i, j] = b[i, j] * T.float16(1.0917)
+T.fill(c, T.float32("inf"))
+T.gemm(a, b, c)
+T.copy(c, C[0, 0])
+""",
+    )
+    inputs = {"A": np.zeros((4, 4), np.float16), "C": np.zeros((4, 4), np.float32)}
+    inputs["A"][:, 1] = 6e4
+    error = run_bounded(function, inputs)["C"].error
+    assert np.isposinf(error[:, 1]).all()
+    assert (error[:, [0, 2, 3]] == 0).all()
