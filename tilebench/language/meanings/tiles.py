@@ -128,7 +128,9 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
         carried += left_size @ right_error
     if left_error.any():
         carried += left_error @ (right_size + right_error)
-    wild = np.isposinf(left_error).any(axis=1)[:, None] | np.isposinf(right_error).any(axis=0)
+    wide_rows: Any = np.isposinf(left_error)
+    wide_columns: Any = np.isposinf(right_error)
+    wild = wide_rows.any(axis=1)[:, None] | wide_columns.any(axis=0)
     if wild.any():
         # What may be infinite makes a zero beside it NaN.
         carried = np.where(wild, np.inf, carried)
