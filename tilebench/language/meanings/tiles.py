@@ -128,9 +128,7 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
         carried += left_size @ right_error
     if left_error.any():
         carried += left_error @ (right_size + right_error)
-    wide_rows: Any = np.isposinf(left_error)
-    wide_columns: Any = np.isposinf(right_error)
-    wild = wide_rows.any(axis=1)[:, None] | wide_columns.any(axis=0)
+    wild: Any = (left_error == np.inf).any(axis=1)[:, None] | (right_error == np.inf).any(axis=0)
     if wild.any():
         # What may be infinite makes a zero beside it NaN.
         carried = np.where(wild, np.inf, carried)
