@@ -25,7 +25,7 @@ from tilebench.frontend import Traced
 from tilebench.ir import Function, parse_function, print_function
 from tilebench.ir.sizes import for_sizes
 from tilebench.kernel import Kernel
-from tilebench.kernel.variants import Chooser, under
+from tilebench.kernel.calls.variants import Chooser, under
 from tilebench.reference import run_bounded, run_reference
 from tilebench.reference.check import compare_output
 from tilebench.schedule import Schedule

@@ -13,7 +13,7 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.kernels import add_kernel
-from tilebench.kernel.host_arrays import host_copy, on_host
+from tilebench.kernel.calls.host_arrays import host_copy, on_host
 
 
 class Tensor:

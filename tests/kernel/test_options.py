@@ -10,7 +10,7 @@ import pytest
 
 from tests.kernels import add_kernel
 from tilebench.errors import OptionError
-from tilebench.kernel.measure import measure_against
+from tilebench.kernel.measuring.measure import measure_against
 from tilebench.profile.timing import Contender, measure
 
 

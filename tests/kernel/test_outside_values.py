@@ -17,7 +17,7 @@ import pytest
 
 from tests.frontend.cell import run_cell
 from tilebench.errors import ArgumentError, TargetError
-from tilebench.kernel.outside import MOST_OBJECTS, Outside
+from tilebench.kernel.snapshot.outside import MOST_OBJECTS, Outside
 
 CELL = """\
 import tilebench

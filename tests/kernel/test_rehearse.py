@@ -9,9 +9,9 @@ import pytest
 
 from tests.kernels import add_kernel
 from tilebench.errors import LaunchError, OptionError
-from tilebench.kernel import rehearse
 from tilebench.kernel.function import JitFunction
 from tilebench.kernel.kernel import Kernel
+from tilebench.kernel.measuring import rehearse
 from tilebench.runtime import worker as worker_module
 
 

@@ -16,8 +16,8 @@ import tilebench.language as T
 from tilebench.compiler import Compilation
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
-from tilebench.kernel import calling
-from tilebench.kernel.variants import ALIGNED, Chooser, Variant, under
+from tilebench.kernel.calls import calling
+from tilebench.kernel.calls.variants import ALIGNED, Chooser, Variant, under
 from tilebench.language import registry
 from tilebench.passes.count_work import count_work
 from tilebench.reference import check_function

@@ -16,7 +16,7 @@ import tilebench
 import tilebench.language as T
 from tests.kernels import add_kernel
 from tilebench.errors import ArgumentError
-from tilebench.kernel.host_arrays import host_copy
+from tilebench.kernel.calls.host_arrays import host_copy
 from tilebench.record import ParamRecord
 from tilebench.runtime.arrays import ArgumentChecker, check_arguments, may_share_elements
 from tilebench.runtime.describe import describe

@@ -3,6 +3,6 @@
 from .edited import compile_from
 from .function import JitFunction, jit
 from .kernel import Kernel
-from .package import Package, load_package, pack
+from .measuring.package import Package, load_package, pack
 
 __all__ = ["JitFunction", "Kernel", "Package", "compile_from", "jit", "load_package", "pack"]

@@ -18,13 +18,13 @@ from ..frontend.trace import compile_parameters
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
+from .calls.eager import EagerCalls
 from .decorated import check_decorated
-from .eager_calls import EagerCalls
-from .exact import frozen
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
-from .outside import Outside
 from .pickled import reduce_function
+from .snapshot.exact import frozen
+from .snapshot.outside import Outside
 
 ScheduleLike = Schedule | ScheduleFile | str | Path | None
 

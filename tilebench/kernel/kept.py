@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from ..frontend import Traced
 from ..ir import DType, print_function
-from .exact import Same
 from .kernel import Kernel
-from .outside import Outside
+from .snapshot.exact import Same
+from .snapshot.outside import Outside
 
 # Kernels kept by their parameters; a slider's walk through a sweep stays well inside.
 MOST_KERNELS = 256

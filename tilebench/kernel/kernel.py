@@ -22,11 +22,11 @@ from ..runtime.cache import default_cache, key_of
 from ..runtime.calls import BoundCall
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
-from .calling import Calls
-from .host_arrays import empty_for, empty_like, host_copy
+from .calls.calling import Calls
+from .calls.host_arrays import empty_for, empty_like, host_copy
+from .calls.variants import ALIGNED, under
+from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
-from .rehearse import rehearse
-from .variants import ALIGNED, under
 
 
 def require_available(manifest: Manifest, name: str, target: str) -> None:
@@ -315,6 +315,6 @@ class Kernel:
         Without arguments `sizes` gives the sizes and scalars of the kernel by name, where it has some.
         Cold cache, warm-up, at least `rounds` rounds; the method stands in the record.
         """
-        from .measure import measure_kernel
+        from .measuring.measure import measure_kernel
 
         return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed, sizes=sizes)

@@ -155,7 +155,7 @@ def measure(
     with_: Measure | None = None,
 ) -> RunRecord:
     """Tier 2: time the kernel in the measuring child. A failure stands in the record."""
-    from ..kernel.measure import measure_kernel
+    from ..kernel.measuring.measure import measure_kernel
 
     timed: Measure = with_ or measure_kernel
     try:
@@ -172,7 +172,7 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
     There for the same reasons as a measurement: a wild store or an endless loop costs the check, not
     the notebook, and a slider that moves on ends it. Raises `Cancelled`, or what the child met.
     """
-    from ..kernel.package import pack
+    from ..kernel.measuring.package import pack
     from ..runtime.job import Job
     from ..runtime.worker import default_worker
 
@@ -184,7 +184,7 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
 
 def check_package(package: Package, seed: int) -> CheckReport:
     """What runs in the child."""
-    from ..kernel.measure import TimedKernel, random_inputs, tile_of
+    from ..kernel.measuring.measure import TimedKernel, random_inputs, tile_of
     from ..reference import check_function
 
     session = TimedKernel(package, random_inputs(package, seed))

@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "outside/minus-zero",
         "0.0 and -0.0 outside a kernel are one constant",
-        "tilebench.kernel.exact:token",
+        "tilebench.kernel.snapshot.exact:token",
         "return kind, float(number.real).hex(), float(number.imag).hex()",
         "return kind, number",
         VALUES,
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "outside/numpy-scalars-are-objects",
         "a NumPy scalar that is bound again is not looked at",
-        "tilebench.kernel.exact:token",
+        "tilebench.kernel.snapshot.exact:token",
         "return None if dtype.hasobject else (kind, str(dtype), value.tobytes())",
         "return kind",
         VALUES,
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "outside/elements-of-lists",
         "the contents of lists and sets are taken to stay",
-        "tilebench.kernel.contents:_list",
+        "tilebench.kernel.snapshot.contents:_list",
         "outside.checks.append(lambda: _same_in_order(values, kept))",
         "",
         VALUES,
@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         "outside/helpers-are-not-followed",
         "what a helper sees around itself is not part of the key",
-        "tilebench.kernel.outside:Outside._globals",
+        "tilebench.kernel.snapshot.outside:Outside._globals",
         "self._path(space.get(path[0], known.get(path[0])), path)",
         "pass",
         VALUES,

@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
-from ..frontend.eager import EagerForm, constants_of
-from .kept import quick_key
-from .outside import Outside
+from ...errors import ArgumentError
+from ...frontend.eager import EagerForm, constants_of
+from ..kept import quick_key
+from ..snapshot.outside import Outside
 
 if TYPE_CHECKING:
-    from .function import JitFunction
+    from ..function import JitFunction
 
 # Constants of calls that are kept, by the shapes of their arrays.
 _MOST_SHAPES = 256

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import settings
-from ..errors import OptionError
-from ..ir.sizes import Number
-from ..runtime.job import Job, in_child
+from ... import settings
+from ...errors import OptionError
+from ...ir.sizes import Number
+from ...runtime.job import Job, in_child
 from .package import Package, pack
 
 if TYPE_CHECKING:
-    from ..compiler import Compilation
+    from ...compiler import Compilation
 
 CHOICES = ("auto", "first", "off")
 # Hashes of code that has run to its end in the child once.
@@ -50,11 +50,11 @@ def rehearse(compilation: Compilation, values: Mapping[str, Number]) -> None:
     if key in _rehearsed:
         return
     # A process that rehearses nothing has no use for what starts and feeds a child.
-    from ..runtime.worker import default_worker
+    from ...runtime.worker import default_worker
 
     package = pack(compilation, values)
     name = f"rehearsing {compilation.traced.name}"
-    default_worker().call(Job("tilebench.kernel.rehearse:run_once", (package,), name=name))
+    default_worker().call(Job("tilebench.kernel.measuring.rehearse:run_once", (package,), name=name))
     _rehearsed.add(key)
 
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..ir import DType, show
-from ..language.tracing.values import Value
+from ...ir import DType, show
+from ...language.tracing.values import Value
 
 _THEMSELVES = {int, bool, str, bytes, NoneType, EllipsisType, NotImplementedType}
 # Types of libraries whose values never change, and are equal only where they are the same.

@@ -18,7 +18,7 @@ from operator import is_
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, cast
 
-from ..frontend.frames import is_users
+from ...frontend.frames import is_users
 from .contents import MISSING, is_impure, is_library, visit_contents
 from .exact import same, token
 from .reads import Reads, reads_of

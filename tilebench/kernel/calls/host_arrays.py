@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
-from ..ir.dtypes import dtype_of
-from ..runtime.describe import ArrayInfo, describe
-from ..targets.devices import CARD, HOST
+from ...errors import ArgumentError
+from ...ir.dtypes import dtype_of
+from ...runtime.describe import ArrayInfo, describe
+from ...targets.devices import CARD, HOST
 
 
 def empty_for(device: str | None, shape: tuple[int, ...], dtype: str) -> Any:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..compiler import Compilation
-from ..ir import parse_function, print_function
-from ..ir.sizes import Number, for_sizes
-from ..passes.context import Context
-from ..record import ParamRecord
-from ..recorder import arguments_of
-from ..runtime.calls import CallBinder
-from ..targets import Build, Executable, resolve_machine
+from ...compiler import Compilation
+from ...ir import parse_function, print_function
+from ...ir.sizes import Number, for_sizes
+from ...passes.context import Context
+from ...record import ParamRecord
+from ...recorder import arguments_of
+from ...runtime.calls import CallBinder
+from ...targets import Build, Executable, resolve_machine
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def pack(compilation: Compilation, values: Mapping[str, Any] | None = None) -> P
     compilation.reach_code()
     build = compilation.build
     assert build is not None  # every manifest has a step
-    from ..passes.count_work import count_work
+    from ...passes.count_work import count_work
 
     meaning = compilation.reference
     meaning = None if meaning is None else for_sizes(meaning, call.values)

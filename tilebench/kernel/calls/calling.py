@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler import Compilation
-from ..errors import ArgumentError, Place, TargetError
-from ..ir.sizes import Number
-from ..record import ParamRecord
-from ..runtime.arrays import ArgumentChecker
-from ..runtime.cache import default_cache, key_of
-from ..runtime.calls import BoundCall, CallBinder
-from ..runtime.describe import ArrayInfo
-from ..runtime.packed import give_back
-from ..targets import Executable
-from ..targets.devices import HOST
+from ...compiler import Compilation
+from ...errors import ArgumentError, Place, TargetError
+from ...ir.sizes import Number
+from ...record import ParamRecord
+from ...runtime.arrays import ArgumentChecker
+from ...runtime.cache import default_cache, key_of
+from ...runtime.calls import BoundCall, CallBinder
+from ...runtime.describe import ArrayInfo
+from ...runtime.packed import give_back
+from ...targets import Executable
+from ...targets.devices import HOST
 from .host_arrays import on_host
 from .variants import ALIGNED, Chooser, Variant, under
 

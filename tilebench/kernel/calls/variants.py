@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..ir import Buffer, Expr, Function, rename_buffers
-from ..ir.sizes import Number, size_value
-from ..machine import Machine
-from ..targets.devices import HOST
+from ...ir import Buffer, Expr, Function, rename_buffers
+from ...ir.sizes import Number, size_value
+from ...machine import Machine
+from ...targets.devices import HOST
 
 _MOST_SHAPES = 256
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..frontend.frames import is_ours, is_users
+from ...frontend.frames import is_ours, is_users
 from .exact import digest, same
 
 if TYPE_CHECKING:

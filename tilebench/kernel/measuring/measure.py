@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..errors import ArgumentError, OptionError, flag_option, seconds_option, whole_option
-from ..ir import Function, dtype_of, parse_function
-from ..record import RunRecord
-from ..runtime.arrays import ArgumentChecker
-from ..runtime.job import Job
-from ..runtime.packed import give_back
-from ..runtime.worker import Worker, default_worker
-from ..targets import resolve_machine
-from ..targets.devices import HOST
-from .host_arrays import host_copy
+from ...errors import ArgumentError, OptionError, flag_option, seconds_option, whole_option
+from ...ir import Function, dtype_of, parse_function
+from ...record import RunRecord
+from ...runtime.arrays import ArgumentChecker
+from ...runtime.job import Job
+from ...runtime.packed import give_back
+from ...runtime.worker import Worker, default_worker
+from ...targets import resolve_machine
+from ...targets.devices import HOST
+from ..calls.host_arrays import host_copy
 from .package import Package, in_order, load_package, pack
 
 if TYPE_CHECKING:
-    from .kernel import Kernel
+    from ..kernel import Kernel
 
 
 def measure_kernel(kernel: Kernel, arrays: Sequence[Any] = (), **options: Any) -> RunRecord:
@@ -69,7 +69,7 @@ def measure_against(
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
     config |= call.values
     job = Job(
-        "tilebench.kernel.measure:run_package",
+        "tilebench.kernel.measuring.measure:run_package",
         (package, copies or None, seed, rounds, seconds, config, check, dict(against or {})),
         name=f"timing {kernel.name}",
     )
@@ -83,7 +83,7 @@ def _refuse_options(
     rounds: int, seconds: float, seed: int, check: bool, timeout: float | None, against: Mapping[str, Any]
 ) -> None:
     """Raise `OptionError` for an option that can mean nothing, before a child is started for it."""
-    from ..profile.timing import LEAST_ROUNDS
+    from ...profile.timing import LEAST_ROUNDS
 
     whole_option("rounds", rounds, LEAST_ROUNDS)
     seconds_option("seconds", seconds)
@@ -116,9 +116,9 @@ def run_package(
     against: dict[str, Callable[..., Any]],
 ) -> list[RunRecord]:
     """What runs in the child: load, check once, time. Returns records, the kernel's first."""
-    from ..profile.environment import environment
-    from ..profile.timing import Contender, measure
-    from ..runtime.job import cancelled, report
+    from ...profile.environment import environment
+    from ...profile.timing import Contender, measure
+    from ...runtime.job import cancelled, report
 
     session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
     error, bound, failure = (None, None, "")
@@ -154,7 +154,7 @@ def run_package(
 
 def random_inputs(package: Package, seed: int) -> list[np.ndarray[Any, Any]]:
     """Arrays for the parameters from a seed; outputs hold poison."""
-    from ..reference import make_inputs
+    from ...reference import make_inputs
 
     arrays = make_inputs(tile_of(package), seed)
     return [arrays[argument.name] for argument in package.arguments]
@@ -195,7 +195,7 @@ class TimedKernel:
 
     def poison(self) -> None:
         """Fill what is only written with what no right result holds."""
-        from ..reference import poison
+        from ...reference import poison
 
         for param, array in zip(self.package.arguments, self.arrays, strict=True):
             if param.written and not param.read:
@@ -235,7 +235,7 @@ class TimedKernel:
 
 def _checked(package: Package, session: TimedKernel) -> tuple[float | None, float | None, str]:
     """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
-    from ..reference import check_function
+    from ...reference import check_function
 
     before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
     session.poison()

@@ -1,0 +1,1 @@
+"""Calls of a kernel: arguments bound and checked, the variant that fits them, arrays as NumPy's."""
