@@ -3,7 +3,7 @@
 from .draw import draw_place, nearest
 from .install import DISTRIBUTION, install_command
 from .numbers import flag_option, seconds_option, whole_option
-from .place import Place, kept_lines, remember_source, source_lines
+from .place import Place, file_lines, kept_lines, remember_source, source_lines
 from .tile_error import (
     ArgumentError,
     DTypeError,
@@ -38,6 +38,7 @@ __all__ = [
     "TargetError",
     "TileError",
     "draw_place",
+    "file_lines",
     "flag_option",
     "install_command",
     "kept_lines",

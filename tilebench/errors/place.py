@@ -6,9 +6,12 @@ import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
+from typing import Any
 
 # Source that no file holds (cells, `exec`, edited stage text), by display name.
 _texts: dict[str, tuple[str, ...]] = {}
+# Lines without newlines, beside the list of `linecache` that they were made from: a new list is a new text.
+_bare: dict[str, tuple[list[str], tuple[str, ...]]] = {}
 
 
 def remember_source(name: str, text: str) -> None:
@@ -28,7 +31,16 @@ def source_lines(name: str) -> Sequence[str]:
     kept = _texts.get(name)
     if kept is not None:
         return kept
-    return [line.rstrip("\n") for line in linecache.getlines(name)]
+    return file_lines(name)
+
+
+def file_lines(name: str, namespace: dict[str, Any] | None = None) -> tuple[str, ...]:
+    """The lines of a file as `linecache` has it, without newlines; in archives by the names of its module."""
+    lines = linecache.getlines(name, namespace)
+    known = _bare.get(name)
+    if known is None or known[0] is not lines:
+        known = _bare[name] = lines, tuple([line.rstrip("\n") for line in lines])
+    return known[1]
 
 
 @dataclass(frozen=True, slots=True)

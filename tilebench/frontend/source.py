@@ -90,9 +90,8 @@ def source_of(
         remember_source(name, text)
         lines = tuple(source_lines(name))
     else:
-        now = texts_now(function)
-        lines = find(code, kept, now)
-        if lines is None and (name.startswith("<") or not (kept or now)):
+        lines = find(code, kept, lambda: texts_now(function))
+        if lines is None and (name.startswith("<") or not (kept or texts_now(function))):
             raise _missing(code.co_name, name)
     definition = defined(lines, code) if lines is not None else None
     if lines is not None and definition is not None:

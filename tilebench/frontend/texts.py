@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from types import CodeType
 from typing import Any
 
-from ..errors import kept_lines, remember_source, source_lines
+from ..errors import file_lines, kept_lines, remember_source, source_lines
 
 Lines = tuple[str, ...]
 # A file that was last written before cannot have changed since Python read it.
@@ -123,11 +124,11 @@ def shown_name(file: str) -> str:
 def texts_now(function: Callable[..., Any]) -> tuple[Sequence[str], ...]:
     """The texts that a function may be from, as they stand now: right after Python ran its definition.
 
-    Lines may end with their newline; nothing is parsed where a file or a cell is known by the code's name.
+    Nothing is parsed where a file or a cell is known by the code's name.
     """
     file = function.__code__.co_filename
     linecache.checkcache(file)
-    lines = linecache.getlines(file, function.__globals__)
+    lines = file_lines(file, function.__globals__)
     kept = tuple(text for text in (kept_lines(file), kept_lines(shown_name(file))) if text)
     if lines:
         return lines, *kept
@@ -135,11 +136,13 @@ def texts_now(function: Callable[..., Any]) -> tuple[Sequence[str], ...]:
     return *(_elsewhere(function.__code__) if file.startswith("<") or not kept else ()), *kept
 
 
-def find(code: CodeType, texts: Sequence[Sequence[str]], now: Sequence[Sequence[str]]) -> Lines | None:
-    """The lines of the text that a code object is from: of those kept from then, or those of now."""
+def find(
+    code: CodeType, texts: Sequence[Sequence[str]], now: Callable[[], Sequence[Sequence[str]]]
+) -> Lines | None:
+    """The lines of the text that a code object is from: of those kept from then, or those of `now()`."""
     likely: Lines | None = None
-    for k, text in enumerate((*texts, *now)):
-        lines = tuple(line.rstrip("\n") for line in text)
+    for k, text in enumerate(chain(texts, _later(now))):
+        lines = text if isinstance(text, tuple) else tuple([line.rstrip("\n") for line in text])
         definition = defined(lines, code)
         if definition is None:
             continue
@@ -149,6 +152,10 @@ def find(code: CodeType, texts: Sequence[Sequence[str]], now: Sequence[Sequence[
         if likely is None and (k < len(texts) or _cannot_have_changed(code.co_filename)):
             likely = lines
     return likely
+
+
+def _later(texts: Callable[[], Sequence[Sequence[str]]]) -> Iterator[Sequence[str]]:
+    yield from texts()
 
 
 def _cannot_have_changed(file: str) -> bool:
@@ -162,13 +169,14 @@ def _cannot_have_changed(file: str) -> bool:
 
 def named(file: str, lines: Lines, definition: Definition) -> str:
     """The name to show a text by: the file's own where it still says the same about the function."""
+    linecache.checkcache(file)
     part = slice(first_line(definition.node) - 1, definition.node.end_lineno)
     then = file if file.startswith("<") else f"{file} (as it was read)"
-    for shown in (file, then, *(f"{then} ({k})" for k in range(2, 1000))):
-        known = tuple(source_lines(shown))
+    for shown in chain((file, then), (f"{then} ({k})" for k in range(2, 1000))):
+        known = source_lines(shown)
         if not known:
             remember_source(shown, "\n".join(lines))
-        if not known or known[part] == lines[part]:
+        if not known or tuple(known[part]) == lines[part]:
             return shown
     return file
 

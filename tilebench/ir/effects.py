@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .expr import Buffer, Const, Expr, Load, Region
+from .expr import Arith, Buffer, Const, Expr, Load, Region, Var
 from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, children, walk
 from .stmt import Stmt
 
@@ -85,8 +85,16 @@ def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
 
 def read_while_written(stmt: Node) -> set[str]:
     """Names of the buffers of which a statement reads elements itself, and that it or its body writes."""
-    parts = [part for part in children(stmt) if not isinstance(part, Stmt)]
-    read = {node.buffer.name for part in parts for node in walk(part) if isinstance(node, Load)}
+    read: set[str] = set()
+    # Asked of every statement of every stage, and nearly none loads anything: no walk by marks.
+    stack = [part for part in children(stmt) if not isinstance(part, Stmt)]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, (Var, Const)):
+            continue
+        if isinstance(part, Load):
+            read.add(part.buffer.name)
+        stack += part.args if isinstance(part, Arith) else children(part)
     return read & names_read_and_written([stmt])[1] if read else read
 
 

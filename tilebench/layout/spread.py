@@ -34,10 +34,9 @@ class AccessCost:
     issue: float = 0.0
     passing: tuple[tuple[int, float], ...] = ()
 
-    def of(self, bits: int, issued: float, whole: float) -> float:
-        """Of `issued` instructions of `bits` a lane, worth `whole` ones without their idle lanes."""
-        passing = next((cycles for width, cycles in self.passing if width * 8 >= bits), 0.0)
-        return issued * self.issue + whole * passing
+    def passing_of(self, bits: int) -> float:
+        """The cycles in which an access of `bits` a lane passes."""
+        return next((cycles for width, cycles in self.passing if width * 8 >= bits), 0.0)
 
 
 FREE = AccessCost()
@@ -115,12 +114,13 @@ def spread(
     together = unit if vector % unit == 0 and extents[-1] % unit == 0 else 1
     for width in (v for v in _divisors(vector) if extents[-1] % v == 0 and v % together == 0):
         counts = (extents[-1] // width, *reversed(extents[:-1]))
-        whole = prod(counts) / threads
+        # What passes does so for the elements that there are, however they are shared out.
+        passing = accesses.passing_of(width * size) * prod(counts) / threads
         for split in _splits(threads, counts):
             if reduced is not None and not all(_is_power(t) for t in split[: reduced + 1]):
                 continue
             issued = prod([-(-count // t) for count, t in zip(counts, split, strict=True)])
-            memory = accesses.of(width * size, issued, whole)
+            memory = accesses.issue * issued + passing
             key = _spread_key(issued * width, memory, counts, split, width, size, warp, reduced)
             if best is None or key < best[0]:
                 best = key, width, split
