@@ -119,9 +119,7 @@ def spread(
         for split in _splits(threads, counts):
             if reduced is not None and not all(_is_power(t) for t in split[: reduced + 1]):
                 continue
-            issued = prod([-(-count // t) for count, t in zip(counts, split, strict=True)])
-            memory = accesses.issue * issued + passing
-            key = _spread_key(issued * width, memory, counts, split, width, size, warp, reduced)
+            key = _spread_key(accesses.issue, passing, counts, split, width, size, warp, reduced)
             if best is None or key < best[0]:
                 best = key, width, split
     assert best is not None  # the least width on one thread is always a candidate
@@ -129,21 +127,24 @@ def spread(
 
 
 def _spread_key(
-    values: int, memory: float, counts: tuple[int, ...], split: tuple[int, ...], width: int, size: int,
+    issue: float, passing: float, counts: tuple[int, ...], split: tuple[int, ...], width: int, size: int,
     warp: int, reduced: int | None,
 ) -> tuple[float, ...]:  # fmt: skip
     """What is minimised: the cost of one thread's work; then ghosts, then narrowness."""
     elements = reached = width
+    issued = 1
     alone = True
     for count, threads in zip(counts, split, strict=True):
-        reached *= -(-count // threads) * threads
+        repeats = -(-count // threads)
+        issued *= repeats
+        reached *= repeats * threads
         elements *= count
         alone = alone and threads == 1
     # On one thread there is nobody to share a sector with: its own walk is contiguous.
     run = width * (counts[0] if alone else min(split[0], counts[0]))
     if run == width * counts[0] and not alone:
         run = 1024 // size  # whole rows: consecutive rows follow in memory or are all there is
-    cost = values * _run_cost(run * size / 8) + memory
+    cost = issued * (width * _run_cost(run * size / 8) + issue) + passing
     if reduced is not None:
         t = split[reduced]
         cost *= 1 + _SHUFFLE_COST * log2(t)
