@@ -12,8 +12,8 @@ from typing import Any
 from .compiler import VERSION, Compilation
 from .ir import Buffer, Expr, Function, show
 from .language.tracing.values import Value
-from .passes.count_work import Work, count_work
-from .passes.reads_writes import reads_and_writes
+from .passes.analysis.count_work import Work, count_work
+from .passes.analysis.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
 from .targets.build import EmitStep
 
@@ -59,7 +59,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     stage_records = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
     build = compilation.build
-    from .passes.launches import launch_of
+    from .passes.analysis.launches import launch_of
 
     meaning = compilation.reference or traced.function
     # Without sizes there is no number: a measurement has them.

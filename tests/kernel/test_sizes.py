@@ -19,7 +19,7 @@ from tilebench.ir.sizes import for_sizes
 from tilebench.kernel.calls import calling
 from tilebench.kernel.calls.variants import ALIGNED, Chooser, Variant, under
 from tilebench.language import registry
-from tilebench.passes.count_work import count_work
+from tilebench.passes.analysis.count_work import count_work
 from tilebench.reference import check_function
 from tilebench.simulator import run_threaded
 from tilebench.targets.devices import CARD

@@ -17,8 +17,8 @@ from tilebench.language.structure import Parallel
 from tilebench.language.words import registry
 from tilebench.layout import gemm_microtile, spread
 from tilebench.machine import Machine
+from tilebench.passes.analysis.exchanges import exchange_instruction, exchange_row
 from tilebench.passes.context import Context
-from tilebench.passes.exchanges import exchange_instruction, exchange_row
 from tilebench.passes.thread_road import THREAD_ROW
 from tilebench.passes.threads.widths import widest_access
 from tilebench.simulator import run_threaded

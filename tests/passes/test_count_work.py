@@ -12,8 +12,8 @@ from tests import kernels
 from tilebench.frontend import trace
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
-from tilebench.passes.count_work import count_work
-from tilebench.passes.loop_points import MOST_POINTS
+from tilebench.passes.analysis.count_work import count_work
+from tilebench.passes.analysis.loop_points import MOST_POINTS
 
 SIZE = st.integers(1, 70)
 BLOCK = st.integers(1, 33)

@@ -7,7 +7,7 @@ import pytest
 from tilebench.ir import Const, Expr, Let, Var, show
 from tilebench.ir.arith import evaluate
 from tilebench.layout import Fragment
-from tilebench.passes.thread_groups import Threads
+from tilebench.passes.analysis.thread_groups import Threads
 from tilebench.passes.threads.emitter import Emitter
 from tilebench.targets.cuda.machines import machine_of
 

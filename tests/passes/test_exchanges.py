@@ -17,7 +17,7 @@ from tilebench.language.reduce import Reduce
 from tilebench.language.words import registry
 from tilebench.layout import Digit, Fragment
 from tilebench.machine import WHOLE_BLOCK
-from tilebench.passes.exchanges import Exchange, exchange_instruction, exchange_of, exchange_row
+from tilebench.passes.analysis.exchanges import Exchange, exchange_instruction, exchange_of, exchange_row
 from tilebench.targets.cuda.machines import machine_of
 
 WARP = 32

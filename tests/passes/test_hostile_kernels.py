@@ -14,7 +14,7 @@ import tilebench
 from tilebench.errors import ResourceError, remember_source
 from tilebench.frontend import trace
 from tilebench.ir.sizes import for_sizes
-from tilebench.passes.count_work import count_work
+from tilebench.passes.analysis.count_work import count_work
 from tilebench.simulator import run_threaded
 
 ROUNDS = "for _ in [0] * 40:\n"

@@ -13,7 +13,7 @@ from tilebench.errors import IRError
 from tilebench.ir import Const, Expr, Var, parse_function, print_function
 from tilebench.language.words import registry
 from tilebench.layout import Fragment, spread
-from tilebench.passes.accesses import versions_differ
+from tilebench.passes.analysis.accesses import versions_differ
 from tilebench.passes.context import Context
 from tilebench.passes.insert_barriers import insert_barriers
 from tilebench.simulator import SimulationError, run_threaded

@@ -7,7 +7,7 @@ import pytest
 from tests import kernels
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
-from tilebench.passes.reads_writes import reads_and_writes
+from tilebench.passes.analysis.reads_writes import reads_and_writes
 from tilebench.targets import manifest
 
 STAGES = ["tile", "bounded", "laid_out", "pipelined", "threaded"]

@@ -6,7 +6,7 @@ import pytest
 
 from tilebench.ir.dtypes import float16
 from tilebench.ir.expr import Buffer, Expr, Var
-from tilebench.passes.sites import SiteAccess, vector_of
+from tilebench.passes.analysis.sites import SiteAccess, vector_of
 
 ROW, COLUMN, LENGTH = Var("i"), Var("j"), Var("n")
 

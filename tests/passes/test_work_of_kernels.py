@@ -9,7 +9,7 @@ import pytest
 import tilebench.language as T
 from tilebench.frontend import trace
 from tilebench.ir.sizes import for_sizes
-from tilebench.passes.count_work import Work, count_work
+from tilebench.passes.analysis.count_work import Work, count_work
 
 
 def work(function: Any, sizes: dict[str, int] | None = None, **values: Any) -> Work:

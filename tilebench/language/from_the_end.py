@@ -15,7 +15,7 @@ from ..ir.facts import Facts
 from ..ir.rewrite import rewrite
 from ..ir.stmt import statements
 from .copy import Copy
-from .scopes import MOST_SIZE, entered
+from .scopes import entered, entry_facts
 
 Extents = Sequence[int | Expr]
 
@@ -24,7 +24,7 @@ def count_from_the_end(function: Function) -> Function:
     """The function with such indices written as what they mean: `A[7 - i]` of 8 elements."""
     if not any(_below_zero(node) for node in walk(function)):
         return function
-    facts = Facts({var.name: (0, MOST_SIZE) for var in function.dimensions})
+    facts = entry_facts(function)
     for statement in statements(function.body):
         facts = entered(statement, facts)
         if isinstance(statement, Let):

@@ -1,13 +1,25 @@
-"""What is known on entering a launch or a loop, as `Facts`: one place for all who ask."""
+"""What is known on entering a function, a launch or a loop, as `Facts`: one place for all who ask."""
 
 from __future__ import annotations
 
-from ..ir import Const, LoopStmt, Stmt
+from ..ir import Const, Function, LoopStmt, Stmt
+from ..ir.arith import Range
 from ..ir.facts import Facts
 from .structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 
 # The greatest size that a launch lets a name of `T.dynamic` have: 2^31 rounded up to tiles would wrap.
 MOST_SIZE = 2**31 - 2**16
+# A launch of more blocks than this would wrap, counted in one row.
+MOST_BLOCKS = 2**31 - 1
+
+
+def entry_facts(function: Function) -> Facts:
+    """What a launch has checked: the ranges of sizes, and what the function is compiled under.
+
+    `info` of the function has the conditions under `assume`.
+    """
+    ranges: dict[str, Range] = {var.name: (0, MOST_SIZE) for var in function.dimensions}
+    return Facts(ranges).assuming(*function.known("assume", ()))
 
 
 def entered(stmt: Stmt, facts: Facts) -> Facts:

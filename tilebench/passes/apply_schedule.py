@@ -18,8 +18,8 @@ from ..language.memory import AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
+from .analysis.launches import launch_of
 from .context import Context
-from .launches import launch_of
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from ..ir import (
 )
 from ..ir.facts import Facts, conjuncts
 from ..language.copy import Copy, Fill, Within
+from ..language.scopes import entered, entry_facts
 from ..language.structure import KernelLaunch, ThreadGroup
 from .context import Context
-from .scopes import entered, entry_facts
 
 NAME = "bound_accesses"
 

@@ -6,8 +6,8 @@ from ..errors import ResourceError
 from ..ir import AllocStmt, Function
 from ..ir.stmt import statements
 from ..language.memory import AllocFragment, AllocLocal, AllocShared
+from .analysis.launches import launch_of
 from .context import Context
-from .launches import launch_of
 
 
 def check_tiles(function: Function, context: Context) -> Function:

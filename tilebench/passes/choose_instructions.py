@@ -15,9 +15,9 @@ from ..ir import WORKS, Function, OpStmt, Stmt, effects_of, map_children
 from ..language.copy import Copy
 from ..language.lowered.decisions import Instr
 from ..machine import Instruction, Machine
+from .analysis.costs import copy_cycles, instruction_cycles
+from .analysis.launches import launch_of
 from .context import Context
-from .costs import copy_cycles, instruction_cycles
-from .launches import launch_of
 
 NAME = "choose_instructions"
 

@@ -21,9 +21,9 @@ from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from ..layout.choose import AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine
+from .analysis.sites import BOX, SiteAccess, box_index, is_mapped
 from .choose_instructions import row_of
 from .context import Context
-from .sites import BOX, SiteAccess, box_index, is_mapped
 
 NAME = "choose_shared"
 # Instructions of a site that are looked at; they stand for all that it issues.

@@ -21,8 +21,8 @@ from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
+from .analysis.sites import Site, loop_dims, project
 from .context import Context
-from .sites import Site, loop_dims, project
 from .twins import at_twins, own_bytes
 
 NAME = "convert_layouts"

@@ -13,7 +13,7 @@ from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment
-from .accesses import reads_its_target
+from .analysis.accesses import reads_its_target
 from .context import Context
 
 

@@ -15,7 +15,7 @@ from ..language.gemm import Gemm
 from ..language.memory import AllocLocal, AllocShared
 from ..language.stages import ORDER
 from ..language.structure import KernelLaunch
-from .accesses import reads_its_target
+from .analysis.accesses import reads_its_target
 
 TILE_SCOPES = frozenset({"shared", "fragment", "local", "var"})
 Rule = Callable[[Node], str | None]

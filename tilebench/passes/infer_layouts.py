@@ -20,18 +20,18 @@ from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment
+from ..language.scopes import entry_facts
 from ..language.structure import Parallel
 from ..layout import Fragment
 from ..machine import Instruction
-from .body_accesses import BodyAccesses
+from .analysis.body_accesses import BodyAccesses
+from .analysis.exchanges import exchange_instruction, exchange_row
+from .analysis.sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
+from .analysis.thread_groups import refuse_strange_fragment, threads_by_statement
 from .choose_instructions import choose, fitting_rows
 from .context import Context
 from .convert_layouts import Converter, find_conflicts
-from .exchanges import exchange_instruction, exchange_row
 from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, spread_over
-from .scopes import entry_facts
-from .sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
-from .thread_groups import refuse_strange_fragment, threads_by_statement
 
 
 def infer_layouts(function: Function, context: Context) -> Function:

@@ -43,10 +43,10 @@ from ..language.memory import AllocShared
 from ..language.structure import Parallel, Serial, ThreadGroup, Unroll
 from ..layout import SharedLayout
 from ..machine import Machine
-from .accesses import Access, accesses_of, apart, loads_of
+from .analysis.accesses import Access, accesses_of, apart, loads_of
+from .analysis.launches import launch_of
+from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from .context import Context
-from .launches import launch_of
-from .thread_groups import barrier, barrier_numbers, threads_by_statement
 
 HAZARDS = {
     (True, False): "read after write",

@@ -14,12 +14,12 @@ from ..layout.fragment import REPLICATED
 from ..layout.spread import FREE, gemm_microtile, spread
 from ..layout.tiling import split_groups, tile_fragment
 from ..machine import Instruction, Machine
+from .analysis.costs import access_cost, access_cycles, exchange_cycles
+from .analysis.exchanges import exchange_row, partners
+from .analysis.sites import FragmentUse, Site, on_true_extents
+from .analysis.thread_groups import Threads
 from .choose_instructions import fitting_rows, row_of, takes_instruction
 from .context import Context
-from .costs import access_cost, access_cycles, exchange_cycles
-from .exchanges import exchange_row, partners
-from .sites import FragmentUse, Site, on_true_extents
-from .thread_groups import Threads
 
 NAME = "infer_layouts"
 # A register tile of 8 by 8 keeps 64 accumulators and 16 operands, far from the limit of 255.

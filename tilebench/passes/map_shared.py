@@ -21,8 +21,8 @@ from ..ir import (
 )
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
+from .analysis.launches import launch_of
 from .context import Context
-from .launches import launch_of
 
 # The widest access is 16 bytes; a swizzle permutes rows of 128 bytes, so such a buffer starts on one.
 ALIGN, SWIZZLED_ALIGN = 16, 128

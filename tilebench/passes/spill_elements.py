@@ -33,8 +33,8 @@ from ..ir import (
 )
 from ..language.copy import Copy
 from ..language.structure import Parallel
+from .analysis.sites import plain_dims
 from .context import Context
-from .sites import plain_dims
 from .twins import Twins, at_twins
 
 NAME = "spill_elements"

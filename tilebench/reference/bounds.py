@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..ir import Function
 from ..language.structure import KernelLaunch
-from ..passes.reads_writes import reads_and_writes
+from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import BoundedNumbers
 from .run import Arrays, execute
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import OptionError
 from ..ir import Buffer, DType, Function
 from ..language.meanings.rounding import narrowed
-from ..passes.reads_writes import reads_and_writes
+from ..passes.analysis.reads_writes import reads_and_writes
 from .check import poison
 
 Kind = Literal["uniform", "normal", "wide", "zeros", "ones"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..ir import Function
 from ..ir.room import with_room
-from ..passes.reads_writes import reads_and_writes
+from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .state import State
 from .statements import StatementRunner

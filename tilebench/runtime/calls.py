@@ -18,7 +18,7 @@ from ..errors import ArgumentError, OptionError, Place, ShapeError, nearest
 from ..ir import Buffer, DType, Expr, Function, Var, show
 from ..ir.arith import linear
 from ..ir.sizes import Number, size_value
-from ..passes.scopes import MOST_SIZE
+from ..language.scopes import MOST_SIZE
 from ..record import ParamRecord
 from .describe import describe
 

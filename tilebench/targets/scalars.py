@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import ArgumentError
 from ..ir import Buffer, DType, Function, Var, walk
 from ..ir.sizes import Number, size_value
+from ..language.scopes import MOST_BLOCKS
 from ..machine import Machine
-from ..passes.launches import launch_of
-from ..passes.scopes import MOST_BLOCKS
+from ..passes.analysis.launches import launch_of
 
 # Letters of `struct` for scalars; 16-bit floats travel as their bits.
 LETTERS = {

@@ -76,7 +76,7 @@ FAULTS = (
     Fault(
         "barriers/boxes-side-by-side",
         "boxes that share a row count as apart",
-        "tilebench.passes.accesses:apart",
+        "tilebench.passes.analysis.accesses:apart",
         "distance >= ny or -distance >= nx",
         "distance >= ny - 1 or -distance >= nx - 1",
         BARRIERS,
@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         "barriers/versions-of-a-ring",
         "all versions of a ring count as different",
-        "tilebench.passes.accesses:versions_differ",
+        "tilebench.passes.analysis.accesses:versions_differ",
         "distance is not None and distance % n != 0",
         "True",
         BARRIERS,

@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "work/ghosts-are-counted",
         "elements outside an array are counted as work",
-        "tilebench.passes.true_extents:inside",
+        "tilebench.passes.analysis.true_extents:inside",
         "",
         "return np.asarray(start) * 0 + size",
         ("tests/passes/test_count_work.py",),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "work/unit-dimensions-are-rows",
         "the extents of an array's part are taken for those of a tile from the right, units and all",
-        "tilebench.passes.true_extents:_lined_up",
+        "tilebench.passes.analysis.true_extents:_lined_up",
         "next(partners, size)",
         "true[-1]",
         ("tests/passes/test_work_of_kernels.py",),
@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         "work/ragged-loops-run-whole",
         "a loop whose bound depends on the block counts as its most turns",
-        "tilebench.passes.loop_points:LoopPoints.loop",
+        "tilebench.passes.analysis.loop_points:LoopPoints.loop",
         "number < _deeper(turns)",
         "number < most",
         ("tests/passes/test_work_of_kernels.py",),

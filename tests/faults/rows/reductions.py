@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "exchange/threads-that-are-no-power-of-two",
         "192 or 224 threads meet by shuffles as 64 or 32 would",
-        "tilebench.passes.exchanges:exchange_of",
+        "tilebench.passes.analysis.exchanges:exchange_of",
         "inside > 1 and _power(count)",
         "inside > 1",
         EXCHANGES,
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "exchange/lanes-that-are-no-neighbours",
         "a distance that is no power of two is shuffled over",
-        "tilebench.passes.exchanges:exchange_of",
+        "tilebench.passes.analysis.exchanges:exchange_of",
         "divisor < warp and _power(divisor)",
         "divisor < warp",
         EXCHANGES,
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "exchange/distance",
         "each shuffle goes twice as far",
-        "tilebench.passes.exchanges:exchange_of",
+        "tilebench.passes.analysis.exchanges:exchange_of",
         "shuffles.append(step)",
         "shuffles.append(step * 2)",
         EXCHANGES,
@@ -35,7 +35,7 @@ FAULTS = (
     Fault(
         "exchange/a-step-is-missing",
         "the farthest shuffle is left out",
-        "tilebench.passes.exchanges:exchange_of",
+        "tilebench.passes.analysis.exchanges:exchange_of",
         "step < divisor * inside",
         "step * 2 < divisor * inside",
         EXCHANGES,
@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "exchange/past-the-warp",
         "partners in another warp are met by shuffles",
-        "tilebench.passes.exchanges:exchange_of",
+        "tilebench.passes.analysis.exchanges:exchange_of",
         "min(inside, count)",
         "count",
         EXCHANGES,
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         "exchange/a-row-out-of-reach",
         "a row that reaches over a warp is chosen for several",
-        "tilebench.passes.exchanges:_reaches",
+        "tilebench.passes.analysis.exchanges:_reaches",
         "all(distance * count <= row.group for distance, count in digits)",
         "True",
         EXCHANGES,

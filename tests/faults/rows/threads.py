@@ -255,7 +255,7 @@ FAULTS = (
     Fault(
         "elements/read-by-those-that-share",
         "threads that share an element read what one of them has just stored",
-        "tilebench.passes.body_accesses:BodyAccesses.reads_its_stores",
+        "tilebench.passes.analysis.body_accesses:BodyAccesses.reads_its_stores",
         "",
         "return False",
         ("tests/passes/test_elements_of_fragments.py::test_an_element_reads_what_it_wrote",),
@@ -263,7 +263,7 @@ FAULTS = (
     Fault(
         "elements/stores-guarded-one-by-one",
         "of an element that stays in memory only the stores are one thread's, and all read it",
-        "tilebench.passes.body_accesses:BodyAccesses.stays_in_memory",
+        "tilebench.passes.analysis.body_accesses:BodyAccesses.stays_in_memory",
         "",
         "return self.stores <= {'global', 'shared'}",
         ("tests/passes/test_elements_of_fragments.py::test_an_element_reads_what_it_wrote",),

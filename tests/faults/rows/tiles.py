@@ -230,7 +230,7 @@ FAULTS = (
     Fault(
         "vector/site-ignores-the-stride",
         "rows of odd length are taken to start on a vector",
-        "tilebench.passes.sites:vector_of",
+        "tilebench.passes.analysis.sites:vector_of",
         "divisor(position * stride, divisors)",
         "divisor(position * 16, divisors)",
         ("tests/passes/test_sites.py",),

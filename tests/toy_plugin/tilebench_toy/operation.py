@@ -76,7 +76,7 @@ def _meanings() -> dict[type, TileMeaning]:
 
 def _threads(emitter: Any, operation: ToyFlip) -> list[Stmt]:
     """For targets with warps: an element loop like that of a copy."""
-    from tilebench.passes.sites import box_of
+    from tilebench.passes.analysis.sites import box_of
     from tilebench.passes.threads.elements import ElementLoop, element_loops
     from tilebench.passes.threads.rows.copy import coordinates, element_of, mapping_of
 

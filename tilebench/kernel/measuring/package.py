@@ -55,7 +55,7 @@ def pack(compilation: Compilation, values: Mapping[str, Any] | None = None) -> P
     compilation.reach_code()
     build = compilation.build
     assert build is not None  # every manifest has a step
-    from ...passes.count_work import count_work
+    from ...passes.analysis.count_work import count_work
 
     meaning = compilation.reference
     meaning = None if meaning is None else for_sizes(meaning, call.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir import Stmt
-from ..thread_groups import barrier
+from ..analysis.thread_groups import barrier
 from .emitter import Emitter
 
 

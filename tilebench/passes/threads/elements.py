@@ -27,8 +27,8 @@ from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
-from ..accesses import MEMORY
-from ..body_accesses import BodyAccesses
+from ..analysis.accesses import MEMORY
+from ..analysis.body_accesses import BodyAccesses
 from ..check_packed import refuse_half
 from .emitter import Emitter
 from .registers import with_vector
@@ -103,7 +103,7 @@ def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
     return [If(all_of(owner), tuple(lowered), ())] if owner else lowered
 
 
-def _inside(condition: Expr, body: tuple[Stmt, ...], touched: BodyAccesses, node: Stmt) -> tuple[Stmt, ...]:
+def _inside(condition: Expr, body: tuple[Stmt, ...], touched: BodyAccesses, node: Node) -> tuple[Stmt, ...]:
     """The body without accesses to memory for ghosts.
 
     Where only fragments are written the reads alone are guarded, and give zero: registers of ghosts are

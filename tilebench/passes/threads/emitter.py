@@ -14,7 +14,7 @@ from ...ir import Buffer, Const, Expr, Let, Var
 from ...ir.facts import NOTHING, Facts
 from ...layout import Fragment
 from ...machine import Machine
-from ..thread_groups import Threads
+from ..analysis.thread_groups import Threads
 from .tiles import FragmentTile, SharedTile
 
 

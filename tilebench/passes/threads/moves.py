@@ -8,7 +8,7 @@ from ...errors import LayoutError
 from ...ir import Call, Const, Expr, If, Load, Region, Stmt, Store, Var, all_of, zero_of
 from ...language.copy import Copy
 from ...language.structure import Unroll
-from ..sites import box_of
+from ..analysis.sites import box_of
 from .addresses import lower_expr
 from .elements import around, value_loops, without_unused
 from .emitter import Emitter

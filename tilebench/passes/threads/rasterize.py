@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...ir import Arith, Call, Const, Expr, Let, Stmt, Var, lift
 from ...ir.dtypes import int32
+from ...language.scopes import MOST_BLOCKS
 from ...language.structure import KernelLaunch
-from ..scopes import MOST_BLOCKS
 from .emitter import Emitter
 
 

@@ -26,11 +26,11 @@ from ...ir.dtypes import int32
 from ...ir.names import names_of
 from ...language.lowered.threads import SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
+from ...language.scopes import entered, entry_facts
 from ...language.structure import Serial, ThreadGroup, Unroll, Vectorized
+from ..analysis.launches import launch_of
+from ..analysis.thread_groups import Threads, barrier_numbers, threads_of_group
 from ..context import Context
-from ..launches import launch_of
-from ..scopes import entered, entry_facts
-from ..thread_groups import Threads, barrier_numbers, threads_of_group
 from .addresses import lower_expr
 from .allocations import allocate
 from .emitter import Emitter

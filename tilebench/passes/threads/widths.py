@@ -13,7 +13,7 @@ from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
 from ...layout import Fragment
 from ...machine import Machine
-from ..sites import Site, site_of, site_vector
+from ..analysis.sites import Site, site_of, site_vector
 from .emitter import Emitter
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ...ir import Buffer, Function, Var, effects_of, line_numbers
 from ...ir.stmt import statements
+from ...language.scopes import entered, entry_facts
 from ...machine import Machine
-from ...passes.scopes import entered, entry_facts
 from ..intrinsics import Intrinsic
 from .dialect import Dialect
 from .renderer import Renderer

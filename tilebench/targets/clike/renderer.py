@@ -9,7 +9,7 @@ from ...errors import TargetError
 from ...ir import DType, Expr, Function, Region, Stmt
 from ...ir.facts import Facts
 from ...machine import Machine
-from ...passes.launches import launch_of
+from ...passes.analysis.launches import launch_of
 from .dialect import Dialect
 from .expressions import Expressions
 from .names import names_in_c

@@ -6,8 +6,8 @@ from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, const_of
 from ...ir.stmt import statements
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
+from ...language.scopes import entered
 from ...language.structure import Serial, Unroll
-from ...passes.scopes import entered
 from .dialect import LEVEL
 from .renderer import Renderer, StatementText
 

@@ -6,7 +6,7 @@ from ....errors import LayoutError, ShapeError
 from ....ir import Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var, WordStmt, all_of, zero_of
 from ....language.copy import Copy, Fill, Within
 from ....layout import Fragment
-from ...sites import box_of
+from ...analysis.sites import box_of
 from ..addresses import lower_expr
 from ..elements import ElementLoop, element_loops, loop_over_registers
 from ..emitter import Emitter

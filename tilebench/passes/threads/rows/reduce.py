@@ -31,7 +31,7 @@ from ....language.reduce import Reduce
 from ....language.structure import Unroll
 from ....layout import Fragment
 from ....machine import Machine
-from ...exchanges import Exchange, exchange_of, partners
+from ...analysis.exchanges import Exchange, exchange_of, partners
 from ..barriers import barrier_of
 from ..elements import loop_over_registers, looped
 from ..emitter import Emitter

@@ -17,7 +17,7 @@ from ....language.reduce import Scan
 from ....language.structure import Serial
 from ....layout import Fragment
 from ....machine import Machine
-from ...sites import box_of
+from ...analysis.sites import box_of
 from ..barriers import barrier_of
 from ..elements import ElementLoop, element_loops
 from ..emitter import Emitter

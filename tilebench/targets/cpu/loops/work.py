@@ -8,8 +8,8 @@ from typing import Any
 
 from ....ir import Call, Const, Expr, Function, Stmt, Var, lift
 from ....ir.names import Names
+from ....language.scopes import entry_facts
 from ....passes.context import Context
-from ....passes.scopes import entry_facts
 from ..machine import isa_of
 from .buffers import swap_buffers
 from .lowering import LoweringTable

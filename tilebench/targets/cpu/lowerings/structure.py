@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....ir import If, Let, Stmt, Store, const_of
+from ....language.scopes import entered
 from ....language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
-from ....passes.scopes import entered
 from ..loops.lowering import Lowering
 from ..loops.work import Work
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from ....ir import Buffer, Function, lift, walk
+from ....language.scopes import entered, entry_facts
 from ....language.structure import KernelLaunch
-from ....passes.scopes import entered, entry_facts
 from ..llvm import Module, Value
 from ..loops.words import AllocScratch
 from ..machine import Isa

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArgumentError
-from ....passes.reads_writes import reads_and_writes
+from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
 from ...scalars import Grid, letters, passed

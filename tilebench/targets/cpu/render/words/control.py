@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .....errors import TargetError
 from .....ir import If, Stmt, const_of
+from .....language.scopes import entered
 from .....language.structure import Serial, Unroll
-from .....passes.scopes import entered
 from ...llvm import Value, i64, lanes_of
 from ..renderer import Renderer, Rendering
 

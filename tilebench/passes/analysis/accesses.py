@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..ir import (
+from ...ir import (
     Arith,
     Buffer,
     Expr,
@@ -20,11 +20,11 @@ from ..ir import (
     const_of,
     effects_of,
 )
-from ..ir.arith import linear
-from ..ir.expr_walks import mentions, parts_of, replaced
-from ..ir.facts import NOTHING, Facts
-from ..language.copy import Copy
-from .scopes import entered
+from ...ir.arith import linear
+from ...ir.expr_walks import mentions, parts_of, replaced
+from ...ir.facts import NOTHING, Facts
+from ...language.copy import Copy
+from ...language.scopes import entered
 
 MEMORY = ("shared", "global")
 

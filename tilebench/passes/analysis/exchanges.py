@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..errors import LayoutError
-from ..language.lowered.decisions import Instr
-from ..layout import Digit, Fragment
-from ..machine import WHOLE_BLOCK, Instruction, Machine
+from ...errors import LayoutError
+from ...language.lowered.decisions import Instr
+from ...layout import Digit, Fragment
+from ...machine import WHOLE_BLOCK, Instruction, Machine
 
 
 def partners(layout: Fragment, dim: int) -> list[tuple[int, int]]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Const, Region, Stmt, whole
-from ..language.copy import Copy
-from ..language.gemm import Gemm
+from ...ir import Const, Region, Stmt, whole
+from ...language.copy import Copy
+from ...language.gemm import Gemm
 from .loop_points import Where, value_at
 
 # The true extents of a box at some points of the loops, a number or an array a dimension.

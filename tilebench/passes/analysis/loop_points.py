@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Arith, Call, Cast, Const, Expr, Var
+from ...ir import Arith, Call, Cast, Const, Expr, Var
 
 # More points than this are not enumerated: loops then count as their most turns, at index 0.
 MOST_POINTS = 2_000_000

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from math import ceil, log2, prod
 
-from ..ir import Stmt
-from ..language.copy import Copy
-from ..language.gemm import Gemm
-from ..layout.spread import AccessCost
-from ..machine import WHOLE_BLOCK, Instruction, Machine
+from ...ir import Stmt
+from ...language.copy import Copy
+from ...language.gemm import Gemm
+from ...layout.spread import AccessCost
+from ...machine import WHOLE_BLOCK, Instruction, Machine
 
 
 def access_cycles(machine: Machine, width_bytes: int) -> float:

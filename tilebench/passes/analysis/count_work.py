@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from ..ir import (
+from ...ir import (
     Arith,
     Call,
     Function,
@@ -28,9 +28,9 @@ from ..ir import (
     walk,
     whole,
 )
-from ..language.gemm import Gemm
-from ..language.meanings.tiles import meaning_of
-from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from ...language.gemm import Gemm
+from ...language.meanings.tiles import meaning_of
+from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
 from .loop_points import LoopPoints, Where, value_at
 from .reads_writes import reads_and_writes
 from .true_extents import TrueExtents, inside

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..ir import AllocStmt, Expr, Load, Node, Stmt, Store, children
-from ..ir.expr_walks import parts_of
+from ...ir import AllocStmt, Expr, Load, Node, Stmt, Store, children
+from ...ir.expr_walks import parts_of
 from .accesses import MEMORY
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import LayoutError, ResourceError
-from ..ir import Function, If, LoopStmt, Node, Stmt, WithStmt
-from ..language.lowered.threads import SyncThreads, SyncWarp
-from ..language.structure import ThreadGroup
-from ..machine import Machine
+from ...errors import LayoutError, ResourceError
+from ...ir import Function, If, LoopStmt, Node, Stmt, WithStmt
+from ...language.lowered.threads import SyncThreads, SyncWarp
+from ...language.structure import ThreadGroup
+from ...machine import Machine
 from .launches import launch_of
 
 

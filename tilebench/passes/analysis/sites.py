@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
-from ..errors import LayoutError
-from ..ir import (
+from ...errors import LayoutError
+from ...ir import (
     WORKS,
     Buffer,
     Expr,
@@ -29,11 +29,11 @@ from ..ir import (
     region_written,
     walk,
 )
-from ..ir.arith import NO_DIVISORS, divisor, linear
-from ..ir.expr_walks import mentions
-from ..language.structure import Parallel
-from ..layout import Fragment
-from ..layout.fragment import REPLICATED
+from ...ir.arith import NO_DIVISORS, divisor, linear
+from ...ir.expr_walks import mentions
+from ...language.structure import Parallel
+from ...layout import Fragment
+from ...layout.fragment import REPLICATED
 
 BOX = "__box{}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import Function, names_read_and_written
+from ...ir import Function, names_read_and_written
 
 
 def reads_and_writes(function: Function) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import InternalError
-from ..ir import Function
-from ..language.structure import KernelLaunch
+from ...errors import InternalError
+from ...ir import Function
+from ...language.structure import KernelLaunch
 
 
 def launch_of(function: Function) -> KernelLaunch:
