@@ -22,12 +22,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="at one time")
     parser.add_argument("--nvrtc", type=int, default=100, help="one in so many goes through NVRTC; 0: none")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
+    parser.add_argument("--roads", nargs="+", default=["cpu", "cuda"], choices=["cpu", "cuda", "card"],
+                        help="besides the reference; `card` is the GPU of this machine")  # fmt: skip
     parser.add_argument("--no-shrink", action="store_true", help="print findings as they were drawn")
     options = parser.parse_args(arguments)
     start = time.monotonic()
     campaign = Campaign(
-        options.programs, options.seed, options.jobs, options.nvrtc, not options.no_shrink, options.seconds
-    )
+        options.programs, options.seed, options.jobs, options.nvrtc, not options.no_shrink, options.seconds,
+        tuple(options.roads),
+    )  # fmt: skip
     campaign.run()
     print(campaign)
     print(f"{time.monotonic() - start:.0f} seconds")

@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass
 class Campaign:
-    """Programs of the seeds from `seed` on. `nvrtc`: every so many go through NVRTC as well."""
+    """Programs of the seeds from `seed` on, on these roads. `nvrtc`: every so many go through NVRTC as well."""
 
     programs: int
     seed: int = 0
@@ -41,6 +41,7 @@ class Campaign:
     nvrtc: int = 0
     shrinking: bool = True
     seconds: float = float("inf")
+    roads: tuple[str, ...] = ("cpu", "cuda")
     findings: list[Finding] = field(default_factory=list[Finding])
     counts: Counter[str] = field(default_factory=Counter[str])
     messages: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
@@ -68,7 +69,7 @@ class Campaign:
                     return
                 program = draw(seed)
                 nvrtc = bool(self.nvrtc) and seed % self.nvrtc == 0
-                outcome = child.run(program, nvrtc=nvrtc, printed=seed % 4 == 0)
+                outcome = child.run(program, nvrtc=nvrtc, printed=seed % 4 == 0, only=self.roads)
                 if self._counted(seed, outcome):
                     self._found(child, seed, program, outcome)
         finally:
@@ -95,11 +96,11 @@ class Campaign:
         options = {
             "nvrtc": compiled,
             "printed": any("printed" in road for road, _ in keys),
-            "only": [road for road in ("cpu", "cuda") if road in parts],
+            "only": [road for road in self.roads if road in parts],
         }
         if self.shrinking and not any(road == "process" for road, _ in keys):
             program = shrink(program, lambda p: bool(child.run(p, **options).keys & keys))
-            outcome = child.run(program, nvrtc=compiled)
+            outcome = child.run(program, nvrtc=compiled, only=self.roads)
         finding = Finding(seed, program, outcome.findings)
         with self._lock:
             self.findings.append(finding)

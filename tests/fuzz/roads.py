@@ -1,4 +1,5 @@
-"""One program on every road: the reference, the CPU, the simulator of the CUDA path, now and then NVRTC.
+"""One program on every road: the reference, the CPU, the simulator of the CUDA path, now and then NVRTC,
+and where there is one a card.
 
 The reference with its bounds is the oracle. Whatever is not agreement is said in one word:
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,7 +81,7 @@ class Stop(Exception):
 def run(
     program: Program, nvrtc: bool = False, printed: bool = True, only: Collection[str] = ("cpu", "cuda")
 ) -> Outcome:
-    """What each road says of a program: the reference, and of `cpu` and `cuda` those in `only`."""
+    """What each road says of a program: the reference, and of `cpu`, `cuda` and `card` those in `only`."""
     said: list[Said] = []
     try:
         traced = _guarded("front end", program.traced)
@@ -90,7 +91,7 @@ def run(
     except Stop as stop:
         return Outcome((stop.said,))
     call = Call(program, traced, function, arrays, expected, nvrtc, printed)
-    for name, road in (("cpu", _cpu), ("cuda", _cuda)):
+    for name, road in (("cpu", _cpu), ("cuda", _cuda), ("card", _card)):
         try:
             said += road(call) if name in only else ()
         except Stop as stop:
@@ -135,15 +136,26 @@ class Call:
 
 
 def _cpu(call: Call) -> Iterator[Said]:
+    kernel = yield from _called(call, "cpu", call.program.cpu)
+    if call.printed:
+        yield from _parsed(kernel.compilation, "cpu")
+
+
+def _card(call: Call) -> Iterator[Said]:
+    """The card of this machine, on copies of host arrays."""
+    yield from _called(call, "card", "cuda")
+
+
+def _called(call: Call, road: str, target: str) -> Generator[Said, None, Kernel]:
+    """The kernel for a target that can run here, called."""
     program = call.program
-    manifest, machine = resolve(program.cpu)
+    manifest, machine = resolve(target)
     kernel = Kernel(call.traced, manifest, machine, call.schedule)
     after = _copied(call.arrays)
     arguments = [program.sizes[p.name] if p.is_scalar else after[p.name] for p in kernel.arguments]
-    _guarded("cpu", lambda: kernel(*arguments))
-    yield from _compared("cpu", call.function, call.expected, after)
-    if call.printed:
-        yield from _parsed(kernel.compilation, "cpu")
+    _guarded(road, lambda: kernel(*arguments))
+    yield from _compared(road, call.function, call.expected, after)
+    return kernel
 
 
 def _cuda(call: Call) -> Iterator[Said]:
