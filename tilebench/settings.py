@@ -43,6 +43,10 @@ class Setting(Generic[T]):
             self._refuse(raw, ("a whole number" if kind is int else "a number") + " of at least 0")
         return value
 
+    def set(self, value: T) -> None:
+        """Set the variable, for this process and those that it starts."""
+        os.environ[self.name] = str(int(value) if isinstance(value, bool) else value)
+
     def _refuse(self, raw: str, expected: str) -> NoReturn:
         from .errors import OptionError
 

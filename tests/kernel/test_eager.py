@@ -228,3 +228,38 @@ def test_the_words_belong_to_this_form() -> None:
         outer.using(target="cpu")()
     with pytest.raises(LanguageError, match="means nothing in plain Python"):
         T.empty((3,), "float32")
+
+
+@tilebench.jit
+def rows_of(A, block=16):
+    k, rows = T.dynamic("k, rows")
+    A: T.Tensor((rows, k), "float32")
+    B = T.empty((rows,), "float32")
+    with T.Kernel(rows, threads=32) as bx:
+        tile = T.alloc_fragment((1, block), "float32")
+        total = T.alloc_fragment((1,), "float32")
+        T.clear(total)
+        for k in T.serial(T.ceildiv(A.shape[1], block)):
+            T.copy(A[bx, k * block], tile)
+            T.reduce_sum(tile, total, clear=False)
+        T.copy(total, B[bx])
+    return B
+
+
+def test_a_loop_may_have_the_name_of_a_size() -> None:
+    a = np.arange(60, dtype=np.float32).reshape(3, 20)
+    np.testing.assert_array_equal(rows_of(a), a.sum(1))
+
+
+@tilebench.jit
+def size_as_parameter(A):
+    A: T.Tensor((T.dynamic("A"),), "float32")
+    B = T.empty((4,), "float32")
+    with T.Kernel(1, threads=32) as bx:
+        T.copy(A[0:4], B)
+    return B
+
+
+def test_a_size_with_the_name_of_a_parameter_is_refused() -> None:
+    with pytest.raises(LanguageError, match="A is a parameter of size_as_parameter and a size"):
+        size_as_parameter(np.ones(4, np.float32))

@@ -102,7 +102,7 @@ def test_a_call_without_arrays_gives_torchs_where_torch_is_used(
     cuda = SimpleNamespace(is_available=lambda: has_card)
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(float32=np.float32, empty=empty, cuda=cuda))
     kernel = numbered.using(target=target, out_idx=-1)(4)
-    arrays, results = kernel._with_outputs(())
+    arrays, results = kernel.with_outputs(())
     assert asked == [device]
     assert arrays[0] is results[0]
     if target == "cpu":

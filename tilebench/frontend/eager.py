@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError, LanguageError, Place, TileError
-from ..ir import Buffer, DType, Expr, Function, Var, show
+from ..ir import Buffer, DType, Expr, Function, Var, show, walk
 from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
@@ -88,6 +88,7 @@ class EagerStatements(Statements):
         self.specs: dict[str, TensorSpec] = {}
         self.parameters: dict[str, Buffer | Var] = {}
         self.returned: list[str] | None = None
+        self.sizes: set[str] = set()
         for name, value in values.items():
             if name not in form.passed and name not in form.constants:
                 scope.bind(name, Binding(value, self.builder.frames[0], None))
@@ -108,6 +109,7 @@ class EagerStatements(Statements):
         spec = self.expr(node.annotation)
         self.current = node
         if isinstance(spec, TensorSpec):
+            self.take_sizes(spec, node)
             self.specs[name] = spec
             made: Buffer | Var = Buffer(
                 self.builder.unique(name), spec.shape, spec.dtype, "global", spec.strides
@@ -124,6 +126,19 @@ class EagerStatements(Statements):
             )  # fmt: skip
         self.parameters[name] = made
         self.scope.bind(name, Binding(value, self.builder.frames[0], place, "param"))
+
+    def take_sizes(self, spec: TensorSpec, node: ast.AnnAssign) -> None:
+        """Names of T.dynamic are taken from their first array on: a loop's variable gets another one."""
+        for size in (*spec.shape, *(spec.strides or ())):
+            for part in walk(size) if isinstance(size, Expr) else ():
+                if not isinstance(part, Var) or part.name in self.sizes:
+                    continue
+                if part.name in self.form.passed:
+                    self.refuse(
+                        node, "{name} is a parameter of {function} and a size of T.dynamic",
+                        "give one of them another name", name=part.name, function=self.source.node.name,
+                    )  # fmt: skip
+                self.sizes.add(self.builder.unique(part.name))
 
     def return_(self, node: ast.Return) -> None:
         """`return C`: the arrays of `T.empty` that a call gives back, in this order."""

@@ -20,6 +20,7 @@ from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
 from .calls.eager import EagerCalls
 from .decorated import check_decorated
+from .foreign import check_options, tell_options
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
 from .pickled import reduce_function
@@ -46,6 +47,7 @@ class JitFunction:
         out_idx: int | Sequence[int] | None = None,
         source: Mapping[str, Any] | None = None,
         texts: Sequence[Sequence[str]] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         check_decorated(function)
         functools.update_wrapper(self, function)
@@ -54,6 +56,8 @@ class JitFunction:
         self.schedule = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
         self.out_idx = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
         self.source = dict(source or {})
+        # Of TileLang's decorator, told in the remarks of each kernel.
+        self.options = dict(options or {})
         # What Python has just read: the text of this function, whatever is written to its file later.
         self.texts = texts_now(function) if texts is None else texts
         self._kept = KeptKernels()
@@ -122,6 +126,7 @@ class JitFunction:
             "out_idx": self.out_idx,
             "source": self.source,
             "texts": self.texts,
+            "options": self.options,
         }
         return JitFunction(self.function, **{**now, **changes})
 
@@ -149,6 +154,12 @@ class JitFunction:
             args, kwargs
         )
 
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The text of the kernel for these parameters, or for these arrays: what its compiler gets."""
+        if self.eager is not None and args:
+            args, kwargs = (), self.eager.split(args, kwargs)[0]
+        return self.kernel(args, kwargs).get_kernel_source()
+
     def kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
         """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""
         key = quick_key(args, kwargs, self.target or settings.target())
@@ -165,7 +176,9 @@ class JitFunction:
             traced = trace(self.function, values, kept=self.texts, **self.source)
             found = self._kept.like(wanted, traced)
             outputs = traced.outputs or self.out_idx
-            found = found or Kernel(traced, manifest, machine, schedule, out_idx=outputs)
+            if found is None:
+                found = Kernel(traced, manifest, machine, schedule, out_idx=outputs)
+                tell_options(found, self.options)
         self._kept.keep(wanted, outside, found, quick=key if not rest else None)
         return found
 
@@ -232,21 +245,6 @@ class JitFunction:
         return out
 
 
-# Options of TileLang's decorator that choose nothing here: taken, so that its files run.
-TAKEN = {"pass_configs", "execution_backend", "verbose", "target_host", "debug_root_path", "compile_flags"}
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    unknown = sorted(set(options) - TAKEN)
-    if unknown:
-        known = ["target", "schedule", "out_idx"]
-        close = nearest(unknown[0], known)
-        raise ArgumentError(
-            "jit has no option {name}", name=", ".join(unknown), expected=", ".join(known),
-            hint=f"did you mean {close[0]}?" if close else "",
-        )  # fmt: skip
-
-
 @overload
 def jit(function: Callable[..., Any], /) -> JitFunction: ...
 @overload
@@ -289,9 +287,9 @@ def jit(
     `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. Raises `ArgumentError` for
     an option that there is not.
     """
-    _check_options(options)
+    check_options(options)
 
     def wrap(inner: Callable[..., Any]) -> JitFunction:
-        return JitFunction(inner, target=target, schedule=schedule, out_idx=out_idx)
+        return JitFunction(inner, target=target, schedule=schedule, out_idx=out_idx, options=options)
 
     return wrap if function is None else wrap(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .calls.variants import ALIGNED, under
 from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
 
+if TYPE_CHECKING:
+    from .measuring.profiler import Profiler
+
 
 def require_available(manifest: Manifest, name: str, target: str) -> None:
     """Raise `TargetError` where code of a target cannot run here."""
@@ -45,6 +48,13 @@ class Kernel:
     Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's
     device, in the order of its parameters.
     """
+
+    # Of one that a tuner chose: what it was made with, and its milliseconds beside those of another program.
+    config: Mapping[str, Any] | None = None
+    latency: float | None = None
+    ref_latency: float | None = None
+    # What became of the other configurations; its text is a table.
+    tuning: Any = None
 
     def __init__(
         self,
@@ -115,8 +125,8 @@ class Kernel:
         return kernel
 
     # -- running
-    def __call__(self, *arrays: Any) -> Any:
-        """Run on arrays and scalars, in parameter order. Returns what `out_idx` names, else None.
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Run on arrays and scalars, in parameter order or by name. Returns what `out_idx` names, else None.
 
         Sizes of `T.dynamic` are read from the arrays.
 
@@ -124,9 +134,11 @@ class Kernel:
         stream. Raises `ArgumentError` when an array does not fit, `TargetError` when the target
         cannot run here.
         """
+        if named:
+            arrays = self._with_named(arrays, named)
         results: list[Any] = []
         if self.outputs:
-            arrays, results = self._with_outputs(arrays)
+            arrays, results = self.with_outputs(arrays)
         self.calls.run(arrays, self._load)
         if not results:
             return None
@@ -154,7 +166,20 @@ class Kernel:
         """Where each parameter stands in the source."""
         return dict(self.compilation.traced.places)
 
-    def _with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+    def _with_named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """All arguments of a call in order, where some are given by the names of parameters."""
+        names = [record.name for k, record in enumerate(self.arguments) if k not in self.outputs]
+        rest = names[len(arrays) :]
+        wrong = [name for name in named if name not in rest] or [name for name in rest if name not in named]
+        if wrong:
+            taken = "is given already" if wrong[0] in names else "is no parameter that a call passes"
+            raise ArgumentError(
+                "{name} {why}", name=wrong[0], why="is missing" if wrong[0] not in named else taken,
+                at=self.compilation.traced.function.place, expected=", ".join(names),
+            )  # fmt: skip
+        return (*arrays, *[named[name] for name in rest])
+
+    def with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         inputs = list(arrays)
         if len(inputs) != len(self.arguments) - len(self.outputs):
             raise ArgumentError(
@@ -215,6 +240,12 @@ class Kernel:
         return self.stage(texts[-1])
 
     # -- checking and timing
+    def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
+        """Times in milliseconds and comparisons in this process, in TileLang's words."""
+        from .measuring.profiler import Profiler
+
+        return Profiler(self, tensor_supply_type)
+
     @property
     def meaning(self) -> Function | None:
         """The kernel in a stage that the reference runs; None where it starts below and like nothing."""

@@ -26,7 +26,9 @@ _running = threading.local()
 def reduce_function(function: JitFunction) -> tuple[Any, tuple[Any, ...]]:
     """What `pickle` keeps of a kernel function. Raises `PicklingError` where it cannot go by value."""
     plain = function.function
-    changes = {name: getattr(function, name) for name in ("target", "schedule", "out_idx", "source")}
+    changes = {
+        name: getattr(function, name) for name in ("target", "schedule", "out_idx", "source", "options")
+    }
     if plain.__module__ != "__main__":
         home = _named(plain.__module__, plain.__qualname__)
         if getattr(home, "function", None) is plain:

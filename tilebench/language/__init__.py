@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any as _Any
 
 from . import reduce as _reduce
+from . import spellings as _spellings
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
@@ -55,6 +56,7 @@ from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import *
+from .spellings import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
 from .tracing.taken import show_types as _show_types
@@ -156,7 +158,7 @@ __all__ = [
     "ws",
 ]  # fmt: skip
 # What a family exports is said by the family.
-__all__ += _reduce.__all__
+__all__ += _reduce.__all__ + _spellings.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]
 

@@ -6,15 +6,15 @@ from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd Buffer Cast ClusterKernel Fragment FragmentBuffer Layout LocalBuffer Persistent
-    PersistentTileScheduler Ref Select SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
+    AtomicAdd ClusterKernel Fragment FragmentBuffer Layout LocalBuffer Persistent
+    PersistentTileScheduler Ref SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
     activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_layout annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
     annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_of any_sync assume async_copy atomic_add
     atomic_addx2 atomic_addx4 atomic_load atomic_max atomic_min atomic_or atomic_store attr ballot
     ballot_sync barrier_arrive barrier_wait call_extern comm_reducer copy_cluster
-    cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dtype dyn
+    cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dyn
     evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
     get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
     get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline

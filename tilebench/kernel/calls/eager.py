@@ -32,6 +32,11 @@ class EagerCalls:
 
         Raises `ArgumentError` for arrays that are missing or whose shapes contradict each other.
         """
+        compiled, arrays = self.split(args, kwargs)
+        return self.kernels.kernel((), compiled)(*arrays)
+
+    def split(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+        """What a call's kernel is compiled for, by name, and what it runs on. Raises as a call does."""
         named = {name: value for name, value in kwargs.items() if name in self.form.constants}
         rest = {name: value for name, value in kwargs.items() if name not in named}
         try:
@@ -45,7 +50,7 @@ class EagerCalls:
         compiled = {**given, **named}
         if self.form.constants:
             compiled.update(self._constants(compiled, arrays))
-        return self.kernels.kernel((), compiled)(*arrays)
+        return compiled, arrays
 
     def _constants(self, compiled: Mapping[str, Any], arrays: Sequence[Any]) -> dict[str, int]:
         """The constants that the shapes of these arrays tell, kept while what the function sees stands."""

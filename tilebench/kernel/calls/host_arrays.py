@@ -14,6 +14,9 @@ from ...ir.dtypes import dtype_of
 from ...runtime.describe import ArrayInfo, describe
 from ...targets.devices import CARD, HOST
 
+# NumPy's integers, which torch takes, by their bytes.
+_PLAIN = {1: np.uint8, 2: np.int16, 4: np.int32, 8: np.int64}
+
 
 def empty_for(device: str | None, shape: tuple[int, ...], dtype: str) -> Any:
     """An uninitialised array for a call that brings none along.
@@ -79,6 +82,18 @@ def _from_memory(info: ArrayInfo) -> np.ndarray[Any, Any]:
     memory: Any = (ctypes.c_char * (reach * size)).from_address(info.pointer)
     strides = [stride * size for stride in info.strides]
     return np.ndarray(info.shape, info.dtype.numpy, memory, strides=strides).copy()
+
+
+def as_torch(array: np.ndarray[Any, Any], device: str | None) -> Any:
+    """A NumPy array as torch's tensor, in the memory of the target, where the program has imported torch."""
+    torch: Any = sys.modules.get("torch")
+    name = dtype_of(array.dtype).name
+    kind = getattr(torch, name, None)
+    if kind is None:
+        return array
+    bits = np.ascontiguousarray(array).view(_PLAIN[array.dtype.itemsize])
+    tensor = torch.from_numpy(bits.reshape(array.shape)).view(kind)
+    return tensor.cuda() if device == CARD and torch.cuda.is_available() else tensor
 
 
 def _bits(tensor: Any, size: int) -> Any:

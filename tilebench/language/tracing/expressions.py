@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -40,6 +41,13 @@ class DTypeWord(DType, str):  # noqa: SLOT000 -- the fields of `DType` are in a 
 
     def __reduce__(self) -> tuple[object, ...]:
         return word_for, (ALL[self.name],)
+
+    def as_torch(self) -> Any:
+        """torch's dtype of this name. Raises `DTypeError` where torch has none."""
+        found = getattr(importlib.import_module("torch"), self.name, None)
+        if found is None:
+            raise DTypeError("torch has no dtype {name}", name=self.name)
+        return found
 
     def __call__(self, value: object) -> Value:
         """The value converted: floats round to nearest even, float to int goes towards zero."""

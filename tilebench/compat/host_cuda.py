@@ -1,0 +1,86 @@
+"""torch's "cuda" as the host, for files that make their tensors on a card and a machine that has none.
+
+While it lasts, in the thread that installed it: `device="cuda"` (and "cuda:0", and torch.device of them)
+means "cpu" in every function and method of torch, `.cuda()` gives the tensor itself,
+`torch.cuda.synchronize()` does nothing, and `torch.cuda.Event` reads the wall clock.
+`torch.cuda.is_available()` stays False.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from typing import Any
+
+from ..targets.devices import CARD, HOST
+
+_hosts: list[HostCuda] = []
+
+
+def is_host() -> bool:
+    """Whether "cuda" means the host now."""
+    return bool(_hosts)
+
+
+class HostCuda:
+    """Replaces what it has to, and puts it back when it is removed."""
+
+    def __init__(self) -> None:
+        torch: Any = importlib.import_module("torch")
+        self.mode = _mode(torch)
+        self.mode.__enter__()
+        self.kept = {name: getattr(torch.cuda, name) for name in ("synchronize", "Event")}
+        torch.cuda.synchronize = _nothing
+        torch.cuda.Event = WallEvent
+        _hosts.append(self)
+
+    def remove(self) -> None:
+        cuda: Any = sys.modules["torch"].cuda
+        for name, value in self.kept.items():
+            setattr(cuda, name, value)
+        self.mode.__exit__(None, None, None)
+        _hosts.remove(self)
+
+
+def _nothing(*_: object) -> None:
+    """What there is to wait for on the host."""
+
+
+class WallEvent:
+    """An event of torch's on the wall clock."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.seconds = 0.0
+
+    def record(self, *_: object) -> None:
+        self.seconds = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Nothing is waited for: calls on the host have ended when they return."""
+
+    def elapsed_time(self, end: WallEvent) -> float:
+        """Milliseconds from here to another event."""
+        return 1e3 * (end.seconds - self.seconds)
+
+
+def _mode(torch: Any) -> Any:
+    """torch's hook on all of its functions, with devices replaced."""
+    overrides: Any = importlib.import_module("torch.overrides")
+
+    def host(value: Any) -> Any:
+        if type(value) is str:
+            return HOST if value.partition(":")[0] == CARD else value
+        return torch.device(HOST) if type(value) is torch.device and value.type == CARD else value
+
+    class Host(overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.Tensor.cuda:
+                return args[0]
+            given: dict[str, Any] = kwargs or {}
+            return func(*map(host, args), **{name: host(value) for name, value in given.items()})
+
+    return Host()
+
+
+__all__ = ["HostCuda", "WallEvent", "is_host"]

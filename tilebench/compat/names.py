@@ -1,0 +1,46 @@
+"""Where the names of TileLang's modules are here: module -> name -> `room.file:name`, below `tilebench`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def _all_of(home: str, names: str) -> dict[str, str]:
+    return {name: f"{home}:{name}" for name in names.split()}
+
+
+# Modules of TileLang's that are a module of ours as it is.
+ALIASES: Mapping[str, str] = {"tilelang.language": "language"}
+
+_ARITHMETIC = _all_of("compat.arithmetic", "cdiv next_power_of_2")
+_TUNING = _all_of("compat.tuning", "autotune AutoTuner set_autotune_inputs")
+_CACHE = _all_of("compat.caching", "enable_cache disable_cache is_cache_enabled")
+_CONFIGS = _all_of("compat.configurations", "PassConfigKey")
+_SUPPLY = _all_of("kernel.measuring.profiler", "TensorSupplyType")
+_PROFILER = {**_all_of("kernel.measuring.profiler", "Profiler do_bench"), **_SUPPLY}
+_COMPILING = {**_all_of("compat.compiling", "jit compile par_compile"), "JITKernel": "kernel.kernel:Kernel"}
+
+MODULES: Mapping[str, Mapping[str, str]] = {
+    "tilelang": {
+        **_ARITHMETIC, **_CACHE, **_COMPILING, **_CONFIGS, **_SUPPLY, **_all_of("compat.tuning", "autotune"),
+        "Profiler": "kernel.measuring.profiler:Profiler",
+    },
+    "tilelang.autotuner": _TUNING,
+    "tilelang.env": _CACHE,
+    "tilelang.language.fp8": _all_of("compat.arithmetic", "determine_fp8_type"),
+    "tilelang.language.dtypes": {"dtype": "language:dtype"},
+    "tilelang.math": _ARITHMETIC,
+    "tilelang.profiler": _PROFILER,
+    "tilelang.testing": _all_of(
+        "compat.testing",
+        "main set_random_seed requires_cuda requires_cuda_compute_version requires_cuda_compute_version_ge "
+        "requires_cuda_compute_version_gt requires_cuda_compute_version_le requires_cuda_compute_version_lt "
+        "requires_cuda_compute_version_eq requires_rocm requires_metal requires_package "
+        "torch_assert_close",
+    ),
+    "tilelang.tileop": {},
+    "tilelang.tileop.base": {"GemmWarpPolicy": "language:GemmWarpPolicy"},
+    "tilelang.transform": _CONFIGS,
+    "tilelang.utils": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
+    "tilelang.utils.tensor": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
+}  # fmt: skip

@@ -1,0 +1,51 @@
+"""Other spellings that TileLang has of words here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DTypeError
+from ..ir import DType
+from .annotations import Tensor
+from .elementwise import cast, if_then_else
+from .launch import Parallel
+from .tracing.dtype_words import plain
+from .tracing.expressions import SHORT, WORDS, DTypeWord, Value
+
+if TYPE_CHECKING:
+    from .tracing.taken import Condition, DTypeLike, Number
+
+
+class _AnyDType(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, DType)
+
+
+class dtype(metaclass=_AnyDType):
+    """The word of a dtype, from a string or a type of NumPy or torch: `T.dtype("float16")` is `T.float16`.
+
+    Every dtype is an instance of it. Raises `DTypeError` for what is no dtype.
+    """
+
+    def __new__(cls, given: object) -> DTypeWord:  # type: ignore[misc]
+        return WORDS[plain(given).name]
+
+
+def Cast(dtype: DTypeLike, value: Number) -> Value:
+    """`T.cast(value, dtype)`, with its arguments in the other order."""
+    if not isinstance(dtype, (str, DType)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DTypeError("T.Cast takes the dtype first", hint="T.Cast(dtype, value), or T.cast(value, dtype)")
+    return cast(value, dtype)
+
+
+def Select(condition: Condition, a: Number, b: Number) -> Any:
+    """`T.if_then_else(condition, a, b)`: no value has effects, so which are evaluated makes no difference."""
+    return if_then_else(condition, a, b)
+
+
+Buffer = Tensor
+parallel = Parallel
+float8_e4m3 = WORDS["float8_e4m3fn"]
+uint = SHORT["uint"]
+
+__all__ = ["Buffer", "Cast", "Select", "dtype", "float8_e4m3", "parallel", "uint"]
