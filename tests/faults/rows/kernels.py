@@ -68,8 +68,8 @@ FAULTS = (
         "texts/the-file-of-now",
         "the text of a file is taken as it is now, not as Python read it",
         "tilebench.frontend.texts:find",
-        "(*texts, *now)",
-        "now",
+        "chain(texts, _later(now))",
+        "_later(now)",
         TEXTS,
     ),
     Fault(
