@@ -54,7 +54,6 @@ def test_the_chain_of_callers() -> None:
         "  called from <cell>:4, in main", "    last", "    ^^^^",
     ]  # fmt: skip
     assert inner.user.line == 4
-    assert inner.called_from(None).chain == (inner.called_from(None),)
 
 
 def test_colour_is_only_on_the_carets() -> None:

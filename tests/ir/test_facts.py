@@ -39,11 +39,10 @@ def test_what_is_proved_holds_wherever_the_facts_do(
     known: list[Expr], asked: Expr, points: list[dict[str, int]]
 ) -> None:
     facts = Facts(RANGES).assuming(*known)
-    proved, refuted = facts.proves(asked), facts.refutes(asked)
+    proved = facts.proves(asked)
     for at in points:
         if all(holds(each, at) for each in known):
             assert not proved or holds(asked, at)
-            assert not refuted or not holds(asked, at)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import tracemalloc
 import zipfile
@@ -339,20 +338,3 @@ def test_memory_is_bounded_and_drops_the_least_used(tmp_path: Path) -> None:
         each.unlink()
     assert cache.get(keys[0]) is not None
     assert cache.get(keys[1]) is None
-
-
-def test_two_threads_make_one_entry_once(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    made: list[int] = []
-
-    def make() -> dict[str, bytes]:
-        made.append(1)
-        time.sleep(0.05)
-        return ENTRY
-
-    threads = [threading.Thread(target=cache.get_or_make, args=(key_of(n=1), make)) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert made == [1]

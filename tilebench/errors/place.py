@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -79,9 +79,6 @@ class Place:
     def user(self) -> Place:
         """The outermost call site: the line in the kernel itself."""
         return self.chain[-1]
-
-    def called_from(self, caller: Place | None) -> Place:
-        return replace(self, caller=caller)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

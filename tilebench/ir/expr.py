@@ -18,7 +18,6 @@ from .node import READS, Node, attribute, node, operand
 
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "not")
-NARY = ("+", "*", "and", "or", "&", "|", "^")
 
 
 def round_up(number: int, unit: int) -> int:

@@ -190,10 +190,6 @@ class Facts:
         """Whether a condition holds whenever the facts do. False says nothing."""
         return self._proves(self.resolved(condition))
 
-    def refutes(self, condition: Expr) -> bool:
-        """Whether a condition fails whenever the facts hold."""
-        return self._proves(_negated(self.resolved(condition)))
-
     def _proves(self, condition: Expr) -> bool:
         if isinstance(condition, Const):
             return bool(condition.value)

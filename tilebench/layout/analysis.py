@@ -57,10 +57,6 @@ class Coalescing:
         moved = int(self.sectors.sum())
         return int(self.ideal.sum()) / moved if moved else 1.0
 
-    @property
-    def sectors_per_request(self) -> float:
-        return float(self.sectors.mean()) if self.sectors.size else 0.0
-
 
 def _rows(addresses: object, active: object) -> tuple[IntArray, BoolArray]:
     """Addresses as (instructions, lanes), and which lanes take part."""

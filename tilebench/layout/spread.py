@@ -62,14 +62,14 @@ def _check(threads: int, warp: int, extents: tuple[int, ...]) -> None:
         raise LayoutError("the extents {extents} hold nothing to spread over threads", extents=extents)
 
 
-def _splits(threads: int, counts: tuple[int, ...], least: int = 0) -> Iterator[tuple[int, ...]]:
+def _splits(threads: int, counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Thread counts a dimension (last dimension first) whose product divides `threads`."""
     if not counts:
         yield ()
         return
     for t in _divisors(threads):
         # Doubling past the count only makes ghosts; the surplus is better replicated.
-        if t > least and t >= 2 * counts[0]:
+        if t >= 2 * counts[0]:
             break
         for rest in _splits(threads // t, counts[1:]):
             yield (t, *rest)

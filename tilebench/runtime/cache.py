@@ -16,7 +16,7 @@ import struct
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,6 @@ from pathlib import Path
 from .. import settings
 from ..errors import InternalError, OptionError
 from ..record import Remark
-from .locks import KeyedLocks
 
 # Part of every key: raise it when the meaning of an entry's files changes.
 FORMAT = "2"
@@ -130,7 +129,6 @@ class Cache:
         self._memory: OrderedDict[str, dict[str, bytes]] = OrderedDict()
         self._memory_size = 0
         self._guard = threading.Lock()
-        self._making = KeyedLocks()
         self._broken: set[Path] = set()
         self._puts = 0
         self._grown = 0
@@ -195,19 +193,6 @@ class Cache:
         if self._puts % PUTS_PER_SCAN == 1 or self._grown > limit // 16:
             self._grown = 0
             _evict(root, limit)
-
-    def get_or_make(self, key: str, make: Callable[[], Mapping[str, bytes]]) -> dict[str, bytes]:
-        """The entry, made by `make` when missing. Two threads with one key make it once."""
-        found = self.get(key)
-        if found is not None:
-            return found
-        with self._making.hold(key):
-            found = self.get(key)
-            if found is not None:
-                return found
-            files = dict(make())
-            self.put(key, files)
-            return files
 
     @property
     def limit_bytes(self) -> int:

@@ -12,25 +12,16 @@ from tilebench.targets.cuda.machines import (
     capability_of,
     machine_for_capability,
     machine_of,
-    stages_that_fit,
 )
 
 KB = 1024
 
 
-@pytest.mark.parametrize(("bytes_per_stage", "stages"), [(16 * KB, 10), (32 * KB, 5), (64 * KB, 2)])
-def test_golden_ring_on_sm_80(bytes_per_stage: int, stages: int) -> None:
+def test_golden_shared_memory_of_sm_80() -> None:
     machine = machine_of("sm_80")
     assert machine.shared.per_unit == 164 * KB
     assert machine.shared.per_block == 163 * KB
     assert machine.shared.reserved == KB
-    assert stages_that_fit(bytes_per_stage, machine) == stages
-
-
-def test_a_stage_larger_than_shared_memory_and_one_of_no_bytes() -> None:
-    assert stages_that_fit(164 * KB, machine_of("sm_80")) == 0
-    with pytest.raises(TargetError, match="positive"):
-        stages_that_fit(0, machine_of("sm_80"))
 
 
 @pytest.mark.parametrize(

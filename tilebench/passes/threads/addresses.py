@@ -12,12 +12,7 @@ from .tiles import Coordinates
 
 
 def shared_offset(
-    emitter: Emitter,
-    name: str,
-    index: tuple[Expr, ...],
-    version: Expr | None,
-    before: list[Stmt],
-    lead: int = 0,
+    emitter: Emitter, name: str, index: tuple[Expr, ...], version: Expr | None, before: list[Stmt]
 ) -> Expr:
     """The element offset in the flat shared buffer; lets for swizzled ones are added to `before`."""
     tile = emitter.shared[name]
@@ -35,7 +30,7 @@ def shared_offset(
     if version is not None:
         check_version(emitter, name, version, tile.flat.size // tile.layout.cosize)
         total = total + version * tile.layout.cosize
-    return total + lead
+    return total
 
 
 def flat_local(buffer: Buffer) -> Buffer:

@@ -144,19 +144,6 @@ def machine_for_capability(major: int, minor: int) -> Machine:
     )
 
 
-def stages_that_fit(bytes_per_stage: int, machine: Machine) -> int:
-    """How many stages of a ring in shared memory one block can have.
-
-    `per_block` already leaves out what the system reserves: on sm_80 164 KB less 1 KB. So 16, 32
-    and 64 KB a stage give 10, 5 and 2. Raises `TargetError` for a size that is not positive.
-    """
-    if bytes_per_stage <= 0:
-        raise TargetError(
-            "a pipeline stage takes {size} bytes", size=bytes_per_stage, expected="a positive number of bytes"
-        )
-    return machine.shared.per_block // bytes_per_stage
-
-
 def _features(arch: str) -> frozenset[str]:
     capability = capability_of(arch)
     names = {name for name, since in _SINCE if capability >= since}

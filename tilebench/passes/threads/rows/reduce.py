@@ -73,7 +73,7 @@ def reduce_loops(emitter: Emitter, reduction: Reduce) -> list[Stmt]:
     part = Buffer(emitter.name(f"{reduction.dst.buffer.name}_part"), (values,), dtype, "local")
     exchange = exchange_of(source.layout, dim, emitter.machine.warp)
     lowered: list[Stmt] = [AllocLocal(part)]
-    lowered += _partial(emitter, reduction, source.local, source.layout, kept, dim, part)
+    lowered += _partial(emitter, reduction, source.local, source.layout, dim, part)
     if exchange.shuffles:
         lowered += _shuffle(emitter, reduction, part, exchange.shuffles)
     if exchange.across:
@@ -126,7 +126,6 @@ def _partial(
     reduction: Reduce,
     registers: Buffer,
     layout: Fragment,
-    kept: Fragment,
     dim: int,
     part: Buffer,
 ) -> list[Stmt]:

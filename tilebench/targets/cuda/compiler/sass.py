@@ -38,7 +38,6 @@ class Sass:
 
 
 _FILE_LINE = re.compile(r'^\s*//## File "[^"]*", line (\d+)')
-_INLINED = re.compile(r'inlined at "[^"]*", line (\d+)')
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?\s*$")
 _LABEL = re.compile(r"^(\.L[\w.$]*|[A-Za-z_$][\w$]*):\s*$")
 _SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)")

@@ -13,7 +13,6 @@ FUNCTION_ATTRIBUTES = {
     "LOCAL_SIZE_BYTES": 3,
     "NUM_REGS": 4,
     "MAX_DYNAMIC_SHARED_SIZE_BYTES": 8,
-    "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": 14,
 }
 
 
@@ -73,10 +72,6 @@ class Function:
                 name=self.name, size=size, most=most, expected="at most {most} on this device",
             )  # fmt: skip
         self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
-
-    def allow_large_clusters(self) -> None:
-        """Allow clusters of more than 8 blocks, which not every device can place."""
-        self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
 
     def _set(self, name: str, value: int) -> None:
         with self.context:
