@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass
 class Campaign:
-    """Programs of the seeds from `seed` on, on these roads. `nvrtc`: every so many go through NVRTC as well."""
+    """Programs of the seeds from `seed` on, on these roads. `nvrtc`: every so many go through it as well."""
 
     programs: int
     seed: int = 0

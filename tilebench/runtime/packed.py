@@ -30,6 +30,10 @@ class PackedCopy:
     dtype: DType
     written: bool
 
+    def take_up(self) -> None:
+        """What the caller's array holds now goes into the packed copy."""
+        self.packed[...] = pack(self.given)
+
     def give_back(self) -> None:
         """What the kernel wrote goes into the caller's array."""
         if self.written:
@@ -41,6 +45,13 @@ def give_back(described: Iterable[Any]) -> None:
     for info in described:
         if isinstance(info.owner, PackedCopy):
             info.owner.give_back()
+
+
+def take_up(described: Iterable[Any]) -> None:
+    """Before another run: what callers' arrays hold now goes into their packed copies."""
+    for info in described:
+        if isinstance(info.owner, PackedCopy):
+            info.owner.take_up()
 
 
 def packed_bytes(param: ParamRecord) -> int:

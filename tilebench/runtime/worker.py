@@ -33,6 +33,8 @@ GRACE_S = 0.1
 # How often a waiting call looks at its cancel event. Waking the parent 30 times a second takes
 # under 0.2 % of a core from the measurement.
 LOOK_S = 0.03
+# Children that may end before they take a job, being idle for too long: on a busy machine a new one can, too.
+ATTEMPTS = 5
 
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
 
@@ -109,12 +111,12 @@ class Worker:
         self._take_turn(cancel)
         try:
             self._busy = True
-            for attempt in (1, 2):
+            for attempt in range(1, ATTEMPTS + 1):
                 child = self._living()
                 try:
                     return self._converse(child, job, limit, cancel, on_progress)
                 except _Gone as gone:
-                    if attempt == 2:
+                    if attempt == ATTEMPTS:
                         raise gone.how from None
                 except BaseException:
                     # An interrupt, or an error in `on_progress`: nobody will read the answer.

@@ -12,7 +12,7 @@ from ..passes.context import Context
 from ..record import Resources
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 
 @dataclass
@@ -74,10 +74,10 @@ class DeviceArrays(Protocol):
         """Launch once on the copies."""
         ...
 
-    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """Host arrays into the copies."""
+    def upload(self) -> None:
+        """The host arrays into the copies."""
         ...
 
-    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """The copies into host arrays, once the device is done."""
+    def download(self) -> None:
+        """The copies into the host arrays, once the device is done."""
         ...

@@ -11,6 +11,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilebench
+import tilebench.language as T
+from tests import kernels_packed
 from tilebench.ir.dtypes import ALL
 from tilebench.language.meanings.rounding import narrowed
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
@@ -244,3 +247,45 @@ def test_8_bit_floats_round_and_stop_as_the_reference() -> None:
     _run("widen8", "PPPPi", 256, [every.view(e4m3.numpy), every.view(e5m2.numpy)], wide)
     for found, dtype in zip(wide, (e4m3, e5m2), strict=True):
         assert np.array_equal(found, every.view(dtype.numpy).astype(np.float32), equal_nan=True)
+
+
+@tilebench.jit
+def moved(N):
+    @T.prim_func
+    def main(A: T.StridedTensor((N, 3), (8, 2), "float32"), B: T.StridedTensor((N, 3), (5, 1), "float32")):
+        with T.Kernel(1, threads=64):
+            for i, j in T.Parallel(N, 3):
+                B[i, j] = A[i, j] + 1.0
+
+    return main
+
+
+@tilebench.jit
+def nothing():
+    @T.prim_func
+    def main():
+        with T.Kernel(1, threads=32):
+            pass
+
+    return main
+
+
+def test_strided_host_arrays_go_there_and_back() -> None:
+    a, b = np.arange(80, dtype=np.float32).reshape(10, 8), np.full((10, 5), -1, np.float32)
+    kernel = moved.using(target="cuda")(10)
+    kernel(a[:, :6:2], b[:, :3])
+    np.testing.assert_array_equal(b[:, :3], a[:, :6:2] + 1)
+    assert (b[:, 3:] == -1).all()
+    assert kernel.check()
+    assert nothing.using(target="cuda")()() is None
+
+
+@pytest.mark.parametrize(
+    "kernel_of", [kernels_packed.narrowed, kernels_packed.elementwise, kernels_packed.filled]
+)
+def test_packed_arrays_are_checked_and_timed_as_they_lie(kernel_of: Any) -> None:
+    kernel = kernel_of.using(target="cuda")(33, 47)
+    assert kernel.check()
+    record = kernel.bench(seconds=0.2)
+    assert not record.failure
+    assert record.error is not None

@@ -18,7 +18,7 @@ from ...ir import Function, dtype_of, parse_function
 from ...record import RunRecord
 from ...runtime.arrays import ArgumentChecker
 from ...runtime.job import Job
-from ...runtime.packed import give_back
+from ...runtime.packed import give_back, take_up
 from ...runtime.worker import Worker, default_worker
 from ...targets import resolve_machine
 from ...targets.devices import HOST
@@ -179,15 +179,14 @@ class TimedKernel:
         self.manifest = resolve_machine(package.target)[0]
         executable = load_package(package)
         place = self.manifest.device_arrays
-        ordered = in_order(package, package.params, arrays)
-        self.device = place(executable, ordered) if place is not None else None
+        self.described = ArgumentChecker(package.arguments, HOST)(arrays)
+        passed = in_order(package, package.params, self.described)
+        self.device = place(executable, passed) if place is not None else None
         self.clock = self.device.clock if self.device is not None else None
         self.flush = self.device.flush if self.device is not None else None
         if self.device is not None:
             self.run: Callable[[], None] = self.device.run
         else:
-            described = self.packed = ArgumentChecker(package.arguments, HOST)(arrays)
-            passed = in_order(package, package.params, described)
             self.run = lambda: executable(passed)
         self.first: list[np.ndarray[Any, Any]] = []
         # A kernel that adds to an output gives another result each time; then nothing is compared.
@@ -200,15 +199,15 @@ class TimedKernel:
         for param, array in zip(self.package.arguments, self.arrays, strict=True):
             if param.written and not param.read:
                 poison(array)
+        take_up(self.described)
         if self.device is not None:
-            self.device.upload(self.arrays)
+            self.device.upload()
 
     def outputs(self) -> list[np.ndarray[Any, Any]]:
         """Copies of what the kernel writes, as it stands now."""
         if self.device is not None:
-            self.device.download(self.arrays)
-        else:
-            give_back(self.packed)
+            self.device.download()
+        give_back(self.described)
         return [a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
 
     def keep(self) -> None:

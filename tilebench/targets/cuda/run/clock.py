@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
 
 from .context import Context
-from .memory import DeviceMemory, Event, copy_in, copy_out, fill_bytes
+from .host import HostArray
+from .memory import DeviceMemory, Event, fill_bytes
 
 
 class EventClock:
@@ -44,30 +42,28 @@ class CudaArrays:
     """A kernel with copies of its arrays in device memory, as the timing method wants it."""
 
     def __init__(
-        self,
-        context: Context,
-        launch: Callable[[Sequence[int]], None],
-        arrays: list[np.ndarray[Any, Any]],
+        self, context: Context, launch: Callable[[Sequence[int]], None], arrays: Sequence[HostArray]
     ) -> None:
         self.context = context
         self.launch = launch
+        self.arrays = arrays
         self.memory = [DeviceMemory(context, array.nbytes) for array in arrays]
         self.clock = EventClock(context)
         self.flush = DeviceFlush(context, context.device.attribute("L2_CACHE_SIZE"))
-        self.upload(arrays)
+        self.upload()
 
     def run(self) -> None:
         """Launch on the default stream."""
         self.launch([memory.pointer for memory in self.memory])
 
-    def upload(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """Host arrays to the device."""
-        for memory, array in zip(self.memory, arrays, strict=True):
-            copy_in(self.context, memory.pointer, array)
+    def upload(self) -> None:
+        """The host arrays to the device."""
+        for memory, array in zip(self.memory, self.arrays, strict=True):
+            array.upload(self.context, memory.pointer)
         self.context.synchronize()
 
-    def download(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        """Device to host arrays, once the device is done."""
-        for memory, array in zip(self.memory, arrays, strict=True):
-            copy_out(self.context, array, memory.pointer)
+    def download(self) -> None:
+        """Back into the host arrays, once the device is done."""
+        for memory, array in zip(self.memory, self.arrays, strict=True):
+            array.download(self.context, memory.pointer)
         self.context.synchronize()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ....errors import ArgumentError
 from ....passes.analysis.reads_writes import reads_and_writes
@@ -17,8 +14,9 @@ from ...scalars import Grid, letters, passed
 from .arrays import current_stream
 from .clock import CudaArrays
 from .context import context
+from .host import HostArray
 from .launch import Launch
-from .memory import DeviceMemory, copy_in, copy_out
+from .memory import DeviceMemory
 from .modules import Module
 
 
@@ -62,7 +60,7 @@ class CudaExecutable:
         if grid is not None and 0 in grid:
             return  # nothing to do, and the driver refuses an empty grid
         infos = arguments if self._fixed else self._arrays_of(arguments)
-        first = infos[0].device
+        first = infos[0].device if infos else HOST
         if first == HOST:
             self._round_trip(arguments, infos, grid or self.grid(arguments))
             return
@@ -112,26 +110,26 @@ class CudaExecutable:
 
     def _round_trip(self, arguments: Sequence[Any], infos: Sequence[Any], grid: tuple[int, ...]) -> None:
         where = context(0)
-        hosts = [_host_view(info) for info in infos]
+        hosts = [HostArray(info) for info in infos]
         copies: list[DeviceMemory] = []
         try:
             for host in hosts:
                 memory = DeviceMemory(where, host.nbytes)
                 copies.append(memory)
-                copy_in(where, memory.pointer, host)
+                host.upload(where, memory.pointer)
             words = self._words(arguments, [memory.pointer for memory in copies])
             self.launch_on(0)(0, *words, grid=grid)
             for array, host, memory in zip(self.arrays, hosts, copies, strict=True):
                 if array.name in self.written:
-                    copy_out(where, host, memory.pointer)
+                    host.download(where, memory.pointer)
             where.synchronize()
         finally:
             for memory in copies:
                 memory.free()
 
     def device_arrays(self, arguments: list[Any]) -> CudaArrays:
-        """Copies of the arrays on device 0, with its clock and cache flush, for timing."""
-        arrays = list(self._arrays_of(arguments))
+        """Copies of described host arrays on device 0, with its clock and cache flush, for timing."""
+        arrays = [HostArray(info) for info in self._arrays_of(arguments)]
         launch, grid = self.launch_on(0), self.grid(arguments)
 
         def run(pointers: Sequence[int]) -> None:
@@ -139,15 +137,6 @@ class CudaExecutable:
                 launch(0, *self._words(arguments, pointers), grid=grid)
 
         return CudaArrays(context(0), run, arrays)
-
-
-def _host_view(array: Any) -> np.ndarray[Any, Any]:
-    """Bytes of a contiguous host array at its address, whatever library owns it."""
-    size = array.bytes
-    if not size:
-        return np.empty(0, np.uint8)
-    raw = (ctypes.c_uint8 * size).from_address(array.pointer)
-    return np.frombuffer(raw, np.uint8)
 
 
 def load(build: Build) -> CudaExecutable:
