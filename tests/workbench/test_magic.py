@@ -74,6 +74,16 @@ def test_the_last_line_is_shown_as_in_any_cell(shell: Any) -> None:
     assert shell.user_ns["_"] == 42
 
 
+@pytest.mark.parametrize("stages", ["tile,sass", "sass,threaded"])
+def test_stages_of_another_target_are_said_to_be_its(shell: Any, stages: str) -> None:
+    _, shown, _ = run(shell, f"%%tile --with N=8 --target cpu --stages {stages}\n{DOUBLE}")
+    for form in ("text/plain", "text/html"):
+        assert "sass is a stage of cuda: on cpu its usual stages stand in for it" in shown[0][form]
+        assert ("threaded is a stage of cuda" in shown[0][form]) == ("threaded" in stages)
+    _, shown, _ = run(shell, f"%%tile --with N=8 --target cuda:sm_80 --stages {stages}\n{DOUBLE}")
+    assert "is a stage of" not in shown[0]["text/plain"]
+
+
 @pytest.mark.parametrize(
     ("line", "body", "words"),
     [

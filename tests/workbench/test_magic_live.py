@@ -118,6 +118,7 @@ def test_another_target_has_other_stages(space: dict[str, Any], interactive: Non
     assert bench.wait(30)
     assert bench.record is not None
     assert [s.name for s in bench.record.stages] == ["tile", "loops", "llvm"]
+    assert "laid_out is a stage of cuda: on cpu its usual stages stand in for it" in bench._view.widget.status
     names = [w.description for w in bench._controls._stage_row.children[1:]]
     assert names == ["source", "tile", "scheduled", "bounded", "loops", "llvm", "asm"]
     bench._controls._stages["bounded"].value = True

@@ -18,6 +18,7 @@ from ..record import CompileRecord, RunRecord
 from .chart import chart_of
 from .magic import cell_text, choose_kernel
 from .options import TileOptions, parse_line
+from .parts import remarks
 from .report import Part, Runs, Section, report_html
 from .style import bytes_text, number
 
@@ -185,7 +186,7 @@ def bench_parts(bench: Workbench) -> list[Part]:
         *([picture.problem] if picture.problem else []),
         *([picture.record] if picture.record else []),
     ]
-    out += picture.notes
+    out += remarks(picture)
     if picture.report is not None:
         out.append(picture.report)
     if picture.runs:

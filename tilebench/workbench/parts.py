@@ -14,6 +14,7 @@ from .history import history_body, history_text
 from .session import Picture
 from .style import bytes_text, css, escape, number, page
 from .svg import chart_svg
+from .tiers import absent_stages
 from .views import resources, stages
 from .views.runs import chart_table, chart_text
 from .views.stages import LineLimits
@@ -74,9 +75,21 @@ def status_part(picture: Picture) -> str:
         word += f" {picture.status.done}/{picture.status.total}"
     chips = [f'<span class="chip {kind}">{escape(word)}{_elapsed(picture)}</span>']
     chips += [f'<span class="chip">{escape(each)}</span>' for each in _facts(picture)]
-    said = [*picture.notes, *([STOPPED] if picture.status.phase == "cancelled" else [])]
-    notes = "".join(f'<div class="note">{escape(each)}</div>' for each in said)
-    return f'<div class="chips" role="status" aria-live="polite">{"".join(chips)}</div>{notes}'
+    said = [*remarks(picture), *([STOPPED] if picture.status.phase == "cancelled" else [])]
+    return f'<div class="chips" role="status" aria-live="polite">{"".join(chips)}</div>{_notes(said)}'
+
+
+def remarks(picture: Picture) -> tuple[str, ...]:
+    """Which wished stages another target has, and on what the times were taken."""
+    record = picture.record
+    if record is None or picture.stale:
+        return picture.notes
+    absent = absent_stages(record.target, picture.stage_names, picture.wish.stages)
+    return (*absent, *picture.notes)
+
+
+def _notes(said: Sequence[str]) -> str:
+    return "".join(f'<div class="note">{escape(each)}</div>' for each in said)
 
 
 def _elapsed(picture: Picture) -> str:
@@ -178,13 +191,12 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
     """All parts in one piece of HTML that stands alone. `fallback` names the live view it stands in for."""
     body = "".join(
         (
-            problem_part(picture), stages_part(picture, "", STATIC_LIMITS), check_part(picture),
-            chart_part(picture),
-            details_part(picture), history_part(picture),
+            problem_part(picture), _notes(remarks(picture)), stages_part(picture, "", STATIC_LIMITS),
+            check_part(picture), chart_part(picture), details_part(picture), history_part(picture),
         )
     )  # fmt: skip
     if fallback:
-        body = f'<div class="note">{LEFT_ALONE}</div>{body}'
+        body = _notes([LEFT_ALONE]) + body
     html = page(
         body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench"
     )
@@ -217,6 +229,7 @@ def static_text(picture: Picture) -> str:
     out: list[str] = []
     if picture.problem is not None:
         out.append(picture.problem.explain())
+    out += remarks(picture)
     if picture.record is not None:
         out.append(stages.stages_text(picture.record, limits=TEXT_LIMITS, changed_only=True))
     if picture.report is not None:

@@ -51,6 +51,20 @@ def check_stages(kernel: Kernel, wanted: Sequence[str]) -> None:
             kernel.compilation.require(name)
 
 
+def absent_stages(target: str, road: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    """A sentence for each wanted stage that stands on the road of another target alone."""
+    from ..targets import stage_owners
+
+    absent = [name for name in wanted if name not in road]
+    owners = stage_owners() if absent else {}
+    own = target.partition(":")[0]
+    return tuple(
+        f"{name} is a stage of {' and '.join(owners[name])}: on {own} its usual stages stand in for it"
+        for name in absent
+        if name in owners
+    )
+
+
 def _tier_names(kernel: Kernel, tier: str) -> list[str]:
     return [step.name for step in kernel.compilation.manifest.steps if step.tier == tier]
 
