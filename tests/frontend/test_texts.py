@@ -37,6 +37,7 @@ def made(N=2):
 
     return main
 """
+PLAIN = KERNEL.replace('@tilebench.jit(target="cpu")\n', "")
 ROOT = str(Path(__file__).parents[2])
 
 
@@ -190,9 +191,9 @@ def test_under_the_magics_that_run_a_cell() -> None:
     assert numbers == ["6.0", "16.0", "9.0", "6.0", "14.0"], run.stdout + run.stderr
 
 
-def instrumented(path: Path) -> dict[str, Any]:
+def instrumented(path: Path, text: str = PLAIN) -> dict[str, Any]:
     """The names of a file in whose functions a tool has put statements, as some do."""
-    tree = ast.parse(KERNEL.replace('@tilebench.jit(target="cpu")\n', ""))
+    tree = ast.parse(text)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             node.body.insert(0, ast.copy_location(ast.Pass(), node.body[0]))
@@ -204,12 +205,30 @@ def instrumented(path: Path) -> dict[str, Any]:
 
 def test_code_that_a_tool_has_changed_is_its_files_while_that_is_old(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
-    path.write_text(KERNEL.replace('@tilebench.jit(target="cpu")\n', ""))
+    path.write_text(PLAIN)
     os.utime(path, (1e9, 1e9))
     made = instrumented(path)["made"]
     assert trace(made).file == str(path)
     os.utime(path, (2e9, 2e9))
     with pytest.raises(LanguageError, match="the source of made has changed since Python read it"):
         trace(made)
-    # What `jit` read as it ran is known to be the text, whatever the date says.
-    assert result(tilebench.jit(target="cpu")(made)) == 7.0
+
+
+def test_what_jit_read_while_the_definition_ran_is_the_text(tmp_path: Path) -> None:
+    """Whatever the date of the file says, and a tool did to the code."""
+    path = tmp_path / "new.py"
+    path.write_text(KERNEL)
+    os.utime(path, (2e9, 2e9))
+    assert result(instrumented(path, KERNEL)["made"]) == 7.0
+
+
+def test_jit_after_the_file_was_edited_takes_no_new_text(tmp_path: Path) -> None:
+    path = tmp_path / "late.py"
+    path.write_text(PLAIN)
+    space: dict[str, Any] = {}
+    exec(compile(PLAIN, str(path), "exec", dont_inherit=True), space)
+    assert result(tilebench.jit(target="cpu")(space["made"])) == 7.0
+    path.write_text(PLAIN.replace("7.0", "8.0"))
+    os.utime(path, (2e9, 2e9))
+    with pytest.raises(LanguageError, match="the source of made has changed since Python read it"):
+        tilebench.jit(target="cpu")(space["made"])()

@@ -68,6 +68,17 @@ def test_gemm_extents(transpose_a: bool, transpose_b: bool, wrong: str) -> None:
     assert {place.line for _, place in error.also} == {"m": {7, 9}, "n": {8, 9}, "k": {7, 8}}[wrong]
 
 
+def test_a_gemm_of_a_slice_with_a_dimension_left_out_says_what_to_do() -> None:
+    error = refused("""
+        a = T.alloc_shared((16, 4, 8), "float16")
+        b = T.alloc_shared((8, 32), "float16")
+        c = T.alloc_fragment((16, 32), "float32")
+        T.gemm(a[:, 1, :], b, c)
+    """)
+    assert error.message == "the leading extents of an operand of T.gemm must be 1"
+    assert "T.copy the slice to a shared tile of two dimensions" in error.explain()
+
+
 @pytest.mark.parametrize(
     ("src", "dst", "good"),
     [

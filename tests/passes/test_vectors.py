@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.everywhere import everywhere, kernel_of
 from tests.passes.test_thread_groups import outputs
 
 TARGETS = ("cpu", "cuda:sm_90a")
@@ -85,8 +87,8 @@ def halves(n: int) -> Any:
     ("n", "threads", "width"), [(576, 128, 8), (576, 256, 4), (11008, 256, 8), (1000, 96, 4)]
 )
 def test_rows_that_vectors_do_not_fill_are_read_in_vectors(n: int, threads: int, width: int) -> None:
-    for kernel_of in (scaled, rms_norm):
-        text = kernel_of.using(target="cuda:sm_90a")(n, threads).stage("threaded")
+    for function in (scaled, rms_norm):
+        text = function.using(target="cuda:sm_90a")(n, threads).stage("threaded")
         assert f"A_v = T.alloc_local(({width},), T.float16)" in text
         assert "T.vector_load(A_v, A[" in text
     for target in TARGETS:
@@ -107,16 +109,44 @@ def test_a_named_value_and_a_variable_move_in_vectors_as_a_choice_does(n: int) -
         "by_variable": (values * values, (values * factors).astype(np.float16)),
         "by_name": (a * a, a + a),
     }
-    for kernel_of in (by_variable, by_name):
-        text = kernel_of.using(target="cuda:sm_90a")(n, 64).stage("threaded")
+    for function in (by_variable, by_name):
+        text = function.using(target="cuda:sm_90a")(n, 64).stage("threaded")
         assert "T.vector_load(A_v, A[" in text
         assert text.count("T.vector_store(") == 2
         for target in TARGETS:
             c, d = np.full_like(a, np.nan), np.full_like(a, np.nan)
-            outputs(kernel_of.using(target=target)(n, 64), a, c, d)
-            first, second = wanted[kernel_of.__name__]
+            outputs(function.using(target=target)(n, 64), a, c, d)
+            first, second = wanted[function.__name__]
             np.testing.assert_allclose(c.astype(float), first.astype(float), rtol=2e-3)
             np.testing.assert_allclose(d.astype(float), second.astype(float), rtol=2e-3)
+
+
+POSITIVE = {
+    "choice": "O[i] = T.if_then_else(A[i] > 0, A[i], 0)",
+    "two choices": "O[i] = T.if_then_else(A[i] > 0, T.if_then_else(A[i] > 1, A[i], A[i]), 0)",
+    "assigned first": "v = T.alloc_var('float16')\nv = 0\nif A[i] > 0:\n    v = A[i]\nO[i] = v",
+    "both ways": "v = T.alloc_var('float16')\nif A[i] < 0:\n    v = 0\nelse:\n    v = A[i]\nO[i] = v",
+}
+
+
+@pytest.mark.parametrize("body", POSITIVE.values(), ids=POSITIVE)
+def test_what_is_read_already_is_not_read_again_under_a_condition(body: str) -> None:
+    body = "for i in T.Parallel(1024):\n" + indent(body, "    ")
+    head = 'A: T.Tensor((1024,), "float16"), O: T.Tensor((1024,), "float16")'
+    found = everywhere(body, head)
+    assert np.array_equal(found["O"], np.maximum(found["A"], np.float16(0)))
+    text = kernel_of(body, head).using(target="cuda:sm_90a")().stage("threaded")
+    assert (text.count("T.vector_load("), text.count("T.vector_store("), text.count("A[")) == (1, 1, 1)
+
+
+def test_a_variable_that_has_no_value_on_some_way_stays_one() -> None:
+    body = "for i in T.Parallel(64):\n    v = T.alloc_var('float32')\n    if A[i] > 0:\n        v = A[i]\n"
+    body += "    if A[i] > 0:\n        O[i] = v"
+    head = 'A: T.Tensor((64,), "float32"), O: T.Tensor((64,), "float32")'
+    assert "T.alloc_var" in kernel_of(body, head).using(target="cuda:sm_90a")().stage("bounded")
+    a = np.linspace(-1, 1, 64, dtype=np.float32)
+    found = everywhere(body, head, A=a, O=np.zeros(64, np.float32))
+    assert np.array_equal(found["O"], np.maximum(a, 0))
 
 
 @tilebench.jit

@@ -136,13 +136,33 @@ def texts_now(function: Callable[..., Any]) -> tuple[Sequence[str], ...]:
     return *(_elsewhere(function.__code__) if file.startswith("<") or not kept else ()), *kept
 
 
+def texts_read(function: Callable[..., Any]) -> tuple[Sequence[str], ...]:
+    """The texts that Python has just read a function from: all there are while its definition runs.
+
+    Of a function made before, those that prove to be its: the file may have been edited in between.
+    """
+    code = function.__code__
+    texts = texts_now(function)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if any(constant is code for constant in frame.f_code.co_consts):
+            return texts
+        frame = frame.f_back
+    found = [(text, defined(text, code)) for text in map(_without_newlines, texts)]
+    return tuple(text for text, definition in found if definition is not None and definition.gives(code))
+
+
+def _without_newlines(text: Sequence[str]) -> Lines:
+    return text if isinstance(text, tuple) else tuple([line.rstrip("\n") for line in text])
+
+
 def find(
     code: CodeType, texts: Sequence[Sequence[str]], now: Callable[[], Sequence[Sequence[str]]]
 ) -> Lines | None:
     """The lines of the text that a code object is from: of those kept from then, or those of `now()`."""
     likely: Lines | None = None
     for k, text in enumerate(chain(texts, _later(now))):
-        lines = text if isinstance(text, tuple) else tuple([line.rstrip("\n") for line in text])
+        lines = _without_newlines(text)
         definition = defined(lines, code)
         if definition is None:
             continue

@@ -13,7 +13,7 @@ from ..errors import ArgumentError, Place, TileError, nearest
 from ..frontend import trace
 from ..frontend.eager import eager_form
 from ..frontend.source import SourceFunction, source_of
-from ..frontend.texts import texts_now
+from ..frontend.texts import texts_read
 from ..frontend.trace import compile_parameters
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
@@ -59,7 +59,7 @@ class JitFunction:
         # Of TileLang's decorator, told in the remarks of each kernel.
         self.options = dict(options or {})
         # What Python has just read: the text of this function, whatever is written to its file later.
-        self.texts = texts_now(function) if texts is None else texts
+        self.texts = texts_read(function) if texts is None else texts
         self._kept = KeptKernels()
 
     def __repr__(self) -> str:

@@ -233,6 +233,7 @@ def _check_extents(
                 what=part.described,
                 found="{what}",
                 also=[part.declared],
+                hint="T.copy the slice to a shared tile of two dimensions, and multiply that",
             )
     # Axis of each letter in each operand, counted from the end.
     m_a, k_a = (-1, -2) if transpose_a else (-2, -1)

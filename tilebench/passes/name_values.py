@@ -43,13 +43,13 @@ def _named(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
         return body
     try:
         return tuple(_Naming(variables, names).body(body))
-    except _TooLong:
+    except _Unnamed:
         return body
 
 
 def _followed(body: tuple[Stmt, ...]) -> frozenset[str]:
     """The variables that statements of the body assign, and branches that do nothing else."""
-    found = frozenset(s.buffer.name for s in body if isinstance(s, AllocVar) and s.init is not None)
+    found = frozenset(s.buffer.name for s in body if isinstance(s, AllocVar))
     while found:
         lost = {name for statement in body for name in _lost(statement, found)}
         if not lost:
@@ -73,8 +73,8 @@ def _only_assigns(statement: Stmt, variables: frozenset[str]) -> bool:
     )
 
 
-class _TooLong(Exception):
-    """A branch gives a variable a value that is too long to spell as a choice."""
+class _Unnamed(Exception):
+    """A value is too long to spell as a choice, or a variable is read that has none on some way there."""
 
 
 class _Naming:
@@ -85,13 +85,14 @@ class _Naming:
         self.names = names
 
     def body(self, body: tuple[Stmt, ...]) -> list[Stmt]:
-        """The statements with values for variables. `_TooLong` where one cannot be spelled."""
+        """The statements with values for variables. `_Unnamed` where one cannot be spelled."""
         values: dict[str, Expr] = {}
         out: list[Stmt] = []
         for statement in body:
             if isinstance(statement, AllocVar) and statement.buffer.name in self.variables:
-                assert statement.init is not None
-                self._name(statement, statement.buffer.name, self.read(statement.init, values), values, out)
+                if statement.init is not None:
+                    value = self.read(statement.init, values)
+                    self._name(statement, statement.buffer.name, value, values, out)
             elif isinstance(statement, Store) and statement.buffer.name in self.variables:
                 value = self.read(statement.value, values)
                 self._name(statement, statement.buffer.name, value, values, out)
@@ -118,7 +119,8 @@ class _Naming:
         condition = self.read(branch.condition, values)
         yes, no = self.assigned(branch.then, values), self.assigned(branch.orelse, values)
         out = dict(values)
-        for name in [name for name in values if yes[name] is not no[name]]:
+        # What only one side assigns has no value behind it.
+        for name in [name for name in yes if name in no and yes[name] is not no[name]]:
             arguments = (condition, yes[name], no[name])
             out[name] = Call("if_then_else", arguments, type=yes[name].dtype, place=branch.place)
         return out
@@ -130,7 +132,7 @@ class _Naming:
             if isinstance(statement, Store):
                 value = out[statement.buffer.name] = self.read(statement.value, out)
                 if not is_small(value):
-                    raise _TooLong
+                    raise _Unnamed
             elif isinstance(statement, If):
                 out = self.chosen(statement, out)
         return out
@@ -139,6 +141,10 @@ class _Naming:
         """An expression or statement that reads values where variables stood."""
 
         def change(part: Any) -> Any:
-            return values[part.buffer.name] if isinstance(part, Load) and part.buffer.name in values else part
+            if not isinstance(part, Load) or part.buffer.name not in self.variables:
+                return part
+            if part.buffer.name not in values:
+                raise _Unnamed
+            return values[part.buffer.name]
 
         return rewrite(node, change)

@@ -316,4 +316,12 @@ FAULTS = (
         "return dtype",
         ("tests/passes/test_elements_of_fragments.py::test_elements_of_half_a_byte",),
     ),
+    Fault(
+        "vectors/choice-left-out",
+        "a choice of zero and of what was read without a condition is what was read",
+        "tilebench.passes.threads.vector_body:_is_filled_under",
+        "registers is value.buffer and own[: len(guards)] == guards",
+        "registers is value.buffer",
+        ("tests/passes/test_vectors.py::test_what_is_read_already_is_not_read_again_under_a_condition",),
+    ),
 )

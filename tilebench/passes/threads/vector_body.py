@@ -216,6 +216,10 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
     vector = group.vector
     if load.buffer.scope not in MEMORY or load.buffer.name in alone:
         return None
+    # What was read under fewer conditions is there already, and the same.
+    for known in range(len(guards)):
+        if (load, guards[:known]) in group.loads:
+            return group.loads[load, guards[:known]]
     if len(guards) > MOST_GUARDS or any(vector.kind(guard) == MIXED for guard in guards):
         return None
     width = vector.access_width(load)
@@ -230,6 +234,14 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
     return registers
 
 
+def _is_filled_under(group: _Group, value: Expr, guards: Guards) -> bool:
+    """Whether a value is one of registers that these conditions guard: zeros where they do not hold."""
+    return isinstance(value, Load) and any(
+        registers is value.buffer and own[: len(guards)] == guards
+        for (_, own), registers in group.loads.items()
+    )
+
+
 def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stmt]) -> Expr:
     """The value of element `e`, with wide loads read from their registers."""
     vector = group.vector
@@ -237,11 +249,12 @@ def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stm
     def lower(part: Expr, guards: Guards) -> Expr:
         if isinstance(part, Call) and part.word == "if_then_else":
             condition, a, b = part.args
-            yes = lower(a, (*guards, condition))
-            if isinstance(yes, Load) and yes.buffer in group.loads.values() and b == zero_of(a.dtype):
+            test = lower(condition, guards)
+            inside = (*guards, condition)
+            yes = lower(a, inside)
+            if b == zero_of(a.dtype) and _is_filled_under(group, yes, inside):
                 return yes
-            no = lower(b, (*guards, Arith("not", (condition,))))
-            return part.but(args=(lower(condition, guards), yes, no))
+            return part.but(args=(test, yes, lower(b, (*guards, Arith("not", (condition,))))))
         if isinstance(part, Load):
             registers = _registers(group, part, guards, alone)
             if registers is not None:
