@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilebench.errors import IRError
 from tilebench.ir import Arith, Const, Let, Var, parse_function, print_function, show, verify
-from tilebench.ir.dtypes import float32, int32, int64
+from tilebench.ir.dtypes import ALL, float32, int32, int64
 from tilebench.ir.stmt import Function
 from tilebench.language.words import registry
 
@@ -42,6 +46,26 @@ def test_every_form_prints_and_parses_back() -> None:
     again = parse_function(text, registry())
     assert again == function
     assert print_function(again).text == text
+
+
+NUMBERS = [
+    (math.nan, "float32"), (0.0, "float32"), (-0.0, "float32"), (math.inf, "float32"), (-math.inf, "float32"),
+    (1.0, "float32"), (1.0, "float64"), (0, "int32"), (1, "int32"), (1, "int64"),
+    (True, "bool"), (False, "bool"),
+]  # fmt: skip
+
+
+def test_literals_are_equal_that_are_the_same_number() -> None:
+    for k, (value, name) in enumerate(NUMBERS):
+        for n, (other, type_) in enumerate(NUMBERS):
+            a, b = Const(value, type=ALL[name]), Const(other, type=ALL[type_])
+            assert (a == b) == (k == n), (a, b)
+            assert (Arith("-", (a,)) == Arith("-", (b,))) == (k == n)
+            assert len({a, b}) == (1 if k == n else 2)
+    # How a number came about is no part of it: an int for a float, a NaN with other bits.
+    assert Const(0, type=float32) == Const(0.0, type=float32) != Const(-0.0, type=float32)
+    assert Const(math.inf - math.inf, type=float32) == Const(-math.nan, type=float32)
+    assert len({Const(float("nan"), type=float32) for _ in range(3)}) == 1
 
 
 def test_the_printed_text_is_the_text() -> None:
@@ -94,10 +118,32 @@ def test_a_sum_of_thousands_of_terms() -> None:
     assert parse_function(print_function(function).text, registry()) == function
 
 
-@pytest.mark.parametrize("value", [0.0, 1.5, -3.0, 1e30, float("inf"), float("-inf"), 1e-45, 123456789.0])
+@pytest.mark.parametrize(
+    "value", [0.0, 1.5, -3.0, 1e30, math.inf, -math.inf, 1e-45, 123456789.0, -0.0, math.nan]
+)
 def test_literals(value: float) -> None:
     function = Function("f", (), (Let(Var("z", type=float32), Const(value, type=float32)),))
-    assert parse_function(print_function(function).text, registry()) == function
+    text = print_function(function).text
+    assert parse_function(text, registry()) == function
+    other = Function("f", (), (Let(Var("z", type=float32), Const(-value, type=float32)),))
+    assert (parse_function(text, registry()) == other) == (value != value)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (True, "int32"),
+        (1.0, "bool"),
+        (1.0, "int32"),
+        (True, "float32"),
+        (np.float32(1), "float32"),
+        (0.5, "int8"),
+    ],
+)
+def test_a_literal_is_of_its_dtype(value: Any, dtype: str) -> None:
+    literal = Const(value, type=ALL[dtype])
+    with pytest.raises(IRError, match=f"{value} is no literal of {dtype}"):
+        verify(Function("f", (), (Let(Var("z", type=ALL[dtype]), literal),)))
 
 
 def test_typed_integers() -> None:

@@ -144,12 +144,21 @@ class Expr(Node):
         return compare(op, self, lift(other, self.dtype))
 
 
+def _number_of(literal: Const) -> tuple[Any, DType]:
+    """The number that a literal is and its dtype. To Python NaN is not itself, and -0.0 is 0.0."""
+    value, dtype = literal.value, literal.type
+    if not dtype.is_float or (value and value == value):
+        return value, dtype
+    return str(float(value)), dtype
+
+
 @node
 class Const(Expr):
-    """A typed literal. `value` is a Python int, float or bool."""
+    """A typed literal. `value` is a Python int, float or bool. Equal are those that are the same number."""
 
     value: Any = attribute()
     type: DType = attribute(default=int32)
+    values_of = staticmethod(_number_of)
 
     @property
     def dtype(self) -> DType:

@@ -147,6 +147,7 @@ class Node:
     below: ClassVar[tuple[tuple[str, bool], ...]] = ()
     # The fields that name memory; `effects.effects_of` reads them.
     effect_marks: ClassVar[tuple[FieldMark, ...]] = ()
+    # What equality and the hash are of: the fields, unless the class says it better.
     values_of: ClassVar[Any] = staticmethod(no_values)
     place: Place | None = None
 
@@ -221,7 +222,8 @@ def node(cls: N) -> N:
     prepared.effect_marks = tuple(each for each in marks if each.effect)
     prepared.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
     names = [each.name for each in marks]
-    prepared.values_of = staticmethod(attrgetter(*names) if names else no_values)
+    if "values_of" not in cls.__dict__:
+        prepared.values_of = staticmethod(attrgetter(*names) if names else no_values)
     prepared.__init__ = _initializer(prepared.marks, cls.__name__)
     return cls
 

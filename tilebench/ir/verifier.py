@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from ..errors import IRError
 from .dtypes import boolean
 from .expr import COMPARE, LOGIC, Arith, Buffer, Const, Expr, Load, Region, Var
 from .node import Node, children
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, WithStmt, WordStmt
+
+# What a literal of each kind may be for Python. Others print, and parse back as something else.
+_LITERALS: dict[str, tuple[type, ...]] = {
+    "float": (float, int), "int": (int,), "uint": (int,), "bool": (bool, int),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,7 @@ class _Verifier:
         """Check an expression or region and all below it."""
         kind = type(node)
         if kind is Const:
+            self.literal(cast("Const", node))
             return
         if isinstance(node, Var):
             known = self.names.get(node.name)
@@ -157,6 +163,10 @@ class _Verifier:
         elif isinstance(node, Region):
             self.access(node, node.buffer, len(node.start))
             self.integers(node, node.start)
+
+    def literal(self, node: Const) -> None:
+        if node.value.__class__ not in _LITERALS[node.type.kind]:
+            self.fail(node, "{value} is no literal of {dtype}", value=node.value, dtype=node.type.name)
 
     def integers(self, node: Node, index: tuple[Expr, ...]) -> None:
         for part in index:
