@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..machine import Isa
 from .values import Index, Value, bytes_of, const, const_lanes, element_of, lanes_of, mangle, vector
@@ -60,7 +60,8 @@ class Instructions:
         self._count = 0
         self._block = "entry"
         self._opened = 0
-        self._known: list[dict[str, Value]] = [{}]
+        # By an instruction's text its value, by the key of `once` its values.
+        self._known: list[dict[str, Any]] = [{}]
         self._done = False
 
     def text(self) -> str:
@@ -99,12 +100,25 @@ class Instructions:
     def pure(self, text: str, type_: str) -> Value:
         """An instruction whose result depends on its operands alone: found again when repeated."""
         for scope in self._known:
-            found = scope.get(text)
+            found: Value | None = scope.get(text)
             if found is not None:
                 return found
         result = self.impure(text, type_)
         self._known[-1][text] = result
         return result
+
+    def once(self, key: str, make: Callable[[], Sequence[Value]]) -> Sequence[Value]:
+        """What a loop finds that has no effect: found again under its key when repeated."""
+        for scope in self._known:
+            if key in scope:
+                return scope[key]
+        found = self._known[-1][key] = make()
+        return found
+
+    def any_lane(self, mask: Value) -> Value:
+        """Whether a mask has a lane."""
+        bits = self.bits(mask, f"i{lanes_of(mask.type)}")
+        return self.pure(f"icmp ne {bits.type} {bits.name}, 0", "i1")
 
     @contextmanager
     def scope(self) -> Generator[None]:

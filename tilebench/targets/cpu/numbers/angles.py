@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..llvm import Function, Value, lanes_of, vector
+from ..llvm import Function, Value, const, lanes_of, vector
 from .convert import magnitude
-from .elementary import constant, copy_sign, integer_type, nearest, polynomial, single
+from .elementary import constant, copy_sign, integer_type, nearest, polynomial, round_even, single
 
 _SIN = (-0.16666666639425384, 0.008333329128682135, -0.00019839251780109536, 2.717518682582633e-06)
 _COS = (0.04166664557495256, -0.0013887302163766546, 2.4430754558670417e-05)
@@ -19,14 +19,58 @@ _ATAN = (
 )
 
 
-def _turn(f: Function, x: Value, quarter: int) -> Value:
-    """sin(x + quarter * pi/2), reduced in double precision."""
+# 2/pi in parts of 24 bits (the digits as in fdlibm's e_rem_pio2): a float32 times one is exact in double.
+_TWO_OVER_PI = (0xA2F983, 0x6E4E44, 0x1529FC, 0x2757D1, 0xF534DD, 0xC0DB62, 0x95993C, 0x439041)
+# Up to here the two parts of pi/2 below are enough: the whole multiples of the first are exact.
+_NEAR = 1e6
+
+
+def _reduced(f: Function, x: Value) -> tuple[Value, Value]:
+    """(r, n): x is n * pi/2 + r, |r| <= pi/4, in double; of n (i32) only the last two bits are right."""
     wide = f.cast("fpext", x, vector("double", lanes_of(x.type)))
     whole, n = nearest(f, f.fmul(wide, constant(wide, 2 / math.pi)))
     first, rest = 1.57079632673412561417e00, 6.07710050650619224932e-11  # fdlibm's pi/2 in two parts
     r = f.fsub(f.fsub(wide, f.fmul(whole, constant(wide, first))), f.fmul(whole, constant(wide, rest)))
+    near = r, f.cast("trunc", n, integer_type(x))
+    size = magnitude(f, x)
+    far = f.compare("ogt", size, constant(x, _NEAR))
+    far = f.binary("and", far, f.compare("olt", size, constant(x, math.inf)))
+
+    def choose() -> list[Value]:
+        with f.loop(0, f.cast("zext", f.any_lane(far), "i64"), 1, near) as loop:  # at most one turn
+            found = _reduced_far(f, f.select(far, wide, constant(wide, 0)))
+            loop.next = [f.select(far, new, old) for new, old in zip(found, near, strict=True)]
+        return loop.results
+
+    r, n = f.once(f"reduced {x.type} {x.name}", choose)
+    return r, n
+
+
+def _reduced_far(f: Function, x: Value) -> tuple[Value, Value]:
+    """The same for any finite float32 of at least 1, by the method of Payne and Hanek.
+
+    (M. Payne, R. Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18, 1983.) Of
+    x * 2/pi only what is left of whole turns matters: of each part's product a fraction of a turn, exactly,
+    in units of 2**-63. No float32 is nearer to a multiple of pi/2 than 1.6e-9: 29 bits of r are right.
+    """
+    kind = integer_type(x)
+    turns = const(0, kind)
+    for k, part in enumerate(_TWO_OVER_PI):
+        product = f.fmul(x, constant(x, part * 2.0 ** (-24 * (k + 1) - 2)))
+        rest = f.fsub(product, round_even(f, product))
+        turns = f.binary("add", turns, f.cast("fptosi", f.fmul(rest, constant(x, 2.0**63)), kind))
+    turns = f.binary("shl", turns, 1)  # 2**64 a turn: what is more than one falls off
+    n = f.binary("lshr", f.binary("add", turns, 1 << 61), 62)
+    rest = f.binary("sub", turns, f.binary("shl", n, 62))
+    r = f.fmul(f.cast("sitofp", rest, x.type), constant(x, math.pi / 2 * 2.0**-62))
+    return r, f.cast("trunc", n, vector("i32", lanes_of(x.type)))
+
+
+def _turn(f: Function, x: Value, quarter: int) -> Value:
+    """sin(x + quarter * pi/2)."""
+    r, n = _reduced(f, x)
     r = f.cast("fptrunc", r, x.type)
-    n = f.cast("trunc", f.binary("add", n, quarter), integer_type(x))
+    n = f.binary("add", n, quarter)
     z = f.fmul(r, r)
     sine = f.fma(f.fmul(polynomial(f, z, _SIN), z), r, r)
     cosine = f.fma(polynomial(f, z, _COS), f.fmul(z, z), f.fma(z, constant(x, -0.5), constant(x, 1)))
@@ -38,13 +82,13 @@ def _turn(f: Function, x: Value, quarter: int) -> Value:
 
 
 def sin(f: Function, x: Value) -> Value:
-    """The sine, float32; the error grows beyond |x| = 1e6."""
+    """The sine, float32."""
     single(x, "sin")
     return f.select(f.compare("oeq", x, constant(x, 0)), x, _turn(f, x, 0))
 
 
 def cos(f: Function, x: Value) -> Value:
-    """The cosine, float32; the error grows beyond |x| = 1e6."""
+    """The cosine, float32."""
     single(x, "cos")
     return _turn(f, x, 1)
 

@@ -8,8 +8,8 @@ coefficients were fitted here by re-weighted least squares on Chebyshev nodes.
 | --- | --- | --- | --- | --- | --- | --- |
 | exp, exp2, exp10 | 1.3 | 2 | | tanh, sigmoid | 2.5 | 3 |
 | log, log2, log10, log1p | 2 | 2 | | erf, atan | 2.6 | none |
-| sqrt | 0.5 | 0.5 | | sin, cos (to 1e6) | 1.6 | none |
-| rsqrt | 1.5 | 1.5 | | tan (to 1e6) | 3.5 | none |
+| sqrt | 0.5 | 0.5 | | sin, cos | 1.6 | none |
+| rsqrt | 1.5 | 1.5 | | tan | 3.5 | none |
 | floor, ceil, trunc, round | 0 | 0 | | pow | 0.5 | not measured |
 
 Infinities, NaN, signed zeros and subnormal inputs and results follow NumPy. `none`: refused by name.

@@ -63,14 +63,10 @@ class Elements:
         if state.mask is not None and state.lazy:
             some = state.mask
             if lanes_of(some.type) > 1:
-                some = self.any_lane(some)
+                some = f.any_lane(some)
             spare = f.alloca("i64", 1, 8)
             pointer = f.select(some, pointer, spare)
         return f.load(pointer, type_)
-
-    def any_lane(self, mask: Value) -> Value:
-        bits = self.f.bits(mask, f"i{lanes_of(mask.type)}")
-        return self.f.pure(f"icmp ne {bits.type} {bits.name}, 0", "i1")
 
     def gather(self, pointers: Value, type_: str, mask: Value | None) -> Value:
         f, lanes = self.f, lanes_of(type_)
