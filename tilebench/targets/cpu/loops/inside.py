@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....ir import Const, Expr, Region
+from ....ir import ZERO, Const, Expr, Region, lift
+from ....ir.arith import linear
 from ....language.copy import Copy
 from ....language.gemm import Gemm
 from .buffers import loads_memory
@@ -24,8 +25,9 @@ def skips_ghosts(work: Work, copy: Copy) -> bool:
 def stays_inside(work: Work, gemm: Gemm) -> bool:
     """Whether a gemm may leave out what is outside the problem; the same answer whenever it is asked.
 
-    Its operands must each be filled by one copy that is sure to have run, and nothing may look at the
-    accumulator's ghost elements, which then hold anything.
+    Its operands must each be filled by one copy that is sure to have run, and leave their arrays together in
+    k: a zero of one side takes part where the other has an element, for it times infinity is NaN. Nothing may
+    look at the accumulator's ghost elements, which then hold anything.
     """
     if id(gemm) not in work.stays_inside:
         work.stays_inside[id(gemm)] = _stays_inside(work, gemm)
@@ -36,9 +38,20 @@ def _stays_inside(work: Work, gemm: Gemm) -> bool:
     a, b = _ends_of(work, gemm, "a"), _ends_of(work, gemm, "b")
     if a is None or b is None:
         return False
+    left = _end(gemm.a, a, -2 if gemm.transpose_A else -1)
+    right = _end(gemm.b, b, -1 if gemm.transpose_B else -2)
+    if not _end_together(left, right):
+        return False
     rows = _end(gemm.a, a, -1 if gemm.transpose_A else -2)
     columns = _end(gemm.b, b, -2 if gemm.transpose_B else -1)
     return ghosts_are_unread(work, gemm, (rows, columns))
+
+
+def _end_together(a: End | None, b: End | None) -> bool:
+    """Whether as many elements are inside on both sides."""
+    if a is None or b is None:
+        return a is b
+    return linear((lift(a[1]) - a[0]) - (lift(b[1]) - b[0])).expr() == ZERO
 
 
 def _ends_of(work: Work, gemm: Gemm, field: str) -> Ends | None:

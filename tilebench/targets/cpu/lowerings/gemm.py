@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....ir import Call, Const, Expr, Stmt
+from ....ir import Const, Expr, Stmt
 from ....language.gemm import Gemm
 from ..llvm import bytes_of
 from ..loops.inside import extents_inside, stays_inside
@@ -27,21 +27,12 @@ def gemm(work: Work, old: Gemm) -> list[Stmt]:
 
 
 def _inside(work: Work, old: Gemm) -> tuple[Expr, Expr, Expr]:
-    """m, n, k of the part inside."""
+    """m, n, k of the part inside; k is the same on both sides."""
     rows, depth = extents_inside(work, old, "a")
     if old.transpose_A:
         rows, depth = depth, rows
-    other, columns = extents_inside(work, old, "b")
-    if old.transpose_B:
-        other, columns = columns, other
-    return rows, columns, _shorter(depth, other, old.mnk[2])
-
-
-def _shorter(a: Expr, b: Expr, whole: int) -> Expr:
-    """The smaller of two extents, neither more than `whole`."""
-    if a == b or b == Const(whole):
-        return a
-    return b if a == Const(whole) else Call("min", (a, b), type=a.dtype)
+    columns = extents_inside(work, old, "b")[0 if old.transpose_B else 1]
+    return rows, columns, depth
 
 
 LOWERINGS = (
