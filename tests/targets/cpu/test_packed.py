@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+from kit import named_isa, runnable
 
 from tests import kernels_packed
 from tests.simulator.test_packed import SHAPES, patterns, same
@@ -50,6 +55,21 @@ def test_any_shape_and_tile(shape: tuple[int, int], tile: tuple[int, int], pair:
     made(a, c)
     assert same(c, cast_meaning(a, ALL[pair[0]], ALL[pair[1]]))
     assert made.check().ok
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize(
+    "pair", [("uint4", "int64"), ("int64", "uint4"), ("int4", "float64"), ("uint4", "int4")]
+)
+@pytest.mark.parametrize("shape", [(3, 7), (2, 32)])
+def test_vectors_of_one_byte(shape: tuple[int, int], pair: tuple[str, str], level: str) -> None:
+    """Two lanes of 64 bits, all that SSE2 has, are one byte of an array: no vector of bytes."""
+    if not runnable(named_isa(level)):
+        pytest.skip("not this machine's instruction set")
+    a = patterns(shape, pair[0] if pair[0] in STORED else "int8").astype(ALL[pair[0]].numpy)
+    c = np.full(shape, 5, ALL[pair[1]].numpy)
+    kernels_packed.elementwise.using(target=f"cpu:{level}")(*shape, *pair)(a, c)
+    assert same(c, cast_meaning(a, ALL[pair[0]], ALL[pair[1]]))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -135,6 +135,8 @@ def _in_pairs(memory: Memory, buffer: Buffer, index: Sequence[Expr], address: Ad
     lanes = memory.state.lanes
     if lanes is None or address.step != 1 or address.further is not None or lanes.count % 2:
         return False
+    if lanes.count == 2:  # one byte is no vector
+        return False
     if lanes.multiple % 2 or lanes.ahead % 2:
         return False
     strides = memory.state.strides(buffer)
