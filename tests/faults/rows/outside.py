@@ -8,6 +8,14 @@ CHECK = ("tests/reference/test_check.py",)
 
 FAULTS = (
     Fault(
+        "reference/no-overflow-on-the-way",
+        "a sum whose parts overflow is bound to what it would be without",
+        "tilebench.language.meanings.tiles:_with_overflow_on_the_way",
+        "",
+        "return carried",
+        ("tests/reference/test_bounds.py::test_a_sum_that_overflows_on_the_way_has_no_bound",),
+    ),
+    Fault(
         "check/poison-is-not-looked-for",
         "elements that were never written are not told apart",
         "tilebench.reference.check:compare_output",

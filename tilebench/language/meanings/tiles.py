@@ -55,6 +55,17 @@ def fill_meaning(op: Fill, value: Any) -> Any:
     return value
 
 
+def _with_overflow_on_the_way(value: Any, sizes: Any, carried: Any, dtype: DType) -> Any:
+    """The carried error of sums, infinite where a partial sum may leave the dtype though the whole does not.
+
+    `sizes` are the sums of magnitudes: as large as the whole where all terms have one sign.
+    """
+    if sizes.size == 0 or not sizes.max() >= limits(dtype).overflow:
+        return carried
+    passes = (sizes >= limits(dtype).overflow) & np.isfinite(value) & (np.abs(value) < sizes)
+    return np.where(passes, np.inf, carried)
+
+
 # -- matrix product
 
 
@@ -138,6 +149,7 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
         value += before
         sizes += np.abs(before)
         carried += old.error.reshape(value.shape)
+    carried = _with_overflow_on_the_way(value, sizes, carried, target)
     u = accumulation_roundoff(op.a.buffer.dtype, target) + DOUBLE_ROUNDOFF
     lost = (k + 1) * 0.5 * limits(target).subnormal
     # In place: with a dozen temporaries of the tile's size this was half the time of a gemm's bound.
@@ -235,6 +247,7 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
         sizes = sizes + np.abs(before.value.reshape(sizes.shape))
         carried = carried + before.error.reshape(carried.shape)
         additions += 1
+    carried = _with_overflow_on_the_way(value, sizes, carried, target)
     # A sum of float32 into a float16 may be formed in either.
     error = carried + gamma(additions, target.unit_roundoff + DOUBLE_ROUNDOFF) * (sizes + carried)
     if op.src.buffer.dtype.mantissa > target.mantissa:
@@ -268,6 +281,7 @@ def scan_bound(op: Scan, source: Any) -> Any:
     if not target.is_float:
         return Inexact(scan_meaning(op, known.value), carried)
     value, sizes = along(known.value), along(np.abs(known.value))
+    carried = _with_overflow_on_the_way(value, sizes, carried, target)
     count = known.value.shape[op.dim]
     u = target.unit_roundoff + DOUBLE_ROUNDOFF
     error = carried + gamma(max(count - 1, 0), u) * (sizes + carried)
