@@ -137,10 +137,10 @@ def test_knobs() -> None:
 
 
 def test_names_that_are_not_there() -> None:
-    with pytest.raises(AttributeError, match=r"there is no T\.parallel") as caught:
-        _ = T.parallel  # type: ignore[attr-defined]
-    assert "did you mean T.Parallel?" in str(caught.value)
-    assert not hasattr(T, "parallel")
+    with pytest.raises(AttributeError, match=r"there is no T\.alloc_fragments") as caught:
+        _ = T.alloc_fragments  # type: ignore[attr-defined]
+    assert "did you mean T.alloc_fragment?" in str(caught.value)
+    assert not hasattr(T, "alloc_fragments")
     with pytest.raises(AttributeError, match=r"T\.atomic_add is TileLang's, not here yet"):
         _ = T.atomic_add  # type: ignore[attr-defined]
     # Names of both are here: a word that has come needs no row struck from the list.
