@@ -126,6 +126,8 @@ def _pair(first: list[RunRecord], second: list[RunRecord]) -> tuple[Any, list[An
         (span_text(9.6e-3, 23.4e-3), "10 to 23 ms"), (span_text(2.605e-3, 2.615e-3), "2.605 to 2.615 ms"),
         (span_text(0.9e-6, 1.1e-6), "0.9 to 1.1 us"), (span_text(1e-3, 1e-3), "1.00 ms"),
         (span_text(64e-6, 23e-3), "64 us to 23 ms"),
+        (span_text(float("nan"), float("nan")), "nan ns to nan ns"),
+        (span_text(1e-3, float("inf")), "1.00 ms to inf s"),
         (percent_text(1.408, 0.2, 2.0), "+140 %"), (percent_text(-0.149, -0.17, -0.13), "\N{MINUS SIGN}15 %"),
         (percent_text(0.0, -0.001, 0.001), "0.0 %"),
         (digits_within(11.42, 11.0, 11.9), 3), (digits_within(16.0, 9.0, 23.0), 2),
@@ -134,3 +136,12 @@ def _pair(first: list[RunRecord], second: list[RunRecord]) -> tuple[Any, list[An
 )  # fmt: skip
 def test_digits_are_those_that_the_range_leaves(made: Any, wanted: Any) -> None:
     assert made == wanted
+
+
+@pytest.mark.parametrize("sample", [float("nan"), float("inf"), -1.0, 0.0])
+def test_samples_that_no_clock_gives_are_shown_all_the_same(sample: float) -> None:
+    """A record may be anybody's."""
+    from tilebench.workbench.parts import run_bundle
+
+    shown = run_bundle([RunRecord("k", "cpu", {}, (sample,) * 20, method="m")])
+    assert "k on cpu" in shown["text/plain"]

@@ -192,6 +192,8 @@ def span_text(low: float, high: float) -> str:
     """`10 to 23 ms`: two times in one unit, as fine as they are apart."""
     if low == high:
         return seconds_text(high)
+    if not 0 <= low < high < math.inf:  # of a record that others wrote
+        return f"{seconds_text(low)} to {seconds_text(high)}"
     size, unit = _time_unit(high)
     digits = max(2, digits_within(high, low, high, 4))
     place = math.floor(math.log10(high / size)) - digits + 1
