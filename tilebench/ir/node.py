@@ -66,13 +66,15 @@ def operand(default: Any = _MISSING, *, star: bool = False) -> Any:
     return FieldMark("", OPERAND, star, default)
 
 
-def attribute(default: Any = _MISSING, *, star: bool = False, effect: str = "", used: str = "") -> Any:
+def attribute(
+    default: Any = _MISSING, *, star: bool = False, effect: str = "", unless: str = "", used: str = ""
+) -> Any:
     """A plain value: number, text, dtype, tuple, or a value class of the registry.
 
-    `effect` is for the buffer of an element access. A hint is `used` by the passes of a stage: what they
-    made of it stands there, and the hint does not.
+    `effect` is for the buffer of an element access, `unless` as for `accumulates`. A hint is `used` by the
+    passes of a stage: what they made of it stands there, and the hint does not.
     """
-    return FieldMark("", ATTRIBUTE, star, default, effect=effect, used=used)
+    return FieldMark("", ATTRIBUTE, star, default, effect=effect, unless=unless, used=used)
 
 
 def decision(stage: str, *, default: Any = _MISSING, early: bool = False, used: str = "") -> Any:

@@ -18,7 +18,7 @@ from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
 from .stated_once import owned_name
-from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
+from .stmt import ATOMICS, AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
 
 
 def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Function:
@@ -126,6 +126,9 @@ class _Parser(ValueParser):
                 return self.block(call, syntax.target, syntax.body, LoopStmt, place)
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=names)]):
                 return self.block(call, names, syntax.body, WithStmt, place)
+            case ast.Expr(value=ast.Call(args=[target, value]) as call) if self.word_of(call.func) in ATOMICS:
+                atomic = ATOMICS[self.word_of(call.func) or ""]
+                return self.stored(target, value, place).but(atomic=atomic)
             case ast.Expr(value=ast.Call() as call):
                 return self.operation(call, OpStmt, {}, place)
             case _:
@@ -141,6 +144,9 @@ class _Parser(ValueParser):
                     name=target.id,
                 )
             return self.allocation(value, target.id, place)
+        return self.stored(target, value, place)
+
+    def stored(self, target: ast.expr, value: ast.expr, place: Place) -> Store:
         known = self.expr(target)
         if not isinstance(known, Load):
             self.fail(target, "only an element of a buffer can be stored to")

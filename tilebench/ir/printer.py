@@ -78,6 +78,9 @@ def _head(stmt: Stmt, shared: SharedValues) -> str:
     match stmt:
         case Let():
             return f"{stmt.var.name}: T.{stmt.var.type.name} = {show(stmt.value)}"
+        case Store() if stmt.atomic:
+            element = show_access(stmt.buffer, stmt.index, stmt.version)
+            return f"T.atomic_{stmt.atomic}({element}, {show(stmt.value)})"
         case Store():
             return f"{show_access(stmt.buffer, stmt.index, stmt.version)} = {show(stmt.value)}"
         case If():

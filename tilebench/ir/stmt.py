@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import WRITES, Node, attribute, body, node, operand, result, walk
+from .node import ACCUMULATES, Node, attribute, body, node, operand, result, walk
 
 
 class Stmt(Node):
@@ -72,14 +72,28 @@ class Let(Stmt):
     value: Expr = operand()
 
 
+# The words of stores that combine, and how they do.
+ATOMICS = {"atomic_add": "add", "atomic_max": "max", "atomic_min": "min"}
+
+
 @node
 class Store(Stmt):
-    """`buffer[index] = value`; for a `var`, `name = value`."""
+    """`buffer[index] = value`; for a `var`, `name = value`.
 
-    buffer: Buffer = attribute(effect=WRITES)
+    With `atomic` (one of `ATOMICS`) the element becomes itself and the value combined, as one step whoever
+    else does so: `T.atomic_add(buffer[index], value)`.
+    """
+
+    buffer: Buffer = attribute(effect=ACCUMULATES, unless="plain")
     index: tuple[Expr, ...] = operand()
     value: Expr = operand()
     version: Expr | None = operand(default=None)
+    atomic: str = attribute(default="")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the old value does not matter."""
+        return not self.atomic
 
 
 @node

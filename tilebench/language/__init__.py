@@ -15,6 +15,7 @@ from typing import Any as _Any
 from . import reduce as _reduce
 from . import spellings as _spellings
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
+from .atomic import atomic_add, atomic_max, atomic_min
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
 from .eager import const, empty
@@ -91,6 +92,9 @@ __all__ = [
     "alloc_local",
     "alloc_shared",
     "alloc_var",
+    "atomic_add",
+    "atomic_max",
+    "atomic_min",
     "bfloat16",
     "bool",
     "cast",
@@ -158,7 +162,8 @@ __all__ = [
     "ws",
 ]  # fmt: skip
 # What a family exports is said by the family.
-__all__ += _reduce.__all__ + _spellings.__all__
+__all__ += _reduce.__all__
+__all__ += _spellings.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]
 

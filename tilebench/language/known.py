@@ -11,8 +11,8 @@ _LATER = """
     activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_layout annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
-    annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_of any_sync assume async_copy atomic_add
-    atomic_addx2 atomic_addx4 atomic_load atomic_max atomic_min atomic_or atomic_store attr ballot
+    annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_of any_sync assume async_copy
+    atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store attr ballot
     ballot_sync barrier_arrive barrier_wait call_extern comm_reducer copy_cluster
     cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dyn
     evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding

@@ -47,7 +47,7 @@ class _Loop:
             match statement:
                 case Let():
                     self.name(statement)
-                case Store() if statement.buffer.scope not in ("var", "local"):
+                case Store() if statement.buffer.scope not in ("var", "local") and statement.plain:
                     self.store(statement, tests)
                 case If():
                     test = replaced(statement.condition, self.short)

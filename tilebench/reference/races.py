@@ -41,7 +41,7 @@ def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
     for node in walk(loop):
         if isinstance(node, (Load, Store)) and node.buffer.scope not in ("local", "var"):
             seen.setdefault(node.buffer.name, []).append(tuple(scope.inlined(k) for k in node.index))
-            if isinstance(node, Store):
+            if isinstance(node, Store) and node.plain:
                 stored.add(node.buffer.name)
     return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Store
+from .atomics import atomic_store
 from .boxes import scatter, within, write_box
 from .expressions import ExpressionRunner, box_shape, too_late
 from .own_memory import copied, store_local, store_var
@@ -28,6 +29,8 @@ class StoreRunner(ExpressionRunner):
         index = self.integers(store.index)
         if buffer.scope == "local":
             return lambda state: store_local(state, store, index(state), value(state))
+        if store.atomic:
+            return atomic_store(numbers, store, index, value)
         if not self.scope.parallel:
 
             def single(state: State) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import Buffer, Node
+from ..ir import Buffer, Node, Store
+from ..language.meanings.atomics import combination, turns
 from .address import first_bit, stored_bits
 from .clocks import Party
 from .memory import check_index, check_vector, gather, scatter, tracked_cells
@@ -72,6 +73,32 @@ class LaneAccess(LaneState):
         out = np.zeros((count, self.lanes), buffer.dtype.numpy)
         out[:, touch.lanes] = found
         return out
+
+    def combine(self, store: Store, index: list[Value], values: Any, mask: Mask) -> None:
+        """An atomic store of shared or global memory: the lanes one after the other at each place."""
+        if mask is not None and not mask.any():
+            return
+        buffer = store.buffer
+        touch = self.touch(store, buffer, index, 1, mask)
+        cells: Any = touch.cells
+        bits: Any = touch.bits
+        if cells is not None:
+            self.watch.combine(touch.memory, cells, touch.party, store, buffer.name)
+        values = values if mask is None else values[touch.lanes]
+        shared = buffer.scope == "shared"
+        if shared and self.shared.history.unwritten(cells):
+            refuse("{name} is added to before anything was written there", store, name=buffer.name)
+        blocks = (touch.party.block,) if shared else ()
+        apply = combination(store.atomic, buffer.dtype)
+        for turn in turns([*blocks, *touch.index], ((self.blocks,) if shared else ()) + buffer.extents):
+            if shared:
+                assert cells is not None  # of shared memory all are remembered
+                old = self.shared.load(cells[turn], bits[turn], 1, buffer.dtype)[:, 0]
+                new = np.asarray(apply(old, values[turn]), buffer.dtype.numpy)
+                self.shared.store(cells[turn], bits[turn], new[:, None], buffer.dtype)
+            else:
+                array, spot = self.arrays[buffer.name], tuple(number[turn] for number in touch.index)
+                array[spot] = apply(array[spot], values[turn])
 
     def keep(self, node: Node, buffer: Buffer, index: list[Value], values: Any, mask: Mask) -> None:
         """Store (count, lanes) elements to shared or global memory."""

@@ -64,15 +64,34 @@ class History:
         self.write_stamp = np.zeros(cells, np.int32)
         self.reader, self.second_reader = Touched(cells * groups), Touched(cells * groups)
         self.read_stamp = np.zeros(cells * groups, np.int32)
+        # The atomic accesses, as its readers; None as long as there was none.
+        self.atomics: History | None = None
         self.reading_block = np.zeros(cells if across_blocks else 0, np.int32)
 
     def unwritten(self, cells: Any) -> bool:
         """Whether nobody has ever written one of the cells."""
         return bool((self.writer.agent[cells] == NOBODY).any())
 
+    def combine(self, cells: Any, party: Party, clocks: Clocks, site: int) -> Clash | None:
+        """Note an atomic access by statement `site`, or say with which other access it races.
+
+        Those before it are kept as the readers of a history of their own: nothing else may come near them
+        without an order, as a write may not near reads.
+        """
+        clash = self._after_write(cells, party, clocks) or self._after_reads(cells, party, clocks)
+        if clash is None:
+            if self.atomics is None:
+                self.atomics = History(len(self.write_stamp), self.groups, across_blocks=self.across_blocks)
+            self.atomics._note_read(cells, party, clocks, site)
+        return clash
+
+    def _after_atomics(self, cells: Any, party: Party, clocks: Clocks) -> Clash | None:
+        clash = None if self.atomics is None else self.atomics._after_reads(cells, party, clocks)
+        return None if clash is None else replace(clash, wrote=True)
+
     def read(self, cells: Any, party: Party, clocks: Clocks, site: int) -> Clash | None:
         """Note a read of (lanes, cells) by statement `site`, or say with which write it races."""
-        clash = self._after_write(cells, party, clocks)
+        clash = self._after_write(cells, party, clocks) or self._after_atomics(cells, party, clocks)
         if clash is None:
             self._note_read(cells, party, clocks, site)
         return clash
@@ -80,6 +99,7 @@ class History:
     def write(self, cells: Any, party: Party, clocks: Clocks, site: int) -> Clash | None:
         """Note a write of (lanes, cells) by statement `site`, or say with which access it races."""
         clash = self._after_write(cells, party, clocks) or self._after_reads(cells, party, clocks)
+        clash = clash or self._after_atomics(cells, party, clocks)
         if clash is not None:
             return clash
         agent = self._note_write(cells, party, clocks, site)

@@ -109,6 +109,14 @@ class Watch:
         if clash is not None:
             self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "a write"})
 
+    def combine(self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str) -> None:
+        """Note an atomic access, or refuse it: it has no order with others of its kind alone."""
+        memory.flight.check_read(cells, node, name)
+        memory.flight.check_write(cells, node, name)
+        clash = memory.history.combine(cells, party, self.clocks, self.sites.number(node))
+        if clash is not None:
+            self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "an atomic"})
+
     def _refuse(self, clash: Clash, party: Party, node: Node, words: dict[str, str]) -> NoReturn:
         mine, other = int(party.agent[clash.lane]), clash.other
         site = self.sites.node(clash.site)

@@ -24,6 +24,9 @@ def store(lanes: Lanes, stmt: Store, mask: Mask) -> None:
     """`buffer[index] = value`"""
     buffer = stmt.buffer
     value = lanes.wide(lanes.value(stmt.value, mask), buffer.dtype.numpy)[None]
+    if stmt.atomic:
+        lanes.combine(stmt, [lanes.value(index, mask) for index in stmt.index], value[0], mask)
+        return
     if buffer.scope in OWN:
         lanes.put(buffer, lanes.register_of(buffer, stmt.index, mask, stmt), value, mask, stmt)
     else:

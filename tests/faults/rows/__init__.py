@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..fault import Fault
 from . import (
+    atomics,
     cpu,
     cuda,
     facts,
@@ -37,6 +38,7 @@ FAULTS: tuple[Fault, ...] = (
     *cuda.FAULTS,
     *outside.FAULTS,
     *kernels.FAULTS,
+    *atomics.FAULTS,
     *workbench.FAULTS,
     *numbers.FAULTS,
 )

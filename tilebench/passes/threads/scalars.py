@@ -34,7 +34,8 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
             lowered.append(emitter.let(statement.var, value(statement.value)).at(statement.place))
         case Store():
             buffer, index = lower_access(emitter, statement, element, lowered, value)
-            lowered.append(Store(buffer, index, value(statement.value), place=statement.place))
+            new = value(statement.value)
+            lowered.append(Store(buffer, index, new, atomic=statement.atomic, place=statement.place))
         case If():
             lowered += _branch(emitter, statement, element)
         case Serial() | Unroll():

@@ -79,6 +79,8 @@ class Vector:
 
     def access_width(self, access: Load | Store) -> int:
         """The elements one aligned access can take; 1 where the elements are not neighbours."""
+        if isinstance(access, Store) and access.atomic:
+            return 1
         known = self._widths.get(id(access))
         if known is None:
             width = self._access_width(access.buffer, access.index, access.version)

@@ -189,7 +189,7 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
                 elements,
                 lambda x: lower_expr(emitter, x, vector.element, elements),
             )
-            elements.append(Store(buffer, index, value, place=statement.place))
+            elements.append(Store(buffer, index, value, atomic=statement.atomic, place=statement.place))
         else:
             after += _vector_stores(vectors, statement, width, value, elements)
     loop: list[Stmt] = [vector.element_loop(elements)] if elements else []

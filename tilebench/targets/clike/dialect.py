@@ -96,6 +96,8 @@ class Dialect:
     prelude: Prelude
     floor_division: str
     special: str
+    # A store that combines, from `how`, the `element` and the `value`.
+    atomic: str = "tb_atomic_{how}(&{element}, {value});"
     packed: Mapping[str, Packed] = field(default_factory=dict[str, Packed])
     narrow_float: str = "({type})({value})"
     to_integer: str = "({type}){value}"

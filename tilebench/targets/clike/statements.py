@@ -35,6 +35,12 @@ def store(renderer: Renderer, statement: Store) -> None:
         renderer.line(packed.store.format(name=name, offset=offset, value=value), statement)
         return
     element = renderer.expressions.element(statement.buffer, statement.index)
+    if statement.atomic:
+        combined = renderer.dialect.atomic.format(
+            how=statement.atomic, element=element, value=renderer.text(statement.value)
+        )
+        renderer.line(combined, statement)
+        return
     renderer.line(f"{element} = {renderer.text(statement.value)};", statement)
 
 

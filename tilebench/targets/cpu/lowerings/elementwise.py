@@ -103,7 +103,8 @@ def _stop(test: Expr, vars_: Sequence[Var], names: set[str]) -> tuple[int, Expr,
 def _keeps_state(body: Sequence[Stmt]) -> bool:
     """Whether a turn keeps state of its own in a scalar or array, of which there is one for all lanes."""
     return any(
-        isinstance(node, AllocStmt) or (isinstance(node, Store) and node.buffer.scope in ("var", "local"))
+        isinstance(node, AllocStmt)
+        or (isinstance(node, Store) and (node.buffer.scope in ("var", "local") or not node.plain))
         for node in statements(tuple(body))
     )
 

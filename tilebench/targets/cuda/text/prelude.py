@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....ir import ATOMICS
 from ...clike.prelude import Part, Prelude, Wanted
+from .prelude_atomics import SWAP, atomics
 from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_narrow import E4M3, E5M2, PACKED
 
@@ -155,6 +157,14 @@ def _math(wanted: Wanted) -> str:
     return "\n".join(out)
 
 
+def _atomics(wanted: Wanted) -> str:
+    """Only the ways to combine that the kernel names."""
+    structs = _structs(wanted)
+    return "\n".join(
+        [SWAP, *(atomics(how, structs) for how in ATOMICS.values() if wanted.has(f"tb_atomic_{how}"))]
+    )
+
+
 PRELUDE = Prelude(
     _HEAD,
     (
@@ -165,7 +175,12 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
-        Part("minmax", r"tb_(?:max|min)(?:_nan)?|tb_clamp", _with_structs(_MINMAX, _MINMAX_NARROW)),
+        Part(
+            "minmax",
+            r"tb_(?:max|min)(?:_nan)?|tb_clamp|tb_atomic_(?:max|min)",
+            _with_structs(_MINMAX, _MINMAX_NARROW),
+        ),
+        Part("atomic", r"tb_atomic_\w+", _atomics),
         Part("math", r"tb_(?:abs|pow|" + "|".join(_FUNCTIONS) + ")", _math),
         Part("conversion", r"tb_without_nan", _WITHOUT_NAN),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),

@@ -6,7 +6,8 @@ from .....ir import Expr, Let, Load, Store, walk
 from .....language.memory import AllocVar
 from ...llvm import Value
 from ...loops.words import AllocScratch, Prefetch
-from ...numbers.convert import COMPUTE, STORAGE, narrow
+from ...numbers.convert import COMPUTE, STORAGE, narrow, stored_bytes
+from ..atomics import put_combined
 from ..packed import is_packed, put_packed
 from ..renderer import Renderer, Rendering
 
@@ -30,7 +31,10 @@ def store(renderer: Renderer, statement: Store) -> None:
     state, dtype = renderer.state, statement.buffer.dtype.name
     address = state.address(statement.buffer, statement.index, renderer.expr)
     bits = _bits(renderer, statement)
-    if is_packed(statement.buffer):
+    if statement.atomic:
+        whole = f"i{stored_bytes(statement.buffer.dtype, 1) * 8}"
+        put_combined(renderer.f, statement.atomic, state.pointer(address, dtype), bits, dtype, whole)
+    elif is_packed(statement.buffer):
         put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
     else:
         renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
@@ -38,7 +42,7 @@ def store(renderer: Renderer, statement: Store) -> None:
     # Nor is an index that reads the buffer what it was.
     for key in [key for key in state.stored if key[0] == name or any(_reads(part, name) for part in key[1])]:
         del state.stored[key]
-    if STORAGE[dtype] == COMPUTE[dtype] and address.varies:
+    if STORAGE[dtype] == COMPUTE[dtype] and address.varies and statement.plain:
         state.stored[(statement.buffer.name, statement.index)] = (state.wide(bits), state.mask)
 
 
