@@ -27,7 +27,7 @@ class dtype(metaclass=_AnyDType):
     Every dtype is an instance of it. Raises `DTypeError` for what is no dtype.
     """
 
-    def __new__(cls, given: object) -> DTypeWord:  # type: ignore[misc]
+    def __new__(cls, given: Any) -> DTypeWord:  # type: ignore[misc]
         return WORDS[plain(given).name]
 
 

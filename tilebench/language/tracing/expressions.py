@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import DTypeError, LanguageError
 from ...ir import Arith, Call, Expr, boolean, show
@@ -16,6 +16,9 @@ from .arithmetic import arithmetic, comparison, logical_not, negative
 from .builder import here
 from .kinds import Scalar
 from .promote import cast_expr, computable
+
+if TYPE_CHECKING:
+    from .taken import Number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +52,7 @@ class DTypeWord(DType, str):  # noqa: SLOT000 -- the fields of `DType` are in a 
             raise DTypeError("torch has no dtype {name}", name=self.name)
         return found
 
-    def __call__(self, value: object) -> Value:
+    def __call__(self, value: Number) -> Value:
         """The value converted: floats round to nearest even, float to int goes towards zero."""
         return cast_value(value, self)
 

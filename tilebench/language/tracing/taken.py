@@ -30,8 +30,11 @@ class _Note(str):
 
 
 def show_types(words: Iterable[object]) -> None:
-    """Let the signatures of functions say their types without quotes."""
+    """Let the signatures of functions, classes and dtypes say their types without quotes."""
     for word in words:
-        if isinstance(word, FunctionType):
-            notes = word.__annotations__
-            notes.update({name: _Note(note) for name, note in notes.items() if isinstance(note, str)})
+        made = [vars(word).get(name) for name in ("__new__", "__init__")] if isinstance(word, type) else []
+        for called in (word, type(word).__call__, *made):
+            function = called.__func__ if isinstance(called, staticmethod) else called
+            if isinstance(function, FunctionType):
+                notes = function.__annotations__
+                notes.update({name: _Note(note) for name, note in notes.items() if isinstance(note, str)})
