@@ -37,7 +37,7 @@ CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = 
     ("log1p", np.log1p, -1, 2, 2, 2), ("sqrt", np.sqrt, 0, 9, 0.5, 0.5),
     ("rsqrt", lambda x: 1 / np.sqrt(x), 0, 9, 1.5, 1.5),
     ("tanh", np.tanh, -10, 10, 1.5, 3), ("sigmoid", sigmoid, -100, 90, 2.5, 3),
-    ("erf", np.vectorize(math.erf), -5, 5, 2.6, 0), ("sin", np.sin, -50, 50, 1.6, 0),
+    ("erf", np.vectorize(math.erf), -5, 5, 2.6, 1.5), ("sin", np.sin, -50, 50, 1.6, 0),
     ("cos", np.cos, -50, 50, 1.6, 0),
     ("tan", np.tan, -50, 50, 3.5, 0), ("atan", np.arctan, -9, 9, 2.6, 0),
     ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001),

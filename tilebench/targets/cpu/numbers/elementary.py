@@ -1,4 +1,4 @@
-"""exp, log, tanh, erf, pow and rounding as LLVM vector code; errors stand in `math`."""
+"""exp, log, tanh, pow and rounding as LLVM vector code; errors stand in `math`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,6 @@ _TANH32 = (
     0.020551664293558217,
     -0.005603860257872003,
 )
-_ERF_SMALL = (
-    1.1283791659136677, -0.3761262713535905, 0.11283600169130364, -0.026854444286280976,
-    0.0051895347475973035, -0.0008020836003292261, 7.889101898464204e-05,
-)  # fmt: skip
-_ERF_LARGE = (
-    0.0001990165433205263, -1.1296342459978703, -0.633097884273058, -0.10856818244761747, 0.02532075663268469,
-    -0.004257662529367336, 0.0004566935473514534, -2.41741100944569e-05, 1.726759982940679e-07,
-)  # fmt: skip
 
 
 def constant(a: Value, number: float) -> Value:
@@ -86,7 +78,7 @@ def _is_nan(f: Function, x: Value) -> Value:
     return f.compare("uno", x, x)
 
 
-def _clamp(f: Function, x: Value, low: float, high: float) -> Value:
+def clamp(f: Function, x: Value, low: float, high: float) -> Value:
     """x held between two numbers; NaN stays."""
     x = f.select(f.compare("olt", x, constant(x, low)), constant(x, low), x)
     return f.select(f.compare("ogt", x, constant(x, high)), constant(x, high), x)
@@ -137,7 +129,7 @@ def _split(number: float, bits: int) -> tuple[float, float]:
 def exp(f: Function, x: Value) -> Value:
     """e**x."""
     low, high = (-750.0, 712.0) if is_double(x) else (-105.0, 90.0)
-    x = _clamp(f, x, low, high)
+    x = clamp(f, x, low, high)
     whole, n = nearest(f, f.fmul(x, constant(x, _LOG2E)))
     if is_double(x):
         # fdlibm's split of ln 2: 33 bits, so that up to 2**20 times the first is exact.
@@ -150,7 +142,7 @@ def exp(f: Function, x: Value) -> Value:
 
 def exp2(f: Function, x: Value) -> Value:
     """2**x."""
-    x = _clamp(f, x, -1080.0, 1030.0) if is_double(x) else _clamp(f, x, -152.0, 130.0)
+    x = clamp(f, x, -1080.0, 1030.0) if is_double(x) else clamp(f, x, -152.0, 130.0)
     whole, n = nearest(f, x)
     r = f.fsub(x, whole)
     if is_double(x):
@@ -160,7 +152,7 @@ def exp2(f: Function, x: Value) -> Value:
 
 def exp10(f: Function, x: Value) -> Value:
     """10**x."""
-    x = _clamp(f, x, -326.0, 310.0) if is_double(x) else _clamp(f, x, -46.0, 39.5)
+    x = clamp(f, x, -326.0, 310.0) if is_double(x) else clamp(f, x, -46.0, 39.5)
     whole, n = nearest(f, f.fmul(x, constant(x, math.log2(10))))
     first, rest = _LOG10_2_PARTS if is_double(x) else _split(math.log10(2), 12)
     r = f.fma(whole, constant(x, -rest), f.fma(whole, constant(x, -first), x))
@@ -264,7 +256,7 @@ def tanh(f: Function, x: Value) -> Value:
 
 def _tanh_double(f: Function, size: Value) -> Value:
     # tanh(x) = m / (m + 2) with m = expm1(2x); for small x expm1 comes from its series.
-    twice = _clamp(f, f.fadd(size, size), 0.0, 80.0)
+    twice = clamp(f, f.fadd(size, size), 0.0, 80.0)
     series = [1 / math.factorial(k) for k in range(2, 16)]
     small = f.fma(f.fmul(polynomial(f, twice, series), twice), twice, twice)
     m = f.select(
@@ -278,17 +270,6 @@ def sigmoid(f: Function, x: Value) -> Value:
     power = exp(f, f.fneg(magnitude(f, x)))
     above = f.select(f.compare("olt", x, constant(x, 0)), power, constant(x, 1))
     return f.fdiv(above, f.fadd(constant(x, 1), power))
-
-
-def erf(f: Function, x: Value) -> Value:
-    """The error function, float32."""
-    single(x, "erf")
-    size = magnitude(f, x)
-    z = f.fmul(size, size)
-    near = f.fmul(size, polynomial(f, z, _ERF_SMALL))
-    limited = _clamp(f, size, 0.0, 4.0)
-    far = f.fsub(constant(x, 1), exp(f, polynomial(f, limited, _ERF_LARGE)))
-    return copy_sign(f, f.select(f.compare("olt", size, constant(x, 1)), near, far), x)
 
 
 def single(x: Value, name: str) -> None:
