@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from ..errors import LanguageError
 from ..ir import Buffer, Expr, Function, Var, verify, walk
+from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
-from ..language.own_state import refuse_shared_state
-from ..language.shared_sums import refuse_shared_sums
 from .parameters import check_sizes
 from .source import SourceFunction
 from .statements import Statements
@@ -31,8 +30,7 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     verify(kernel)
     if builder.numbers_threads:
         refuse_thread_values(kernel)
-    refuse_shared_state(kernel)
-    refuse_shared_sums(kernel)
+    check_iterations(kernel)
     return kernel
 
 

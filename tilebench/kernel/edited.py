@@ -9,8 +9,7 @@ from ..compiler import REFERENCE_STAGES
 from ..errors import OptionError, Place
 from ..frontend import Traced
 from ..ir import Function, Node, parse_function, rewrite, verify
-from ..language.own_state import refuse_shared_state
-from ..language.shared_sums import refuse_shared_sums
+from ..language.checks import check_iterations
 from ..passes.pipeline import COMMON, TILE_FORMS
 from ..targets import resolve
 from .kernel import Kernel
@@ -63,8 +62,7 @@ def _compiled(stage: str, text: str, target: str | None, like: Kernel | None) ->
         function = _old_places(function, text, like, stage)
     verify(function, row_forms[stage])
     if stage in REFERENCE_STAGES:
-        refuse_shared_state(function)
-        refuse_shared_sums(function)
+        check_iterations(function)
     if like is not None:
         old = like.compilation.traced
         traced = replace(old, function=function, parameters=dict(old.parameters))

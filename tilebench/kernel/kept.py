@@ -87,6 +87,7 @@ class KeptKernels:
         return next((kernel for kernel in before if _identity(kernel.calls.traced) == now), None)
 
     def keep(self, wanted: Hashable, outside: Outside, kernel: Kernel, quick: Hashable | None) -> None:
+        """Keep a kernel for these parameters in this state; under `quick` too where all of it is known."""
         key = (wanted, Same(outside))
         with self._lock:
             # One key for one kernel: a counter outside gives a new state each time, and pushes nothing out.

@@ -287,7 +287,9 @@ class Kernel:
         Without arguments `sizes` gives the sizes and scalars of the kernel by name, where it has some.
 
         The bound of each element is computed from the operations and the inputs; no share of wrong
-        elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text.
+        elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text. Raises
+        `ArgumentError` for another number of arguments, `OptionError` where nothing says what the kernel
+        means, and `ResourceError` where checking takes more memory than there is.
         """
         from ..reference import check_function, poison
         from ..reference.inputs import strided_empty

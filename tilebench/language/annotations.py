@@ -51,7 +51,11 @@ class Tensor:
 
 
 def StridedTensor(shape: Shape, strides: Shape, dtype: DTypeLike = "float32") -> TensorSpec:
-    """An array in global memory with strides of its own, in elements, one a dimension."""
+    """An array in global memory with strides of its own, in elements, one a dimension, each 1 or more.
+
+    Extents and strides may be made of names of `T.dynamic`. Raises `ShapeError` for another number of
+    strides.
+    """
     extents = global_shape(shape, "T.StridedTensor")
     parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
     if len(parts) != len(extents):

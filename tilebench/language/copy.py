@@ -88,7 +88,8 @@ def copy(
     Each side is a buffer, a region `A[i : i + 8, :]` or a head address `A[i, j]` that takes the other
     side's extents, aligned to the right. Extents that are not 1 must agree one by one; nothing is
     broadcast. Outside a buffer reads give zero and writes are skipped. `coalesced_width` caps
-    the vector width, in elements. Raises `ShapeError` where the sides do not match.
+    the vector width, in elements. Raises `ShapeError` where the sides do not match, `LanguageError` for an
+    option of TileLang that is not here yet.
     """
     later = {"eviction_policy": eviction_policy, "annotations": annotations, "loop_layout": loop_layout}
     for name, given in later.items():

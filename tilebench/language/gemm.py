@@ -117,8 +117,8 @@ def gemm(
     whole fragment. Floats are multiplied and summed in float32 (float64 in its own), from C's old value
     on, and the sum is rounded to C's dtype once, at the end of each T.gemm: a float16 C is rounded once a
     step of a loop. Integers are summed in C's dtype and wrap. `clear_accum` (a bool, or a condition such
-    as `k == 0`) starts from zero. `label` is an address for schedules.
-    Raises `ShapeError` or `DTypeError`, with the lines of both tiles, where operands do not fit.
+    as `k == 0`) starts from zero. `label` is an address for schedules. Raises `ShapeError` or `DTypeError`,
+    with both tiles' lines, where operands do not fit, `LanguageError` for an option that is not here yet.
     """
     builder = for_tiles("T.gemm")
     if k_pack != 1 or mbar is not None or annotations is not None:

@@ -70,7 +70,8 @@ def Kernel(
     `blocks` are 1 to 3 counts, x first, which may be made of names of `T.dynamic` and scalar parameters;
     the names are the block's indices (int32). `threads` is the number of threads of a block (a tuple is
     multiplied out; without it the schedule says, or 128). Tile operations in the body are done by all
-    threads of the block together.
+    threads of the block together. Raises `ShapeError` for no count, more than 3, or one below zero, and
+    `LanguageError` for what is no whole number.
     """
     in_trace("T.Kernel")
     if not 1 <= len(blocks) <= 3:
@@ -136,7 +137,9 @@ def serial(
 ) -> LoopSpec:
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`.
 
-    The step may be negative, or come from a tensor: one that turns out to be 0 gives no iteration.
+    Start, stop and step are integers; the variable is int32. The step may be negative, or come from a
+    tensor: one that turns out to be 0 gives no iteration. Raises `LanguageError` for a bound that is no
+    integer, `ShapeError` for a step of 0.
     """
     inside_kernel("T.serial")
     _not_yet("T.serial", annotations=annotations)
@@ -152,14 +155,17 @@ def unroll(
     unroll_factor: int | None = None,
     annotations: None = None,
 ) -> LoopSpec:
-    """As `T.serial`, and the target writes the iterations out."""
+    """As `T.serial`, and the target writes the iterations out. Raises what `T.serial` does."""
     inside_kernel("T.unroll")
     _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
     return _stepped("T.unroll", Unroll, _bounds("T.unroll", start, stop, step))
 
 
 def vectorized(extent: int) -> LoopSpec:
-    """Iterations that do not depend on each other, as one vector of a thread."""
+    """Iterations that do not depend on each other, as one vector of a thread.
+
+    `extent` is a constant, and 0 gives none. Raises `ShapeError` for one below zero.
+    """
     inside_kernel("T.vectorized")
     n = at_least(0, extent, "T.vectorized", "the extent")
     return LoopSpec("T.vectorized", "serial", 1, lambda vars, body: Vectorized(n, vars, body), n == 0)
@@ -175,7 +181,8 @@ def Parallel(
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
     The body works on elements; the iterations are spread over the threads of the block. Elements of
-    global buffers outside their extents read as zero and are not written.
+    buffers outside their extents read as zero and are not written. Extents are constants. Raises
+    `ShapeError` for none, or one below zero.
     """
     for_tiles("T.Parallel")
     _not_yet(
@@ -205,7 +212,8 @@ def Pipelined(
     """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
 
     The meaning is that of `T.serial`. `num_stages` counts the versions of the shared tiles in
-    flight; 0 and 1 mean no overlap, and without it the schedule says, or 0.
+    flight; 0 and 1 mean no overlap, and without it the schedule says, or 0. Raises `ShapeError` where it is
+    below zero.
     """
     for_tiles("T.Pipelined")
     _not_yet("T.Pipelined", order=order, stage=stage, sync=sync, group=group)
@@ -226,7 +234,10 @@ def Pipelined(
 
 
 def grid(*extents: Whole) -> LoopSpec:
-    """A nest of serial loops: `for i, j in T.grid(m, n)`; the last index runs fastest."""
+    """A nest of serial loops: `for i, j in T.grid(m, n)`; the last index runs fastest.
+
+    Extents are integers, constants or not. Raises `ShapeError` for none, or a constant below zero.
+    """
     inside_kernel("T.grid")
     if not extents:
         raise ShapeError("T.grid needs at least one extent")
@@ -249,7 +260,8 @@ def grid(*extents: Whole) -> LoopSpec:
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
     """Run the blocks in panels of `panel_size` along `order` (`row` or `column`), for the cache.
 
-    A permutation of the blocks: results do not change. `enable=False` leaves the usual order.
+    A permutation of the blocks: results do not change. `enable=False` leaves the usual order. Raises
+    `OptionError` for another `order`.
     """
     builder = inside_kernel("T.use_swizzle")
     size = positive(panel_size, "T.use_swizzle", "panel_size")

@@ -92,7 +92,8 @@ def _allocate(
 def alloc_shared(shape: Shape, dtype: DTypeLike, scope: str = "shared.dyn") -> BufferView:
     """A tile in shared memory: `shape` (constant extents) elements of `dtype`, seen by the whole block.
 
-    `scope` is accepted for TileLang's sake; where the tile lies is the compiler's choice.
+    `scope` is accepted for TileLang's sake; where the tile lies is the compiler's choice. Raises
+    `LanguageError` for another scope, `ShapeError` for an extent that is no positive constant.
     """
     if scope not in ("shared", "shared.dyn"):
         raise LanguageError(
@@ -102,21 +103,30 @@ def alloc_shared(shape: Shape, dtype: DTypeLike, scope: str = "shared.dyn") -> B
 
 
 def alloc_fragment(shape: Shape, dtype: DTypeLike, scope: str = "local.fragment") -> BufferView:
-    """A tile in registers, spread over the threads of the block by the compiler."""
+    """A tile in registers, spread over the threads of the block by the compiler.
+
+    `shape` are constant extents. Raises as `T.alloc_shared` does.
+    """
     if scope != "local.fragment":
         raise LanguageError("T.alloc_fragment has no scope {scope!r}", scope=scope)
     return _allocate("T.alloc_fragment", AllocFragment, shape, dtype)
 
 
 def alloc_local(shape: Shape, dtype: DTypeLike, scope: str = "local") -> BufferView:
-    """An array of each thread's own."""
+    """An array of each thread's own: `shape` (constant extents) elements of `dtype`.
+
+    Raises as `T.alloc_shared` does.
+    """
     if scope != "local":
         raise LanguageError("T.alloc_local has no scope {scope!r}", scope=scope)
     return _allocate("T.alloc_local", AllocLocal, shape, dtype)
 
 
 def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.var") -> VarRef:
-    """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`."""
+    """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`.
+
+    `init` is converted to `dtype`. Raises `LanguageError` for another scope.
+    """
     if isinstance(init, str):  # TileLang also takes the scope as second argument
         init, scope = None, init
     if scope != "local.var":
@@ -127,7 +137,10 @@ def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.
 
 
 def swizzle(buffer: BufferView, enable: bool = True) -> None:
-    """Ask for a swizzled layout of a shared tile, or a plain one; a hint, results do not change."""
+    """Ask for a swizzled layout of a shared tile, or a plain one; a hint, results do not change.
+
+    Raises `LanguageError` for what `T.alloc_shared` of this kernel has not made.
+    """
     builder = inside_kernel("T.swizzle")
     if not isinstance(buffer, BufferView) or buffer.scope != "shared":  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own
         raise LanguageError(

@@ -95,7 +95,7 @@ def load_schedule(path: str | Path) -> ScheduleFile:
 
 
 def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
-    """The rules that `text` holds."""
+    """The rules that `text` holds. Raises `ScheduleError`, at the line of `name`, for what is no schedule."""
     import tomllib  # 5 ms, and only files need it
 
     remember_source(name, text)

@@ -103,7 +103,7 @@ def from_tables(
     params: Mapping[str, Any],
     origin: Origin,
 ) -> Schedule:
-    """A schedule from plain tables, each option checked."""
+    """A schedule from plain tables. Raises `ScheduleError` for an option that there is not, or its value."""
     out = [_directive("kernel", "", name, value, origin) for name, value in kernel.items()]
     for kind, table in tables.items():
         for address, choices in table.items():

@@ -66,6 +66,7 @@ class Outside:
             visit_contents(self, value, name)
 
     def visit_all(self, values: Iterable[Any], name: str) -> None:
+        """Follow several values that one name led to."""
         for value in values:
             self.visit(value, name)
 

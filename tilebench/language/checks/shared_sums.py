@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import LanguageError
-from ..ir import Arith, Const, Expr, Function, If, Let, Load, LoopStmt, Stmt, Store, Var, walk
-from ..ir.arith import evaluate, linear
-from ..ir.expr import COMPARE, LOGIC
-from ..ir.expr_walks import mentions, replaced
-from ..ir.facts import MOST_NODES, conjuncts
-from ..ir.stmt import statements
-from .structure import Parallel
+from ...errors import LanguageError
+from ...ir import Arith, Const, Expr, Function, If, Let, Load, LoopStmt, Stmt, Store, Var, walk
+from ...ir.arith import evaluate, linear
+from ...ir.expr import COMPARE, LOGIC
+from ...ir.expr_walks import mentions, replaced
+from ...ir.facts import MOST_NODES, conjuncts
+from ...ir.stmt import statements
+from ..structure import Parallel
 
 # Iterations of a loop that are looked at for two that meet; of more, those with the first indices.
 _MOST = 1 << 16

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..errors import LanguageError, Place
-from ..ir import (
+from ...errors import LanguageError, Place
+from ...ir import (
     AllocStmt,
     Const,
     Expr,
@@ -26,8 +26,8 @@ from ..ir import (
     const_of,
     walk,
 )
-from ..ir.stmt import statements
-from .structure import Parallel, Vectorized
+from ...ir.stmt import statements
+from ..structure import Parallel, Vectorized
 
 OWN = ("var", "local")
 # The store after which an element, by buffer and index, is one of another iteration as well.
