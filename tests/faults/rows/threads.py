@@ -87,9 +87,9 @@ FAULTS = (
     Fault(
         "vector/guards-of-another-load",
         "a load takes the registers that were filled under other guards",
-        "tilebench.passes.threads.vector_body:_with_vectors",
-        "lower(a, (*guards, condition))",
-        "lower(a, guards)",
+        "tilebench.passes.threads.vector_body:_registers",
+        "group.loads.get((load, guards))",
+        "next((found for (other, _), found in group.loads.items() if other == load), None)",
         GUARDS,
     ),
     Fault(
