@@ -356,3 +356,25 @@ T.copy(y, C[0{", 0" if shape == "(4, 4)" else ""}])
     assert np.isfinite(error[1:3]).all()
     assert value[1] == (most if kind.saturates else np.inf)
     assert value[2] == 0
+
+
+@pytest.mark.parametrize("source", ["bfloat16", "float32"])
+@pytest.mark.parametrize("word", ["T.reduce_sum(x, y)", "T.reduce_max(x, y)", "T.cumsum(x, y, dim=1)"])
+def test_a_sum_out_of_the_range_of_its_result(word: str, source: str) -> None:
+    """float16 has more digits than bfloat16 and a smaller range: 1e-20 becomes 0 and 1e30 infinity."""
+    shape = "(4, 1)" if "cumsum" in word else "(4,)"
+    function = kernel(
+        f"A: T.Tensor((4, 1), T.{source}), C: T.Tensor({shape}, T.float16)",
+        f"""
+x = T.alloc_fragment((4, 1), T.{source})
+y = T.alloc_fragment({shape}, T.float16)
+T.copy(A[0, 0], x)
+{word}
+T.copy(y, C[0{", 0" if "cumsum" in word else ""}])
+""",
+    )
+    a = np.array([[1e-20], [1e30], [0.5], [3e-6]]).astype(dtype_of(source).numpy)
+    inputs = {"A": a, "C": np.zeros((4, 1) if "cumsum" in word else 4, np.float16)}
+    bounds, found = run_bounded(function, inputs)["C"], run_reference(function, inputs)["C"]
+    assert found.reshape(4).tolist() == [0, np.inf, 0.5, float(np.float16(a[3, 0]))]
+    assert compare(found, bounds, dtype_of("float16")).ok

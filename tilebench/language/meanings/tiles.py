@@ -19,7 +19,7 @@ from ..extensions import meaning_of as _meaning_elsewhere
 from ..gemm import Gemm
 from ..reduce import Reduce, Scan
 from .conversion import cast_bound, cast_meaning
-from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, rounded, settled
+from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, narrows, rounded, settled
 from .rounding import narrowed
 
 
@@ -250,7 +250,7 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
     carried = _with_overflow_on_the_way(value, sizes, carried, target)
     # A sum of float32 into a float16 may be formed in either.
     error = carried + gamma(additions, target.unit_roundoff + DOUBLE_ROUNDOFF) * (sizes + carried)
-    if op.src.buffer.dtype.mantissa > target.mantissa:
+    if narrows(op.src.buffer.dtype, target):
         return rounded(value, error, target)
     return settled(value, error, carried, target)
 
@@ -285,7 +285,7 @@ def scan_bound(op: Scan, source: Any) -> Any:
     count = known.value.shape[op.dim]
     u = target.unit_roundoff + DOUBLE_ROUNDOFF
     error = carried + gamma(max(count - 1, 0), u) * (sizes + carried)
-    if op.src.buffer.dtype.mantissa > target.mantissa:
+    if narrows(op.src.buffer.dtype, target):
         return rounded(value, error, target)
     return settled(value, error, carried, target)
 
