@@ -24,6 +24,8 @@ def test_cuda_is_the_host_until_it_is_undone() -> None:
         stop.record()
         assert start.elapsed_time(stop) >= 0
         assert target_of("cuda") is None
+        assert torch.cuda.is_available()
+        assert torch.cuda.get_device_capability(torch.cuda.current_device()) == (8, 0)
     finally:
         tilebench.compat.uninstall()
     assert torch.cuda.Event is before

@@ -2,8 +2,8 @@
 
 While it lasts, in the thread that installed it: `device="cuda"` (and "cuda:0", and torch.device of them)
 means "cpu" in every function and method of torch, `.cuda()` gives the tensor itself,
-`torch.cuda.synchronize()` does nothing, and `torch.cuda.Event` reads the wall clock.
-`torch.cuda.is_available()` stays False.
+`torch.cuda.synchronize()` does nothing, and `torch.cuda.Event` reads the wall clock. There is one device
+(`is_available`, `device_count`, `current_device`), of compute capability 8.0: files ask for it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class HostCuda:
         torch: Any = importlib.import_module("torch")
         self.mode = _mode(torch)
         self.mode.__enter__()
-        self.kept = {name: getattr(torch.cuda, name) for name in ("synchronize", "Event")}
-        torch.cuda.synchronize = _nothing
-        torch.cuda.Event = WallEvent
+        self.kept = {name: getattr(torch.cuda, name) for name in _REPLACED}
+        for name, value in _REPLACED.items():
+            setattr(torch.cuda, name, value)
         _hosts.append(self)
 
     def remove(self) -> None:
@@ -62,6 +62,19 @@ class WallEvent:
     def elapsed_time(self, end: WallEvent) -> float:
         """Milliseconds from here to another event."""
         return 1e3 * (end.seconds - self.seconds)
+
+
+def _always(answer: Any) -> Any:
+    def ask(*_: object) -> Any:
+        return answer
+
+    return ask
+
+
+_REPLACED: dict[str, Any] = {
+    "synchronize": _nothing, "Event": WallEvent, "is_available": _always(True), "device_count": _always(1),
+    "current_device": _always(0), "get_device_capability": _always((8, 0)),
+}  # fmt: skip
 
 
 def _mode(torch: Any) -> Any:

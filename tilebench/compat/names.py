@@ -29,6 +29,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.env": _CACHE,
     "tilelang.language.fp8": _all_of("compat.arithmetic", "determine_fp8_type"),
     "tilelang.language.dtypes": {"dtype": "language:dtype"},
+    "tilelang.layout": _all_of("language.hints", "make_swizzled_layout make_linear_layout"),
     "tilelang.math": _ARITHMETIC,
     "tilelang.profiler": _PROFILER,
     "tilelang.testing": _all_of(

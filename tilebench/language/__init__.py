@@ -51,6 +51,7 @@ from .elementwise import (
 from .extensions import function_of as _function_of
 from .gemm import GemmWarpPolicy, gemm
 from .groups import get_thread_binding, threads, ws
+from .hints import annotate_layout, disable_warp_group_reg_alloc, no_set_max_nreg
 from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
@@ -92,6 +93,7 @@ __all__ = [
     "alloc_local",
     "alloc_shared",
     "alloc_var",
+    "annotate_layout",
     "atomic_add",
     "atomic_max",
     "atomic_min",
@@ -105,6 +107,7 @@ __all__ = [
     "const",
     "copy",
     "cos",
+    "disable_warp_group_reg_alloc",
     "dynamic",
     "empty",
     "erf",
@@ -139,6 +142,7 @@ __all__ = [
     "max_value",
     "min",
     "min_value",
+    "no_set_max_nreg",
     "pow",
     "prim_func",
     "registry",

@@ -9,7 +9,7 @@ _LATER = """
     AtomicAdd ClusterKernel Fragment FragmentBuffer Layout LocalBuffer Persistent
     PersistentTileScheduler Ref SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
     activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
-    alloc_cluster_barrier annotate_l2_hit_ratio annotate_layout annotate_min_blocks_per_sm
+    alloc_cluster_barrier annotate_l2_hit_ratio annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
     annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_of any_sync assume async_copy
     atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store attr ballot
