@@ -59,7 +59,7 @@ def nearest(name: str, known: list[str], limit: int = 3) -> list[str]:
     """The names of `known` closest to `name` in spelling, best first."""
     import difflib
 
-    # Case is the commonest slip (`T.parallel`), so compare without it and give the real spelling.
+    # Case is the commonest slip (`T.pipelined`), so compare without it and give the real spelling.
     lower: dict[str, str] = {}
     for candidate in known:
         lower.setdefault(candidate.lower(), candidate)
