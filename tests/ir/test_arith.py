@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilebench.ir import Arith, Call, Const, Expr, Var, const_of
-from tilebench.ir.arith import INFINITE, bounds, divisor, linear, simplify_floordiv, simplify_mod
+from tilebench.ir.arith import INFINITE, bounds, divisor, evaluate, linear, simplify_floordiv, simplify_mod
 from tilebench.ir.dtypes import float32, int8, int32, uint8
 from tilebench.ir.rewrite import substitute
 
@@ -48,6 +48,17 @@ def test_facts_hold_at_every_point(expr: Expr, at: dict[str, int], n: int) -> No
     assert value(linear(expr).expr(), at) == got
     assert value(simplify_floordiv(expr, n, RANGES), at) == got // n
     assert value(simplify_mod(expr, n, RANGES), at) == got % n
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(exprs(), st.sampled_from(["~", "<<", ">>"]), st.integers(0, 3), st.integers(-3, 3), POINTS)
+def test_bounds_of_bits_hold_at_every_point(
+    below: Expr, op: str, by: int, more: int, at: dict[str, int]
+) -> None:
+    expr = Arith(op, (below,) if op == "~" else (below, Const(by))) + more
+    low, high = bounds(expr, RANGES)
+    assert low <= evaluate(expr, at) <= high
+    assert (low, high) != INFINITE
 
 
 def test_a_vector_index_needs_no_division() -> None:

@@ -21,6 +21,11 @@ LOOP = "for i, j in T.Parallel(4, 8):\n    "
         (LOOP + "O[i, j] = A[-1 - i, j]", A[::-1]),
         (LOOP + "O[i, j] = A[-i - 1, -j - 1]", A[::-1, ::-1]),
         (LOOP + "O[-1 - i, j - 8] = A[i, j]", A[::-1]),
+        (LOOP + "O[i, j] = A[~i, ~j]", A[::-1, ::-1]),
+        (
+            LOOP + "O[i, j] = A[-1 - (i >> 1), -(j // 2 << 1) - 2]",
+            A[[3, 3, 2, 2]][:, [6, 6, 4, 4, 2, 2, 0, 0]],
+        ),
         (LOOP + "k = i - 4\n    O[k, j] = A[k, j]", A),
         ("for i in T.serial(-4, 0):\n    T.copy(A[i : i + 1, :], O[-5 - i : -4 - i, :])", A[::-1]),
         ("for i in T.serial(4):\n    T.copy(A[-1 - i, 0], O[i : i + 1, :])", A[::-1]),

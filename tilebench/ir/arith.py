@@ -101,7 +101,7 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
             return values.get(expr.name, 0)
         case Arith() if expr.op in _APPLY:
             parts = [evaluate(each, values) for each in expr.args]
-            return -parts[0] if len(parts) == 1 else reduce(_APPLY[expr.op], parts)
+            return reduce(_APPLY[expr.op], parts) if len(parts) > 1 else -parts[0] - (expr.op == "~")
         case _:
             return 0
 
@@ -110,6 +110,7 @@ _python: Any = operator  # its operators are typed as taking anything
 _APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": _python.add, "-": _python.sub, "*": _python.mul, "//": _python.floordiv, "%": _python.mod,
     "^": _python.xor, "&": _python.and_, "|": _python.or_, "<<": _python.lshift, ">>": _python.rshift,
+    "~": _python.invert,
 }  # fmt: skip
 
 
@@ -138,6 +139,9 @@ def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
             return linear_bounds(form, ranges)
     if isinstance(expr, Arith) and len(expr.args) == 2:
         return _binary_bounds(expr, ranges)
+    if isinstance(expr, Arith) and expr.op == "~" and expr.dtype.kind == "int":
+        low, high = bounds(expr.args[0], ranges)
+        return (-1 - high, -1 - low) if (low, high) != INFINITE else INFINITE
     if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
         (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
         return (min(a, c), min(b, d)) if expr.word == "min" else (max(a, c), max(b, d))
@@ -178,6 +182,8 @@ def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
         return 0, (1 << max(b, d).bit_length()) - 1
     if expr.op == "&" and c >= 0:
         return 0, d
+    if expr.op in ("<<", ">>") and 0 <= c == d < expr.dtype.bits and (a, b) != INFINITE:
+        return (a << c, b << c) if expr.op == "<<" else (a >> c, b >> c)
     return INFINITE
 
 
