@@ -145,6 +145,9 @@ def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
     if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
         (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
         return (min(a, c), min(b, d)) if expr.word == "min" else (max(a, c), max(b, d))
+    if isinstance(expr, Call) and expr.word == "abs":
+        low, high = bounds(expr.args[0], ranges)
+        return (max(0, low, -high), max(-low, high)) if (low, high) != INFINITE else INFINITE
     if isinstance(expr, Call) and expr.word == "if_then_else":
         (a, b), (c, d) = bounds(expr.args[1], ranges), bounds(expr.args[2], ranges)
         return min(a, c), max(b, d)
@@ -178,8 +181,8 @@ def _binary_bounds(expr: Arith, ranges: Mapping[str, Range]) -> Range:
         return min(a // c, a // d), max(b // c, b // d)
     if c > 0 and expr.op == "%":
         return 0, min(b, d - 1) if a >= 0 else d - 1
-    if expr.op == "^" and a >= 0 and c >= 0:
-        return 0, (1 << max(b, d).bit_length()) - 1
+    if expr.op in ("^", "|") and a >= 0 and c >= 0:
+        return max(a, c) if expr.op == "|" else 0, (1 << max(b, d).bit_length()) - 1
     if expr.op == "&" and c >= 0:
         return 0, d
     if expr.op in ("<<", ">>") and 0 <= c == d < expr.dtype.bits and (a, b) != INFINITE:
