@@ -166,7 +166,12 @@ CELLS: dict[str, str] = {
         "for i in T.Parallel(64):", "    for j in T.Parallel(64):", "        C[i, j] = 0"
     ),
     "fragment_element": in_kernel(
-        'a = T.alloc_fragment((64, 64), "float16")', "T.clear(a)", "if a[0, 0] > 0:", "    T.clear(C)"
+        'a = T.alloc_fragment((64, 64), "float32")',
+        'S = T.alloc_shared((64, 64), "float16")',
+        "T.clear(S)",
+        "T.gemm(S, S, a)",
+        "if a[0, 0] > 0:",
+        "    T.clear(C)",
     ),
     "lone_loop": in_kernel("T.serial(4)"),
     # helpers that Python runs

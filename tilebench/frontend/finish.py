@@ -9,6 +9,7 @@ from ..ir import Buffer, Expr, Function, Var, verify, walk
 from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
+from ..language.lone_elements import kept_in_shared
 from .parameters import check_sizes
 from .source import SourceFunction
 from .statements import Statements
@@ -25,7 +26,8 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
     traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
-    kernel = count_from_the_end(traced)
+    kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
+    kernel = count_from_the_end(kernel)
     check_sizes(kernel)
     verify(kernel)
     if builder.numbers_threads:

@@ -24,6 +24,7 @@ class AllocShared(AllocStmt):
 
     `swizzle` is the hint or the schedule's choice (None: the compiler decides), `layout` the
     decision, `versions` the stages of its ring, `offset` its first byte in the block's map.
+    `of_fragment`: the kernel's text allocates a fragment (`lone_elements.py`).
     """
 
     word = "alloc_shared"
@@ -34,6 +35,7 @@ class AllocShared(AllocStmt):
     layout: SharedLayout | None = decision("laid_out", default=None)
     versions: int = attribute(default=1)
     offset: int | None = attribute(default=None)
+    of_fragment: bool = attribute(default=False)
 
 
 @node

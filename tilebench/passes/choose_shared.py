@@ -59,6 +59,11 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
 def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -> SharedLayout:
     dtype, shared, name = alloc.buffer.dtype, context.machine.shared, alloc.buffer.name
     rows = SharedLayout.rows(alloc.buffer.extents, dtype.per_byte)
+    if alloc.of_fragment:
+        context.remark(
+            NAME, "note", f"the fragment {name} is kept in shared memory: elements of it are used outside "
+            "T.Parallel, and every thread needs them", alloc, bytes=alloc.buffer.bytes,
+        )  # fmt: skip
     options = _options(alloc, max(context.machine.vector_bytes))
     if not options:
         context.remark(

@@ -54,6 +54,8 @@ class Builder:
     order: Panels | None = None
     # Whether the kernel asked for the number of a thread.
     numbers_threads: bool = False
+    # Fragments of which an element is used outside T.Parallel, and where first.
+    lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
     kernel: Place | None = None
     # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
     eager: Any = None

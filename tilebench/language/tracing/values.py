@@ -189,12 +189,5 @@ class BufferView(Tile):
         if len(builder.frames) == 1:
             builder.outside(f"an element of {self.name}")
         if self.scope == "fragment" and builder.within("parallel") is None:
-            done = {"read": "read", "write": "written"}[how]
-            raise LanguageError(
-                "an element of the fragment {name} is {done} outside T.Parallel",
-                name=self.name,
-                done=done,
-                also=[("{name} is allocated here", self.place)],
-                hint="it is spread over the threads; a lone element would have to be kept in all of them; "
-                "loop with T.Parallel, or keep the tile in shared memory",
-            )
+            # Every thread needs such an element; the fragment is kept where all see it.
+            builder.lone.setdefault(self.name, builder.place)
