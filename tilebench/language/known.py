@@ -20,7 +20,7 @@ _LATER = """
     get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline
     isfinite isinf isnan log10 macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
-    ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_absmax reduce_abssum reduce_bitand
+    ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_bitand
     reduce_bitor reduce_bitxor reducer_init reducer_update reinterpret reshape rng_init rng_rand
     rng_rand_float round set_max_nreg shfl_down shfl_sync shfl_up shfl_xor shift_left shift_right
     sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or tan tfloat32

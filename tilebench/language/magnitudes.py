@@ -1,0 +1,50 @@
+"""`T.reduce_absmax` and `T.reduce_abssum`: reductions of a fragment with the absolute values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import DTypeError
+from ..ir import Buffer, Load, Store, Var
+from .elementwise import abs as magnitude
+from .memory import AllocFragment
+from .reduce import reduce_max, reduce_sum
+from .structure import Parallel
+from .tracing.builder import for_tiles
+from .tracing.expressions import Value
+from .tracing.operands import whole_part
+from .tracing.values import BufferView
+
+if TYPE_CHECKING:
+    from .tracing.taken import Tile
+
+
+def reduce_absmax(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """The greatest magnitude along `dim`; see `T.reduce_max`. `clear=False` keeps a greater old value."""
+    reduce_max(_magnitudes(buf, "T.reduce_absmax"), out, dim, clear, batch)
+
+
+def reduce_abssum(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """The sum of magnitudes along `dim`; see `T.reduce_sum`. With `clear=False` the old value is added."""
+    reduce_sum(_magnitudes(buf, "T.reduce_abssum"), out, dim, clear, batch)
+
+
+def _magnitudes(buf: Tile, word: str) -> BufferView:
+    """A fragment with the magnitudes of a tile. Raises `DTypeError` for what has no sign."""
+    builder, src = for_tiles(word), whole_part(buf, word)
+    dtype = src.view.buffer.dtype
+    if dtype.kind not in ("float", "int"):
+        raise DTypeError(
+            "{word} takes numbers with a sign, found {dtype}", word=word, dtype=dtype, also=[src.declared],
+            hint="T.reduce_max and T.reduce_sum reduce the others",
+        )  # fmt: skip
+    tile = Buffer(builder.unique(f"{src.name}_abs"), src.view.buffer.extents, dtype, "fragment")
+    builder.emit(AllocFragment(tile, place=builder.place))
+    names = tuple(Var(builder.unique(f"i{axis}")) for axis in range(tile.rank))
+    value = magnitude(Value(Load(src.view.buffer, names, place=builder.place)))
+    store = Store(tile, names, value.expr, place=builder.place)
+    builder.emit(Parallel(tile.extents, names, (store,), place=builder.place))
+    return BufferView(tile, builder.frames[-1], builder.place)
+
+
+__all__ = ["reduce_absmax", "reduce_abssum"]
