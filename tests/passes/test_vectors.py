@@ -176,3 +176,64 @@ def test_a_value_that_doubles_each_time_stays_a_variable() -> None:
         a, c = np.linspace(-0.5, 0.1, 64, dtype=np.float32), np.full(64, np.nan, np.float32)
         outputs(grown.using(target=target)(64), a, c)
         np.testing.assert_allclose(c, np.where(np.arange(64) < 40, (a + 1.0) ** 64, 0), rtol=1e-4)
+
+
+@tilebench.jit
+def stepped():
+    @T.prim_func
+    def main(A: T.StridedTensor((8, 40), (80, 1), "float32"), C: T.Tensor((8, 40), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((4, 4), "float32")
+            for k in range(0, 8, 2):
+                T.copy(A[k, k], s)
+                T.copy(s, C[k, k])
+
+    return main
+
+
+@tilebench.jit
+def by_a_named_condition():
+    @T.prim_func
+    def main(A: T.Tensor((64,), "uint16"), F: T.Tensor((64,), "bool"), C: T.Tensor((64,), "uint16")):
+        with T.Kernel(1, threads=32):
+            for j in T.Parallel(64):
+                first = F[0]
+                C[j] = T.if_then_else(first, A[j], T.cast(j, "uint16"))
+
+    return main
+
+
+@tilebench.jit
+def of_a_negative_number():
+    @T.prim_func
+    def main(C: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            for j in T.Parallel(4):
+                C[j] = T.sigmoid(T.cast(-1, "float32"))
+
+    return main
+
+
+def test_an_access_that_a_loops_step_aligns_is_as_wide_as_was_chosen() -> None:
+    for target in TARGETS:
+        a, c = np.random.default_rng(5).random((8, 80), np.float32), np.full((8, 40), -1, np.float32)
+        outputs(stepped.using(target=target)(), a[:, :40], c)
+        wanted = np.full((8, 40), -1, np.float32)
+        for k in range(0, 8, 2):
+            wanted[k : k + 4, k : k + 4] = a[k : k + 4, k : k + 4]
+        np.testing.assert_array_equal(c, wanted)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_load_under_a_condition_with_a_name_stays_with_the_name(first: bool) -> None:
+    for target in TARGETS:
+        a, flags, c = np.arange(64, dtype=np.uint16) + 100, np.full(64, first), np.zeros(64, np.uint16)
+        outputs(by_a_named_condition.using(target=target)(), a, flags, c)
+        np.testing.assert_array_equal(c, a if first else np.arange(64))
+
+
+def test_minus_of_a_negative_number_is_no_other_operator() -> None:
+    for target in TARGETS:
+        c = np.zeros(4, np.float32)
+        outputs(of_a_negative_number.using(target=target)(), c)
+        np.testing.assert_allclose(c, 1 / (1 + np.e), rtol=1e-6)

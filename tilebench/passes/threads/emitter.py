@@ -37,6 +37,8 @@ class Emitter:
         self.barriers: Mapping[tuple[int, int], int] = barriers or {}
         self.threads = threads
         self.facts: Facts = NOTHING
+        # The names of sizes that a launch brings.
+        self.sizes: frozenset[str] = frozenset()
         self.shared: dict[str, SharedTile] = {}
         self.fragments: dict[str, FragmentTile] = {}
         self._reserved = frozenset(reserved)

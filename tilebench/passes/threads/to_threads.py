@@ -53,6 +53,7 @@ def to_threads(function: Function, context: Context, lowerings: Lowerings | None
         )  # fmt: skip
     threads = Threads(0, launch.threads)
     emitter = Emitter(machine, threads, names_of(function), barrier_numbers(function, machine))
+    emitter.sizes = frozenset([var.name for var in function.dimensions])
     for variable in (*function.params, *launch.vars):
         # What is bound around everything is no name for a coordinate.
         if isinstance(variable, Var):

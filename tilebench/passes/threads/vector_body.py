@@ -222,6 +222,9 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
             return group.loads[load, guards[:known]]
     if len(guards) > MOST_GUARDS or any(vector.kind(guard) == MIXED for guard in guards):
         return None
+    # The load stands in front of the elements, where their names are not yet: only what is written out is.
+    if any(_is_named(vector, guard) for guard in guards):
+        return None
     width = vector.access_width(load)
     if width == 1:
         return None
@@ -232,6 +235,11 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
         group.before += vector.load(load, width, registers, guards)
         group.loads[load, guards] = registers
     return registers
+
+
+def _is_named(vector: Vector, guard: Expr) -> bool:
+    """Whether a condition speaks of a name that the elements bind."""
+    return any(isinstance(part, Var) and part.name in vector.lets for part in walk(guard))
 
 
 def _is_filled_under(group: _Group, value: Expr, guards: Guards) -> bool:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import gcd
 
 from ...errors import LayoutError
 from ...ir import Stmt
-from ...ir.arith import NO_DIVISORS
 from ...language.copy import Copy
 from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
 from ...layout import Fragment
-from ...machine import Machine
 from ..analysis.sites import Site, site_of, site_vector
 from .emitter import Emitter
 
 
 def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: int) -> None:
     """Raises `LayoutError` for elements of one access that the loop's accesses cannot have."""
-    most = widest_access(emitter.machine, loop, mapping, emitter.facts.divisors)
+    most = widest_access(emitter, loop, mapping)
     if vector not in _powers_up_to(most):
         raise LayoutError(
             "no access of this loop has {vector} elements", at=loop.place, vector=vector,
@@ -31,7 +28,7 @@ def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: in
 def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr) -> None:
     """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have."""
     bits = min(copy.src.buffer.dtype.bits, copy.dst.buffer.dtype.bits)
-    most = widest_access(emitter.machine, copy, mapping, emitter.facts.divisors)
+    most = widest_access(emitter, copy, mapping)
     known = sorted({max(1, width * bits // 8) for width in _powers_up_to(most)})
     if by.bytes not in known:
         raise LayoutError(
@@ -46,12 +43,16 @@ def _powers_up_to(most: int) -> list[int]:
     return [1 << k for k in range(most.bit_length()) if most % (1 << k) == 0]
 
 
-def widest_access(
-    machine: Machine, statement: Stmt, mapping: Fragment, divisors: Mapping[str, int] = NO_DIVISORS
-) -> int:
-    """The most elements of one access, as `infer_layouts` counts them; `divisors` are of sizes, by name."""
+def widest_access(emitter: Emitter, statement: Stmt, mapping: Fragment) -> int:
+    """The most elements of one access, as `infer_layouts` counts them.
+
+    It knows of no loop around: an access that starts anywhere, as far as it sees, goes element by element and
+    holds up no other. Here such a one may be seen to start at every second element.
+    """
     site: Site | None = site_of(statement)
     if site is None:
         return 1
-    neighbours = site_vector(site, max(machine.vector_bytes), (), divisors)
+    known, widest = emitter.facts.divisors, max(emitter.machine.vector_bytes)
+    of_sizes = {name: by for name, by in known.items() if name in emitter.sizes}
+    neighbours = max(site_vector(site, widest, (), divisors) for divisors in (known, of_sizes))
     return gcd(neighbours, mapping.contiguous_values(len(mapping.extents) - 1)) or 1

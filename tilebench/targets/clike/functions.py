@@ -48,6 +48,8 @@ def sigmoid(exponential: str, dtypes: frozenset[str] = FLOATS) -> ScalarText:
 
     def text(writer: ExpressionWriter, expr: Call) -> Spelled:
         value = writer.at_least(expr.args[0], UNARY)
+        # `--x` would be another operator.
+        value = f"({value})" if value.startswith("-") else value
         if narrow_float(expr.type):
             one = f"1.0f / (1.0f + {exponential}(-(float){value}))"
             return writer.dialect.narrow_float.format(type=writer.type_of(expr.type), value=one), ATOM
