@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from tilebench.errors import LanguageError
 from tilebench.ir import dtype_of, parse_function
+from tilebench.ir.dtypes import ALL
 from tilebench.ir.stmt import Function
 from tilebench.language.meanings.conversion import round_to
-from tilebench.language.meanings.elements import SCALARS
+from tilebench.language.meanings.elements import SCALARS, scalar_bound
+from tilebench.language.meanings.inexact import Inexact
 from tilebench.language.words import registry
 from tilebench.reference import Bounded, compare, make_inputs, random_array, run_bounded, run_reference
 
@@ -378,3 +380,16 @@ T.copy(y, C[0{", 0" if "cumsum" in word else ""}])
     bounds, found = run_bounded(function, inputs)["C"], run_reference(function, inputs)["C"]
     assert found.reshape(4).tolist() == [0, np.inf, 0.5, float(np.float16(a[3, 0]))]
     assert compare(found, bounds, dtype_of("float16")).ok
+
+
+def test_a_number_near_the_edge_of_a_domain_may_lie_on_either_side() -> None:
+    """sqrt of -0.01 +- 0.1 may be a number; of -0.5 +- 0.1 it is none, whatever the rounding was."""
+    root = scalar_bound("sqrt", ALL["float32"])
+    assert root is not None
+    with np.errstate(invalid="ignore"):
+        found = root(Inexact(np.array([-0.01, -0.5, 0.01, 4.0]), np.array([0.1, 0.1, 0.1, 0.0])))
+    assert np.isnan(found.value[:2]).all()
+    assert found.error[0] == np.inf
+    assert found.error[1] == 0
+    assert found.error[2] == np.inf
+    assert found.error[3] < 1e-6

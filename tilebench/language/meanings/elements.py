@@ -53,8 +53,8 @@ def _same(function: Function, x: Inexact, value: Any) -> Any:
 
 
 def _wave(function: Function, x: Inexact, value: Any) -> Any:
-    """Of sine and cosine: the error itself, at most the distance of their extremes."""
-    return np.minimum(x.error, 2.0)
+    """Of sine and cosine: the error itself, at most the distance of their extremes; any, of infinities."""
+    return np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2.0))
 
 
 def _larger(function: Function, x: Inexact, y: Inexact, *more: Any) -> Any:
@@ -147,12 +147,18 @@ def _integer_power(base: Any, exponent: Any) -> Any:
     return np.where(exponent < 0, units, some).astype(base.dtype)
 
 
-def _known(carried: Any, value: Any, args: list[Inexact]) -> Any:
-    """The carried error where it is no NaN. It is one where ends of an interval are infinite: then any
-    value is right, unless the result is no number and no argument is unbounded."""
+def _known(carried: Any, value: Any, args: list[Inexact], plain: Function) -> Any:
+    """The carried error where it is no NaN. It is one where ends of an interval are infinite or outside the
+    function's domain: then any value is right, unless the result is no number wherever the arguments lie."""
     anything = np.isfinite(value)
     for arg in args:
-        anything = anything | np.isposinf(arg.error)
+        anything = anything | np.isposinf(arg.error) | (np.isnan(value) & (arg.error > 0))
+    if len(args) == 1:
+        (arg,) = args
+        ends = [plain(arg.value - arg.error), plain(arg.value + arg.error)]
+        anything = anything & ~(
+            np.isnan(value) & np.isnan(ends[0]) & np.isnan(ends[1]) & ~np.isposinf(arg.error)
+        )
     return np.where(np.isnan(carried), np.where(anything, np.inf, 0.0), carried)
 
 
@@ -174,7 +180,9 @@ def scalar_bound(word: str, dtype: DType) -> Function | None:
             carried = row.carry(row.plain, *bounded, result)
             return Inexact(result, np.where(word == "pow", np.inf, carried) if np.any(carried) else carried)
         value = np.asarray(row.plain(*(each.value for each in bounded)), np.float64)
-        carried = _known(np.asarray(row.carry(row.plain, *bounded, value), np.float64), value, bounded)
+        carried = _known(
+            np.asarray(row.carry(row.plain, *bounded, value), np.float64), value, bounded, row.plain
+        )
         if ulps is None:
             return settled(value, carried, carried, dtype) if dtype.saturates else Inexact(value, carried)
         return rounded(value, carried, dtype, ulps=ulps, absolute=absolute)
