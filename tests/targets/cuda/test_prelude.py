@@ -78,7 +78,13 @@ def test_only_the_parts_that_are_used() -> None:
     assert PRELUDE.parts_of("tb_half x; x = tb_max(x, y);") == {"float16", "minmax"}
     assert PRELUDE.parts_of("tb_inf_f16()") == {"float16", "infinity"}
     assert PRELUDE.parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
-    assert PRELUDE.parts_of(BODY) == set(PARTS) - {"float8_e4m3fn", "float8_e5m2", "packed", "conversion"}
+    assert PRELUDE.parts_of(BODY) == set(PARTS) - {
+        "atomic",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "packed",
+        "conversion",
+    }
     assert PRELUDE.parts_of("tb_e4m3 x; x = -tb_inf_e5m2();") == {"float8_e4m3fn", "float8_e5m2", "infinity"}
     assert PRELUDE.parts_of("tb_ld_packed<8>(a, b, 4)") == {"packed"}
     assert "tb_bf16" not in PRELUDE.text_for(("float16", "math"))

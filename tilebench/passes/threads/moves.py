@@ -51,6 +51,14 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
         extents = dict(zip((name.name for name in own), box, strict=True))
         tests = inside(emitter, src, load.index, statement.src_within, extents)
         body = _one_access(vector, load, store, fold_condition(emitter, all_of(tests), element), move)
+        own_part = [
+            *emitter.owner(mapping),
+            *(name.compare("<", extent)
+              for name, extent, padded in zip(own, box, mapping.padded, strict=True) if padded > extent),
+        ]  # fmt: skip
+        if own_part:
+            # Ghosts of the mapping are another element's place, and of copies of a thread one moves it.
+            body = [If(all_of(own_part), tuple(body), ())]
     return around(loops, without_unused([*lets, *body]), rolled=False)
 
 

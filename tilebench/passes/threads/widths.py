@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd
 
 from ...errors import LayoutError
@@ -10,13 +11,14 @@ from ...language.copy import Copy
 from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
 from ...layout import Fragment
+from ...machine import Machine
 from ..analysis.sites import Site, site_of, site_vector
 from .emitter import Emitter
 
 
 def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: int) -> None:
     """Raises `LayoutError` for elements of one access that the loop's accesses cannot have."""
-    most = widest_access(emitter, loop, mapping)
+    most = widest_access(emitter.machine, loop, mapping, *_known(emitter))
     if vector not in _powers_up_to(most):
         raise LayoutError(
             "no access of this loop has {vector} elements", at=loop.place, vector=vector,
@@ -28,7 +30,7 @@ def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: in
 def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr) -> None:
     """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have."""
     bits = min(copy.src.buffer.dtype.bits, copy.dst.buffer.dtype.bits)
-    most = widest_access(emitter, copy, mapping)
+    most = widest_access(emitter.machine, copy, mapping, *_known(emitter))
     known = sorted({max(1, width * bits // 8) for width in _powers_up_to(most)})
     if by.bytes not in known:
         raise LayoutError(
@@ -43,16 +45,21 @@ def _powers_up_to(most: int) -> list[int]:
     return [1 << k for k in range(most.bit_length()) if most % (1 << k) == 0]
 
 
-def widest_access(emitter: Emitter, statement: Stmt, mapping: Fragment) -> int:
-    """The most elements of one access, as `infer_layouts` counts them.
+def _known(emitter: Emitter) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """What divides names here, and what was known of sizes alone when widths were chosen.
 
-    It knows of no loop around: an access that starts anywhere, as far as it sees, goes element by element and
-    holds up no other. Here such a one may be seen to start at every second element.
+    The inference knows of no loop around: an access that starts anywhere, as far as it sees, goes element by
+    element and holds up no other. Here such a one may be seen to start at every second element.
     """
+    known = emitter.facts.divisors
+    return known, {name: by for name, by in known.items() if name in emitter.sizes}
+
+
+def widest_access(machine: Machine, statement: Stmt, mapping: Fragment, *divisors: Mapping[str, int]) -> int:
+    """The most elements of one access, as `infer_layouts` counts them with one of these `divisors`."""
     site: Site | None = site_of(statement)
     if site is None:
         return 1
-    known, widest = emitter.facts.divisors, max(emitter.machine.vector_bytes)
-    of_sizes = {name: by for name, by in known.items() if name in emitter.sizes}
-    neighbours = max(site_vector(site, widest, (), divisors) for divisors in (known, of_sizes))
+    widest = max(machine.vector_bytes)
+    neighbours = max([site_vector(site, widest, (), known) for known in divisors or ({},)])
     return gcd(neighbours, mapping.contiguous_values(len(mapping.extents) - 1)) or 1
