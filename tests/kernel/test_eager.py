@@ -263,3 +263,28 @@ def size_as_parameter(A):
 def test_a_size_with_the_name_of_a_parameter_is_refused() -> None:
     with pytest.raises(LanguageError, match="A is a parameter of size_as_parameter and a size"):
         size_as_parameter(np.ones(4, np.float32))
+
+
+@tilebench.jit
+def two_names_for_three(A):
+    M, N = T.const("M, N, K")  # the wrong line
+    A: T.Tensor((M, N), "float32")
+    with T.Kernel(1, threads=32):
+        T.clear(A[0:1, 0:1])
+
+
+def test_names_that_do_not_fit_their_constants_are_refused_at_their_line() -> None:
+    with pytest.raises(LanguageError, match="2 names for 3 values") as error:
+        two_names_for_three.using(target="cpu")(np.ones((2, 3), np.float32))
+    assert "# the wrong line" in str(error.value)
+
+
+def test_misspelt_names_of_a_call_are_told_the_nearest() -> None:
+    a = np.ones(20, np.float32)
+    with pytest.raises(ArgumentError, match=r"did you mean block\?"):
+        halves.using(target="cpu")(a, 2.0, blok=8)
+    with pytest.raises(ArgumentError, match=r"did you mean target\?"):
+        halves.using(tagret="cpu")
+    with pytest.raises(AttributeError, match=r"\.compile\(\.\.\.\)\.check"):
+        halves.check(a, 2.0)
+    assert not hasattr(halves, "nothing")

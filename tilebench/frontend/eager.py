@@ -229,8 +229,17 @@ def _head(tracer: EagerStatements, body: list[ast.stmt]) -> None:
             tracer.statement(statement)
         except TileError:
             # What needs a number is of no use here, and said again when the function is traced with numbers.
-            if _is_bare(statement):
+            if _is_bare(statement) or _names_constants(statement):
                 raise
+
+
+def _names_constants(statement: ast.stmt) -> bool:
+    """Whether a statement is `M, N = T.const(...)`, which needs no number."""
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and _named(statement.value.func) == "const"
+    )
 
 
 class _Solver:

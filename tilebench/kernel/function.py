@@ -33,6 +33,8 @@ ScheduleLike = Schedule | ScheduleFile | str | Path | None
 class JitFunction:
     """A kernel function. Calling it with its parameters gives a `Kernel`, made once for each set.
 
+    One whose own body is the kernel is called with arrays, and gives what it returns for them.
+
     `out_idx` names parameters (by position, negative from the end) that the kernel allocates and
     returns. `target` is `auto`, `cpu`, `cuda`, `cuda:sm_90a`, ...; `schedule` a `Schedule`, a
     `ScheduleFile` or the path of one. `using(...)` gives the same function with other choices.
@@ -67,6 +69,13 @@ class JitFunction:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return reduce_function(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """`AttributeError`, that says where a word of a kernel is to be found."""
+        said = f"a tilebench kernel function has no {name}"
+        if hasattr(Kernel, name):
+            said += f"; its kernels have: .compile(...).{name}, with parameters and sizes in compile"
+        raise AttributeError(said, name=name, obj=self)
 
     def __copy__(self) -> JitFunction:
         return self
@@ -128,6 +137,13 @@ class JitFunction:
             "texts": self.texts,
             "options": self.options,
         }
+        for name in changes:
+            if name not in now:
+                close = nearest(name, list(now))
+                raise ArgumentError(
+                    "using has no choice {name}", name=name, at=self.place,
+                    hint=f"did you mean {close[0]}?" if close else "known: target, schedule, out_idx, source",
+                )  # fmt: skip
         return JitFunction(self.function, **{**now, **changes})
 
     def __get__(self, instance: object, owner: type | None = None) -> JitFunction:
@@ -266,7 +282,7 @@ def jit(
     out_idx: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Any:
-    """Make a kernel function of a Python function that returns a `@T.prim_func`.
+    """Make a kernel function of a Python function that returns a `@T.prim_func`, or whose body is the kernel.
 
         >>> import tilebench
         >>> import tilebench.language as T
@@ -284,8 +300,9 @@ def jit(
         >>> float(b.sum())
         2000.0
 
-    `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. Raises `ArgumentError` for
-    an option that there is not.
+    `double(1000, 128)` is a kernel; `double(1000, 128)(a, b)` runs it. A function whose own body opens
+    `with T.Kernel(...)` is called with arrays and runs at once; `.compile(N=1000)` gives its kernel.
+    Raises `ArgumentError` for an option that there is not.
     """
     check_options(options)
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, nearest
 from ...frontend.eager import EagerForm, constants_of
 from ..kept import quick_key
 from ..snapshot.outside import Outside
@@ -39,6 +39,11 @@ class EagerCalls:
         """What a call's kernel is compiled for, by name, and what it runs on. Raises as a call does."""
         named = {name: value for name, value in kwargs.items() if name in self.form.constants}
         rest = {name: value for name, value in kwargs.items() if name not in named}
+        known = [*self.signature.parameters, *self.form.constants]
+        for name in rest:
+            close = nearest(name, known) if name not in known else []
+            if close:
+                raise self._refused(f"it has no parameter {name}", f"did you mean {close[0]}?")
         try:
             given = self.signature.bind_partial(*args, **rest).arguments
         except TypeError as error:
@@ -70,11 +75,15 @@ class EagerCalls:
             self._known[plain, shapes] = self.kernels.outside(), numbers
         return numbers
 
-    def _refused(self, why: str) -> ArgumentError:
+    def _refused(
+        self,
+        why: str,
+        hint: str = "a call runs the kernel on its arrays; .compile(...) makes it for given sizes",
+    ) -> ArgumentError:
         return ArgumentError(
             "{name} cannot be called so: {why}", at=self.kernels.place, name=self.kernels.name, why=why,
             expected=f"{self.kernels.name}{self.signature}".replace("{", "{{").replace("}", "}}"),
-            hint="a call runs the kernel on its arrays; .compile(...) makes it for given sizes",
+            hint=hint,
         )  # fmt: skip
 
 
