@@ -288,3 +288,47 @@ def test_misspelt_names_of_a_call_are_told_the_nearest() -> None:
     with pytest.raises(AttributeError, match=r"\.compile\(\.\.\.\)\.check"):
         halves.check(a, 2.0)
     assert not hasattr(halves, "nothing")
+
+
+@tilebench.jit
+def in_signature(A: T.Tensor((40,), "float32"), B: T.Tensor[[40], T.float32], block: int = 16):
+    with T.Kernel(T.ceildiv(40, block), threads=32) as bx:
+        for i in T.Parallel(block):
+            if bx * block + i < 40:
+                B[bx * block + i] = A[bx * block + i] + 1.0
+
+
+@tilebench.jit
+def no_kernel(A):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    for i in T.Parallel(32):
+        A[i] = 1.0
+
+
+@tilebench.jit
+def says_nothing(A, B):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(32):
+            B[i] = A[i]
+
+
+def test_arrays_may_stand_in_the_signature() -> None:
+    a, b = np.arange(40, dtype=np.float32), np.zeros(40, np.float32)
+    assert in_signature.using(target="cpu")(a, b, block=8) is None
+    np.testing.assert_array_equal(b, a + 1)
+    outputs(in_signature.using(target="cuda:sm_80").compile(), a, b)
+
+
+def test_a_body_without_a_kernel_is_said_so_at_its_line() -> None:
+    with pytest.raises(TileError) as error:
+        no_kernel.using(target="cpu")(np.zeros(32, np.float32))
+    assert "must stand inside `with T.Kernel(...)`" in str(error.value)
+    assert "for i in T.Parallel(32)" in str(error.value)
+
+
+def test_an_array_that_nothing_speaks_of_is_refused_by_name() -> None:
+    with pytest.raises(ArgumentError, match="B is an array, and nothing says that the kernel takes one"):
+        says_nothing.using(target="cpu")(np.zeros(32, np.float32), np.zeros(32, np.float32))

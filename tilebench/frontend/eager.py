@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError, LanguageError, Place, TileError
-from ..ir import Buffer, DType, Expr, Function, Var, show, walk
+from ..ir import Buffer, DType, Expr, Function, Var, show
 from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
 from ..language.eager import EagerTrace, names_of_const
 from ..language.tracing.builder import Builder, Tracing
-from ..language.tracing.values import BufferView, Value
-from .finish import finished, sizes_in
-from .forms import form_of_node
-from .parameters import scalar_dtype
+from ..language.tracing.values import BufferView
+from .finish import finished
+from .forms import bare_names, called_name, form_of_node, is_bare
+from .parameters import bind_param, refuse_size, scalar_dtype, sizes_in
 from .scope import Binding, Scope
 from .source import SourceFunction
 from .statements import HANDLERS, Statements
@@ -44,28 +44,34 @@ def eager_form(node: ast.FunctionDef) -> EagerForm | None:
     if form_of_node(node) != "eager":
         return None
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    said = {statement.target.id for statement in node.body if _is_bare(statement)}  # type: ignore[attr-defined]
+    said = {*bare_names(node.body), *(each.arg for each in arguments if _is_array(each.annotation))}
     passed = tuple(argument.arg for argument in arguments if argument.arg in said)
     constants: dict[str, None] = {}
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and _named(call.func) == "const" and call.args:
+        if isinstance(call, ast.Call) and called_name(call.func) == "const" and call.args:
             text = call.args[0]
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 constants.update(dict.fromkeys(names_of_const(text.value)))
     return EagerForm(passed, tuple(constants))
 
 
-def _is_bare(statement: ast.stmt) -> bool:
-    """Whether a statement is `A: T.Tensor(...)`, without a value."""
-    return (
-        isinstance(statement, ast.AnnAssign)
-        and statement.value is None
-        and isinstance(statement.target, ast.Name)
-    )
+def _is_array(annotation: ast.expr | None) -> bool:
+    """Whether an annotation in the signature is `T.Tensor(...)` or its kin."""
+    head = annotation.func if isinstance(annotation, ast.Call) else getattr(annotation, "value", None)
+    said = called_name(head) in ("Tensor", "StridedTensor")
+    return said and isinstance(annotation, (ast.Call, ast.Subscript))
 
 
-def _named(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+def _in_signature(node: ast.FunctionDef) -> list[ast.stmt]:
+    """What the signature says of arrays, as the bare annotations that it stands for."""
+    said = set(bare_names(node.body))
+    return [
+        ast.copy_location(
+            ast.AnnAssign(ast.copy_location(ast.Name(each.arg), each), each.annotation, None, 1), each
+        )
+        for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        if each.annotation is not None and _is_array(each.annotation) and each.arg not in said
+    ]
 
 
 class EagerStatements(Statements):
@@ -103,7 +109,7 @@ class EagerStatements(Statements):
                 node, "a bare annotation says what a parameter of the function is",
                 "give the name a value, or make it a parameter",
             )  # fmt: skip
-        name, place = node.target.id, self.place(node)
+        name = node.target.id
         if name in self.parameters:
             self.refuse(node, "{name} is said twice", name=name)
         spec = self.expr(node.annotation)
@@ -111,34 +117,22 @@ class EagerStatements(Statements):
         if isinstance(spec, TensorSpec):
             self.take_sizes(spec, node)
             self.specs[name] = spec
-            made: Buffer | Var = Buffer(
-                self.builder.unique(name), spec.shape, spec.dtype, "global", spec.strides
-            )
-            value: Any = BufferView(made, None, place)
         elif isinstance(spec, DType) or (isinstance(spec, str) and spec in ALL):
-            dtype = scalar_dtype(ALL[spec if isinstance(spec, str) else spec.name], node, self)
-            made = Var(self.builder.unique(name), type=dtype, place=place)
-            value = Value(made)
+            spec = scalar_dtype(ALL[spec if isinstance(spec, str) else spec.name], node, self)
         else:
             self.refuse(
                 node.annotation, "{name} is annotated with what is no array and no dtype",
                 'A: T.Tensor((M, N), "float16") for an array, n: T.int32 for a scalar', name=name,
             )  # fmt: skip
-        self.parameters[name] = made
-        self.scope.bind(name, Binding(value, self.builder.frames[0], place, "param"))
+        self.parameters[name] = bind_param(self, name, spec, node)
 
     def take_sizes(self, spec: TensorSpec, node: ast.AnnAssign) -> None:
         """Names of T.dynamic are taken from their first array on: a loop's variable gets another one."""
-        for size in (*spec.shape, *(spec.strides or ())):
-            for part in walk(size) if isinstance(size, Expr) else ():
-                if not isinstance(part, Var) or part.name in self.sizes:
-                    continue
-                if part.name in self.form.passed:
-                    self.refuse(
-                        node, "{name} is a parameter of {function} and a size of T.dynamic",
-                        "give one of them another name", name=part.name, function=self.source.node.name,
-                    )  # fmt: skip
-                self.sizes.add(self.builder.unique(part.name))
+        for var in sizes_in(spec):
+            if var.name in self.form.passed:
+                refuse_size(var.name, self, node)
+            if var.name not in self.sizes:
+                self.sizes.add(self.builder.unique(var.name))
 
     def return_(self, node: ast.Return) -> None:
         """`return C`: the arrays of `T.empty` that a call gives back, in this order."""
@@ -178,7 +172,7 @@ def trace_eager(
     numbers = {name: values[name] for name in form.constants if name in values}
     tracer = EagerStatements(source, Scope(function), form, values, EagerTrace(numbers))
     with Tracing(tracer.builder):
-        tracer.statements(source.node.body)
+        tracer.statements([*_in_signature(source.node), *source.node.body])
     made, returned = tracer.eager.made, tracer.returned or []
     for name in made:
         if name not in returned:
@@ -188,7 +182,8 @@ def trace_eager(
             )  # fmt: skip
     arrays = [tracer.parameters[name] for name in form.passed if name in tracer.parameters]
     arrays += [made[name] for name in returned]
-    params = (*sizes_in(arrays), *arrays)
+    sizes = {var.name: var for array in arrays if isinstance(array, Buffer) for var in sizes_in(array)}
+    params = (*sizes.values(), *arrays)
     return EagerKernel(finished(tracer, source, params), len(returned))
 
 
@@ -206,7 +201,7 @@ def constants_of(
     known = {name: values[name] for name in form.constants if name in values}
     tracer = EagerStatements(source, Scope(function), form, values, EagerTrace(known, symbolic=True))
     with Tracing(tracer.builder):
-        _head(tracer, source.node.body)
+        _head(tracer, [*_in_signature(source.node), *source.node.body])
     solver = _Solver(tracer, {name: (number, "the call", None) for name, number in known.items()})
     for name, spec in tracer.specs.items():
         if name in shapes:
@@ -229,7 +224,7 @@ def _head(tracer: EagerStatements, body: list[ast.stmt]) -> None:
             tracer.statement(statement)
         except TileError:
             # What needs a number is of no use here, and said again when the function is traced with numbers.
-            if _is_bare(statement) or _names_constants(statement):
+            if is_bare(statement) or _names_constants(statement):
                 raise
 
 
@@ -238,7 +233,7 @@ def _names_constants(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Assign)
         and isinstance(statement.value, ast.Call)
-        and _named(statement.value.func) == "const"
+        and called_name(statement.value.func) == "const"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import LanguageError
-from ..ir import Buffer, Expr, Function, Var, verify, walk
+from ..ir import Buffer, Function, Var, verify
 from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
@@ -34,15 +34,3 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
         refuse_thread_values(kernel)
     check_iterations(kernel)
     return kernel
-
-
-def sizes_in(arrays: Sequence[Buffer | Var]) -> tuple[Var, ...]:
-    """The names that shapes and strides of arrays have, in order."""
-    found: dict[str, Var] = {}
-    for array in arrays:
-        if isinstance(array, Buffer):
-            for size in (*array.shape, *(array.strides or ())):
-                for part in walk(size) if isinstance(size, Expr) else ():
-                    if isinstance(part, Var):
-                        found.setdefault(part.name, part)
-    return tuple(found.values())

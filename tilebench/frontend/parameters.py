@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import LanguageError
 from ..ir import Buffer, DType, Expr, Function, Let, Node, Stmt, Var, walk
@@ -36,16 +36,37 @@ def bind_params(prim: PrimFunc, source: SourceFunction, tracer: Statements) -> t
     sizes = sizes_of(specs, source, tracer)
     out: list[Buffer | Var] = list(sizes)
     for argument, spec in zip(arguments.args, specs, strict=True):
-        name, place = tracer.builder.unique(argument.arg), tracer.place(argument)
-        if isinstance(spec, TensorSpec):
-            param: Buffer | Var = Buffer(name, spec.shape, spec.dtype, "global", spec.strides)
-            value: Any = BufferView(param, None, place)
-        else:
-            param = Var(name, type=spec, place=place)
-            value = Value(param)
-        tracer.scope.bind(argument.arg, Binding(value, tracer.builder.frames[0], place, "param"))
-        out.append(param)
+        out.append(bind_param(tracer, argument.arg, spec, argument))
     return tuple(out)
+
+
+def bind_param(tracer: Statements, name: str, spec: TensorSpec | DType, node: ast.AST) -> Buffer | Var:
+    """A parameter of the kernel, under a name of its own, as the statements see it."""
+    place, fresh = tracer.place(node), tracer.builder.unique(name)
+    if isinstance(spec, TensorSpec):
+        param: Buffer | Var = Buffer(fresh, spec.shape, spec.dtype, "global", spec.strides)
+        value: Any = BufferView(param, None, place)
+    else:
+        param = Var(fresh, type=spec, place=place)
+        value = Value(param)
+    tracer.scope.bind(name, Binding(value, tracer.builder.frames[0], place, "param"))
+    return param
+
+
+def sizes_in(array: TensorSpec | Buffer) -> Iterator[Var]:
+    """The names that an array's shape and strides have, in order, some perhaps more than once."""
+    for size in (*array.shape, *(array.strides or ())):
+        for part in walk(size) if isinstance(size, Expr) else ():
+            if isinstance(part, Var):
+                yield part
+
+
+def refuse_size(name: str, tracer: Statements, node: ast.AST) -> NoReturn:
+    """Raise `LanguageError` for a size that has the name of a parameter."""
+    raise LanguageError(
+        "{name} is a parameter of {function} and a size of T.dynamic", at=tracer.place(node),
+        name=name, function=tracer.source.node.name, hint="give one of them another name",
+    )  # fmt: skip
 
 
 def sizes_of(
@@ -54,18 +75,11 @@ def sizes_of(
     """The sizes that shapes and strides name, in order. Their names are taken before those of parameters."""
     found: dict[str, Var] = {}
     for spec, node in zip(specs, source.node.args.args, strict=True):
-        if not isinstance(spec, TensorSpec):
-            continue
-        for size in (*spec.shape, *(spec.strides or ())):
-            for part in walk(size) if isinstance(size, Expr) else ():
-                if isinstance(part, Var):
-                    found.setdefault(part.name, part.at(tracer.place(node)))
+        for var in sizes_in(spec) if isinstance(spec, TensorSpec) else ():
+            found.setdefault(var.name, var.at(tracer.place(node)))
     for node in source.node.args.args:
         if node.arg in found:
-            raise LanguageError(
-                "{name} is a parameter of {function} and a size of T.dynamic", at=tracer.place(node),
-                name=node.arg, function=source.node.name, hint="give one of them another name",
-            )  # fmt: skip
+            refuse_size(node.arg, tracer, node)
     for name in found:
         tracer.builder.unique(name)
     return tuple(found.values())

@@ -52,6 +52,12 @@ class EagerCalls:
         if missing:
             raise self._refused(f"the call passes no {', '.join(missing)}")
         arrays = [given.pop(name) for name in self.form.passed]
+        for name, value in given.items():
+            if _shape(value):
+                raise self._refused(
+                    f"{name} is an array, and nothing says that the kernel takes one",
+                    f'say what it is in front of the kernel: {name}: T.Tensor((M, N), "float32")',
+                )
         compiled = {**given, **named}
         if self.form.constants:
             compiled.update(self._constants(compiled, arrays))
