@@ -111,6 +111,7 @@ def test_bench_prints_a_row_for_each_position(file: str, capsys: pytest.CaptureF
     [
         (["shwo"], ["no command 'shwo'", "did you mean show?", "doctor"]),
         (["show", "none.py"], ["there is no file none.py"]),
+        (["bench", "FILE:double", "--target", "cpu"], ["double needs a value for N", "-D N=1024"]),
         (["show", "FILE:gem"], ["has no kernel gem", "did you mean gemm?", "double"]),
         (["show", "FILE:gemm", "-D", "M=1"], ["gemm needs a value for N, K", "-D N=1024 K=1024"]),
         (["show", "FILE:gemm", "--stge", "tile"], ["does not know --stge", "did you mean --stage?"]),
@@ -135,6 +136,34 @@ def test_what_is_told(
     for word in told:
         assert word in err
     assert "internal error" not in err
+
+
+@pytest.mark.parametrize("command", ["show", "run", "bench"])
+@pytest.mark.parametrize("name", ["book.ipynb", "plan.toml", "kernel"])
+def test_a_file_that_is_no_python_is_refused(
+    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text("{}", encoding="utf-8")
+    status, out, err = called(capsys, command, str(path))
+    assert (status, out) == (2, "")
+    assert f"{name} is no Python file" in err
+    assert "ends in .py" in err
+    assert ("tilebench lab" in err) == name.endswith(".ipynb")
+
+
+@pytest.mark.slow
+def test_bench_tells_what_a_check_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.py"
+    part = DOUBLE.replace("double", "part").replace("T.ceildiv(N, block)", "T.ceildiv(N, block) - 1")
+    path.write_text(IMPORTS + DOUBLE + part, encoding="utf-8")
+    words = ["-D", "N=4096", "--target", "cpu", "--sweep", "block=64,128", "--check"]
+    status, out, _ = called(capsys, "bench", f"{path}:double", *words)
+    assert status == 0
+    assert out.endswith("Checked: 2 of 2 with all elements within bounds.\n")
+    status, out, _ = called(capsys, "bench", f"{path}:part", *words)
+    assert status == 0
+    assert out.endswith("within bounds; up to 128 elements of outputs were never written.\n")
 
 
 def test_a_file_that_fails_is_told_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

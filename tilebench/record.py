@@ -183,7 +183,8 @@ class RunRecord:
     """One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
 
     `error` and `bound` are the largest error against the reference and the bound at that element
-    (None when not checked). `failure` is the message when there is no time to show.
+    (None when not checked), `unwritten` how many elements of outputs were never written.
+    `failure` is the message when there is no time to show.
     `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
     """
 
@@ -200,6 +201,7 @@ class RunRecord:
     failure: str = ""
     when: str = ""
     operation: str = "FLOP"
+    unwritten: int = 0
 
     def __str__(self) -> str:
         """One line: time, rate, error; or why there is none. Units of the rates are decimal."""
@@ -214,6 +216,8 @@ class RunRecord:
             out += f", {self.flops / self.seconds / 1e9:.4g} G{self.operation}/s"
         if self.error is not None and self.bound is not None:
             out += f", error {self.error:.3g} of {self.bound:.3g} allowed"
+        if self.unwritten:
+            out += f", {self.unwritten} elements never written"
         return out
 
     @property

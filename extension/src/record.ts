@@ -132,7 +132,8 @@ export interface CompileRecord {
  * One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
  *
  * `error` and `bound` are the largest error against the reference and the bound at that element
- * (None when not checked). `failure` is the message when there is no time to show.
+ * (None when not checked), `unwritten` how many elements of outputs were never written.
+ * `failure` is the message when there is no time to show.
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  */
 export interface RunRecord {
@@ -149,6 +150,7 @@ export interface RunRecord {
   readonly failure: string;
   readonly when: string;
   readonly operation: string;
+  readonly unwritten: number;
 }
 
 /** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
@@ -249,6 +251,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     bound: 'number?',
     failure: 'string',
     when: 'string',
-    operation: 'string'
+    operation: 'string',
+    unwritten: 'number'
   }
 };

@@ -61,7 +61,7 @@ def test_a_right_result_passes_and_a_wrong_one_is_drawn() -> None:
     assert (one.outside, one.unwritten, one.total) == (22, 20, 660)
     with pytest.raises(CheckError, match=r"22 of 660 elements of Z") as caught:
         wrong.raise_if_wrong()
-    assert "20 of them were never written" in str(caught.value)
+    assert "Z: 20 elements were never written" in str(caught.value)
     assert "[0, 1]: got nan" in str(caught.value) or "[30, " in str(caught.value)
     assert json.loads(json.dumps(to_plain(report)))["outputs"][0]["name"] == "Z"
 

@@ -32,6 +32,11 @@ def load_kernel(text: str) -> JitFunction:
     path, name = split(text)
     if not path.is_file():
         raise OptionError("there is no file {path}", path=path)
+    if path.suffix != ".py":
+        raise OptionError(
+            "{path} is no Python file", path=path, expected="a file whose name ends in .py",
+            hint="a notebook is run by JupyterLab: tilebench lab" if path.suffix == ".ipynb" else "",
+        )  # fmt: skip
     known = {key: each for key, each in _load(path).items() if isinstance(each, JitFunction)}
     if name:
         if name in known:
@@ -57,7 +62,7 @@ def _load(path: Path) -> dict[str, object]:
     check_syntax(read_source(full), str(full))
     spec = importlib.util.spec_from_file_location(f"_tilebench_file_{full.stem}", full)
     assert spec is not None
-    assert spec.loader is not None  # a path that ends in anything has a loader by then
+    assert spec.loader is not None  # as of every name that ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(full.parent))
     sys.modules[spec.name] = module

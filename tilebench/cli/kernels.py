@@ -12,8 +12,9 @@ from .files import load_kernel
 if TYPE_CHECKING:
     import argparse
 
+    from ..errors import TileError
     from ..kernel import Kernel
-    from ..record import CompileRecord
+    from ..record import CompileRecord, RunRecord
 
 
 def _common(parser: Parser) -> None:
@@ -26,24 +27,29 @@ def _common(parser: Parser) -> None:
 
 
 def _subject(options: argparse.Namespace, sweep: dict[str, tuple[Any, ...]] | None = None) -> Any:
+    from ..errors import ArgumentError
     from ..schedule import load_schedule
     from ..workbench.options import parse_values
     from ..workbench.subject import Subject
 
     schedule = load_schedule(options.schedule) if options.schedule else None
-    return Subject(load_kernel(options.file), parse_values(options.values), sweep, schedule, options.target)
+    try:
+        return Subject(
+            load_kernel(options.file), parse_values(options.values), sweep, schedule, options.target
+        )
+    except ArgumentError as error:
+        raise _respelt(error) from None
+
+
+def _respelt(error: TileError) -> TileError:
+    """An error that shows by an example how values are given, in this door's own spelling."""
+    if "example" in error.values:
+        error.hint = "for example -D {example}"
+    return error
 
 
 def _kernel(options: argparse.Namespace) -> Kernel:
-    from ..errors import ArgumentError
-
-    try:
-        subject = _subject(options)
-    except ArgumentError as error:
-        # The same example in this door's own spelling.
-        if "example" in error.values:
-            error.hint = "for example -D {example}"
-        raise
+    subject = _subject(options)
     return subject.make(subject.first_wish((), False, False))
 
 
@@ -153,6 +159,14 @@ def _ceilings(kernel: Kernel) -> Any:
     return ceilings_of(kernel)
 
 
+def _checked(runs: list[RunRecord]) -> str:
+    """What the checks of a sweep found; those that failed say why in their rows."""
+    good = [run for run in runs if not run.failure]
+    unwritten = max((run.unwritten for run in good), default=0)
+    rest = f"; up to {unwritten} elements of outputs were never written" if unwritten else ""
+    return f"Checked: {len(good)} of {len(runs)} with all elements within bounds{rest}."
+
+
 def bench(parser: Parser, words: list[str]) -> int:
     """Time one position, or every combination of a sweep. 1 when one of them failed."""
     _common(parser)
@@ -191,6 +205,8 @@ def bench(parser: Parser, words: list[str]) -> int:
             print(f"\r{len(runs)} measured", end="", file=sys.stderr)
     # One fault of all positions is told once, and not in as many rows.
     if len({run.failure for run in runs}) == 1 and runs[0].failure and failed is not None:
-        raise failed
+        raise _respelt(failed)
     print(chart_text(runs, _ceilings(kernel) if kernel is not None else None))
+    if options.check:
+        print(_checked(runs))
     return 1 if any(each.failure for each in runs) else 0

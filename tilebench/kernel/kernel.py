@@ -179,6 +179,11 @@ class Kernel:
             )  # fmt: skip
         return (*arrays, *[named[name] for name in rest])
 
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the arrays that a call makes itself and returns."""
+        return tuple(self.arguments[k].name for k in self.outputs)
+
     def with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         inputs = list(arrays)
         if len(inputs) != len(self.arguments) - len(self.outputs):
@@ -287,9 +292,10 @@ class Kernel:
         Without arguments `sizes` gives the sizes and scalars of the kernel by name, where it has some.
 
         The bound of each element is computed from the operations and the inputs; no share of wrong
-        elements is forgiven. Returns a `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text. Raises
-        `ArgumentError` for another number of arguments, `OptionError` where nothing says what the kernel
-        means, and `ResourceError` where checking takes more memory than there is.
+        elements is forgiven, nor one that is never written in an array that the call makes. Returns a
+        `CheckReport`: `.ok`, `.raise_if_wrong()`, and its text. Raises `ArgumentError` for another number
+        of arguments, `OptionError` where nothing says what the kernel means, and `ResourceError` where
+        checking takes more memory than there is.
         """
         from ..reference import check_function, poison
         from ..reference.inputs import strided_empty
@@ -324,7 +330,7 @@ class Kernel:
             after[param.name][...] = before[param.name]
         self.calls.run(self._in_order(call, after), self._load)
         try:
-            return check_function(meaning, before, after)
+            return check_function(meaning, before, after, fresh=self.output_names)
         except MemoryError as error:
             raise ResourceError(
                 "checking {name} takes more memory than there is: {why}", name=self.name, why=error,

@@ -20,7 +20,8 @@ from .run import Arrays, execute
 class Bounded:
     """One output: `value` in float64 (integers too; int64 keeps its dtype) and its absolute `error`.
 
-    `known` marks the elements that were worked out, None for all.
+    `known` marks the elements that were worked out, None for all. `stored` marks those that some store
+    reached, in doubt too; None for an array that the kernel also reads, which keeps what it held.
 
     An error of infinity says that any value is right there: the result depends on rounding without
     limit (an overflow that may or may not happen, a division by what may be zero).
@@ -29,6 +30,7 @@ class Bounded:
     value: NDArray[Any]
     error: NDArray[np.float64]
     known: NDArray[np.bool_] | None = None
+    stored: NDArray[np.bool_] | None = None
 
 
 def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[int] | None:
@@ -59,8 +61,13 @@ def run_bounded(
     Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
     """
     only = sample(function, blocks, seed)
-    written = reads_and_writes(function)[1]
+    reads, written = reads_and_writes(function)
     shapes = {each.name: each.extents for each in function.arrays}
-    known = {} if only is None else {name: np.zeros(shapes[name], np.bool_) for name in written}
-    results = execute(function, arrays, BoundedNumbers(), only, known)
-    return {name: Bounded(results[name].value, results[name].error, known.get(name)) for name in written}
+    stored = {name: np.zeros(shapes[name], np.bool_) for name in written if name not in reads}
+    results = execute(function, arrays, BoundedNumbers(), only, stored)
+    # Where only some blocks run, what they store is what is known.
+    known = {} if only is None else stored
+    return {
+        name: Bounded(results[name].value, results[name].error, known.get(name), stored.get(name))
+        for name in written
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,9 @@ class OutputReport:
 
     `checked` of `total` elements were compared: all, unless only some blocks were asked for.
     `outside` counts elements whose error exceeds their bound, `unwritten` those that still hold
-    poison, `unbounded` those of which any value passes (bound infinity). `error` is the largest error
+    poison where the kernel stores and those where it never does, `unbounded` those of which any value
+    passes (bound infinity). An element that the kernel never stores is outside too where the call itself
+    makes the array; one that was passed in keeps there what it held. `error` is the largest error
     with `bound` at that element, `ratio` the largest error as a part of its bound. `worst` are the
     elements with the largest ratios, worst first. `not_finite` counts wrong elements that are NaN or
     infinite. `heat` is the largest ratio in each of a grid of patches of `patch` elements a side.
@@ -87,6 +89,18 @@ class CheckReport:
         """The output with the largest error as a part of its bound. `ValueError` without outputs."""
         return max(self.outputs, key=lambda output: output.ratio)
 
+    @property
+    def verdict(self) -> str:
+        """What a check found, in a few words."""
+        wrong = sum(each.outside for each in self.outputs)
+        found = "all within bounds" if self.ok else f"wrong result: {wrong} elements outside their bound"
+        return found + (f", {self.unwritten} never written" if self.unwritten else "")
+
+    @property
+    def unwritten(self) -> int:
+        """How many elements of all outputs were never written."""
+        return sum(each.unwritten for each in self.outputs)
+
     def output(self, name: str) -> OutputReport:
         """The report of one output. `KeyError` when there is none of that name."""
         for output in self.outputs:
@@ -110,6 +124,8 @@ class CheckReport:
         for output in self.outputs:
             if not output.ok:
                 lines += ["", *_worst_lines(output)]
+            if output.unwritten:
+                lines.append(f"{output.name}: {output.unwritten} elements were never written")
             if output.unbounded:
                 lines.append(
                     f"{output.name}: {output.unbounded} elements have no bound and were not compared"
@@ -122,12 +138,10 @@ class CheckReport:
         if self.ok:
             return
         wrong = [each for each in self.outputs if not each.ok]
-        unwritten = sum(each.unwritten for each in wrong)
         raise CheckError(
             "{count} of {total} elements of {names} are outside their error bounds\n{table}",
             count=sum(each.outside for each in wrong), total=sum(each.checked for each in wrong),
-            names=", ".join(each.name for each in wrong), table=str(self), unwritten=unwritten,
-            hint="{unwritten} of them were never written" if unwritten else "",
+            names=", ".join(each.name for each in wrong), table=str(self),
         )  # fmt: skip
 
 
@@ -164,8 +178,10 @@ def compare(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str = "resu
     return CheckReport((compare_output(got, bounded, dtype, name),))
 
 
-def compare_output(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str) -> OutputReport:
-    """`compare` for one of several outputs."""
+def compare_output(
+    got: NDArray[Any], bounded: Bounded, dtype: DType, name: str, *, fresh: bool = False
+) -> OutputReport:
+    """`compare` for one of several outputs. A `fresh` one, made by the call, must be stored everywhere."""
     if got.shape != bounded.value.shape or got.dtype != dtype.numpy:
         raise ArgumentError(
             "{name} cannot be compared", name=name, expected="{a} of {b}", a=bounded.value.shape, b=dtype,
@@ -185,11 +201,14 @@ def compare_output(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str)
             error = np.where(same, 0.0, np.maximum(np.abs(a - b), 1.0))
         if bounded.known is not None:
             error = np.where(bounded.known, error, 0.0)
+        never: Any = np.False_ if bounded.stored is None or bounded.known is not None else ~bounded.stored
+        if fresh:
+            error = np.where(never, np.inf, error)
         outside = error > limit
         ratio: Any = np.where(limit > 0, error / limit, np.where(error > 0, np.inf, 0.0))
         ratio = np.where(np.isposinf(limit), 0.0, ratio)
     checked = int(a.size if bounded.known is None else np.count_nonzero(bounded.known))
-    unwritten = poisoned(got, dtype) & outside
+    unwritten = (poisoned(got, dtype) & outside) | never
     top = int(np.argmax(np.where(np.isposinf(limit), 0.0, error))) if error.size else 0
     return OutputReport(
         name, dtype.name, tuple(got.shape), int(a.size), checked, int(np.count_nonzero(outside)),
@@ -216,11 +235,12 @@ def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstEle
 
 def check_function(
     function: Function, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]], *,
-    blocks: int | None = None, seed: int = 0,
+    fresh: Collection[str] = (), blocks: int | None = None, seed: int = 0,
 ) -> CheckReport:  # fmt: skip
     """Check what a target made of `before`: `after` holds each written array as it left it.
 
     `before` is what the target was given (outputs poisoned), one array a parameter of the function.
+    `fresh` names those that the call itself makes: no element of them may be left out.
     With `blocks` only what that many blocks store is compared, for results too large to redo whole.
     """
     bounded = run_bounded(function, before, blocks=blocks, seed=seed)
@@ -228,7 +248,10 @@ def check_function(
     for name in bounded:
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)
-    reports = [compare_output(after[name], each, dtypes[name], name) for name, each in bounded.items()]
+    reports = [
+        compare_output(after[name], each, dtypes[name], name, fresh=name in fresh)
+        for name, each in bounded.items()
+    ]
     how = CheckReport(()).how
     if any(each.known is not None for each in bounded.values()):
         how += f"; what {blocks} blocks store, picked by seed {seed}"

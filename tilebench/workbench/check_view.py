@@ -83,13 +83,13 @@ def summary(report: OutputReport) -> str:
         return f"{report.name}: no elements"
     worst = report.worst[0]
     size = f"{report.name}: {report.checked} elements"
+    unwritten = f", {report.unwritten} never written" if report.unwritten else ""
     if report.ok:
         part = f"{number(100 * worst.error / worst.bound)} % of its bound" if worst.bound else "no error"
-        return (
-            f"{size}, all within their bounds; the worst uses {part}" if worst.error else f"{size}, all exact"
-        )
+        right = f", all within their bounds; the worst uses {part}" if worst.error else ", all exact"
+        return size + right + unwritten
     extra = f", {report.not_finite} of them not finite" if report.not_finite else ""
-    extra += f", {report.unwritten} never written" if report.unwritten else ""
+    extra += unwritten
     share = number(100 * report.outside / report.checked)
     return f"{size}, {report.outside} outside their bounds ({share} %){extra}"
 

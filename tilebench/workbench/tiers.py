@@ -186,12 +186,11 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
     There for the same reasons as a measurement: a wild store or an endless loop costs the check, not
     the notebook, and a slider that moves on ends it. Raises `Cancelled`, or what the child met.
     """
-    from ..kernel.measuring.package import pack
+    from ..kernel.measuring.package import package_of
     from ..runtime.job import Job
     from ..runtime.worker import default_worker
 
-    call = kernel.calls.binder.of(kernel.sizes)
-    package = pack(kernel.calls.compiled(kernel.calls.chooser(call.values, ())), call.values)
+    package = package_of(kernel, kernel.calls.binder.of(kernel.sizes).values)
     job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
     return default_worker().call(job, cancel=cancel)
 
@@ -206,7 +205,7 @@ def check_package(package: Package, seed: int) -> CheckReport:
     session.run()
     session.outputs()  # from the device into the arrays, where there is one
     after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
-    return check_function(tile_of(package), before, after)
+    return check_function(tile_of(package), before, after, fresh=package.outputs)
 
 
 def ceilings_of(kernel: Kernel, cancel: threading.Event | None = None) -> ChartCeilings | None:

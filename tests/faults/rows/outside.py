@@ -24,6 +24,14 @@ FAULTS = (
         CHECK,
     ),
     Fault(
+        "check/what-nobody-stores-passes",
+        "an element that the kernel never stores is right where the call makes the array",
+        "tilebench.reference.check:compare_output",
+        "np.where(never, np.inf, error)",
+        "error",
+        ("tests/kernel/test_unwritten.py",),
+    ),
+    Fault(
         "check/nan-passes",
         "a NaN where a number belongs is within its bound",
         "tilebench.reference.check:compare_output",

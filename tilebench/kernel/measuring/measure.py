@@ -23,9 +23,10 @@ from ...runtime.worker import Worker, default_worker
 from ...targets import resolve_machine
 from ...targets.devices import HOST
 from ..calls.host_arrays import host_copy
-from .package import Package, in_order, load_package, pack
+from .package import Package, in_order, load_package, package_of
 
 if TYPE_CHECKING:
+    from ...reference import CheckReport
     from ..kernel import Kernel
 
 
@@ -63,9 +64,7 @@ def measure_against(
     call = kernel.call_of(arrays, sizes)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
     copies = [_traveller(array) for array in call.arrays]
-    # The child's copies are aligned; only the sizes choose the variant.
-    variant = kernel.calls.chooser(call.values, ())
-    package = pack(kernel.calls.compiled(variant), call.values)
+    package = package_of(kernel, call.values)
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
     config |= call.values
     job = Job(
@@ -121,9 +120,7 @@ def run_package(
     from ...runtime.job import cancelled, report
 
     session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
-    error, bound, failure = (None, None, "")
-    if check and package.tile_text:
-        error, bound, failure = _checked(package, session)
+    checked = _checked(package, session) if check and package.tile_text else None
     contenders = [Contender(package.kernel, session.run, session.poison, session.same)]
     if against:
         session.need_host(", ".join(against))
@@ -146,7 +143,7 @@ def run_package(
         if not any(dtype_of(p.dtype).is_float for p in package.arguments):
             record = replace(record, operation="OP")
         if contender.name == package.kernel:
-            record = replace(record, error=error, bound=bound, failure=record.failure or failure)
+            record = record if checked is None else _with_check(record, checked)
             record = record if not record.failure else replace(record, samples=())
         records.append(record)
     return records
@@ -232,8 +229,8 @@ class TimedKernel:
             )  # fmt: skip
 
 
-def _checked(package: Package, session: TimedKernel) -> tuple[float | None, float | None, str]:
-    """Largest error of the first run with the bound there, and what is wrong (empty: nothing)."""
+def _checked(package: Package, session: TimedKernel) -> CheckReport:
+    """The check of the first run."""
     from ...reference import check_function
 
     before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
@@ -242,7 +239,13 @@ def _checked(package: Package, session: TimedKernel) -> tuple[float | None, floa
     session.outputs()
     session.keep()
     after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
-    report = check_function(tile_of(package), before, after)
+    return check_function(tile_of(package), before, after, fresh=package.outputs)
+
+
+def _with_check(record: RunRecord, report: CheckReport) -> RunRecord:
+    """A record with what a check found; what went wrong before stays its failure."""
     largest = report.largest
-    wrong = f"wrong result: {sum(output.outside for output in report.outputs)} elements outside their bound"
-    return largest.error, largest.bound, "" if report.ok else wrong
+    return replace(
+        record, error=largest.error, bound=largest.bound, unwritten=report.unwritten,
+        failure=record.failure or ("" if report.ok else report.verdict),
+    )  # fmt: skip

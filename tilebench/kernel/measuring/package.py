@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...compiler import Compilation
 from ...ir import parse_function, print_function
@@ -19,14 +19,17 @@ from ...recorder import arguments_of
 from ...runtime.calls import CallBinder
 from ...targets import Build, Executable, resolve_machine
 
+if TYPE_CHECKING:
+    from ..kernel import Kernel
+
 
 @dataclass(frozen=True)
 class Package:
     """What a process needs to run a kernel: plain data and bytes only.
 
-    `arguments` are the arrays, for the sizes and scalars in `values`; `order` names all that a call passes,
-    `params` all that the compiled function takes. `tile_text` is what the reference runs, empty where
-    nothing says what the kernel means.
+    `arguments` are the arrays, for the sizes and scalars in `values`; `order` names all that a call
+    passes, `params` all that the compiled function takes, `outputs` the arrays that a call makes itself.
+    `tile_text` is what the reference runs, empty where nothing says what the kernel means.
     """
 
     kernel: str
@@ -39,12 +42,22 @@ class Package:
     values: dict[str, Number]
     order: tuple[str, ...]
     params: tuple[str, ...]
+    outputs: tuple[str, ...]
     tile_text: str
     flops: float
     bytes: float
 
 
-def pack(compilation: Compilation, values: Mapping[str, Any] | None = None) -> Package:
+def package_of(kernel: Kernel, values: Mapping[str, Number]) -> Package:
+    """The package of a kernel for calls with these sizes and scalars."""
+    # The child's copies are aligned; only the sizes choose the variant.
+    variant = kernel.calls.chooser(values, ())
+    return pack(kernel.calls.compiled(variant), values, kernel.output_names)
+
+
+def pack(
+    compilation: Compilation, values: Mapping[str, Any] | None = None, outputs: tuple[str, ...] = ()
+) -> Package:
     """The package of a compilation, whose code is made now if it is not yet.
 
     `values` are the sizes and scalars of its calls by name; `ShapeError` where one is missing. Texts
@@ -75,6 +88,7 @@ def pack(compilation: Compilation, values: Mapping[str, Any] | None = None) -> P
         dict(call.values),
         tuple(record.name for record in records),
         tuple(param.name for param in compilation.traced.function.params),
+        outputs,
         print_function(meaning).text if meaning is not None else "",
         work.flops,
         work.bytes,
