@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import kernels
+from tilebench.errors import TargetError
 from tilebench.kernel import Kernel
 from tilebench.record import CompileRecord, StageRecord
 
@@ -118,3 +119,18 @@ def test_a_record_of_what_was_asked_for_makes_no_more() -> None:
     assert set(kernel.compilation.functions) == {"tile", "scheduled", "bounded"}
     assert kernel.compilation.build is None
     assert record.versions == {"tilebench": record.versions["tilebench"]}
+
+
+def test_shared_memory_has_no_figure_before_its_map() -> None:
+    kernel = kernels.gemm_kernel.using(target="cuda:sm_80")(100, 75, 90)
+    assert kernel.record(("tile", "scheduled", "laid_out")).resources is None
+    placed = kernel.record(("tile", "threaded")).resources
+    assert placed is not None
+    assert placed.shared_bytes > 0
+    assert placed.shared_bytes == kernel.resources.shared_bytes
+
+
+def test_a_target_that_ends_early_says_that_it_knows_no_resources() -> None:
+    kernel = kernels.add_kernel.using(target="null")(72, 64, threads=32)
+    with pytest.raises(TargetError, match=r"null does not say what a block of .* takes"):
+        _ = kernel.resources

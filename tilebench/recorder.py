@@ -7,7 +7,6 @@ the two gives, for any line of PTX or SASS, the lines of the kernel it came from
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .compiler import VERSION, Compilation
 from .ir import Buffer, Expr, Function, show
@@ -67,9 +66,9 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     work = count_work(meaning) if sized else Work(0.0, 0.0)
     launch = launch_of(compilation.last)
     resources = build.resources if build is not None else None
-    threads: Any = launch.threads
-    if resources is None and threads is not None:
-        resources = Resources(threads, shared_bytes=launch.shared_bytes)
+    # Before shared memory has a map nobody knows how much of it a block takes: no figure, and not 0.
+    if resources is None and "threaded" in compilation.functions:
+        resources = Resources(launch.threads, shared_bytes=launch.shared_bytes)
     return CompileRecord(
         kernel=traced.name or traced.function.name,
         target=compilation.machine.name,

@@ -233,10 +233,17 @@ class Kernel:
 
     @property
     def resources(self) -> Resources:
-        """Registers, shared memory, occupancy of the compiled code."""
+        """Registers, shared memory, occupancy of the compiled code.
+
+        Raises `TargetError` where the target's road ends before a block has any.
+        """
         self.reach_code()
         found = make_record(self.compilation, ()).resources
-        assert found is not None  # make_record always fills it
+        if found is None:
+            raise TargetError(
+                "{target} does not say what a block of {name} takes", target=self.compilation.machine.name,
+                name=self.name,
+            )  # fmt: skip
         return found
 
     def get_kernel_source(self) -> str:
