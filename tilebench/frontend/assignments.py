@@ -98,7 +98,7 @@ class Assignments(Expressions):
         """Whether assigning to this target writes to memory, rather than binding a name."""
         if isinstance(target, ast.Name):
             binding = self.scope.locals.get(target.id)
-            return binding is not None and isinstance(binding.value, VarRef)
+            return binding is not None and (binding.how == "ref" or isinstance(binding.value, VarRef))
         return isinstance(target, ast.Subscript)
 
     def read_now(self, value: Any) -> Any:
@@ -116,13 +116,28 @@ class Assignments(Expressions):
             if isinstance(old, VarRef) and not (fresh and isinstance(value, VarRef)):
                 assign_var(old, value)
                 return
+            if isinstance(old, ElementRef) and binding.how == "ref":
+                store_element(old, value)
+                return
             self.check_rebinding(target, binding, fresh and isinstance(value, BufferView))
+        elif not (fresh and isinstance(value, (VarRef, BufferView))):
+            self.check_enclosing(target)
         bound = (
             self.named(value, name)
             if isinstance(value, Value) and not (fresh and isinstance(value, VarRef))
             else value
         )
         self.scope.bind(name, Binding(bound, self.builder.frames[-1], self.place(target)))
+
+    def check_enclosing(self, target: ast.Name) -> None:
+        """Refuse a macro's assignment to a variable around it, which would make a name of its own."""
+        around = self.scope.enclosing(target.id)
+        if around is not None and isinstance(around.value, VarRef):
+            raise LanguageError(
+                "{name} is a variable around this macro, which an assignment here does not change",
+                at=self.place(target), name=target.id, also=[("it is made here", around.place)],
+                hint="say `nonlocal {name}` in the macro, or pass it: {name}: T.Ref",
+            )  # fmt: skip
 
     def check_rebinding(self, target: ast.Name, binding: Binding, allocated: bool) -> None:
         """Refuse what would silently do nothing: names are bound once, only T.alloc_var can change."""

@@ -23,6 +23,7 @@ from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
 from .finish import finished
 from .forms import bare_names, called_name, form_of_node, is_bare
+from .macros import inliner
 from .parameters import bind_param, refuse_size, scalar_dtype, sizes_in
 from .scope import Binding, Scope
 from .source import SourceFunction
@@ -90,6 +91,7 @@ class EagerStatements(Statements):
     ) -> None:
         super().__init__(source, scope, Builder(eager=eager))
         self.builder.locate = self.locate
+        self.builder.inline = inliner(self)
         self.form, self.eager = form, eager
         self.specs: dict[str, TensorSpec] = {}
         self.parameters: dict[str, Buffer | Var] = {}

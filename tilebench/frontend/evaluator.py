@@ -51,6 +51,8 @@ class Evaluator:
         self.builder = builder
         self.current: Any = source.node
         self.native = 0
+        # Where a macro is called; None for the kernel itself.
+        self.caller: Place | None = None
         self.places: dict[int, Place] = {}
         builder.locate = self.locate
 
@@ -59,7 +61,7 @@ class Evaluator:
         """The place of a node; nodes live as long as the trace, so their identity is a key."""
         found = self.places.get(id(node))
         if found is None:
-            found = self.places[id(node)] = self.source.place(node)
+            found = self.places[id(node)] = self.source.place(node, self.caller)
         return found
 
     def locate(self) -> Place:

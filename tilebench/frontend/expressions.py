@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import language
 from ..errors import LanguageError, TileError, nearest
-from ..ir import Const
+from ..ir import Const, Let
 from ..language.known import explain_missing
 from ..language.tracing.arithmetic import logical, logical_not, truth
 from ..language.tracing.expressions import Value
@@ -119,7 +119,7 @@ class Expressions(Evaluator):
         op = "and" if isinstance(node.op, ast.And) else "or"
         parts: list[Any] = []
         for part in node.values:
-            value = self.expr(part)
+            value = self.perhaps(part) if any(isinstance(p, Value) for p in parts) else self.expr(part)
             known = value.expr if isinstance(value, Value) else None
             decided = (
                 bool(known.value) if isinstance(known, Const) else None if known is not None else bool(value)
@@ -131,6 +131,18 @@ class Expressions(Evaluator):
                 break
         self.current = node
         return self.conjunction(op, parts)
+
+    def perhaps(self, node: ast.expr) -> Any:
+        """A value that Python would ask for only where a condition of the running kernel holds."""
+        body = self.builder.frames[-1].statements
+        before = len(body)
+        value = self.expr(node)
+        if any(not isinstance(statement, Let) for statement in body[before:]):
+            self.refuse(
+                node, "this does something, and would do it whatever the condition says",
+                "put it under `if`, or on a line of its own before",
+            )  # fmt: skip
+        return value
 
     def conjunction(self, op: str, parts: list[Any]) -> Any:
         """Parts joined: traced ones as IR, those that Python knows have no say any more."""
@@ -157,7 +169,7 @@ class Expressions(Evaluator):
         known = self.decide(self.expr(node.test))
         if isinstance(known, bool):
             return self.expr(node.body if known else node.orelse)
-        yes, no = self.expr(node.body), self.expr(node.orelse)
+        yes, no = self.perhaps(node.body), self.perhaps(node.orelse)
         self.current = node
         return language.if_then_else(known, yes, no)
 

@@ -14,7 +14,7 @@ from ..language.tracing.values import BufferView
 
 @dataclass(frozen=True)
 class Binding:
-    """A local name: its value, the body it was bound in, and how (`param`, `loop` or `name`)."""
+    """A local name: its value, the body it was bound in, and how (`param`, `loop`, `ref` or `name`)."""
 
     value: Any
     frame: BodyFrame
@@ -66,6 +66,10 @@ class Scope:
         raise LanguageError(
             "the name {name} is not defined", name=name, hint=f"did you mean {close[0]}?" if close else ""
         )
+
+    def enclosing(self, name: str) -> Binding | None:
+        """The binding of a name in the functions of the kernel around this one."""
+        return None
 
     def bind(self, name: str, binding: Binding) -> None:
         self.locals[name] = binding

@@ -17,6 +17,7 @@ from ..language.tracing.builder import BodyFrame
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
 from .assignments import Assignments
+from .inner_macros import InnerMacro
 from .scope import Binding
 
 REFUSED: dict[type, tuple[str, str]] = {
@@ -29,10 +30,6 @@ REFUSED: dict[type, tuple[str, str]] = {
         "check Python values before the kernel, in the @tilebench.jit function",
     ),
     ast.ClassDef: ("the language has no `class`", "define it outside the kernel"),
-    ast.FunctionDef: (
-        "the language has no `def` inside a kernel",
-        "define the helper outside the @T.prim_func",
-    ),
     ast.AsyncFunctionDef: ("the language has no `async`", ""),
     ast.AsyncFor: ("the language has no `async`", ""),
     ast.AsyncWith: ("the language has no `async`", ""),
@@ -259,6 +256,17 @@ class Statements(Assignments):
                 node.test, "the assertion failed: {said}" if said else "the assertion failed", said=said
             )
 
+    def define(self, node: ast.FunctionDef) -> None:
+        """A macro in the kernel's own text."""
+        marks = [self.expr(mark) for mark in node.decorator_list]
+        if len(marks) != 1 or marks[0] not in (language.macro, language.inline):
+            self.refuse(
+                node, "a function inside a kernel is a macro",
+                "mark it @T.macro, or define the helper outside the @T.prim_func",
+            )  # fmt: skip
+        place = self.place(node)
+        self.scope.bind(node.name, Binding(InnerMacro(node, self), self.builder.frames[-1], place))
+
     def pass_(self, _: ast.Pass) -> None:
         return
 
@@ -267,6 +275,6 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     ast.With: Statements.with_, ast.For: Statements.for_, ast.If: Statements.if_,
     ast.Assign: Statements.assign, ast.AnnAssign: Statements.annotated,
     ast.AugAssign: Statements.augmented, ast.Expr: Statements.expression,
-    ast.Assert: Statements.assert_, ast.Pass: Statements.pass_,
+    ast.FunctionDef: Statements.define, ast.Assert: Statements.assert_, ast.Pass: Statements.pass_,
 }  # fmt: skip
 Statements.of_statements = HANDLERS

@@ -16,6 +16,7 @@ from ..language.tracing.builder import Builder, Tracing
 from .eager import EagerForm, eager_form, trace_eager
 from .finish import finished
 from .frames import chained, users_steps
+from .macros import inliner
 from .parameters import bind_params
 from .scope import Scope
 from .source import SourceFunction, source_of
@@ -214,6 +215,7 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     """The `tile` stage of one `@T.prim_func`."""
     builder = Builder()
     tracer = Statements(source, Scope(prim.function), builder)
+    builder.inline = inliner(tracer)
     with Tracing(builder):
         params = bind_params(prim, source, tracer)
         tracer.statements(source.node.body)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
+from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import reduce as _reduce
 from . import spellings as _spellings
@@ -57,6 +58,7 @@ from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
+from .macros import *
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import *
@@ -170,6 +172,7 @@ __all__ = [
 # What a family exports is said by the family.
 __all__ += _reduce.__all__
 __all__ += _magnitudes.__all__
+__all__ += _macros.__all__
 __all__ += _spellings.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]

@@ -6,8 +6,8 @@ from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd ClusterKernel Fragment FragmentBuffer Layout LocalBuffer Persistent
-    PersistentTileScheduler Ref SharedBuffer Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
+    AtomicAdd ClusterKernel Fragment Layout Persistent
+    PersistentTileScheduler Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
     activemask address_of all_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
@@ -17,8 +17,8 @@ _LATER = """
     cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dyn
     evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
     get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
-    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source inline
-    isfinite isinf isnan log10 macro make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
+    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source
+    isfinite isinf isnan log10 make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_bitand
     reduce_bitor reduce_bitxor reducer_init reducer_update reinterpret reshape rng_init rng_rand

@@ -1,7 +1,8 @@
 """Addresses: which node of a kernel a directive means.
 
 A loop is addressed by its variable, a buffer by its name, a gemm by its label or accumulator, a
-copy by the buffer it fills. Where a name repeats, `name#n` counts in the order of the source.
+copy by the buffer it fills. What stands in a macro or helper is `macro/name`, or `name` alone where nothing
+else is called so. Where a name repeats, `name#n` counts in the order of the source.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _SUFFIX = re.compile(r"__\d+$")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A node that can be addressed: the name its user wrote, and its number among its namesakes."""
+    """A node that can be addressed: the name its user wrote, with the macros that it is in, and its number
+    among its namesakes."""
 
     name: str
     number: int
@@ -36,6 +38,12 @@ class Candidate:
 def user_name(name: str) -> str:
     """The name as the user wrote it, without the suffix that keeps printed names unique."""
     return _SUFFIX.sub("", name)
+
+
+def _inside(node: Node) -> str:
+    """The macros and helpers that a node is written in, outermost first, each with a `/` behind it."""
+    chain = () if node.place is None else node.place.chain[:-1]
+    return "".join(f"{place.function}/" for place in reversed(chain))
 
 
 def _named(kind: str, node: Node) -> str | None:
@@ -54,7 +62,9 @@ def _named(kind: str, node: Node) -> str | None:
 
 def candidates(function: Function, kind: str) -> list[Candidate]:
     """Every node that can be addressed as `kind`, in the order of the source."""
-    found = [(name, node) for node in walk(function) if (name := _named(kind, node)) is not None]
+    found = [
+        (_inside(node) + name, node) for node in walk(function) if (name := _named(kind, node)) is not None
+    ]
     total: dict[str, int] = {}
     for name, _ in found:
         total[name] = total.get(name, 0) + 1
@@ -78,6 +88,7 @@ def resolve(function: Function, kind: str, address: str) -> Candidate:
     known = candidates(function, kind)
     name, _, number = address.partition("#")
     same = [candidate for candidate in known if candidate.name == name]
+    same = same or [candidate for candidate in known if candidate.name.endswith(f"/{name}")]
     if number:
         same = [candidate for candidate in same if str(candidate.number) == number]
     if len(same) == 1:

@@ -33,6 +33,10 @@ class BodyFrame:
 _ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=[^=]")
 
 
+def _no_macro(macro: Any, *_: object) -> NoReturn:
+    raise LanguageError("{macro} belongs in a kernel's body", macro=macro)
+
+
 def _nowhere() -> Place | None:
     return None
 
@@ -59,6 +63,9 @@ class Builder:
     kernel: Place | None = None
     # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
     eager: Any = None
+    # Writes a macro's statements into the kernel, and the macros that are being written, outermost first.
+    inline: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _no_macro
+    macros: list[Any] = field(default_factory=list[Any])
 
     @property
     def place(self) -> Place | None:
