@@ -1,0 +1,8 @@
+"""All cases, by families."""
+
+from __future__ import annotations
+
+from tests.wellknown import attention, gemm, norms
+from tests.wellknown.case import Case
+
+CASES: tuple[Case, ...] = (*gemm.CASES, *norms.CASES, *attention.CASES)
