@@ -21,7 +21,8 @@ def attention(
     B, H, KV, SQ, SK, D, block_M, block_N, layout, dtype, causal=False, window=0, sink=False, sparse=False,
     num_stages=2, threads=128,
 ):  # fmt: skip
-    """Heads of Q share those of K and V; the last query sees the last key, and `window` keys in all where given."""
+    """Heads of Q share those of K and V; the last query sees the last key, and `window` keys in all where
+    given."""
     scale = D**-0.5 * LOG2E
     q_shape = (B, SQ, H, D) if layout == "bshd" else (B, H, SQ, D)
     k_shape = (B, SK, KV, D) if layout == "bshd" else (B, KV, SK, D)
@@ -32,7 +33,7 @@ def attention(
     def main(
         Q: T.Tensor(q_shape, dtype), K: T.Tensor(k_shape, dtype), V: T.Tensor(k_shape, dtype),
         Sink: T.Tensor((H,), "float32"), Seen: T.Tensor((B, H, rows, columns), "int8"),
-        O: T.Tensor(q_shape, dtype), Lse: T.Tensor((B, H, SQ), "float32"),
+        Out: T.Tensor(q_shape, dtype), Lse: T.Tensor((B, H, SQ), "float32"),
     ):  # fmt: skip
         with T.Kernel(rows, H, B, threads=threads) as (bx, by, bz):
             Q_s = T.alloc_shared((block_M, D), dtype)
@@ -95,9 +96,9 @@ def attention(
                 total[i] = T.log(total[i]) + top[i] * scale / LOG2E
             T.copy(total, Lse[bz, by, bx * block_M])
             if layout == "bshd":
-                T.copy(o, O[bz, bx * block_M : (bx + 1) * block_M, by, :])
+                T.copy(o, Out[bz, bx * block_M : (bx + 1) * block_M, by, :])
             else:
-                T.copy(o, O[bz, by, bx * block_M : (bx + 1) * block_M, :])
+                T.copy(o, Out[bz, by, bx * block_M : (bx + 1) * block_M, :])
 
     return main
 
@@ -139,7 +140,7 @@ def exact_attention(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str, Ex
         scores, seen_keys(xp, p, a["Seen"]), a["Sink"] if p.get("sink") else None
     )
     o = weights.narrowed(p["dtype"]) @ v / total
-    return {"O": (o.swapaxes(1, 2) if bshd else o).exact(), "Lse": lse[..., 0].exact()}
+    return {"Out": (o.swapaxes(1, 2) if bshd else o).exact(), "Lse": lse[..., 0].exact()}
 
 
 def case(
@@ -162,7 +163,7 @@ def case(
         sink = draw.floats(h, dtype="float32", high=3)
         out = draw.output(*q.shape, dtype=dtype)
         lse = draw.output(b, h, sq, dtype="float32")
-        return {"Q": q, "K": k, "V": v, "Sink": sink, "Seen": seen, "O": out, "Lse": lse}
+        return {"Q": q, "K": k, "V": v, "Sink": sink, "Seen": seen, "Out": out, "Lse": lse}
 
     def native(torch: Any, a: Arrays) -> Any:
         q, k, v = (a[name].transpose(1, 2) if layout == "bshd" else a[name] for name in "QKV")

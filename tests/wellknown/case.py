@@ -1,9 +1,11 @@
-"""A well-known kernel with its arrays and what is right for them: a row of the table that tests and cards share.
+"""A well-known kernel with its arrays and what is right for them: a row of the table that tests and cards
+share.
 
 An oracle is the algorithm in float64, written from its formula and not from the kernel, for NumPy or torch
-(`xp`). It says of each output what is right, and how far float32's work on the way may be off: the standard bounds
-of sums and products (Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4), with a factor of
-two where a card's matrix instruction truncates. The rounding to the output's dtype is added here.
+(`xp`). It says of each output what is right, and how far float32's work on the way may be off: the standard
+bounds of sums and products (Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4), with
+a factor of two where a card's matrix instruction truncates. The rounding to the output's dtype is added
+here.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Exact:
-    """`value` in float64 or int64, and the absolute `error` that the work before the last rounding may have."""
+    """`value` in float64 or int64, and the absolute `error` that the work before the last rounding may
+    have."""
 
     value: Any
     error: Any = 0.0
@@ -64,8 +67,9 @@ class Draw:
 class Case:
     """A kernel function, its parameters, `arrays(draw)` by the names of the kernel's, and the oracle.
 
-    `oracle(xp, arrays, parameters)` gets the arrays wide, as they were before the call, and gives an `Exact` for
-    each output. `native(torch, arrays)` is the same by torch's own operation. `large` is for cards alone.
+    `oracle(xp, arrays, parameters)` gets the arrays wide, as they were before the call, and gives an
+    `Exact` for each output. `native(torch, arrays)` is the same by torch's own operation. `large` is for
+    cards alone.
     """
 
     name: str
@@ -83,7 +87,9 @@ class Case:
 
 def widened(arrays: Arrays) -> Arrays:
     """Host arrays as oracles get them."""
-    return {name: a.astype(np.int64 if a.dtype.kind in "iub" else np.float64) for name, a in arrays.items()}
+    return {
+        name: a.astype(np.int64 if a.dtype.name not in UNIT else np.float64) for name, a in arrays.items()
+    }
 
 
 def allowed(exact: Exact, dtype: str) -> Any:

@@ -1,4 +1,5 @@
-"""Products of matrices: operands in either order, epilogues with bias and activation, split and sparse sums."""
+"""Products of matrices: operands in either order, epilogues with bias and activation, split and sparse
+sums."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Numbers with running error bounds, so that an oracle is the algorithm's formula and nothing else.
 
-A `Near` is what is right in float64 and how far float32 work that follows the formula may be off. An operation adds
-what its own rounding can do to what its operands bring along (Higham, chapter 3). The unit is twice float32's: matrix
-instructions truncate, functions are good to two units, and a kernel may write a formula in another order. Only
-smooth operations have a bound: a kernel that decides by a number that is near another has to be given exact ones.
+A `Near` is what is right in float64 and how far float32 work that follows the formula may be off. An
+operation adds what its own rounding can do to what its operands bring along (Higham, chapter 3). The unit
+is twice float32's: matrix instructions truncate, functions are good to two units, and a kernel may write a
+formula in another order. Only smooth operations have a bound: a kernel that decides by a number that is
+near another has to be given exact ones.
 """
 
 from __future__ import annotations

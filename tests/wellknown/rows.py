@@ -1,4 +1,5 @@
-"""Rows: softmax whole and online, its backward, the k largest, sums along one side, and casts to 8 bits by rows."""
+"""Rows: softmax whole and online, its backward, the k largest, sums along one side, and casts to 8 bits by
+rows."""
 
 from __future__ import annotations
 
@@ -166,7 +167,10 @@ def exact_cast_by_rows(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str,
     wide[:, :n] = a["X"]
     x = wide.reshape(m, groups, group)
     most = near(xp, xp.clip(xp.amax(abs(x), -1), 1e-4, None)) / E4M3_MOST
-    return {"Y": (near(xp, x) / most[..., None]).reshape(m, groups * group)[:, :n].exact(), "Scale": most.exact()}
+    return {
+        "Y": (near(xp, x) / most[..., None]).reshape(m, groups * group)[:, :n].exact(),
+        "Scale": most.exact(),
+    }
 
 
 def case(
@@ -176,7 +180,9 @@ def case(
     parameters = {"M": shape[0], "N": shape[1], "dtype": dtype, **options}
     words = [f"{name}{value}" for name, value in options.items() if name != "threads"]
     name = " ".join([kernel.__name__, "x".join(map(str, shape)), *words, dtype])
-    return Case(name, kernel, parameters, lambda draw: arrays(draw, shape, dtype, options), oracle, native, large)
+    return Case(
+        name, kernel, parameters, lambda draw: arrays(draw, shape, dtype, options), oracle, native, large
+    )
 
 
 def of_rows(draw: Draw, shape: Any, dtype: str, options: Any) -> Arrays:
@@ -225,11 +231,13 @@ CASES = (
     case(cast_by_rows, exact_cast_by_rows, (9, 256), "float32", of_cast, block_M=4, group=128),
     case(cast_by_rows, exact_cast_by_rows, (9, 300), "bfloat16", of_cast, block_M=8, group=128),
     case(cast_by_rows, exact_cast_by_rows, (5, 100), "float16", of_cast, block_M=2, group=48),
-    case(softmax, exact_softmax, (4096, 4096), "float16", of_rows, torch_softmax, True, block_M=1, threads=256),
-    case(online_softmax, exact_softmax, (4096, 8192), "bfloat16", of_rows, torch_softmax, True, block_M=1,
-         block_N=2048, threads=256),
-    case(softmax_backward, exact_softmax_backward, (4096, 4096), "float16", of_backward, None, True, block_M=1,
-         threads=256),
+    case(softmax, exact_softmax, (4096, 4096), "float16", of_rows, torch_softmax, True,
+         block_M=1, threads=256),
+    case(online_softmax, exact_softmax, (4096, 8192), "bfloat16", of_rows, torch_softmax, True,
+         block_M=1, block_N=2048, threads=256),
+    case(softmax_backward, exact_softmax_backward, (4096, 4096), "float16", of_backward, None, True,
+         block_M=1, threads=256),
     case(top_k, exact_top_k, (4096, 128), "float32", of_top_k, torch_top_k, True, block_M=16, k=6),
-    case(cast_by_rows, exact_cast_by_rows, (8192, 8192), "bfloat16", of_cast, None, True, block_M=8, group=128),
+    case(cast_by_rows, exact_cast_by_rows, (8192, 8192), "bfloat16", of_cast, None, True,
+         block_M=8, group=128),
 )  # fmt: skip

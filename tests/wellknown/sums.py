@@ -135,7 +135,8 @@ def exact_block_sparse(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str,
 
 @tilebench.jit
 def grouped(G, rows, N, K, tiles, block_M, block_N, block_K, tb, dtype, threads=128):
-    """Rows in groups of any sizes, each by its own matrix; `Group` and `First` say of a tile whose rows it has."""
+    """Rows in groups of any sizes, each by its own matrix; `Group` and `First` say of a tile whose rows it
+    has."""
 
     @T.prim_func
     def main(
@@ -154,9 +155,13 @@ def grouped(G, rows, N, K, tiles, block_M, block_N, block_K, tb, dtype, threads=
             for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
                 T.copy(A[first : first + block_M, ko * block_K : (ko + 1) * block_K], A_s)
                 if tb:
-                    T.copy(B[group, by * block_N : (by + 1) * block_N, ko * block_K : (ko + 1) * block_K], B_s)
+                    T.copy(
+                        B[group, by * block_N : (by + 1) * block_N, ko * block_K : (ko + 1) * block_K], B_s
+                    )
                 else:
-                    T.copy(B[group, ko * block_K : (ko + 1) * block_K, by * block_N : (by + 1) * block_N], B_s)
+                    T.copy(
+                        B[group, ko * block_K : (ko + 1) * block_K, by * block_N : (by + 1) * block_N], B_s
+                    )
                 T.gemm(A_s, B_s, C_l, transpose_B=tb)
             for i, j in T.Parallel(block_M, block_N):
                 if i < left and by * block_N + j < N:
@@ -308,7 +313,9 @@ CASES = (
     grouped_case((40, 1, 70), 70, 90, (32, 32, 32), "float16", backward=True),
     grouped_case((64, 0, 33), 48, 64, (32, 48, 32), "bfloat16", backward=True),
     product_case(split_k, exact_product, (256, 256, 16384), (128, 128, 32), "float16", True, splits=32),
-    product_case(block_sparse, exact_block_sparse, (2048, 2048, 2048), (128, 128, 32), "float16", True, threads=256),
+    product_case(
+        block_sparse, exact_block_sparse, (2048, 2048, 2048), (128, 128, 32), "float16", True, threads=256
+    ),
     grouped_case((4096, 100, 1000, 3000), 4096, 4096, (128, 128, 32), "float16", large=True),
     grouped_case((4096, 100, 1000, 3000), 2048, 2048, (128, 128, 32), "float16", large=True, backward=True),
 )

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.wellknown import attention, gemm, norms, rows, sums
+from tests.wellknown import attention, attention_backward, decode, gemm, norms, others, rows, states, sums
 from tests.wellknown.case import Case
 
-CASES: tuple[Case, ...] = (*gemm.CASES, *norms.CASES, *attention.CASES, *rows.CASES, *sums.CASES)
+CASES: tuple[Case, ...] = (
+    *gemm.CASES,
+    *norms.CASES,
+    *attention.CASES,
+    *attention_backward.CASES,
+    *decode.CASES,
+    *others.CASES,
+    *states.CASES,
+    *rows.CASES,
+    *sums.CASES,
+)

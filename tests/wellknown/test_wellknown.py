@@ -1,4 +1,5 @@
-"""The well-known kernels on the reference, the CPU and the simulator against float64, and as code for two cards."""
+"""The well-known kernels on the reference, the CPU and the simulator against float64, and as code for two
+cards."""
 
 from __future__ import annotations
 
