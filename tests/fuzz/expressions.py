@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from tests.fuzz.writer import FLOATS, INTS, Buffer, Number, Writer
 
 FUNCTIONS = ("exp", "exp2", "tanh", "sigmoid", "sin", "cos", "erf", "floor", "ceil", "abs", "sqrt", "rsqrt",
-             "log", "log2")  # fmt: skip
+             "log", "log2", "tan", "asin", "acos", "atan", "sinh", "cosh", "exp10", "log10", "log1p", "trunc",
+             "round", "nearbyint")  # fmt: skip
+SAME_WIDTH = (("int32", "float32"), ("uint32", "float32"), ("int16", "float16"), ("uint16", "bfloat16"))
 
 
 @dataclass
@@ -45,6 +47,11 @@ def _float(w: Writer, site: Site, depth: int) -> str:
         case 8:
             inner = value(w, site, w.pick("float", "int", "bool"), depth)
             return f"T.cast({inner}, {w.pick(*FLOATS)!r})"
+        case _ if w.chance(0.2):
+            return f"T.fmod({x}, {w.pick('0.75', '3.0', value(w, site, 'float', depth))})"
+        case _ if w.chance(0.1):
+            bits, float_ = w.pick(*SAME_WIDTH)
+            return f"T.reinterpret(T.cast({value(w, site, 'int', depth)}, {bits!r}), {float_!r})"
         case _:
             return w.pick(f"T.clamp({x}, -1.0, 1.5)", f"(-{x})", f"T.pow(T.abs({x}), 1.5)", f"({x} * {x})")
 
@@ -71,7 +78,11 @@ def _int(w: Writer, site: Site, depth: int) -> str:
             return f"T.{w.pick('ceildiv', 'floordiv', 'floormod', 'align_up')}({x}, {w.pick(2, 3, 8)})"
         case _:
             divisor = f"(({value(w, site, 'int', depth)} & 7) + 1)"
-            return w.pick(f"T.abs({x})", f"({x} {w.pick('//', '%')} {divisor})", f"({x} + 1)")
+            if w.chance(0.15):
+                bits, float_ = w.pick(*SAME_WIDTH)
+                return f"T.reinterpret(T.cast({value(w, site, 'float', depth)}, {float_!r}), {bits!r})"
+            towards_zero = f"T.{w.pick('truncdiv', 'truncmod')}({x}, {divisor})"
+            return w.pick(f"T.abs({x})", f"({x} {w.pick('//', '%')} {divisor})", f"({x} + 1)", towards_zero)
 
 
 def _bool(w: Writer, site: Site, depth: int) -> str:
@@ -83,6 +94,8 @@ def _bool(w: Writer, site: Site, depth: int) -> str:
         case 3 | 4:
             parts = value(w, site, "bool", depth), value(w, site, "bool", depth)
             return f"({parts[0]} {w.pick('and', 'or')} {parts[1]})"
+        case _ if w.chance(0.3):
+            return f"T.{w.pick('isnan', 'isinf', 'isfinite')}({value(w, site, 'float', depth)})"
         case _:
             return f"(not {value(w, site, 'bool', depth)})"
 

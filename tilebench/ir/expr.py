@@ -219,6 +219,14 @@ class Cast(Expr):
 
 
 @node
+class Reinterpret(Cast):
+    """The same bits in another dtype of that width; one of both is a float, else it is a `Cast`."""
+
+    value: Expr = operand()
+    type: DType = attribute(default=int32)
+
+
+@node
 class Call(Expr):
     """A scalar function of the registry, by its word."""
 

@@ -57,7 +57,7 @@ def replaced(expr: Expr, values: Mapping[str, Expr]) -> Expr:
         return Load(expr.buffer, index, version=version, place=expr.place)
     if isinstance(expr, Cast):
         value = replaced(expr.value, values)
-        return expr if value is expr.value else Cast(value, type=expr.type, place=expr.place)
+        return expr if value is expr.value else expr.but(value=value)
     return expr
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from ..errors import IRError, Place, TileError, nearest
 from .arith import linear
 from .dtypes import ALL, DType, boolean
-from .expr import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Var
+from .expr import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Reinterpret, Var
 from .registry import Registry
 
 OPERATORS: dict[type, str] = {
@@ -252,9 +252,9 @@ class ValueParser:
             self.fail(syntax, "only words of the language (T.name) can be called")
         if word in ALL and len(syntax.args) == 1:
             return self.literal(syntax, ALL[word])
-        if word == "cast" and len(syntax.args) == 2:
+        if word in ("cast", "reinterpret") and len(syntax.args) == 2:
             dtype = self.value(syntax.args[1])
-            return Cast(self.expr(syntax.args[0]), type=dtype)
+            return (Cast if word == "cast" else Reinterpret)(self.expr(syntax.args[0]), type=dtype)
         if word == "chain" and len(syntax.args) > 2:
             return Arith(str(self.value(syntax.args[0])), tuple(self.expr(a) for a in syntax.args[1:]))
         function = self.registry.functions.get(word)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from .dtypes import DType, boolean, int32
-from .expr import Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Var
+from .expr import Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Reinterpret, Var
 
 # Binding strength of Python's operators; a weaker operand is put in parentheses.
 LEVEL = {
@@ -116,6 +116,7 @@ _SHOWN: dict[type, Callable[[Any], tuple[str, int]]] = {
     Load: lambda expr: (show_access(expr.buffer, expr.index, expr.version), ATOM),
     Arith: lambda expr: _arith(expr),
     Cast: lambda expr: (f"T.cast({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
+    Reinterpret: lambda expr: (f"T.reinterpret({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
     Call: lambda expr: (f"T.{expr.word}({', '.join([_expr(a)[0] for a in expr.args])})", ATOM),
     Region: lambda expr: (show_region(expr), ATOM),
 }

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
+from . import bits as _bits
+from . import float_functions as _float_functions
 from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import reduce as _reduce
 from . import spellings as _spellings
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
+from .bits import *
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
 from .eager import const, empty
@@ -51,6 +54,7 @@ from .elementwise import (
     tanh,
 )
 from .extensions import function_of as _function_of
+from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
 from .groups import get_thread_binding, threads, ws
 from .hints import annotate_layout, disable_warp_group_reg_alloc, no_set_max_nreg
@@ -173,12 +177,16 @@ __all__ = [
 __all__ += _reduce.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
+__all__ += _bits.__all__
+__all__ += _float_functions.__all__
 __all__ += _spellings.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]
 
 
 def __getattr__(name: str) -> _Any:
+    if name in _float_functions.FAST:
+        return _float_functions.FAST[name]
     if name.startswith("__"):
         raise AttributeError(name)
     added = _function_of(name)

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, LanguageError
 from ..ir import Call, Const, Expr, boolean
+from ..ir.dtypes import float32
 from .tracing.arithmetic import integer_power, logical, truth
 from .tracing.builder import here
 from .tracing.dtype_words import plain
 from .tracing.expressions import Value, cast_value
-from .tracing.promote import convert, expr_of, number_of, operands, pair
+from .tracing.promote import computable, convert, expr_of, number_of, operands, pair
 
 if TYPE_CHECKING:
     from .tracing.taken import Condition, DTypeLike, Number
 
 
-def _of_numbers(name: str, *numbers: float) -> float:
+def of_numbers(name: str, *numbers: float) -> float:
     """What a function gives of Python numbers: the same as in a kernel, of float64.
 
     Python's own would raise where these give infinity or NaN: `T.log(0.0)`, `T.exp(1000.0)`.
@@ -37,87 +38,83 @@ def _of_numbers(name: str, *numbers: float) -> float:
         return float(SCALARS[name].plain(*[np.float64(number) for number in numbers]))
 
 
-def _float_function(name: str, x: Number) -> Any:
+def float_function(name: str, x: Number) -> Any:
+    """A function of floats by its name; an integer or bool becomes a float32 first."""
     number = number_of(x)
     if number is not None:
-        return _of_numbers(name, number)
-    expr = expr_of(x)
-    if not expr.dtype.is_float:
-        raise DTypeError(
-            "T.{name} takes a float, found {dtype}",
-            name=name,
-            dtype=expr.dtype,
-            hint="T.{name}(T.cast(x, T.float32))",
-        )
+        return of_numbers(name, number)
+    expr = computable(expr_of(x))
+    expr = expr if expr.dtype.is_float else convert(expr, float32)
     return Value(Call(name, (expr,), type=expr.dtype, place=here()))
 
 
 def exp(x: Number) -> Any:
-    """e to the power x; x is a float of any width, the result has its dtype."""
-    return _float_function("exp", x)
+    """e to the power x; the result has the dtype of a float x, of an integer it is float32."""
+    return float_function("exp", x)
 
 
 def exp2(x: Number) -> Any:
     """2 to the power x."""
-    return _float_function("exp2", x)
+    return float_function("exp2", x)
 
 
 def log(x: Number) -> Any:
     """The natural logarithm; minus infinity at 0, NaN below."""
-    return _float_function("log", x)
+    return float_function("log", x)
 
 
 def log2(x: Number) -> Any:
     """The logarithm to base 2."""
-    return _float_function("log2", x)
+    return float_function("log2", x)
 
 
 def sqrt(x: Number) -> Any:
     """The square root."""
-    return _float_function("sqrt", x)
+    return float_function("sqrt", x)
 
 
 def rsqrt(x: Number) -> Any:
     """1 / sqrt(x)."""
-    return _float_function("rsqrt", x)
+    return float_function("rsqrt", x)
 
 
 def tanh(x: Number) -> Any:
     """The hyperbolic tangent."""
-    return _float_function("tanh", x)
+    return float_function("tanh", x)
 
 
 def sigmoid(x: Number) -> Any:
     """1 / (1 + exp(-x))."""
-    return _float_function("sigmoid", x)
+    return float_function("sigmoid", x)
 
 
 def sin(x: Number) -> Any:
     """The sine of x in radians."""
-    return _float_function("sin", x)
+    return float_function("sin", x)
 
 
 def cos(x: Number) -> Any:
     """The cosine of x in radians."""
-    return _float_function("cos", x)
+    return float_function("cos", x)
 
 
 def erf(x: Number) -> Any:
     """The error function."""
-    return _float_function("erf", x)
+    return float_function("erf", x)
 
 
 def floor(x: Number) -> Any:
     """The greatest whole number not above x, in x's dtype."""
-    return _rounding("floor", math.floor, x)
+    return to_whole("floor", math.floor, x)
 
 
 def ceil(x: Number) -> Any:
     """The least whole number not below x, in x's dtype."""
-    return _rounding("ceil", math.ceil, x)
+    return to_whole("ceil", math.ceil, x)
 
 
-def _rounding(name: str, python: Callable[[float], int], x: Number) -> Any:
+def to_whole(name: str, python: Callable[[float], int], x: Number) -> Any:
+    """A function that rounds floats to whole numbers; integers stay as they are."""
     number = number_of(x)
     if number is not None:
         return python(number) if isinstance(number, int) or math.isfinite(number) else number
@@ -157,8 +154,9 @@ def min(a: Number, b: Number, *more: Number) -> Any:
     return _extreme("min", builtins.min, a, b, more)
 
 
-def clamp(x: Number, low: Number, high: Number) -> Any:
-    """x limited to [low, high], in their common dtype; a NaN stays NaN."""
+def clamp(dst: Number, min_val: Number, max_val: Number) -> Any:
+    """dst limited to [min_val, max_val], in their common dtype; a NaN stays NaN."""
+    x, low, high = dst, min_val, max_val
     if all(number_of(each) is not None for each in (x, low, high)):
         return x if x != x else min(max(x, low), high)
     value, least = operands(x, low)
@@ -173,30 +171,45 @@ def pow(x: Number, y: Number) -> Any:
     """x to the power y, in their common dtype."""
     a, b = number_of(x), number_of(y)
     if a is not None and b is not None:
-        return a**b if isinstance(a, int) and isinstance(b, int) and b >= 0 else _of_numbers("pow", a, b)
+        return a**b if isinstance(a, int) and isinstance(b, int) and b >= 0 else of_numbers("pow", a, b)
     left, right = operands(x, y)
     if left.dtype.is_integer:
         return Value(integer_power(left, right))
     return Value(Call("pow", (left, right), type=left.dtype, place=here()))
 
 
-def if_then_else(condition: Condition, a: Number, b: Number) -> Any:
-    """`a` where the condition holds, else `b`; only the chosen one is evaluated.
+def if_then_else(cond: Condition, t: Number, f: Number) -> Any:
+    """`t` where the condition holds, else `f`; only the chosen one is evaluated.
 
     A condition that Python knows picks at once. The results take their common dtype.
     """
-    number = number_of(condition)
+    number = number_of(cond)
     if number is None:
-        test = truth(expr_of(condition))
+        test = truth(expr_of(cond))
         if not isinstance(test, Const):
-            left, right = pair(a, b)
+            left, right = pair(t, f)
             return Value(Call("if_then_else", (test, left, right), type=left.dtype, place=here()))
         number = test.value
-    return a if number else b
+    return t if number else f
 
 
-def cast(value: Number, dtype: DTypeLike) -> Value:
-    """The value in another dtype: floats round to nearest even, float to integer goes towards zero."""
+def cast(
+    value: Number, dtype: DTypeLike, round: str = "", sat: builtins.bool = True, rbits: None = None
+) -> Value:
+    """The value in another dtype: floats round to nearest even, float to integer goes towards zero.
+
+    8-bit floats stop at their largest value (`sat`). Raises `LanguageError` for another way to round.
+    """
+    if round not in ("", "rn", "rz" if plain(dtype).is_integer else "rn") or rbits is not None:
+        raise LanguageError(
+            "T.cast(round={mode!r}, rbits={bits!r}) is TileLang's, not here yet", mode=round, bits=rbits,
+            hint="T.cast(x, dtype) rounds to nearest even",
+        )  # fmt: skip
+    if not sat and plain(dtype).saturates:
+        raise LanguageError(
+            "a conversion to {dtype} stops at its largest value, which sat=False asks not to do",
+            dtype=plain(dtype), hint="T.cast(x, dtype)",
+        )  # fmt: skip
     return cast_value(value, dtype)
 
 
@@ -228,17 +241,17 @@ def min_value(dtype: DTypeLike) -> Value:
 
 def floordiv(a: Number, b: Number) -> Any:
     """a / b rounded down, of integers; the `//` of Python."""
-    return _whole("T.floordiv", a, b, lambda x, y: x // y)
+    return whole_numbers("T.floordiv", a, b, lambda x, y: x // y)
 
 
 def floormod(a: Number, b: Number) -> Any:
     """a - floordiv(a, b) * b; the `%` of Python."""
-    return _whole("T.floormod", a, b, lambda x, y: x % y)
+    return whole_numbers("T.floormod", a, b, lambda x, y: x % y)
 
 
-def ceildiv(a: Number, b: Number) -> Any:
-    """a / b rounded up, of integers: how many blocks of b cover a."""
-    return _whole("T.ceildiv", a, b, _round_up)
+def ceildiv(lhs: Number, rhs: Number) -> Any:
+    """lhs / rhs rounded up, of integers: how many blocks of rhs cover lhs."""
+    return whole_numbers("T.ceildiv", lhs, rhs, _round_up)
 
 
 def _round_up(x: Any, y: Any) -> Any:
@@ -250,7 +263,8 @@ def align_up(a: Number, b: Number) -> Any:
     return ceildiv(a, b) * b
 
 
-def _whole(word: str, a: Number, b: Number, operation: Callable[[Any, Any], Any]) -> Any:
+def whole_numbers(word: str, a: Number, b: Number, operation: Callable[[Any, Any], Any]) -> Any:
+    """An operation on two integers, numbers of Python or values. Raises where b is 0, or one is a float."""
     x, y = number_of(a), number_of(b)
     if y is not None and y == 0:
         raise LanguageError(

@@ -15,18 +15,19 @@ _LATER = """
     atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store attr ballot
     ballot_sync barrier_arrive barrier_wait call_extern comm_reducer copy_cluster
     cp_async_barrier_noinc cummax cumsum device_assert disable_warp_group_reg_alloc dp4a dyn
-    evaluate exp10 finalize_reducer float4_e2m1fn float8_e8m0fnu fmod gemm_sp get_block_binding
+    evaluate finalize_reducer float4_e2m1fn float8_e8m0fnu gemm_sp get_block_binding
     get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
     get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source
-    isfinite isinf isnan log10 make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
-    mbarrier_wait_parity meta_class nearbyint no_set_max_nreg pdl_trigger pdl_sync print ptr
+    make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
+    mbarrier_wait_parity meta_class no_set_max_nreg pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group reduce reduce_bitand
-    reduce_bitor reduce_bitxor reducer_init reducer_update reinterpret reshape rng_init rng_rand
-    rng_rand_float round set_max_nreg shfl_down shfl_sync shfl_up shfl_xor shift_left shift_right
-    sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or tan tfloat32
-    thread_binding tma_copy tma_store_wait transpose trunc truncdiv truncmod tvm_thread_allreduce
+    reduce_bitor reduce_bitxor reducer_init reducer_update reshape rng_init rng_rand
+    rng_rand_float set_max_nreg shfl_down shfl_sync shfl_up shfl_xor
+    sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or tfloat32
+    thread_binding tma_copy tma_store_wait transpose tvm_thread_allreduce
     tvm_warp_shuffle view wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
-    warp_reduce_sum wgmma_gemm acos asin atan cosh sinh
+    warp_reduce_sum wgmma_gemm
+    ieee_fmaf ieee_frsqrt
 """
 LATER = frozenset(_LATER.split())
 

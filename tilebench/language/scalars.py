@@ -11,9 +11,10 @@ def _second(dtypes: tuple[DType, ...]) -> DType:
 
 UNARY = (
     "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf",
-    "sin", "cos",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "exp10", "log10", "log1p", "trunc", "round",
+    "nearbyint",
 )  # fmt: skip
-BINARY = ("min", "max", "pow")
+BINARY = ("min", "max", "pow", "fmod")
 
 FUNCTIONS = (
     *(ScalarFunction(name, 1, same_as_first) for name in UNARY),

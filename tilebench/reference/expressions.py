@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LanguageError, Place
-from ..ir import Arith, Call, Cast, Const, Expr, Load, Var
+from ..ir import Arith, Call, Cast, Const, Expr, Load, Reinterpret, Var
 from .boxes import clipped, gather, read_box, within
 from .numbers import Numbers
 from .races import note
@@ -38,7 +38,8 @@ class ExpressionRunner:
                 return self.load(expr)
             case Cast():
                 inner, source, target = self.prepare(expr.value), expr.value.dtype, expr.type
-                cast = self.numbers.cast
+                same_bits = isinstance(expr, Reinterpret)
+                cast = self.numbers.reinterpret if same_bits else self.numbers.cast
                 return lambda state: cast(inner(state), source, target)
             case Arith():
                 return self.arith(expr)

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import LanguageError, Place
 from ..ir import Buffer
 from ..ir.dtypes import DType
-from ..language.meanings.conversion import cast_bound, cast_meaning
+from ..language.meanings.conversion import bits_bound, bits_meaning, cast_bound, cast_meaning
 from ..language.meanings.elements import scalar_bound, scalar_meaning
 from ..language.meanings.inexact import Inexact, exact, inexact
 from ..language.meanings.rounding import number_in
@@ -32,6 +32,7 @@ class Numbers(Protocol):
     def operator(self, op: str, dtype: DType) -> Callable[..., Any]: ...
     def function(self, word: str, dtype: DType) -> Callable[..., Any] | None: ...
     def cast(self, value: Any, source: DType, target: DType) -> Any: ...
+    def reinterpret(self, value: Any, source: DType, target: DType) -> Any: ...
     def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any: ...
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]: ...
     def new(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
@@ -86,6 +87,9 @@ class Plain:
 
     def cast(self, value: Any, source: DType, target: DType) -> Any:
         return cast_meaning(value, source, target)
+
+    def reinterpret(self, value: Any, source: DType, target: DType) -> Any:
+        return bits_meaning(value, source, target)
 
     def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any:
         return choose(condition, array_of(a, dtype), array_of(b, dtype))
@@ -193,6 +197,9 @@ class BoundedNumbers:
 
     def cast(self, value: Any, source: DType, target: DType) -> Any:
         return cast_bound(value, source, target)
+
+    def reinterpret(self, value: Any, source: DType, target: DType) -> Any:
+        return bits_bound(value, source, target)
 
     def select(self, condition: Any, a: Any, b: Any, dtype: DType) -> Any:
         return select_bound(condition, array_of(a, dtype), array_of(b, dtype))

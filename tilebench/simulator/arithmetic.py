@@ -125,6 +125,15 @@ def _erf_of(x: Any) -> Any:
     return _erf(array).astype(array.dtype)
 
 
+def _exp10(x: Any) -> Any:
+    return np.power(np.asarray(x).dtype.type(10), x)
+
+
+def _half_away(x: Any) -> Any:
+    wide = np.asarray(x)
+    return np.trunc(wide + np.copysign(np.nextafter(wide.dtype.type(0.5), wide.dtype.type(0)), wide))
+
+
 _where: Any = np.where
 
 
@@ -137,7 +146,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt,
     "rsqrt": _rsqrt, "tanh": np.tanh, "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
     "sigmoid": _sigmoid, "erf": _erf_of,
-    "sin": np.sin, "cos": np.cos, "pow": np.power,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "exp10": _exp10, "log10": np.log10, "log1p": np.log1p,
+    "trunc": np.trunc, "round": _half_away, "nearbyint": np.rint, "fmod": np.fmod, "pow": np.power,
     # As fmaxf and fminf: a NaN loses against a number.
     "max": np.fmax, "min": np.fmin, "clamp": _clamp,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Var
+from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Reinterpret, Var
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
 from ..language.meanings.rounding import number_in
@@ -153,6 +153,9 @@ def constant(expr: Const) -> Value:
 
 def _cast(expr: Cast, value: Value) -> Value:
     source, target = expr.value.dtype, expr.type
+    if isinstance(expr, Reinterpret):
+        bits: Any = np.asarray(value).astype(source.numpy).view(target.numpy)
+        return bits.astype(computed(target))
     if isinstance(value, int) and target.is_integer and target.least <= value <= target.most:
         return value
     return convert(value, source, target)

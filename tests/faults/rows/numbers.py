@@ -5,8 +5,33 @@ from __future__ import annotations
 from ..fault import Fault
 
 ARITHMETIC = "tests/language/test_arithmetic.py::"
+FUNCTIONS = "tests/language/test_functions.py::"
 
 FAULTS = (
+    Fault(
+        "numbers/halves-to-even",
+        "T.round is T.nearbyint on the CPU",
+        "tilebench.targets.cpu.numbers.elementary:round_away",
+        "trunc(f, f.fadd(x, copy_sign(f, constant(x, below_half), x)))",
+        "round_even(f, x)",
+        (FUNCTIONS + "test_rounding_of_halves",),
+    ),
+    Fault(
+        "numbers/bits-are-converted",
+        "the simulator converts where bits are read in another dtype",
+        "tilebench.simulator.expressions:_cast",
+        "isinstance(expr, Reinterpret)",
+        "False",
+        (FUNCTIONS + "test_bits_in_another_dtype_and_back",),
+    ),
+    Fault(
+        "numbers/quotients-round-down",
+        "T.truncdiv is floor division",
+        "tilebench.language.bits:_short",
+        "int(x % y != 0 and (x < 0) != (y < 0))",
+        "0",
+        (FUNCTIONS + "test_division_towards_zero",),
+    ),
     Fault(
         "numbers/a-float-takes-the-narrow-dtype",
         "a Python float beside a float16 is rounded to it",

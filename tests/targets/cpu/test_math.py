@@ -29,6 +29,10 @@ def sigmoid(x: Array) -> Array:
     return np.where(x < 0, small, 1) / (1 + small)
 
 
+def half_away(x: Array) -> Array:
+    return np.where(np.abs(x - np.trunc(x)) == 0.5, np.trunc(x) + np.copysign(1, x), np.rint(x))
+
+
 # name, exact in wider precision, where most samples lie, float32 ulp, float64 ulp (0: refused)
 CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = [
     ("exp", np.exp, -110, 95, 1.3, 2), ("exp2", np.exp2, -155, 130, 1.3, 2),
@@ -40,9 +44,11 @@ CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = 
     ("erf", np.vectorize(math.erf), -5, 5, 2.6, 1.5), ("sin", np.sin, -50, 50, 1.6, 0),
     ("cos", np.cos, -50, 50, 1.6, 0),
     ("tan", np.tan, -50, 50, 3.5, 0), ("atan", np.arctan, -9, 9, 2.6, 0),
+    ("asin", np.arcsin, -1, 1, 4, 0), ("acos", np.arccos, -1, 1, 4, 0),
+    ("sinh", np.sinh, -90, 90, 0.51, 4), ("cosh", np.cosh, -90, 90, 0.51, 4),
     ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001),
     ("trunc", np.trunc, -9, 9, 0, 0.001),
-    ("round", np.rint, -9, 9, 0, 0.001),
+    ("round", half_away, -9, 9, 0, 0.001), ("nearbyint", np.rint, -9, 9, 0, 0.001),
 ]  # fmt: skip
 
 
@@ -114,3 +120,18 @@ def test_power_of_every_pair_of_special_values_and_at_random() -> None:
     found = run_map(functions.power, [a, b], "float32")
     assert ulp_error(found, exact) <= 0.51
     assert np.array_equal(np.signbit(found[found == 0]), np.signbit(exact[found == 0]))
+
+
+@np.errstate(all="ignore")
+def test_remainders_are_exact() -> None:
+    """C's fmod of any two float32: large quotients, subnormals, signs, infinities, zeros and NaN."""
+    rng = np.random.default_rng(3)
+    bits = rng.integers(0, 2**32, (2, 20_000), dtype=np.uint32).view(np.float32)
+    near = rng.uniform(-9, 9, (2, 5_000)).astype(np.float32)
+    edges = np.array(SPECIAL, np.float32)
+    pairs = np.array([each.ravel() for each in np.meshgrid(edges, edges)])
+    a, b = np.concatenate([bits, near, pairs], axis=1)
+    found = run_map(functions.remainder, [a, b], "float32", named_isa("host"))
+    wanted = np.fmod(a, b)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))

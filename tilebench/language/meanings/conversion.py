@@ -91,3 +91,16 @@ def plain_if_sure(value: Any, error: Any) -> Any:
     """An integer or bool array as it is where no error can change it, else with the error."""
     errors = np.asarray(error, np.float64)
     return Inexact(value, errors) if errors.any() else value
+
+
+def bits_meaning(value: Any, source: DType, target: DType) -> Any:
+    """`T.reinterpret`: the same bits in another dtype of that width."""
+    return np.asarray(value, source.numpy).view(target.numpy)
+
+
+def bits_bound(value: Any, source: DType, target: DType) -> Any:
+    """The same with bounds: of what is not known exactly the bits can be anything."""
+    known = inexact(value)
+    found = bits_meaning(known.value, source, target)
+    error = np.where(np.asarray(known.error) > 0, np.inf, 0.0)
+    return Inexact(found.astype(np.float64), error) if target.is_float else plain_if_sure(found, error)

@@ -32,6 +32,16 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-wide))
 
 
+def _exp10(x: Any) -> Any:
+    return np.power(np.asarray(x).dtype.type(10), x)
+
+
+def _half_away(x: Any) -> Any:
+    """The nearest whole number, halves away from zero, as C's `round`."""
+    wide = np.asarray(x)
+    return np.trunc(wide + np.copysign(np.nextafter(wide.dtype.type(0.5), wide.dtype.type(0)), wide))
+
+
 _where: Any = np.where
 
 
@@ -55,6 +65,20 @@ def _same(function: Function, x: Inexact, value: Any) -> Any:
 def _wave(function: Function, x: Inexact, value: Any) -> Any:
     """Of sine and cosine: the error itself, at most the distance of their extremes; any, of infinities."""
     return np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2.0))
+
+
+def _between_poles(function: Function, x: Inexact, value: Any) -> Any:
+    """Of the tangent, monotone from pole to pole: any where the interval may hold a pole."""
+    low, high = function(x.value - x.error), function(x.value + x.error)
+    rising = (low <= value) & (value <= high) & (x.error < math.pi / 2)
+    return np.where(x.error > 0, np.where(rising, np.maximum(value - low, high - value), np.inf), 0.0)
+
+
+def _remainder(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
+    """Of fmod: the error of x while the quotient stays the same, the divisor where it may not."""
+    ends = [np.trunc((x.value + sign * x.error) / y.value) for sign in (-1, 1)]
+    carried = np.where(ends[0] == ends[1], x.error, np.abs(y.value) + x.error)
+    return np.where(y.error > 0, np.inf, np.where(x.error > 0, carried, 0.0))
 
 
 def _larger(function: Function, x: Inexact, y: Inexact, *more: Any) -> Any:
@@ -105,9 +129,22 @@ SCALARS: Mapping[str, ScalarMeaning] = {
     "erf": ScalarMeaning(_erf, _ends, 4),
     "sin": ScalarMeaning(np.sin, _wave, 2),
     "cos": ScalarMeaning(np.cos, _wave, 2),
+    "tan": ScalarMeaning(np.tan, _between_poles, 4),
+    "asin": ScalarMeaning(np.arcsin, _ends, 5),
+    "acos": ScalarMeaning(np.arccos, _ends, 5),
+    "atan": ScalarMeaning(np.arctan, _ends, 3),
+    "sinh": ScalarMeaning(np.sinh, _ends, 4, double_ulps=8),
+    "cosh": ScalarMeaning(np.cosh, _ends, 4, double_ulps=8),
+    "exp10": ScalarMeaning(_exp10, _ends, 2),
+    "log10": ScalarMeaning(np.log10, _ends, 3),
+    "log1p": ScalarMeaning(np.log1p, _ends, 3),
     "abs": ScalarMeaning(np.abs, _same, None),
     "floor": ScalarMeaning(np.floor, _ends, None),
     "ceil": ScalarMeaning(np.ceil, _ends, None),
+    "trunc": ScalarMeaning(np.trunc, _ends, None),
+    "round": ScalarMeaning(_half_away, _ends, None),
+    "nearbyint": ScalarMeaning(np.rint, _ends, None),
+    "fmod": ScalarMeaning(np.fmod, _remainder, None),
     # A NaN loses against a number, as in C's fmin and fmax and in IEEE 754-2019 minimumNumber.
     "min": ScalarMeaning(np.fmin, _larger, None),
     "max": ScalarMeaning(np.fmax, _larger, None),

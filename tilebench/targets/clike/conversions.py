@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...ir import Cast, DType
+from ...errors import TargetError
+from ...ir import Cast, DType, Reinterpret
 from .dialect import ATOM, UNARY, ExpressionWriter, Spelled
 from .functions import narrow_float
 
@@ -17,6 +18,10 @@ def cast(writer: ExpressionWriter, expr: Cast) -> Spelled:
     source, target = expr.value.dtype, expr.type
     type = writer.type_of(target)
     dialect = writer.dialect
+    if isinstance(expr, Reinterpret):
+        if not dialect.same_bits:
+            raise TargetError("T.reinterpret has no code for this target", at=expr.place)
+        return dialect.same_bits.format(type=type, value=writer.text(expr.value)), ATOM
     if narrow_float(target):
         # C++ has no way of its own from one 16-bit float to another.
         value = (

@@ -103,6 +103,8 @@ class Dialect:
     to_integer: str = "({type}){value}"
     narrow_integer: str = "({type}){value}"
     without_nan: str = "{value}"
+    # The bits of a `value` as one of another `type` of the same size; empty where there is no way.
+    same_bits: str = ""
     reserved: frozenset[str] = field(default_factory=frozenset[str])
     reserved_starts: tuple[str, ...] = ()
     unrolled: str = ""

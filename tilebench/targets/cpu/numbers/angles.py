@@ -112,3 +112,19 @@ def atan(f: Function, x: Value) -> Value:
     )
     z = f.fmul(t, t)
     return copy_sign(f, f.fadd(base, f.fma(f.fmul(polynomial(f, z, _ATAN), z), t, t)), x)
+
+
+def asin(f: Function, x: Value) -> Value:
+    """The inverse sine, float32, as atan(x / sqrt(1 - x**2)); NaN outside of [-1, 1]."""
+    single(x, "asin")
+    one = constant(x, 1)
+    side = f.intrinsic("sqrt", f.fmul(f.fsub(one, x), f.fadd(one, x)))
+    return atan(f, f.fdiv(x, side))
+
+
+def acos(f: Function, x: Value) -> Value:
+    """The inverse cosine, float32, as 2 atan(sqrt((1 - x) / (1 + x))); NaN outside of [-1, 1]."""
+    single(x, "acos")
+    one = constant(x, 1)
+    half = atan(f, f.intrinsic("sqrt", f.fdiv(f.fsub(one, x), f.fadd(one, x))))
+    return f.fadd(half, half)

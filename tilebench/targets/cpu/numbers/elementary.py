@@ -311,6 +311,12 @@ def round_even(f: Function, x: Value) -> Value:
     return _rounded(f, x, "roundeven")
 
 
+def round_away(f: Function, x: Value) -> Value:
+    """The nearest whole number, halves away from zero (C's `round`)."""
+    below_half = math.nextafter(0.5, 0.0) if is_double(x) else 0.5 - 2.0**-25
+    return trunc(f, f.fadd(x, copy_sign(f, constant(x, below_half), x)))
+
+
 def power(f: Function, a: Value, b: Value) -> Value:
     """a**b. float32 is computed in double; the cases of 0, 1, infinity and NaN follow C's pow."""
     if not is_double(a):

@@ -10,7 +10,9 @@ coefficients were fitted here by re-weighted least squares on Chebyshev nodes.
 | log, log2, log10, log1p | 2 | 2 | | erf; atan | 2.6 | 1; none |
 | sqrt | 0.5 | 0.5 | | sin, cos | 1.6 | none |
 | rsqrt | 1.5 | 1.5 | | tan | 3.5 | none |
-| floor, ceil, trunc, round | 0 | 0 | | pow | 0.5 | not measured |
+| sinh, cosh | 0.5 | 4 | | asin, acos | 4 | none |
+| floor, ceil, trunc, round, nearbyint | 0 | 0 | | pow | 0.5 | not measured |
+| fmod | 0 | none | | | | |
 
 Infinities, NaN, signed zeros and subnormal inputs and results follow NumPy. `none`: refused by name.
 """
@@ -22,7 +24,7 @@ from collections.abc import Callable
 from ....ir.dtypes import ALL
 from ....language.scalars import FUNCTIONS
 from ..llvm import Function, Value
-from .angles import atan, cos, sin, tan
+from .angles import acos, asin, atan, cos, sin, tan
 from .convert import COMPUTE
 from .elementary import (
     absolute,
@@ -38,6 +40,7 @@ from .elementary import (
     log10,
     polynomial,
     power,
+    round_away,
     round_even,
     rsqrt,
     sigmoid,
@@ -46,16 +49,18 @@ from .elementary import (
     trunc,
 )
 from .erf import erf
+from .hyperbolic import cosh, sinh
+from .remainder import remainder
 
 UNARY: dict[str, Callable[[Function, Value], Value]] = {
     "exp": exp, "exp2": exp2, "exp10": exp10, "log": log, "log2": log2, "log10": log10, "log1p": log1p,
     "sqrt": sqrt, "rsqrt": rsqrt, "tanh": tanh, "sigmoid": sigmoid, "erf": erf, "sin": sin, "cos": cos,
-    "tan": tan, "atan": atan, "floor": floor, "ceil": ceil, "trunc": trunc,
-    "round": round_even, "abs": absolute,
+    "tan": tan, "asin": asin, "acos": acos, "atan": atan, "sinh": sinh, "cosh": cosh, "floor": floor,
+    "ceil": ceil, "trunc": trunc, "round": round_away, "nearbyint": round_even, "abs": absolute,
 }  # fmt: skip
 
 # Polynomials that are good for float32, and are refused for float64.
-SINGLE = frozenset({"sin", "cos", "tan", "atan"})
+SINGLE = frozenset({"sin", "cos", "tan", "asin", "acos", "atan", "fmod"})
 
 
 def scalars() -> dict[str, frozenset[str]]:
@@ -64,7 +69,8 @@ def scalars() -> dict[str, frozenset[str]]:
     floats = frozenset(dtype.name for dtype in dtypes if dtype.is_float)
     numbers = floats | {dtype.name for dtype in dtypes if dtype.is_integer}
     rows = {word: floats - {"float64"} if word in SINGLE else floats for word in UNARY}
-    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats, "clamp": floats}
+    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats, "clamp": floats,
+             "fmod": floats - {"float64"}}  # fmt: skip
     rows["if_then_else"] = frozenset(COMPUTE)
     return {function.name: rows[function.name] for function in FUNCTIONS if function.name in rows}
 
@@ -73,10 +79,13 @@ __all__ = [
     "SINGLE",
     "UNARY",
     "absolute",
+    "acos",
+    "asin",
     "atan",
     "ceil",
     "copy_sign",
     "cos",
+    "cosh",
     "erf",
     "exp",
     "exp2",
@@ -88,11 +97,14 @@ __all__ = [
     "log10",
     "polynomial",
     "power",
+    "remainder",
+    "round_away",
     "round_even",
     "rsqrt",
     "scalars",
     "sigmoid",
     "sin",
+    "sinh",
     "sqrt",
     "tan",
     "tanh",

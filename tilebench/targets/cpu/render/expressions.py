@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....errors import TargetError
-from ....ir import Arith, Call, Cast, Const, DType, Expr, Load, Var, walk
+from ....ir import Arith, Call, Cast, Const, DType, Expr, Load, Reinterpret, Var, walk
 from ....ir.arith import linear
 from ....ir.expr import COMPARE, LOGIC
 from ....language.meanings.rounding import number_in
 from ..llvm import Value, const, i64, lanes_of, vector
 from ..llvm.lanes import maximum, minimum
-from ..numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, round_to
-from ..numbers.functions import UNARY, absolute, floor, power
+from ..numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, narrow, round_to, widen
+from ..numbers.functions import UNARY, absolute, floor, power, remainder
 from .elements import Elements
 
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -132,6 +132,10 @@ class Expressions(Elements):
             flag = self.condition(expr.value)
             value = self.f.cast("zext", flag, vector("i8", lanes_of(flag.type)))
             return convert(self.f, value, "bool", expr.type.name)
+        if isinstance(expr, Reinterpret):
+            source, target = expr.value.dtype.name, expr.type.name
+            bits = narrow(self.f, self.value(expr.value), source)
+            return widen(self.f, self.f.bits(bits, vector(STORAGE[target], lanes_of(bits.type))), target)
         return convert(self.f, self.value(expr.value), expr.value.dtype.name, expr.type.name)
 
     def rounded(self, a: Value, dtype: DType, round_last: bool) -> Value:
@@ -223,6 +227,8 @@ class Expressions(Elements):
             return f.select(f.compare("ogt", raised, high), high, raised)
         if dtype.is_float and expr.word == "pow":
             return power(f, *values)
+        if dtype.is_float and expr.word == "fmod":
+            return remainder(f, *values)
         if dtype.is_float and expr.word in UNARY:
             return UNARY[expr.word](f, values[0])
         if expr.word == "abs":

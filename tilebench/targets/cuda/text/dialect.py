@@ -50,7 +50,8 @@ def _absolute(writer: ExpressionWriter, expr: Call) -> Spelled:
 
 
 MATH = (
-    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "floor", "ceil", "erf", "sin", "cos",
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "floor", "ceil",
+    "trunc", "round", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
 )  # fmt: skip
 FUNCTIONS = {
     **STRUCTURAL,
@@ -59,7 +60,9 @@ FUNCTIONS = {
         word: in_single(called(f"tb_{word}({{args}})", EVERY_FLOAT), f"tb_{word}({{args}})", bits=8)
         for word in MATH
     },
+    "nearbyint": in_single(called("tb_rint({args})", EVERY_FLOAT), "tb_rint({args})", bits=8),
     "pow": in_single(called("tb_pow({args})", EVERY_FLOAT), "tb_pow({args})"),
+    "fmod": in_single(called("tb_fmod({args})", EVERY_FLOAT), "tb_fmod({args})"),
     "sigmoid": sigmoid("tb_exp", EVERY_FLOAT),
     "abs": ScalarText(_absolute, frozenset(TYPES) - {"bool"}),
     "min": ScalarText(_least_or_most),
@@ -90,6 +93,7 @@ CUDA = Dialect(
     narrow_float="{type}({value})",
     # The card's own conversions from a double and to 64 bits make the least number of a NaN, or 2^63.
     without_nan="tb_without_nan({value})",
+    same_bits="tb_same_bits<{type}>({value})",
     # The card's own conversion to int stops at the ends of int32 and gives 0 for NaN.
     narrow_integer="({type})min(max((int){value}, {least}), {most})",
     reserved=RESERVED,

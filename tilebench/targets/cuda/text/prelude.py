@@ -92,8 +92,17 @@ TB {type} tb_abs({type} x) {{
 _POW = """\
 TB float tb_pow(float x, float y) { return powf(x, y); }
 TB double tb_pow(double x, double y) { return pow(x, y); }"""
+_FMOD = """\
+TB float tb_fmod(float x, float y) { return fmodf(x, y); }
+TB double tb_fmod(double x, double y) { return fmod(x, y); }"""
 
 _WITHOUT_NAN = "template <class T> TB T tb_without_nan(T x) { return x == x ? x : T(0); }"
+_SAME_BITS = """\
+template <class To, class From> TB To tb_same_bits(From value) {
+  union Both { From from; To to; TB_MEMBER Both() {} } both;
+  both.from = value;
+  return both.to;
+}"""
 _INTEGER = """\
 template <class T> TB T tb_floordiv(T a, T b) {
   T q = a / b;
@@ -154,6 +163,8 @@ def _math(wanted: Wanted) -> str:
         out += [_ABS, *(_ABS_NARROW.format(type=struct) for struct in structs)]
     if wanted.has("tb_pow"):
         out.append(_POW)
+    if wanted.has("tb_fmod"):
+        out.append(_FMOD)
     return "\n".join(out)
 
 
@@ -181,8 +192,9 @@ PRELUDE = Prelude(
             _with_structs(_MINMAX, _MINMAX_NARROW),
         ),
         Part("atomic", r"tb_atomic_\w+", _atomics),
-        Part("math", r"tb_(?:abs|pow|" + "|".join(_FUNCTIONS) + ")", _math),
+        Part("math", r"tb_(?:abs|pow|fmod|" + "|".join(_FUNCTIONS) + ")", _math),
         Part("conversion", r"tb_without_nan", _WITHOUT_NAN),
+        Part("same bits", r"tb_same_bits", _SAME_BITS),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),
     ),
