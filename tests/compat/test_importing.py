@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import tilebench
 import tilebench.compat
+from tilebench.compat.importer import Finder
 from tilebench.compat.names import ALIASES, MODULES
 from tilebench.errors import OptionError, TileError
 
@@ -82,6 +84,27 @@ def test_modules_are_reached_through_their_parents() -> None:
     assert tilelang.language.fp8.determine_fp8_type("e5m2") == "float8_e5m2"
     assert tilelang.profiler.TensorSupplyType is tilelang.TensorSupplyType
     assert tilelang.PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS == "tl.disable_safe_memory_legalize"
+
+
+def test_what_tilelang_brings_along_is_answered_unless_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    tilelang = importlib.import_module("tilelang")
+    tvm = importlib.import_module("tvm")
+    assert tilelang.tvm is tvm
+    assert tvm.DataType("float16").bits == 16
+    with pytest.raises(ModuleNotFoundError, match=r"tvm\.relax is not here"):
+        importlib.import_module("tvm.relax")
+    tilebench.compat.uninstall()
+    assert "tvm" not in sys.modules
+    tilebench.compat.install()
+
+    class Real(Finder):
+        def find_spec(self, name: str, path: Any = None, target: object = None) -> Any:
+            return ModuleSpec(name, None, is_package=True) if name == "tvm" else None
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Real()])
+    assert importlib.import_module("tvm").__spec__ is not None
+    assert not hasattr(importlib.import_module("tvm"), "DataType")
+    del sys.modules["tvm"]
 
 
 def test_the_language_is_the_one_module() -> None:

@@ -92,6 +92,14 @@ def test_inputs_of_each_kind(dtype: str) -> None:
     assert not zeros.any()
 
 
+@pytest.mark.parametrize(("kind", "mean"), [("normal", -1.0), ("randn", 0.0)])
+def test_normal_inputs_have_the_means_of_tilelang(kind: str, mean: float) -> None:
+    inputs = [TensorSupplyType(kind).array((4000,), dtype, 0) for dtype in ("float32", "bfloat16")]
+    for array in inputs:
+        assert abs(array.astype(np.float32).mean() - mean) < 0.1
+        assert abs(array.astype(np.float32).std() - 1) < 0.1
+
+
 def test_sizes_of_a_call_are_given() -> None:
     profiler = added().get_profiler()
     assert profiler.do_bench(dynamic_symbolic_constraints={"N": 33, "s": 2.0}, n_repeat=1, warmup=0) > 0

@@ -23,7 +23,8 @@ def attention_backward(B, H, KV, S, D, block_M, block_N, dtype, causal=False, at
     @T.prim_func
     def main(
         Q: T.Tensor((B, S, H, D), dtype), K: T.Tensor((B, S, KV, D), dtype),
-        V: T.Tensor((B, S, KV, D), dtype), dO: T.Tensor((B, S, H, D), dtype), Lse: T.Tensor((B, H, S), "float32"),
+        V: T.Tensor((B, S, KV, D), dtype), dO: T.Tensor((B, S, H, D), dtype),
+        Lse: T.Tensor((B, H, S), "float32"),
         Delta: T.Tensor((B, H, S), "float32"), dQ: T.Tensor((B, S, H, D), "float32"),
         dK: T.Tensor((B, S, KV, D), dtype), dV: T.Tensor((B, S, KV, D), dtype),
     ):  # fmt: skip
@@ -89,7 +90,8 @@ def attention_backward_queries(B, H, KV, S, D, block_M, block_N, dtype, causal=F
     @T.prim_func
     def main(
         Q: T.Tensor((B, S, H, D), dtype), K: T.Tensor((B, S, KV, D), dtype),
-        V: T.Tensor((B, S, KV, D), dtype), dO: T.Tensor((B, S, H, D), dtype), Lse: T.Tensor((B, H, S), "float32"),
+        V: T.Tensor((B, S, KV, D), dtype), dO: T.Tensor((B, S, H, D), dtype),
+        Lse: T.Tensor((B, H, S), "float32"),
         Delta: T.Tensor((B, H, S), "float32"), dQ: T.Tensor((B, S, H, D), "float32"),
     ):  # fmt: skip
         with T.Kernel(T.ceildiv(S, block_M), H, B, threads=threads) as (bx, by, bz):

@@ -14,6 +14,8 @@ from ..errors import TileError
 from .names import ALIASES, MODULES
 
 ROOT = "tilelang"
+# A module that TileLang brings along. Where the real one is installed, that is imported.
+BROUGHT = "tvm"
 
 
 class MissingName(TileError, AttributeError):
@@ -29,6 +31,8 @@ class Answered(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         own = self.__name__
+        if own == ROOT and name == BROUGHT:
+            return importlib.import_module(BROUGHT)
         if f"{own}.{name}" in (*MODULES, *ALIASES):
             return importlib.import_module(f"{own}.{name}")
         where = MODULES[own].get(name)
@@ -50,7 +54,8 @@ class Finder:
     """Finds `tilelang` and its modules. What it has found is forgotten when it is removed."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> Any:
-        if name.partition(".")[0] != ROOT:
+        root = name.partition(".")[0]
+        if root not in (ROOT, BROUGHT) or (root == BROUGHT and self.elsewhere(root)):
             return None
         if name not in (*MODULES, *ALIASES):
             raise ModuleNotFoundError(
@@ -63,10 +68,17 @@ class Finder:
         spec.has_location = True
         return spec
 
+    def elsewhere(self, name: str) -> bool:
+        """Whether another finder has it."""
+        others = [other for other in sys.meta_path if other is not self]
+        return any(other.find_spec(name, None) is not None for other in others)
+
     def remove(self) -> None:
         sys.meta_path.remove(self)
-        for name in [name for name in sys.modules if name.partition(".")[0] == ROOT]:
-            del sys.modules[name]
+        for name, module in [*sys.modules.items()]:
+            root = name.partition(".")[0]
+            if root == ROOT or (root == BROUGHT and isinstance(module, Answered)):
+                del sys.modules[name]
 
 
 class _Loader(Loader):

@@ -43,5 +43,6 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.tileop.base": {"GemmWarpPolicy": "language:GemmWarpPolicy"},
     "tilelang.transform": _CONFIGS,
     "tilelang.utils": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
+    "tvm": {"DataType": "language:dtype"},
     "tilelang.utils.tensor": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
 }  # fmt: skip
