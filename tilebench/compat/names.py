@@ -29,7 +29,13 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.env": _CACHE,
     "tilelang.language.fp8": _all_of("compat.arithmetic", "determine_fp8_type"),
     "tilelang.language.dtypes": {"dtype": "language:dtype"},
-    "tilelang.layout": _all_of("language.hints", "make_swizzled_layout make_linear_layout"),
+    "tilelang.layout": {**_all_of("language", "Layout Fragment"), **_all_of(
+        "language.layouts",
+        "make_swizzled_layout make_linear_layout make_volta_swizzled_layout "
+        "make_wgmma_swizzled_layout make_full_bank_swizzled_layout make_half_bank_swizzled_layout "
+        "make_quarter_bank_swizzled_layout make_gemm_fragment_8x8 make_gemm_fragment_8x8_transposed "
+        "make_fully_replicated_layout_fragment",
+    )},
     "tilelang.math": _ARITHMETIC,
     "tilelang.profiler": _PROFILER,
     "tilelang.testing": _all_of(

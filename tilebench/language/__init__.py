@@ -18,6 +18,7 @@ from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import reduce as _reduce
 from . import spellings as _spellings
+from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
 from .bits import *
@@ -57,12 +58,14 @@ from .extensions import function_of as _function_of
 from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
 from .groups import get_thread_binding, threads, ws
-from .hints import annotate_layout, disable_warp_group_reg_alloc, no_set_max_nreg
+from .hints import disable_warp_group_reg_alloc, no_set_max_nreg
 from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
 from .macros import *
+from .layouts import ForwardFragment as Fragment
+from .layouts import ForwardLayout as Layout
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import *
@@ -83,9 +86,11 @@ bool = _dtypes["bool"]
 float, half, int = _short["float"], _short["half"], _short["int"]
 
 __all__ = [
+    "Fragment",
     "GemmWarpPolicy",
     "Kernel",
     "Knob",
+    "Layout",
     "Parallel",
     "Pipelined",
     "PrimFunc",

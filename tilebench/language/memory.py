@@ -32,7 +32,7 @@ class AllocShared(AllocStmt):
     scope = "shared"
     buffer: Buffer = result()
     swizzle: bool | None = attribute(default=None, used="laid_out")
-    layout: SharedLayout | None = decision("laid_out", default=None)
+    layout: SharedLayout | None = decision("laid_out", default=None, early=True)
     versions: int = attribute(default=1)
     offset: int | None = attribute(default=None)
     of_fragment: bool = attribute(default=False)
@@ -46,7 +46,7 @@ class AllocFragment(AllocStmt):
     stages = TILES
     scope = "fragment"
     buffer: Buffer = result()
-    layout: Fragment | None = decision("laid_out", default=None)
+    layout: Fragment | None = decision("laid_out", default=None, early=True)
     versions: int = attribute(default=1)
 
 

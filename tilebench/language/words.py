@@ -14,6 +14,8 @@ from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
 from .lowered.tokens import WORDS as TOKENS
 from .memory import WORDS as MEMORY
+from .notes import WORDS as NOTES
+from .placement import WORDS as PLACEMENT
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
 from .structure import WORDS as STRUCTURE
@@ -21,7 +23,7 @@ from .structure import WORDS as STRUCTURE
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, THREADS, TOKENS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, THREADS, TOKENS)
 
 
 @cache

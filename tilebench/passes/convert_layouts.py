@@ -7,15 +7,16 @@ conversion leaves a remark with its price in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, Load, Node, Region, Stmt, Store, rename_buffers, rewrite, whole
+from ..ir import Buffer, Load, Node, Region, Stmt, Store, effects_of, rename_buffers, rewrite, whole
 from ..ir.names import Names
 from ..language.copy import Copy
+from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
 from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
@@ -72,6 +73,16 @@ def find_conflicts(
                 Conflict(reduction.dst.buffer, None, needed, not reduction.clear, True)
             ]
     return conflicts
+
+
+def find_unfit(gemm: Gemm, wanted: Mapping[str, Fragment], layouts: Mapping[str, Fragment]) -> list[Conflict]:
+    """The operands in registers, by how a gemm wants them, that lie otherwise because the kernel says so."""
+    unfit: list[Conflict] = []
+    for effect in effects_of(gemm):
+        needed = wanted.get(effect.buffer.name)
+        if needed is not None and needed != layouts[effect.buffer.name]:
+            unfit.append(Conflict(effect.buffer, None, needed, effect.reads, effect.writes))
+    return unfit
 
 
 def _needs(

@@ -30,8 +30,8 @@ from .analysis.sites import Site, extend, is_mapped, project, site_vector, sites
 from .analysis.thread_groups import refuse_strange_fragment, threads_by_statement
 from .choose_instructions import choose, fitting_rows
 from .context import Context
-from .convert_layouts import Converter, find_conflicts
-from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, spread_over
+from .convert_layouts import Converter, find_conflicts, find_unfit
+from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, given_layout, spread_over
 
 
 def infer_layouts(function: Function, context: Context) -> Function:
@@ -59,6 +59,12 @@ class _Inference:
         self.gemms = [node for node in statements if isinstance(node, Gemm)]
         self.allocations = {n.buffer.name: n for n in statements if isinstance(n, AllocFragment)}
         self.layouts: dict[str, Fragment] = {}
+        for name, each in self.allocations.items():
+            if each.layout is not None:
+                self.layouts[name] = given_layout(each, self.threads[id(each)], self.machine)
+        # What kernels gave, and how a gemm wants it by its identity: where that differs it is converted.
+        self.given = frozenset(self.layouts)
+        self.wanted: dict[int, dict[str, Fragment]] = {}
         self.maps: dict[int, Fragment] = {}
         self.vectors = {id(site.node): self.vector(site) for site in self.sites}
         self.seeds = Seeds(self.sites, self.exchanges, self.vectors, context)
@@ -87,7 +93,9 @@ class _Inference:
         for gemm in self.gemms:
             seeds = gemm_seeds(gemm, self.threads[id(gemm)], self.context)
             for name, layout in seeds.items():
-                self.layouts.setdefault(name, layout)
+                if name not in self.given:
+                    self.layouts.setdefault(name, layout)
+            self.wanted[id(gemm)] = {name: seeds[name] for name in seeds if name in self.given}
 
     def settle(self) -> None:
         """Propagate until nothing changes; then seed the next component, until all have layouts."""
@@ -156,6 +164,10 @@ class _Inference:
         conflicts = find_conflicts(
             self.sites, reductions, self.maps, self.layouts, reduced, self.one_thread_an_element
         )
+        for gemm in self.gemms:
+            unfit = find_unfit(gemm, self.wanted[id(gemm)], self.layouts)
+            if unfit:
+                conflicts[id(gemm)] = unfit
         converter = Converter(Names(self.function), self.context)
 
         def step(node: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..ir import Buffer, OpStmt, Stmt
 from ..language.gemm import Gemm
+from ..language.memory import AllocFragment
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
 from ..layout.spread import FREE, gemm_microtile, spread
@@ -52,6 +53,29 @@ def gemm_seeds(gemm: Gemm, threads: Threads, context: Context) -> dict[str, Frag
         tile = tile_fragment(own, shape[::-1] if turned[field] else shape, groups)
         seeds[region.buffer.name] = turned_over(tile) if turned[field] else tile
     return seeds
+
+
+def given_layout(alloc: AllocFragment, threads: Threads, machine: Machine) -> Fragment:
+    """The layout that a kernel gives a fragment, for all threads that share it.
+
+    Where it names a part of them, the others have what these have, and theirs is what counts.
+    """
+    layout, name = alloc.layout, alloc.buffer.name
+    assert layout is not None
+    if layout.extents != alloc.buffer.extents:
+        raise LayoutError(
+            "the layout of {name} is one of {extents}", at=alloc.place, name=name, extents=layout.extents,
+            shape=alloc.buffer.shape, expected="extents {shape}",
+        )  # fmt: skip
+    if not layout.is_dense or threads.count % layout.threads:
+        raise LayoutError(
+            "the layout of {name} is one for {n} threads, and {count} share it out", at=alloc.place,
+            name=name, n=layout.threads, count=threads.count,
+            expected="{count} threads, or a part that divides them",
+        )  # fmt: skip
+    others = threads.count // layout.threads
+    modes = (*layout.thread, (others, REPLICATED, 0)) if others > 1 else layout.thread
+    return Fragment(layout.extents, modes, layout.value)
 
 
 def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:

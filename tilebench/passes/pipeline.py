@@ -16,13 +16,18 @@ from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
 from .name_reads import name_reads
 from .name_values import name_values
+from .open_placed import open_placed
+from .place_elements import place_elements
 from .plan_pipeline import plan_pipeline
 from .stage_operands import stage_operands
+from .tell_notes import tell_notes
 
 COMMON: tuple[StageRow, ...] = (
     StageRow(
         "scheduled",
         (
+            # First: nothing else has to know of them.
+            ("tell_notes", tell_notes),
             # Staging first: the tiles it makes can be addressed by the schedule like any other.
             ("stage_operands", stage_operands),
             ("apply_schedule", apply_schedule),
@@ -38,8 +43,12 @@ COMMON: tuple[StageRow, ...] = (
             ("inline_indices", inline_indices),
             # Before anything is proved or planned of bounds and starts that would not stay what they are.
             ("name_reads", name_reads),
+            # Before bounds are tested: each element of a loop has a test of its own.
+            ("open_placed", open_placed),
             # Extents before the plan: a copy can run ahead only when its box is known.
             ("bound_accesses", bound_accesses),
+            # Behind the tests, which are of the index that was written.
+            ("place_elements", place_elements),
             # Extents say which copies overlap; tiles that they go through are tiles like others from here on.
             ("copy_aside", copy_aside),
             # As soon as it is known which copies reach past their arrays, and before a target's own passes.

@@ -27,6 +27,8 @@ from ..ir import (
 from ..language.copy import Copy
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
+from ..language.notes import Note
+from ..language.placement import AnnotatedLayout
 from ..language.structure import (
     KernelLaunch,
     Parallel,
@@ -77,6 +79,9 @@ class StatementRunner(StoreRunner):
                 return self.body(stmt.body)
             case Parallel():
                 return self.parallel(stmt)
+            case AnnotatedLayout() | Note():
+                # Arrays are seen through their layouts (`run.execute`); a note does nothing.
+                return lambda state: None
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
             case OpStmt() if (meaning := meaning_of(type(stmt))) is not None:

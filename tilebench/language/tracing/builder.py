@@ -60,6 +60,10 @@ class Builder:
     numbers_threads: bool = False
     # Fragments of which an element is used outside T.Parallel, and where first.
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
+    # Layouts that tiles were given, and where.
+    layouts: dict[str, tuple[Any, Place | None]] = field(
+        default_factory=dict[str, "tuple[Any, Place | None]"]
+    )
     kernel: Place | None = None
     # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
     eager: Any = None
