@@ -63,9 +63,9 @@ from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
 from .launch import Kernel, Parallel, Pipelined, grid, serial, unroll, use_swizzle, vectorized
-from .macros import *
 from .layouts import ForwardFragment as Fragment
 from .layouts import ForwardLayout as Layout
+from .macros import *
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import *
