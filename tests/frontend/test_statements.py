@@ -259,7 +259,6 @@ def test_a_grid_can_be_bound_as_a_list() -> None:
         ("I[0] = 2**40", DTypeError, "1099511627776 is outside the range of int32"),
         ("I[0] = None", LanguageError, "NoneType is no value of a kernel"),
         ("I[0] = A", LanguageError, "A is a tile, a single value is needed here"),
-        ("I[0] = T.exp(bx)", DTypeError, "T.exp takes a float, found int32"),
         ("I[0] = T.infinity('int32')", DTypeError, "int32 has no infinity"),
         ("if A:\n    pass", LanguageError, "A is a tile and has no truth value"),
         ("assert bx < 3", LanguageError, "an assertion on a value of the running kernel"),

@@ -139,10 +139,15 @@ def test_knobs() -> None:
 def test_names_that_are_not_there() -> None:
     with pytest.raises(AttributeError, match=r"there is no T\.alloc_fragments") as caught:
         _ = T.alloc_fragments  # type: ignore[attr-defined]
-    assert "did you mean T.alloc_fragment?" in str(caught.value)
+    assert "did you mean T.alloc_fragment" in str(caught.value)
     assert not hasattr(T, "alloc_fragments")
     with pytest.raises(AttributeError, match=r"T\.atomic_addx2 is TileLang's, not here yet"):
         _ = T.atomic_addx2  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"T\.wgmma_gemm comes with Hopper's instructions") as caught:
+        _ = T.wgmma_gemm  # type: ignore[attr-defined]
+    assert "T.gemm does the same and waits for its result" in str(caught.value)
+    with pytest.raises(AttributeError, match=r"T\.tcgen05_gemm is for Blackwell, which is no target here"):
+        _ = T.tcgen05_gemm  # type: ignore[attr-defined]
     # Names of both are here: a word that has come needs no row struck from the list.
     assert LATER - set(T.__all__)
 

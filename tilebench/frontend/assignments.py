@@ -86,13 +86,23 @@ class Assignments(Expressions):
         if isinstance(value, (Value, BufferView, RegionRef)) or not isinstance(value, Iterable):
             self.refuse(target, "a single value cannot be taken apart into {n} names", n=len(target.elts))
         parts: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-        if len(parts) != len(target.elts):
-            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(parts))
+        parts = self.gathered(target, parts)
         # All right sides are read before the first store, so `a, b = b, a` swaps.
         if any(self.stores(each) for each in target.elts):
             parts = [self.read_now(each) for each in parts]
         for name, part in zip(target.elts, parts, strict=True):
-            self.assign_to(name, part, node)
+            self.assign_to(name.value if isinstance(name, ast.Starred) else name, part, node)
+
+    def gathered(self, target: ast.Tuple | ast.List, parts: list[Any]) -> list[Any]:
+        """A value for each name; a name with a star takes the list of those that are left."""
+        stars = [k for k, name in enumerate(target.elts) if isinstance(name, ast.Starred)]
+        rest = len(parts) - len(target.elts)
+        if stars and rest >= -1:
+            first = stars[0]
+            parts = [*parts[:first], parts[first : first + rest + 1], *parts[first + rest + 1 :]]
+        if len(parts) != len(target.elts):
+            self.refuse(target, "{n} names for {m} values", n=len(target.elts), m=len(parts))
+        return parts
 
     def stores(self, target: ast.expr) -> bool:
         """Whether assigning to this target writes to memory, rather than binding a name."""
@@ -173,6 +183,8 @@ class Assignments(Expressions):
             return Value(expr)
         var = Var(self.builder.unique(name), type=expr.dtype, place=self.builder.place)
         self.builder.emit(Let(var, expr, place=self.builder.place))
+        if not any(isinstance(each, Load) for each in walk(expr)):
+            self.builder.values[var.name] = expr
         return Value(var)
 
     def annotated(self, node: ast.AnnAssign) -> None:

@@ -13,6 +13,7 @@ from .. import language
 from ..errors import InternalError, LanguageError, Place, TileError, nearest
 from ..language.tracing.builder import Builder
 from ..language.tracing.expressions import Value
+from ..language.tracing.kinds import Tile
 from ..settings import raise_raw
 from .frames import chained, innermost, is_ours, running_steps, users_steps
 from .scope import Scope
@@ -90,6 +91,11 @@ class Evaluator:
                 hint="a helper that calls itself ends on a value known to Python; parts of a deep expression"
                 " get names of their own",
             )
+        if "does not support ufuncs" in str(error):
+            return LanguageError(
+                "NumPy's functions take numbers; this value is known only when the kernel runs", at=place,
+                hint="functions of elements are words of the language: T.exp, T.sqrt, T.max and others",
+            )  # fmt: skip
         raised_in = innermost(error.__traceback__)
         text = str(error) or "no message"
         if (
@@ -119,9 +125,15 @@ class Evaluator:
     # -- calls
     def invoke(self, function: Any, args: list[Any], keys: dict[str, Any]) -> Any:
         """Call a function; one that is the user's own is Python's to run, on traced values."""
-        word = TRACED_BUILTINS.get(function) if function.__class__ is _BUILTIN else None
-        if word is not None and any(isinstance(each, Value) for each in args):
-            return getattr(language, word)(*args, **keys)
+        if function.__class__ is _BUILTIN and any(isinstance(each, (Value, Tile)) for each in args):
+            word = TRACED_BUILTINS.get(function)
+            if word is not None:
+                return getattr(language, word)(*args, **keys)
+            if function is builtins.print:
+                raise LanguageError(
+                    "print() runs while the kernel is compiled, and has no values of the running kernel",
+                    hint="T.print(x) prints them; print() is for what Python knows, a shape or a parameter",
+                )
         module = getattr(function, "__module__", None) or ""
         if module.startswith("tilebench."):
             try:

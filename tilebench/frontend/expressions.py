@@ -282,11 +282,14 @@ class Expressions(Evaluator):
 
     def lambda_(self, node: ast.Lambda) -> Any:
         given = node.args
-        if given.defaults or given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
+        if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs:
             self.refuse(node, "a lambda in a kernel takes plain arguments only")
         names = [each.arg for each in given.args]
+        filled = [self.expr(each) for each in given.defaults]
 
         def call(*args: Any) -> Any:
+            missing = len(names) - len(args)
+            args = (*args, *filled[len(filled) - missing :]) if 0 < missing <= len(filled) else args
             if len(args) != len(names):
                 raise TypeError(f"this lambda takes {len(names)} arguments, found {len(args)}")
             before = dict(self.scope.locals)

@@ -29,7 +29,83 @@ _LATER = """
     warp_reduce_sum wgmma_gemm
     ieee_fmaf ieee_frsqrt
 """
-LATER = frozenset(_LATER.split())
+_ALSO_LATER = """
+    BaseTileScheduler allocate annotations c2d_im2col get_block_extent get_block_extents
+    get_let_value has_let_value ieee_add ieee_sub ieee_mul ieee_fmaf ieee_frcp ieee_fsqrt
+    ieee_frsqrt ieee_fdiv add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256 lds32 lds64
+    lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
+    match_all_sync match_any_sync sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp
+    rng_rand_uint rng_rand_float4 isfinite address_of asinh acosh atanh log1p hypot copysign ldexp
+    popcount clz fast_exp __exp __exp10 __log __log2 __log10 __sin __cos __tan shuffle_elect
+    named_barrier_arrive
+"""
+LATER = frozenset((_LATER + _ALSO_LATER).split())
+
+_COPIES = "T.copy does the same and waits for it; in T.Pipelined its loads run ahead"
+_PRODUCTS = "T.gemm does the same and waits for its result"
+_BARRIERS = "leave it out: what T.copy and T.gemm have to wait for is the compiler's to know"
+_REGISTERS = "leave it out: it changes no result"
+# Words of Hopper's asynchronous instructions, by what to write without them.
+_HOPPER = {
+    _COPIES: """
+        tma_copy tma_load tma_store_arrive tma_store_wait copy_cluster tma_gather4
+        tma_scatter4 create_tma_descriptor ptx_cp_async_bulk ptx_cp_async_barrier
+    """,
+    _PRODUCTS: """
+        wgmma_gemm wgmma_gemm_sp wgmma_mma wait_wgmma warpgroup_arrive warpgroup_commit_batch
+        warpgroup_wait warpgroup_fence_operand ptx_wgmma_ss ptx_wgmma_rs ptx_wgmma_sp_ss
+        ptx_wgmma_sp_rs alloc_wgmma_desc initialize_wgmma_descriptor compute_gmma_descriptor
+    """,
+    _BARRIERS: """
+        alloc_barrier alloc_cluster_barrier barrier_arrive barrier_wait mbarrier_arrive
+        mbarrier_arrive_expect_tx mbarrier_expect_tx mbarrier_wait_parity cp_async_barrier_noinc
+        fence_proxy_async ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier
+        ptx_init_barrier_thread_count pdl_trigger pdl_sync WarpSpecialize
+    """,
+    _REGISTERS: """
+        set_max_nreg inc_max_nreg dec_max_nreg annotate_producer_reg_dealloc
+        annotate_consumer_reg_alloc
+    """,
+    "T.Kernel without clusters": """
+        ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait
+        block_rank_in_cluster
+    """,
+}
+HOPPER = {name: cure for cure, names in _HOPPER.items() for name in names.split()}
+
+# Words of machines that no target here is, and of the compiler that TileLang is built on.
+_BLACKWELL = """
+    alloc_tmem deallocate_tmem alloc_descriptor alloc_tcgen05_instr_desc alloc_tcgen05_smem_desc
+    compute_umma_descriptor initialize_tcgen05_descriptor mma_gemm_blockscaled make_blockscaled_gemm_layout
+    tma_gather4_bytes clc_get_first_ctaid_x clc_get_first_ctaid_y clc_get_first_ctaid_z clc_is_canceled
+    clc_try_cancel clc_try_cancel_multicast float4_e2m1_unpacked float8_e8m0fnu annotate_ws_schedule ws_op
+    WSSchedule WSRole WSPipeline WSScope WSSync WSSyncKind WSInstr WSOpRef WSID
+"""
+_OF_TVM = """
+    sblock sblock_attr block reads writes launch_thread func_attr match_buffer decl_buffer alloc_buffer
+    tvm_access_ptr type_annotation handle Var BufferLoad BufferStore IntImm FloatImm StringImm Let LetStmt
+    tirx register_object realize where axis remap allocate_const thread_axis env_thread
+"""
+_COPY_OR_GEMM = "write it with T.copy and T.gemm, which take the instructions that the card has"
+ELSEWHERE = {
+    **dict.fromkeys(_BLACKWELL.split(), ("for Blackwell, which is no target here", _COPY_OR_GEMM)),
+    **dict.fromkeys(_OF_TVM.split(), ("the compiler's under TileLang, and no word of kernels", "")),
+}
+_WIDE = {
+    "ldg": "read the elements, A[i]: load", "lds": "read the elements, S[i]: load",
+    "stg": "write the elements, A[i] = x: store", "sts": "write the elements, S[i] = x: store",
+}  # fmt: skip
+_BITS = (32, 64, 128, 256)
+_CURES = {
+    "ptx_cp_async": _COPIES, "async_copy": _COPIES, "ptx_commit_group": _COPIES,
+    "ptx_wait_group": _COPIES, "ptx_ldmatrix": _PRODUCTS, "ptx_mma": _PRODUCTS, "ptx_mma_sp": _PRODUCTS,
+    "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
+    **{
+        f"{kind}{bits}": f"{way}s are made as wide as they can be"
+        for kind, way in _WIDE.items()
+        for bits in _BITS
+    },
+}  # fmt: skip
 
 
 class MissingWord(LanguageError, AttributeError):
@@ -39,10 +115,18 @@ class MissingWord(LanguageError, AttributeError):
 def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
     """What to say about `T.name`, which is not there, and the hint.
 
-    A name of TileLang that is still to come is told apart from a slip of the pen.
+    A name of TileLang that is still to come, or of another machine, is told apart from a slip of the pen.
     """
+    if name in HOPPER:
+        return (
+            f"T.{name} comes with Hopper's instructions, which are not here yet",
+            HOPPER[name],
+        )
+    if name in ELSEWHERE or name.startswith("tcgen05_"):
+        what, hint = ELSEWHERE.get(name, ELSEWHERE["alloc_tmem"])
+        return f"T.{name} is {what}", hint
     if name in LATER:
-        return f"T.{name} is TileLang's, not here yet", ""
+        return f"T.{name} is TileLang's, not here yet", _CURES.get(name, "")
     close = nearest(name, known)
     if close:
         return f"there is no T.{name}", "did you mean " + " or ".join(f"T.{each}" for each in close) + "?"

@@ -93,7 +93,11 @@ def _index(given: object, word: str, what: str) -> Expr:
     expr = expr_of(given)
     if not expr.dtype.is_integer:
         raise LanguageError(
-            "{what} of {word} must be an integer, found {dtype}", what=what, word=word, dtype=expr.dtype
+            "{what} of {word} must be an integer, found {dtype}",
+            what=what,
+            word=word,
+            dtype=expr.dtype,
+            hint="count in whole numbers and compute the rest in the body: x = i * 0.5",
         )
     return convert(expr, int32)
 

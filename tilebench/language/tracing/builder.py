@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place
-from ...ir import OpStmt, Region, Stmt
+from ...ir import Expr, OpStmt, Region, Stmt
 from ...ir.effects import effects_of
 from ..lowered.decisions import Panels
 
@@ -64,6 +64,8 @@ class Builder:
     layouts: dict[str, tuple[Any, Place | None]] = field(
         default_factory=dict[str, "tuple[Any, Place | None]"]
     )
+    # What names are short for, where no memory is read: it is the same wherever the name stands.
+    values: dict[str, Expr] = field(default_factory=dict[str, Expr])
     kernel: Place | None = None
     # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
     eager: Any = None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from ...errors import DTypeError, LanguageError, ShapeError
-from ...ir import Const, Expr, int32, lift
-from ...ir.arith import linear
+from ...ir import Const, Expr, Var, int32, lift
+from ...ir.arith import Linear, linear
+from ...ir.expr_walks import replaced
+from .builder import in_trace
 from .promote import convert, expr_of, number_of
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
     extent = view.buffer.shape[axis]
     lo = Const(0) if given.start is None else _end(view, axis, given.start)
     hi = lift(extent) if given.stop is None else _end(view, axis, given.stop)
-    form = linear(hi - lo)
+    form = _extent(lo, hi)
     if form.terms:
         _not_constant(view, axis, lo, hi)
     # A range without elements is one of an array whose size is zero.
@@ -103,6 +105,16 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
             also=[("{name} is declared here", view.place)],
         )
     return lo, form.constant
+
+
+def _extent(lo: Expr, hi: Expr) -> Linear:
+    """How many elements lie between two ends, also where they are names for sums: `hi = lo + 4`."""
+    form, names = linear(hi - lo), in_trace("a region").values
+    while any(isinstance(term, Var) and term.name in names for term, _ in form.terms):
+        # Names are taken apart one layer at a time, so that a common one cancels before it is.
+        hi = sum((replaced(term, names) * factor for term, factor in form.terms), lift(form.constant))
+        form = linear(hi)
+    return form
 
 
 def _end(view: BufferView, axis: int, given: object) -> Expr:
