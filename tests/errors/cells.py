@@ -135,7 +135,7 @@ CELLS: dict[str, str] = {
     "while": in_kernel("while bx < 4:", "    T.clear(C)"),
     "try": in_kernel("try:", "    T.clear(C)", "finally:", "    pass"),
     "class": in_kernel("class Tile:", "    pass"),
-    "break": in_kernel("for k in range(4):", "    break"),
+    "break": in_kernel("for k in T.Parallel(4):", "    break"),
     "return": in_kernel("return C"),
     "inner_def": in_kernel("def helper(x):", "    return x"),
     "walrus": in_kernel("C[(n := 4), 0] = 0"),

@@ -117,6 +117,8 @@ def _body(w: Writer, site: Site, target: Buffer, index: str) -> None:
         count = w.pick(2, 3)
         number = Number(w.name("r"), 0, count - 1)
         with w.block(f"for {number.text} in {w.pick('T.serial', 'T.unroll', 'range')}({count}):", number):
+            if w.chance(0.4):
+                w.say(f"if {condition(w, site, 1)}: {w.pick('break', 'continue')}")
             _store(w, site, target, place)
     elif first < 0.36:
         _local(w, site, target, place)

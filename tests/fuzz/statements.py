@@ -187,7 +187,34 @@ def loop(w: Writer) -> None:
                 lead = ["0"] * (len(source.shape) - len(tile.shape))
                 starts = [w.pick("0", f"{number.text} * {e}", number.text) for e in tile.shape]
                 w.say(f"T.copy({source.name}[{', '.join([*lead, *starts])}], {tile.name})")
+        leave(w, number)
         body(w, w.pick(1, 1, 2, 3))
+        leave(w, number)
+
+
+def leave(w: Writer, number: Number) -> None:
+    """A turn that ends early now and then, with its loop or alone."""
+    if w.chance(0.85):
+        return
+    test = f"{number.text} {w.pick('<', '>=', '==', '!=')} {w.random.randint(number.low, number.high + 1)}"
+    with w.block(f"if {test}:"):
+        if w.chance(0.3):
+            body(w, 1)
+        w.say(w.pick("break", "continue"))
+
+
+def turning(w: Writer) -> None:
+    """A loop that counts its own turns."""
+    if w.group or len([each for each in w.numbers if not each.lasting]) > 1 + len(w.grid):
+        return
+    name, count = w.name("n"), w.pick(1, 2, 3)
+    w.say(f"{name} = T.alloc_var('int32', init=0)")
+    number = Number(name, 1, count)
+    with w.block(f"while {name} < {count}:", number):
+        w.say(f"{name} = {name} + 1")
+        leave(w, number)
+        body(w, w.pick(1, 1, 2))
+        leave(w, number)
 
 
 def _loop_head(w: Writer) -> tuple[tuple[Number, ...], str]:
@@ -268,7 +295,7 @@ def group(w: Writer) -> None:
 
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
     (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4), (branch, 2), (group, 1),
-    (single, 1), (variable, 1),
+    (single, 1), (variable, 1), (turning, 1),
 )  # fmt: skip
 
 

@@ -16,14 +16,12 @@ from ..language.structure import KernelLaunch, ThreadGroup
 from ..language.tracing.builder import BodyFrame
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
+from . import loops
 from .assignments import Assignments
 from .inner_macros import InnerMacro
 from .scope import Binding
 
 REFUSED: dict[type, tuple[str, str]] = {
-    ast.While: ("the language has no `while`", "loop over T.serial(n) and guard the body with `if`"),
-    ast.Break: ("the language has no `break`", "guard the rest of the body with `if`"),
-    ast.Continue: ("the language has no `continue`", "guard the rest of the body with `if`"),
     ast.Try: ("the language has no `try`", "nothing can be raised on the device"),
     ast.Raise: (
         "the language has no `raise`",
@@ -54,6 +52,8 @@ class Statements(Assignments):
     def statements(self, body: Iterable[ast.stmt]) -> None:
         for node in body:
             self.statement(node)
+            if loops.has_left(self):
+                return
 
     def statement(self, node: ast.stmt) -> None:
         handler = self.of_statements.get(type(node))
@@ -188,7 +188,7 @@ class Statements(Assignments):
             variables = self.fresh(names)
             body = self.filled(iterable.kind, node, node.body, lambda: self.bind_loop(names, variables))
             self.current = node
-            self.builder.emit(iterable.build(variables, body).at(self.place(node)))
+            loops.close(self, node, lambda inside: iterable.build(variables, inside), body)
             return
         if isinstance(iterable, (Value, BufferView, RegionRef, KernelSpec, str)) or not isinstance(
             iterable, Iterable
@@ -201,7 +201,8 @@ class Statements(Assignments):
             )
         for element in list(iterable):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             self.unpack(node.target, element)
-            self.statements(node.body)
+            if loops.python_turn(self, node.body):
+                break
 
     def iterable(self, node: ast.expr) -> Any:
         """What a loop runs over; `range` is `T.serial`."""
@@ -276,5 +277,6 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     ast.Assign: Statements.assign, ast.AnnAssign: Statements.annotated,
     ast.AugAssign: Statements.augmented, ast.Expr: Statements.expression,
     ast.FunctionDef: Statements.define, ast.Assert: Statements.assert_, ast.Pass: Statements.pass_,
+    ast.While: loops.while_, ast.Break: loops.break_, ast.Continue: loops.continue_,
 }  # fmt: skip
 Statements.of_statements = HANDLERS

@@ -62,7 +62,20 @@ from .printer import Printed, line_numbers, print_function, print_statements
 from .registry import Registry, ScalarFunction, Word, call, same_as_first
 from .rewrite import refold, rename_buffers, rewrite, substitute
 from .show import show
-from .stmt import ATOMICS, AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
+from .stmt import (
+    ATOMICS,
+    AllocStmt,
+    Function,
+    If,
+    Let,
+    LoopStmt,
+    OpStmt,
+    Stmt,
+    Store,
+    While,
+    WithStmt,
+    WordStmt,
+)
 from .verifier import LegalForms, verify
 
 __all__ = [
@@ -100,6 +113,7 @@ __all__ = [
     "Stmt",
     "Store",
     "Var",
+    "While",
     "WithStmt",
     "Word",
     "WordStmt",

@@ -84,10 +84,14 @@ def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
 
 
 def read_while_written(stmt: Node) -> set[str]:
-    """Names of the buffers of which a statement reads elements itself, and that it or its body writes."""
+    """Names of the buffers of which a statement reads elements itself, and that it or its body writes.
+
+    The condition of a loop is left out: it is read anew in front of each turn.
+    """
     read: set[str] = set()
     # Asked of every statement of every stage, and nearly none loads anything: no walk by marks.
-    stack = [part for part in children(stmt) if not isinstance(part, Stmt)]
+    again = getattr(stmt, "condition", None)
+    stack = [part for part in children(stmt) if not isinstance(part, Stmt) and part is not again]
     while stack:
         part = stack.pop()
         if isinstance(part, (Var, Const)):

@@ -18,7 +18,20 @@ from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
 from .stated_once import owned_name
-from .stmt import ATOMICS, AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
+from .stmt import (
+    ATOMICS,
+    AllocStmt,
+    Function,
+    If,
+    Let,
+    LoopStmt,
+    OpStmt,
+    Stmt,
+    Store,
+    While,
+    WithStmt,
+    WordStmt,
+)
 
 
 def parse_function(text: str, registry: Registry, name: str = "<stage>") -> Function:
@@ -122,6 +135,8 @@ class _Parser(ValueParser):
             case ast.If():
                 condition = self.expr(syntax.test)
                 return If(condition, self.body(syntax.body), self.body(syntax.orelse), place=place)
+            case ast.While():
+                return While(self.expr(syntax.test), (), self.body(syntax.body), place=place)
             case ast.For(iter=ast.Call() as call):
                 return self.block(call, syntax.target, syntax.body, LoopStmt, place)
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=names)]):

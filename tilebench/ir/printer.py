@@ -16,7 +16,7 @@ from .expr import Buffer, Var
 from .node import ATTRIBUTE, OPERAND, FieldMark
 from .show import show, show_access, show_value
 from .stated_once import NO_NAMES, SharedValues, shared_values
-from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, WithStmt, WordStmt
+from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, While, WithStmt, WordStmt
 
 INDENT = "    "
 
@@ -89,6 +89,8 @@ def _head(stmt: Stmt, shared: SharedValues) -> str:
             buffer = stmt.buffer
             shape = (show_value(buffer.shape),) if buffer.rank else ()
             return f"{buffer.name} = {_call(stmt, shared, (*shape, f'T.{buffer.dtype.name}'))}"
+        case While():
+            return f"while {show(stmt.condition)}:"
         case LoopStmt():
             return f"for {', '.join(v.name for v in stmt.vars)} in {_call(stmt, shared)}:"
         case WithStmt():

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import ACCUMULATES, Node, attribute, body, node, operand, result, walk
+from .node import ACCUMULATES, Node, attribute, binder, body, node, operand, result, walk
 
 
 class Stmt(Node):
@@ -44,10 +44,25 @@ class OpStmt(WordStmt):
 
 
 class LoopStmt(WordStmt):
-    """`for i, j in T.word(...):`. Subclasses declare `vars` and `body`."""
+    """`for i, j in T.word(...):`. Subclasses declare `vars` and `body`.
+
+    Turns are taken while `condition` holds, where a subclass declares one. It is of a thread's own scalars
+    alone and is read in front of each turn; what else a loop reads, it reads once, in front of all turns.
+    """
 
     vars: tuple[Var, ...]
     body: tuple[Stmt, ...]
+    condition: Any = None  # an Expr in classes that have one
+
+
+@node
+class While(LoopStmt):
+    """`while condition:`; it has no variable."""
+
+    word = "while"
+    condition: Expr = operand()
+    vars: tuple[Var, ...] = binder()
+    body: tuple[Stmt, ...] = body()
 
 
 class WithStmt(WordStmt):

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, cast
 from ..errors import IRError
 from .dtypes import boolean
 from .expr import COMPARE, LOGIC, Arith, Buffer, Const, Expr, Load, Region, Var
-from .node import Node, children
-from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, WithStmt, WordStmt
+from .node import Node, children, walk
+from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, While, WithStmt, WordStmt
 
 # What a literal of each kind may be for Python. Others print, and parse back as something else.
 _LITERALS: dict[str, tuple[type, ...]] = {
@@ -111,6 +111,7 @@ class _Verifier:
                 self.body(stmt.then)
                 self.body(stmt.orelse)
             case LoopStmt() | WithStmt():
+                self.turns(stmt)
                 before = dict(self.names)
                 for each in stmt.vars:
                     self.bind(stmt, each.name, each)
@@ -119,10 +120,25 @@ class _Verifier:
             case _:
                 pass
 
+    def turns(self, stmt: LoopStmt | WithStmt) -> None:
+        """Check what a loop goes on by: something that no other thread changes between two looks."""
+        condition = stmt.condition if isinstance(stmt, LoopStmt) else None
+        if condition is None:
+            return
+        if condition.dtype != boolean:
+            self.fail(stmt, "a condition is a bool, found {a}", a=condition.dtype)
+        for part in walk(condition):
+            if isinstance(part, Load) and part.buffer.scope != "var":
+                self.fail(
+                    stmt,
+                    "the condition of a loop reads {name}, which is no T.alloc_var",
+                    name=part.buffer.name,
+                )
+
     def legal(self, stmt: Stmt) -> None:
         if self.forms is None:
             return
-        if isinstance(stmt, WordStmt) and not self.forms.allows(stmt):
+        if isinstance(stmt, WordStmt) and not isinstance(stmt, While) and not self.forms.allows(stmt):
             self.fail(stmt, "T.{word} is not legal", word=stmt.spelling())
         if isinstance(stmt, AllocStmt) and stmt.buffer.scope not in self.forms.scopes:
             self.fail(stmt, "memory {scope} is not legal", scope=stmt.buffer.scope)

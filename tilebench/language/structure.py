@@ -55,7 +55,7 @@ class KernelLaunch(WithStmt):
 
 @node
 class Serial(LoopStmt):
-    """`for i in T.serial(stop, start=0, step=1)`; in order."""
+    """`for i in T.serial(stop, start=0, step=1)`; in order, and while `condition` holds."""
 
     word = "serial"
     stages = EVERY
@@ -64,6 +64,7 @@ class Serial(LoopStmt):
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
     step: Expr = operand(default=ONE)
+    condition: Expr | None = operand(default=None)
 
 
 @node
@@ -77,6 +78,7 @@ class Unroll(LoopStmt):
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
     step: Expr = operand(default=ONE)
+    condition: Expr | None = operand(default=None)
 
 
 @node
@@ -121,6 +123,7 @@ class Pipelined(LoopStmt):
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
     start: Expr = operand(default=ZERO)
+    condition: Expr | None = operand(default=None)
     num_stages: int = decision("scheduled", default=None, early=True, used="bounded")
     plan: Plan | None = decision("bounded", default=None)
 

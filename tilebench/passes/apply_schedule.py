@@ -119,8 +119,9 @@ def _written(function: Function, chosen: Chosen) -> Function:
         }
         if changes.pop("unroll", False):
             below = Unroll(
-                below.stop, below.vars, below.body, start=below.start, step=below.step, place=below.place
-            )
+                below.stop, below.vars, below.body, start=below.start, step=below.step,
+                condition=below.condition, place=below.place,
+            )  # fmt: skip
         return below.but(**changes) if changes else below
 
     return step(function)

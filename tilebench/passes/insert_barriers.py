@@ -28,6 +28,7 @@ from ..ir import (
     Stmt,
     Store,
     Var,
+    While,
     WithStmt,
     children,
     effects_of,
@@ -198,19 +199,18 @@ class _Search:
         return _joined(then, orelse)
 
     def _loop(self, stmt: LoopStmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
-        if not isinstance(stmt, (Serial, Unroll)):
+        if not isinstance(stmt, (Serial, Unroll, While)):
             return _joined(self._meet(stmt, pending, self.of(stmt, lets)), self.of(stmt, lets))
-        var = stmt.vars[0]
         resolved = substitute(stmt, lets) if lets else stmt
         bounds = [a for part in children(resolved) if not isinstance(part, Stmt) for a in self._reads(part)]
         entry = _joined(self._meet(stmt, pending, bounds), bounds)
         leaving = list(entry)
-        earlier: dict[str, Expr] = {var.name: var - 1}
+        earlier: dict[str, Expr] = {var.name: var - 1 for var in stmt.vars}
         start = entry
         for _ in range(min(self.versions + 1, MOST_STEPS)):
             known = len(self.before)
             end = self.body(stmt.body, start, dict(lets))
-            leaving = _joined(leaving, [access.without(var.name) for access in end])
+            leaving = _joined(leaving, [_without(access, stmt.vars) for access in end])
             following = _joined([], [access.moved(earlier) for access in end])
             for token, issued in self.flights.items():
                 self.flights[token] = _joined(issued, [access.moved(earlier) for access in issued])
@@ -218,11 +218,12 @@ class _Search:
                 break
             start = following
         for token, issued in self.flights.items():
-            self.flights[token] = _joined([], [access.without(var.name) for access in issued])
+            self.flights[token] = _joined([], [_without(access, stmt.vars) for access in issued])
         if self._has_barrier(stmt):
             for part in children(stmt):
                 if not isinstance(part, Stmt):
-                    self._uniform(stmt, part, "a bound of the loop")
+                    what = "the condition" if part is stmt.condition else "a bound of the loop"
+                    self._uniform(stmt, part, what)
         return leaving
 
     def _reads(self, node: Node) -> list[Access]:
@@ -262,6 +263,13 @@ def _inner(stmt: Stmt) -> Iterator[Stmt]:
             yield from statements(getattr(stmt, mark.name))
 
 
+def _without(access: Access, variables: tuple[Var, ...]) -> Access:
+    """The access as it is seen behind a loop of these variables."""
+    for var in variables:
+        access = access.without(var.name)
+    return access
+
+
 def _read(access: Access) -> Access:
     return Access(access.buffer, False, access.start, access.extent, access.version, access.known_version)
 
@@ -286,6 +294,10 @@ def divergence(expr: Node, names: set[str]) -> str | None:
         ):
             return part.buffer.name
     return None
+
+
+def _differs(expr: Node, names: set[str]) -> bool:
+    return divergence(expr, names) is not None
 
 
 def _divergent_names(function: Function) -> set[str]:
@@ -313,7 +325,10 @@ def _divergent_names(function: Function) -> set[str]:
             elif isinstance(statement, Parallel):
                 names.update(v.name for v in statement.vars)
                 changed |= visit(statement.body, True)
-            elif isinstance(statement, (LoopStmt, WithStmt)):
+            elif isinstance(statement, LoopStmt):
+                goes_on = statement.condition
+                changed |= visit(statement.body, under or (goes_on is not None and _differs(goes_on, names)))
+            elif isinstance(statement, WithStmt):
                 changed |= visit(statement.body, under)
         return changed
 

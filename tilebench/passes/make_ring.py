@@ -129,7 +129,9 @@ class _Rings:
         )
         if stages < 2 or not copies:
             body = tuple(_at_version(statement, set(), ZERO) for statement in loop.body)
-            return Serial(loop.stop, loop.vars, body, start=loop.start, place=loop.place)
+            return Serial(
+                loop.stop, loop.vars, body, start=loop.start, condition=loop.condition, place=loop.place
+            )
         return self.ring(loop, copies, stages)
 
     def ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> Any:

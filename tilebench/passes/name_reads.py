@@ -46,7 +46,7 @@ def _named(stmt: Stmt, written: frozenset[str], names: Names) -> tuple[Stmt, ...
         if isinstance(value, Region):
             start = tuple(named(part, f"{value.buffer.name}_start") for part in value.start)
             changes[mark.name] = value.but(start=start)
-        elif mark.is_operand and isinstance(value, Expr):
+        elif mark.is_operand and isinstance(value, Expr) and mark.name != "condition":
             changes[mark.name] = named(value, f"{_name_of(stmt)}_{mark.name}")
     return (*lets, stmt.but(**changes))
 

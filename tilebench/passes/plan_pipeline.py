@@ -35,6 +35,7 @@ from ..language.structure import Parallel, Pipelined
 from .context import Context
 
 NAME = "plan_pipeline"
+_LEFT = "the loop may be left before its end, with copies in flight that nobody waits for"
 
 
 def plan_pipeline(function: Function, context: Context) -> Function:
@@ -54,6 +55,9 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     unused = context.machine.why_unused("num_stages")
     if unused:
         context.remark(NAME, "note", f"num_stages={loop.num_stages} is {unused}", loop)
+        return loop.but(plan=Plan(1), num_stages=None)
+    if loop.condition is not None:
+        context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {_LEFT}", loop)
         return loop.but(plan=Plan(1), num_stages=None)
     ahead = _copies_ahead(loop, function, context)
     if not ahead:
@@ -116,6 +120,8 @@ def check_plans(function: Function) -> None:
 def _no_ring(copy: Copy, loop: Pipelined, function: Function) -> str:
     if copy.dst.buffer.scope != "shared" or copy.src.buffer.scope != "global":
         return "it does not bring a tile from global to shared memory"
+    if loop.condition is not None:
+        return _LEFT
     return _cannot_run_ahead(copy, loop, function)
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import IRError, LanguageError
+from ..errors import IRError, LanguageError, Place
 from ..ir import (
     AllocStmt,
     Const,
     If,
     Let,
     Load,
+    LoopStmt,
     OpStmt,
     Region,
     Stmt,
     Store,
+    While,
     WordStmt,
     region_written,
     regions_read,
@@ -84,6 +86,8 @@ class StatementRunner(StoreRunner):
                 return lambda state: None
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
+            case While():
+                return self.turning(stmt)
             case OpStmt() if (meaning := meaning_of(type(stmt))) is not None:
                 return self.tile(stmt, meaning)
             case _:
@@ -157,7 +161,7 @@ class StatementRunner(StoreRunner):
         bounds = self.integers([start, stop, step])
         if self.scope.parallel and any(self.scope.varies(bound) for bound in (start, stop, step)):
             self.scope.varying.add(name)
-        body = self.body(loop.body)
+        turn = self.turn(loop, self.body(loop.body))
         place = loop.place
 
         def run(state: State) -> None:
@@ -165,11 +169,56 @@ class StatementRunner(StoreRunner):
             if np.any(by == 0):
                 raise LanguageError("the step of a loop is 0", at=place)
             if np.ndim(first) or np.ndim(last) or np.ndim(by):
-                uneven(state, name, body, first, last, by)
+                uneven(state, name, turn, first, last, by)
                 return
             for index in range(int(first), int(last), int(by)):
                 state.names[name] = index
+                if not turn(state):
+                    break
+
+        return run
+
+    def turn(self, loop: LoopStmt, body: Run) -> Callable[[State], bool]:
+        """A turn of a loop for the elements whose condition holds: whether there were any."""
+        if loop.condition is None:
+
+            def plain(state: State) -> bool:
                 body(state)
+                return True
+
+            return plain
+        condition, numbers, place = self.prepare(loop.condition), self.numbers, loop.place
+
+        def run(state: State) -> bool:
+            test = condition(state)
+            if np.ndim(getattr(test, "value", test)) == 0:
+                numbers.may(test, place)
+                if getattr(test, "value", test):
+                    body(state)
+                    return True
+                return False
+            yes, _, doubt = numbers.may(test, place)
+            with state.narrowed(yes, doubt) as some:
+                if some:
+                    body(state)
+                return some
+
+        return run
+
+    def turning(self, loop: While) -> Run:
+        """Turns for as long as an element has its condition."""
+        turn, condition, place = (
+            self.turn(loop, self.body(loop.body)),
+            self.prepare(loop.condition),
+            loop.place,
+        )
+
+        def run(state: State) -> None:
+            while True:
+                # In doubt an element would go on for ever: what rounding decides is as true after the turn.
+                refuse_doubt(condition(state), state.mask, place)
+                if not turn(state):
+                    return
 
         return run
 
@@ -299,11 +348,21 @@ def aligned(extent: tuple[int, ...], head: Region, copy: Copy) -> tuple[int, ...
     return (1,) * (rank - len(extent) + extra) + extent[extra:]
 
 
-def uneven(state: State, name: str, body: Run, first: Any, last: Any, by: Any) -> None:
+def refuse_doubt(test: Any, mask: Any, place: Place | None) -> None:
+    """Raise `LanguageError` where rounding decides whether an active element takes another turn."""
+    doubt = getattr(test, "error", None)
+    if doubt is not None and np.any(doubt if mask is None else np.logical_and(doubt > 0, mask)):
+        raise LanguageError(
+            "how many turns this loop takes depends on rounding, so no bound of what follows can be given",
+            at=place, hint="count turns in integers, or leave the loop after a number of them",
+        )  # fmt: skip
+
+
+def uneven(state: State, name: str, turn: Callable[[State], bool], first: Any, last: Any, by: Any) -> None:
     """A loop inside T.Parallel whose bounds differ between elements: each leaves when its own ends."""
     count = np.maximum(0, -((np.asarray(first) - last) // by))
     for trip in range(int(np.max(count, initial=0))):
         state.names[name] = first + trip * by
         with state.narrowed(count > trip) as some:
             if some:
-                body(state)
+                turn(state)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import InternalError
-from ..ir import Buffer, Function, If
+from ..ir import Buffer, Function, If, While
 from ..ir.room import is_deep, with_room
 from ..language.lowered.threads import SyncWarp
 from ..language.structure import KernelLaunch, Serial, Unroll
@@ -16,7 +16,7 @@ from .launch import launch_of, ordered_by_blocks
 from .scheduler import Scheduler
 from .words import MEANINGS
 
-_STRUCTURE: frozenset[type] = frozenset({KernelLaunch, Serial, Unroll, If})
+_STRUCTURE: frozenset[type] = frozenset({KernelLaunch, Serial, Unroll, While, If})
 # Lanes run at once: enough to hide Python's cost, few enough to stay in the cache.
 MOST_LANES = 16384
 

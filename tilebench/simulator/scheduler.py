@@ -14,9 +14,8 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir import If
-from ..language.structure import Serial, Unroll
 from .barriers import Barriers
-from .control import LOOPS, going, run_body, sides_of, turns_of
+from .control import LOOPS, Loop, going, run_body, sides_of, turns_of
 from .lanes import Lanes
 from .state import Mask
 from .strands import Frame, Join, Strand, Turns
@@ -113,9 +112,9 @@ class Scheduler:
             self.ready.append(side)
         return False
 
-    def _enter(self, strand: Strand, stmt: Serial | Unroll) -> None:
+    def _enter(self, strand: Strand, stmt: Loop) -> None:
         turns = turns_of(self.lanes, stmt, strand.mask)
-        shared = isinstance(turns.value, int)
+        shared = isinstance(turns.value, int) and stmt.condition is None
         join = None if shared else Join(strand.mask, self._count(strand.mask))
         # As if a turn had just ended: the first one is begun as all others are.
         turns.value = turns.value - turns.step
@@ -133,11 +132,7 @@ class Scheduler:
 
     def _next_turn(self, strand: Strand, frame: Frame, turns: Turns) -> bool:
         turns.value = turns.value + turns.step
-        if isinstance(turns.value, int):
-            inside = turns.value < turns.stop if turns.step > 0 else turns.value > turns.stop
-            outside: Mask = False
-        else:
-            inside, outside = going(turns, strand.mask)
+        inside, outside = going(self.lanes, turns, strand.mask)
         if inside is False:
             return False
         if outside is not False:
@@ -146,7 +141,7 @@ class Scheduler:
             assert frame.join is not None
             self._come_out(leaving, frame.join)
             strand.mask = inside
-        strand.values[turns.name] = turns.value
+        turns.bind(strand.values)
         frame.next = 0
         return True
 

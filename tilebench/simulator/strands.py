@@ -17,12 +17,21 @@ from .state import Mask, Value
 
 @dataclass
 class Turns:
-    """The turns of a loop: its variable's name and value, and how to go on."""
+    """The turns of a loop: the value of its variable, if it has one, and how to go on.
 
-    name: str
+    `taken` counts the turns of a loop that a condition ends.
+    """
+
+    stmt: Any
     value: Value
     stop: Value
     step: Value
+    taken: int = 0
+
+    def bind(self, values: dict[str, Value]) -> None:
+        """Give the loop's variable its value of this turn."""
+        for var in self.stmt.vars:
+            values[var.name] = self.value
 
 
 @dataclass

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..fault import Fault
 from . import (
     atomics,
+    control,
     cpu,
     cuda,
     facts,
@@ -39,6 +40,7 @@ FAULTS: tuple[Fault, ...] = (
     *outside.FAULTS,
     *kernels.FAULTS,
     *atomics.FAULTS,
+    *control.FAULTS,
     *workbench.FAULTS,
     *numbers.FAULTS,
 )

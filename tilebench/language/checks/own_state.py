@@ -72,6 +72,8 @@ def _turns(loop: LoopStmt, torn: Torn) -> None:
     """A loop in order: a turn meets what the one before left, and what was there if there was none."""
     before = dict(torn)
     _body(loop.body, torn)
+    if loop.condition is not None:
+        _read(loop, torn)
     _body(loop.body, torn)
     if not _surely_runs(loop):
         torn.update(before)
@@ -80,6 +82,8 @@ def _turns(loop: LoopStmt, torn: Torn) -> None:
 def _surely_runs(loop: LoopStmt) -> bool:
     if isinstance(loop, Vectorized):
         return True
+    if loop.condition is not None:
+        return False
     start, stop = const_of(getattr(loop, "start", Const(0))), const_of(getattr(loop, "stop", Const(0)))
     return start is not None and stop is not None and start < stop
 

@@ -19,11 +19,13 @@ from ...ir import (
     If,
     Let,
     Load,
+    LoopStmt,
     Node,
     OpStmt,
     Stmt,
     Store,
     Var,
+    While,
     regions_read,
     walk,
     whole,
@@ -89,7 +91,10 @@ def _sequence(statements: Sequence[Stmt], points: LoopPoints) -> Iterator[_Spot]
 
 
 def _inside_loop(node: Any, points: LoopPoints) -> LoopPoints:
-    """The points of a loop's body."""
+    """The points of a loop's body. How many turns a condition lets be taken is not known."""
+    if isinstance(node, LoopStmt) and node.condition is not None:
+        inner = node.but(condition=None) if node.vars else None
+        return replace(_inside_loop(inner, points), exact=False)
     match node:
         case KernelLaunch():
             rows = zip(node.vars, node.blocks, strict=True)
@@ -112,12 +117,15 @@ def _is_ragged(node: Parallel) -> bool:
     """Whether what runs inside may differ from index to index: a branch, or a loop whose bounds move."""
     if not _of_expressions(node):
         return False
-    inner = [part for part in walk(node) if isinstance(part, (Serial, Unroll, Pipelined, If))]
-    return any(isinstance(part, If) or _bounds_move(part) for part in inner)
+    inner = [part for part in walk(node) if isinstance(part, (Serial, Unroll, Pipelined, While, If))]
+    return any(isinstance(part, (While, If)) or _bounds_move(part) for part in inner)
 
 
 def _bounds_move(loop: Any) -> bool:
-    return any(isinstance(part, (Var, Load)) for bound in (loop.start, loop.stop) for part in walk(bound))
+    bounds = (loop.start, loop.stop)
+    return loop.condition is not None or any(
+        isinstance(part, (Var, Load)) for bound in bounds for part in walk(bound)
+    )
 
 
 def _operations(node: Stmt, points: LoopPoints, tiles: TrueExtents) -> float:

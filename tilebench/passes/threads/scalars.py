@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...errors import IRError
-from ...ir import Const, Expr, If, Let, Stmt, Store, Var, WordStmt, all_of, substitute
+from ...ir import Const, Expr, If, Let, Stmt, Store, Var, While, WordStmt, all_of, substitute
 from ...language.memory import AllocLocal, AllocVar
 from ...language.structure import Serial, Unroll, Vectorized
 from .addresses import flat_local, lower_access, lower_expr
@@ -42,6 +42,14 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
             lowered.append(
                 counted_loop(emitter, statement, value, lambda body: lower_body(emitter, body, element))
             )
+        case While():
+            with emitter.scope():
+                lowered.append(
+                    statement.but(
+                        condition=condition_of(statement, value),
+                        body=tuple(lower_body(emitter, statement.body, element)),
+                    )
+                )
         case Vectorized():
             lowered += lower_one(emitter, written_out(statement), element)
         case AllocVar():
@@ -72,6 +80,11 @@ def written_out(loop: Vectorized) -> Unroll:
     return Unroll(Const(loop.extent), loop.vars, loop.body, place=loop.place)
 
 
+def condition_of(loop: Serial | Unroll | While, value: Callable[[Expr], Expr]) -> Expr | None:
+    """What a loop goes on by. It reads scalars of the thread alone, so that nothing is computed before it."""
+    return None if loop.condition is None else value(loop.condition)
+
+
 def counted_loop(
     emitter: Emitter,
     loop: Serial | Unroll,
@@ -83,7 +96,10 @@ def counted_loop(
     with emitter.scope():
         variable, body = bound_coordinate(emitter, loop.vars[0], loop.body)
         emitter.facts = emitter.facts.with_loop(variable, start, stop, step)
-        return loop.but(start=start, stop=stop, step=step, vars=(variable,), body=tuple(lower(body)))
+        return loop.but(
+            start=start, stop=stop, step=step, vars=(variable,), body=tuple(lower(body)),
+            condition=condition_of(loop, value),
+        )  # fmt: skip
 
 
 def bound_coordinate(emitter: Emitter, variable: Var, body: tuple[Stmt, ...]) -> tuple[Var, tuple[Stmt, ...]]:

@@ -19,6 +19,7 @@ from ...ir import (
     Stmt,
     Store,
     Var,
+    While,
     all_of,
     substitute,
 )
@@ -37,7 +38,7 @@ from .emitter import Emitter
 from .lowering import Lowerings, built_in
 from .places import placed
 from .rasterize import block_order
-from .scalars import counted_loop, lower_one, written_out
+from .scalars import condition_of, counted_loop, lower_one, written_out
 from .tiles import NOWHERE
 from .vector import fold_condition
 
@@ -106,6 +107,10 @@ class _Lowering:
             case Serial() | Unroll():
                 loop = counted_loop(self.emitter, statement, value, self.block)
                 return [*before, loop]
+            case While():
+                condition = condition_of(statement, value)
+                with self.emitter.scope():
+                    return [statement.but(condition=condition, body=self.block(statement.body))]
             case Vectorized():
                 return self.statement(written_out(statement))
             case Store() if statement.buffer.scope in ("global", "shared"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, const_of
+from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, While, const_of
 from ...ir.stmt import statements
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
@@ -63,8 +63,15 @@ def loop(renderer: Renderer, statement: Serial | Unroll) -> None:
     if pragma:
         renderer.line(pragma, statement)
     start, stop = expressions.text(statement.start), expressions.at_least(statement.stop, LEVEL["<"] + 1)
-    head = f"for (int {name} = {start}; {name} {'<' if rises else '>'} {stop}; {advance}) {{"
+    inside = f"{name} {'<' if rises else '>'} {stop}"
+    if statement.condition is not None:
+        inside = f"{inside} && {expressions.at_least(statement.condition, LEVEL['and'] + 1)}"
+    head = f"for (int {name} = {start}; {inside}; {advance}) {{"
     renderer.block(head, statement, statement.body, facts=entered(statement, expressions.rough.facts))
+
+
+def turns(renderer: Renderer, statement: While) -> None:
+    renderer.block(f"while ({renderer.text(statement.condition)}) {{", statement, statement.body)
 
 
 def _pragma(renderer: Renderer, statement: Serial | Unroll) -> str:
@@ -102,6 +109,6 @@ def _declared(renderer: Renderer, statement: AllocStmt) -> dict[str, str]:
 
 
 STATEMENTS: dict[type, StatementText] = {
-    Let: let, Store: store, If: branch, Serial: loop, Unroll: loop,
+    Let: let, Store: store, If: branch, Serial: loop, Unroll: loop, While: turns,
     AllocShared: shared, AllocLocal: local, AllocVar: var,
 }  # fmt: skip

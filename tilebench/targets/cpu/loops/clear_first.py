@@ -45,7 +45,7 @@ def _inside(statement: Stmt) -> Stmt:
 
 def _clearing(loop: Stmt | None, name: str) -> Stmt | None:
     """The loop with its one gemm on the tile clearing in the first turn; None where it is not so simple."""
-    if not isinstance(loop, (Serial, Pipelined)):
+    if not isinstance(loop, (Serial, Pipelined)) or loop.condition is not None:
         return None
     start, stop = const_of(loop.start), const_of(loop.stop)
     if start is None or stop is None or start >= stop:

@@ -116,6 +116,8 @@ def _uniform_control(body: Sequence[Stmt], var: Var) -> bool:
         if isinstance(node, Let) and reads_var(node.value, names):
             names.add(node.var.name)
         if isinstance(node, LoopStmt):
+            if node.condition is not None:
+                return False
             ends = [getattr(node, field, None) for field in ("start", "stop", "step")]
             if any(isinstance(end, Expr) and reads_var(end, names) for end in ends):
                 return False

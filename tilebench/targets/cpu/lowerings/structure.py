@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....ir import If, Let, Stmt, Store, const_of
+from ....ir import If, Let, Stmt, Store, While, const_of
 from ....language.scopes import entered
 from ....language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 from ..loops.lowering import Lowering
@@ -34,19 +34,28 @@ def unrolled(work: Work, old: Unroll) -> list[Stmt]:
     """A loop to be written out; one with many turns, or nobody knows how many, stays a loop and says so."""
     ends = [const_of(end) for end in (old.start, old.stop, old.step)]
     turns = len(range(*ends)) if None not in ends and ends[2] else None  # type: ignore[arg-type]
-    if turns is not None and turns <= WRITTEN_OUT:
+    if turns is not None and turns <= WRITTEN_OUT and old.condition is None:
         return loop(work, old)
     name, count = old.vars[0].name, "turns that nobody has counted" if turns is None else f"{turns} turns"
+    if old.condition is not None:
+        count = "an end that it may be left before"
     message = f"T.unroll of {name} has {count} and stays a loop: up to {WRITTEN_OUT} are written out"
     work.context.remark("to_loops", "missed", message, old)
-    return loop(work, Serial(old.stop, old.vars, old.body, start=old.start, step=old.step, place=old.place))
+    rolled = Serial(old.stop, old.vars, old.body, start=old.start, step=old.step, place=old.place)
+    return loop(work, rolled.but(condition=old.condition))
+
+
+def turning(work: Work, old: While) -> list[Stmt]:
+    """A loop that goes on while its condition holds."""
+    return [old.but(condition=work.swapped(old.condition), body=work.body(old.body))]
 
 
 def pipelined(work: Work, old: Pipelined) -> list[Stmt]:
     """A serial loop: copies do not run ahead on one core."""
     work.facts = entered(old, work.facts)
     body = work.body(old.body)
-    return [Serial(work.swapped(old.stop), old.vars, body, start=work.swapped(old.start), place=old.place)]
+    ends = Serial(old.stop, old.vars, (), start=old.start, condition=old.condition, place=old.place)
+    return [work.swapped(ends).but(body=body)]
 
 
 def branch(work: Work, old: If) -> list[Stmt]:
@@ -72,6 +81,7 @@ LOWERINGS = (
     Lowering(Serial, loop),
     Lowering(Unroll, unrolled),
     Lowering(Pipelined, pipelined),
+    Lowering(While, turning),
     Lowering(If, branch),
     Lowering(Let, name),
     Lowering(Store, store),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import InternalError, TargetError
-from ....ir import Expr, Stmt, Store, Var, WordStmt
+from ....ir import Expr, Stmt, Store, Var, While, WordStmt
 from ..llvm import Module, Value
 from ..loops.lowering import word_of
 from .expressions import Expressions
@@ -45,7 +45,9 @@ class RenderingTable:
         """The row for a statement. Raises `TargetError` at its line where there is none."""
         row = self.rows.get(type(statement))
         if row is None:
-            known = sorted({f"T.{cls.word}" for cls in self.rows if issubclass(cls, WordStmt)})
+            known = sorted(
+                {f"T.{cls.word}" for cls in self.rows if issubclass(cls, WordStmt) and cls is not While}
+            )
             raise TargetError(
                 "cpu has no LLVM text for {word}", word=word_of(statement), at=statement.place,
                 hint="it writes " + ", ".join(known) + "; a package's word needs a Rendering of its own",

@@ -57,7 +57,7 @@ def contract_rows(function: Function, context: Context) -> Function:
 
 def _shortened(statement: Stmt, body: tuple[Stmt, ...], rows: dict[str, int]) -> tuple[Stmt, ...]:
     """What stands in place of a statement of the kernel; `rows` takes the rows that its tiles still need."""
-    if not isinstance(statement, Serial):
+    if not isinstance(statement, Serial) or statement.condition is not None:
         return (statement,)
     tiles = _tiles(body)
     names = [name for name in tiles if _own_row(name, statement, body)]

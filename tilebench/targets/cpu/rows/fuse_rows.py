@@ -54,7 +54,7 @@ class _Fuser:
 
     def inside(self, statement: Stmt) -> Stmt:
         """The statement with its own body joined."""
-        if isinstance(statement, Serial):
+        if isinstance(statement, Serial) and statement.condition is None:
             statement = prefetched(statement)
         if isinstance(statement, (LoopStmt, WithStmt)):
             return statement.but(body=self.body(statement.body))
@@ -97,7 +97,7 @@ def _join_vectors(first: Vectors, second: Vectors) -> Vectors | None:
 
 
 def _counts_up(loop: Serial) -> bool:
-    return const_of(loop.start) == 0 and const_of(loop.step) == 1
+    return loop.condition is None and const_of(loop.start) == 0 and const_of(loop.step) == 1
 
 
 def _limits(first: Expr, second: Expr) -> tuple[Expr | None, Expr | None] | None:

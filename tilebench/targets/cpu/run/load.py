@@ -89,11 +89,14 @@ def _address(array: Any, name: str) -> int:
 
 def _may_be_endless(build: Build) -> bool:
     """Whether a loop's length depends on data, so that no earlier call tells how long the next one takes."""
-    from ....ir import Load
+    from ....ir import Load, While
 
     return any(
-        isinstance(each, Serial)
-        and any(isinstance(n, Load) for end in (each.start, each.stop) for n in walk(end))
+        isinstance(each, While)
+        or (
+            isinstance(each, Serial)
+            and any(isinstance(n, Load) for end in (each.start, each.stop) for n in walk(end))
+        )
         for each in walk(build.function)
     )
 

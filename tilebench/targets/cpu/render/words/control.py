@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
 from .....errors import TargetError
-from .....ir import If, Stmt, const_of
+from .....ir import If, LoopStmt, Stmt, While, const_of
 from .....language.scopes import entered
 from .....language.structure import Serial, Unroll
 from ...llvm import Value, i64, lanes_of
@@ -43,13 +46,43 @@ def loop(renderer: Renderer, statement: Serial) -> None:
     state.facts = entered(statement, state.facts)
     state.stored.clear()
     first, last = (start, stop) if step > 0 else (i64(0), _turns_down(renderer, start, stop, step, trips))
-    with f.loop(first, last, max(step, 1)) as turn:
+    with _left_by(renderer, statement) as go_on, f.loop(first, last, max(step, 1)) as turn:
+        go_on()
         if trips is None or trips > _SHORT:
             renderer.poll()
         renderer.count(var, turn.index if step > 0 else f.add(start, f.mul(turn.index, step)))
         renderer.body(statement.body)
         renderer.came_from(statement)
     state.stored.clear()
+
+
+@contextmanager
+def _left_by(renderer: Renderer, statement: LoopStmt) -> Generator[Callable[[], None]]:
+    """A loop that its condition may leave: what is given writes the test at the head of a turn."""
+    if statement.condition is None:
+        yield lambda: None
+        return
+    f, behind = renderer.f, renderer.f.block()
+
+    def go_on() -> None:
+        turn = f.block()
+        f.branch_if(renderer.expr.condition(statement.condition), turn, behind)
+        f.open_block(turn)
+
+    yield go_on
+    f.branch(behind)
+    f.open_block(behind)
+
+
+def turning(renderer: Renderer, statement: While) -> None:
+    """A loop that goes on while its condition holds. It polls: nobody knows how long it runs."""
+    renderer.state.stored.clear()
+    with _left_by(renderer, statement) as go_on, renderer.f.loop(0, i64(2**63 - 1), runs=True):
+        renderer.poll()
+        go_on()
+        renderer.body(statement.body)
+        renderer.came_from(statement)
+    renderer.state.stored.clear()
 
 
 def _turns_down(renderer: Renderer, start: Value, stop: Value, step: int, trips: int | None) -> Value:
@@ -85,4 +118,9 @@ def _under(renderer: Renderer, test: Value, body: tuple[Stmt, ...]) -> None:
     state.stored.clear()
 
 
-RENDERINGS = (Rendering(Serial, loop), Rendering(Unroll, unroll), Rendering(If, branch))
+RENDERINGS = (
+    Rendering(Serial, loop),
+    Rendering(Unroll, unroll),
+    Rendering(While, turning),
+    Rendering(If, branch),
+)
