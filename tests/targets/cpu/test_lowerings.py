@@ -21,6 +21,7 @@ from tilebench.ir import (
     Region,
     Stmt,
     Store,
+    While,
     Word,
     WordStmt,
     attribute,
