@@ -235,7 +235,7 @@ def test_a_word_of_loops_without_a_rendering_is_refused_at_its_line() -> None:
     assert caught.value.message == "cpu has no LLVM text for T.spin"
     assert caught.value.hint == (
         "it writes T.accumulate, T.alloc_scratch, T.alloc_var, T.fold, T.micro_gemm, T.pack_transposed, "
-        "T.prefetch, T.serial, T.unroll, T.vectors; a package's word needs a Rendering of its own"
+        "T.prefetch, T.running, T.serial, T.unroll, T.vectors; a package's word needs a Rendering of its own"
     )
     assert caught.value.place is not None
     assert caught.value.place.line == 5

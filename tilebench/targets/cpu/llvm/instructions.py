@@ -265,6 +265,10 @@ class Instructions:
             return self.extract(a, picks[0])
         return self.pure(f"shufflevector {a.type} {a.name}, {a.type} {other}, {mask_text}", type_)
 
+    def turned(self, a: Value) -> Value:
+        """The lanes in the opposite order."""
+        return self.shuffle(a, None, range(lanes_of(a.type))[::-1])
+
     def extract(self, a: Value, lane: int) -> Value:
         if a.type[0] != "<":
             return a

@@ -108,9 +108,11 @@ def _extreme(f: Function, a: Value, b: Value, how: str, unsigned: bool = False) 
     return f.select(f.compare("uno", b, b), a, bare)
 
 
-def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False) -> Value:
-    """One step of a reduction: `sum`, `prod`, `max`, `min`, `and`, `or`, `xor`."""
+def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False, sure: bool = False) -> Value:
+    """One step of a reduction: `sum`, `prod`, `max`, `min`, `and`, `or`, `xor`. `sure`: b is no NaN."""
     floating = element_of(a.type) in ("float", "double")
+    if sure and floating and op in ("max", "min"):
+        return f.select(f.compare("ogt" if op == "max" else "olt", a, b), a, b)
     if op in ("max", "min"):
         return _extreme(f, a, b, "gt" if op == "max" else "lt", unsigned)
     name = {"sum": "add", "prod": "mul"}.get(op, op)
@@ -141,4 +143,18 @@ def reduce_lanes(f: Function, value: Value, op: str, *, unsigned: bool = False) 
             first = combine(f, op, first, rest, unsigned=unsigned)
             joined = f.insert(joined, first, 0) if half > 1 else first
         value, lanes = joined, half
+    return value
+
+
+def running_lanes(f: Function, value: Value, nothing: Value, op: str, *, unsigned: bool = False) -> Value:
+    """In each lane all lanes up to it combined, in as many steps as the number of lanes has bits.
+
+    `nothing` has the neutral value in each lane, best from memory: of a constant 0 LLVM makes expansions
+    under masks: a running sum then took 8.7 ns a vector instead of 4.8.
+    """
+    lanes, distance = lanes_of(value.type), 1
+    while distance < lanes:
+        moved = f.shuffle(nothing, value, range(lanes - distance, 2 * lanes - distance))
+        value = combine(f, op, moved, value, unsigned=unsigned)
+        distance *= 2
     return value

@@ -192,9 +192,30 @@ class Accumulate(OpStmt):
         return frozenset({"kind"})
 
 
+@node
+class Running(OpStmt):
+    """`T.running_sum(X[i, j], Y[i, j])` in a loop over vectors along j: the fold of
+    this turn's value and all before it.
+
+    The turns of such a loop are taken in their order.
+    """
+
+    word = "running"
+    kind: str = attribute()
+    dst: Region = writes()
+    value: Expr = operand()
+
+    def spelling(self) -> str:
+        return f"running_{self.kind}"
+
+    def hidden(self) -> frozenset[str]:
+        return frozenset({"kind"})
+
+
 VALUES = (PaddedRows, ColumnPanels, RegisterBlock)
 WORDS = (
     *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, PackTransposed, Prefetch)),
     *((f"fold_{kind}", Word(Fold, {"kind": kind})) for kind in KINDS),
     *((f"accumulate_{kind}", Word(Accumulate, {"kind": kind})) for kind in KINDS),
+    *((f"running_{kind}", Word(Running, {"kind": kind})) for kind in KINDS),
 )

@@ -84,8 +84,16 @@ def clamp(f: Function, x: Value, low: float, high: float) -> Value:
     return f.select(f.compare("ogt", x, constant(x, high)), constant(x, high), x)
 
 
+def _scales(f: Function, x: Value) -> bool:
+    """Whether one instruction multiplies a vector of x's kind by powers of two."""
+    width = lanes_of(x.type) * (64 if is_double(x) else 32)
+    return "avx512f" in f.isa.has and width == 512
+
+
 def nearest(f: Function, x: Value) -> tuple[Value, Value]:
     """The nearest whole number of a small x, as float and as integer."""
+    if _scales(f, x):  # `_scale` then wants the float alone
+        return f.intrinsic("roundeven", x), x
     magic = constant(x, 1.5 * 2.0**52 if is_double(x) else 1.5 * 2.0**23)
     moved = f.fadd(x, magic)
     kind = integer_type(x)
@@ -94,8 +102,7 @@ def nearest(f: Function, x: Value) -> tuple[Value, Value]:
 
 def _scale(f: Function, x: Value, whole: Value, n: Value) -> Value:
     """x * 2**n, with one rounding also where the result is subnormal; `whole` is n as a float."""
-    width = lanes_of(x.type) * (64 if is_double(x) else 32)
-    if "avx512f" in f.isa.has and width == 512:
+    if _scales(f, x):
         return _scale_instruction(f, x, whole)
     bias, place = (1023, 52) if is_double(x) else (127, 23)
     half = f.binary("ashr", n, 1)
@@ -115,7 +122,9 @@ def _scale_instruction(f: Function, x: Value, whole: Value) -> Value:
 
 def _exp_reduced(f: Function, r: Value) -> Value:
     """exp(r) for |r| <= 0.35."""
-    terms = [1 / math.factorial(k) for k in range(2, 14)] if is_double(r) else list(_EXP32)
+    if not is_double(r):
+        return polynomial(f, r, (1.0, 1.0, *_EXP32))
+    terms = [1 / math.factorial(k) for k in range(2, 14)]
     return f.fadd(f.fma(polynomial(f, r, terms), f.fmul(r, r), r), constant(r, 1))
 
 

@@ -48,11 +48,15 @@ class Elements:
         address = self.where(expr)
         if is_packed(expr.buffer):
             return load_packed(self, expr.buffer, expr.index, address)
+        type_ = vector(STORAGE[dtype], state.count)
+        mask = None if state.mask is None else state.wide(state.mask)
+        if state.count > 1 and address.backwards:
+            pointer = state.pointer(address.turned(f, state.count), dtype)
+            found = f.load(pointer, type_) if mask is None else f.masked_load(pointer, type_, f.turned(mask))
+            return f.turned(found)
         pointer = state.pointer(address, dtype)
         if not address.varies:
             return self.scalar(pointer, STORAGE[dtype])
-        type_ = vector(STORAGE[dtype], state.count)
-        mask = None if state.mask is None else state.wide(state.mask)
         if lanes_of(pointer.type) > 1:
             return self.gather(pointer, type_, mask)
         return f.load(pointer, type_) if mask is None else f.masked_load(pointer, type_, mask)
@@ -83,8 +87,15 @@ class Elements:
     def put(self, bits: Value, address: Address, dtype: str, *, streaming: bool = False) -> None:
         """Store bits where an address says, in the lanes of the mask."""
         state, f = self.state, self.f
-        pointer = state.pointer(address, dtype)
         lone = state.lanes is None or state.count == 1
+        if not lone and address.backwards:
+            pointer, bits = state.pointer(address.turned(f, state.count), dtype), f.turned(state.wide(bits))
+            if state.mask is None:
+                f.store(bits, pointer)
+            else:
+                f.masked_store(bits, pointer, f.turned(state.wide(state.mask)))
+            return
+        pointer = state.pointer(address, dtype)
         if lone or (not address.varies and state.mask is None and lanes_of(bits.type) == 1):
             f.store(bits, pointer)
             return

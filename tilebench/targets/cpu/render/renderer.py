@@ -74,6 +74,8 @@ class Renderer:
         self.streamed: Store | None = None
         # The sums of the open loop over vectors, by the statement that adds to them.
         self.sums: dict[int, Value] = {}
+        # For each that is stored on its way the value that changes nothing, in all lanes.
+        self.nothing: dict[int, Value] = {}
 
     def body(self, statements: Sequence[Stmt]) -> None:
         """Statements one after the other, each by its row."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Node, Var, children, walk
+from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Node, Var, children, walk
 from ....ir.arith import INFINITE, linear
 from ....ir.facts import NOTHING, Facts
 from ..llvm import Function, Value, const_lanes, i64, lanes_of, vector
@@ -38,6 +38,15 @@ class Address:
     @property
     def varies(self) -> bool:
         return self.step != 0 or self.further is not None
+
+    @property
+    def backwards(self) -> bool:
+        """Whether each lane's element stands right in front of the lane's before."""
+        return self.step == -1 and self.further is None
+
+    def turned(self, f: Function, lanes: int) -> Address:
+        """The same elements, counted from the last lane's on."""
+        return replace(self, offset=f.sub(self.offset, lanes - 1), step=1)
 
 
 class Integers(Protocol):
@@ -101,6 +110,12 @@ class State:
             return False
         names = {self.lanes.name, *self.varying}
         return any(isinstance(node, Var) and node.name in names for node in walk(expr))
+
+    def forget(self, name: str) -> None:
+        """A store into a buffer: what the lanes have of it, or by an index read from it, is old."""
+        old = [key for key in self.stored if key[0] == name or any(_reads(part, name) for part in key[1])]
+        for key in old:
+            del self.stored[key]
 
     def lane_value(self) -> Value:
         """The variable of the open vector loop, as an i64 (its first lane)."""
@@ -235,6 +250,10 @@ class State:
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""
         return self.facts.bounds(expr)[0]
+
+
+def _reads(expr: Expr, name: str) -> bool:
+    return any(isinstance(node, Load) and node.buffer.name == name for node in walk(expr))
 
 
 def counts(expr: Expr) -> bool:

@@ -8,14 +8,14 @@ from ....ir import Load
 from ....language.accumulation import reduction_dtype
 from ..llvm import Value
 from ..llvm.lanes import combine
-from ..loops.words import Accumulate, Fold
+from ..loops.words import Accumulate, Fold, Running
 from ..numbers.convert import COMPUTE, convert, is_unsigned, narrow
 from .renderer import Renderer
 
 
-def sum_dtype(fold: Fold | Accumulate) -> str:
+def sum_dtype(fold: Fold | Accumulate | Running) -> str:
     """What a fold is formed in, and rounded from once at the end; small floats are computed in float32."""
-    source = fold.value.dtype if isinstance(fold, Accumulate) else fold.src.buffer.dtype
+    source = fold.src.buffer.dtype if isinstance(fold, Fold) else fold.value.dtype
     name = reduction_dtype(fold.kind, source, fold.dst.buffer.dtype).name
     return "float32" if COMPUTE[name] == "float" else name
 

@@ -64,7 +64,7 @@ def _shortened(statement: Stmt, body: tuple[Stmt, ...], rows: dict[str, int]) ->
     loop = _contracted(statement, names, tiles)
     overlapped = overlap_rows(loop, names) if names else None
     rows |= dict.fromkeys(names, overlapped.rows if overlapped else 1)
-    return overlapped.body if overlapped else (loop,)
+    return overlapped.body if overlapped else (loop,) if loop.body else ()
 
 
 def _tiles(body: Iterable[Stmt]) -> dict[str, Buffer]:
@@ -99,11 +99,20 @@ def _contracted(loop: Serial, names: list[str], tiles: dict[str, Buffer]) -> Ser
 
     body: tuple[Stmt, ...] = tuple(rename_buffers(rewrite(each, change), rows) for each in loop.body)
     for name in names:
-        body = read_again(body, name)
-        for k, statement in enumerate(body):
-            if isinstance(statement, Vectors):
-                body = (*body[:k], without_unread_store(statement, name, body[k + 1 :]), *body[k + 1 :])
+        body = _without_unread_stores(body, name)
+    # After all of those: a row is read again where its copy is the only store of the loop that makes it.
+    for name in names:
+        body = _without_unread_stores(read_again(body, name), name)
     return loop.but(body=body)
+
+
+def _without_unread_stores(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
+    """The loops over vectors each without a store of a row that nobody reads afterwards."""
+    short = (
+        without_unread_store(statement, name, body[k + 1 :]) if isinstance(statement, Vectors) else statement
+        for k, statement in enumerate(body)
+    )
+    return tuple(each for each in short if not isinstance(each, Vectors) or each.body)
 
 
 def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:

@@ -16,6 +16,7 @@ from ..loops.words import AllocScratch, Vectors
 from .fold_rows import fold_into
 from .independent import independent
 from .prefetch_rows import prefetched
+from .reach import as_rows, joins_behind
 
 NAME = "fuse_rows"
 # Statements of a body that takes no more: what a row needs has left the registers and the nearest cache by
@@ -39,17 +40,14 @@ class _Fuser:
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """Joined from the outside in: rows first, then what lies in a row."""
-        allocations: list[Stmt] = [statement for statement in body if isinstance(statement, AllocScratch)]
-        fused = list(allocations)
+        fused: list[Stmt] = [statement for statement in body if isinstance(statement, AllocScratch)]
         for statement in body:
             if isinstance(statement, AllocScratch):
                 continue
-            joined = (_join(fused[-1], statement) or fold_into(fused[-1], statement)) if fused else None
-            if joined is None:
-                fused.append(statement)
-            else:
+            if joins_behind(fused, statement, _join):
                 self.joined += 1
-                fused[-1] = joined
+            else:
+                fused.append(statement)
         return tuple(self.inside(statement) for statement in fused)
 
     def inside(self, statement: Stmt) -> Stmt:
@@ -67,11 +65,13 @@ def _join(first: Stmt, second: Stmt) -> Stmt | None:
     """The two loops as one, None where that is not possible or not known to be right."""
     if isinstance(first, LoopStmt) and len(first.body) >= LONGEST:
         return None
+    if isinstance(first, Serial) and isinstance(second, Vectors):
+        second = as_rows(first, second) or second
     if isinstance(first, Serial) and isinstance(second, Serial):
         return _join_rows(first, second)
     if isinstance(first, Vectors) and isinstance(second, Vectors):
         return _join_vectors(first, second)
-    return None
+    return fold_into(first, second)
 
 
 def _join_rows(first: Serial, second: Serial) -> Serial | None:

@@ -16,7 +16,7 @@ from ....ir import Const, Load, Stmt, Store, Var, const_of, effects_in, rewrite,
 from ....ir.expr import Expr
 from ....language.structure import Serial
 from ..loops.words import Accumulate, PaddedRows, Prefetch, Vectors
-from .touches import index_of, touches_buffer
+from .touches import index_of, touches_buffer, written_in
 
 # How far ahead of the reading of a row lines are asked for: 512 B to 8 KB were the same here.
 _AHEAD_BYTES = 4096
@@ -36,15 +36,40 @@ def overlap_rows(loop: Serial, names: list[str]) -> Overlapped | None:
     `names` are tiles of which each turn fills and reads one row, at index 0.
     """
     steps = [statement for statement in loop.body if isinstance(statement, Vectors)]
+    single = _behind(loop)
     turns = const_of(loop.stop)
-    if turns is None or const_of(loop.start) != 0 or const_of(loop.step) != 1 or len(steps) != len(loop.body):
+    if turns is None or const_of(loop.start) != 0 or const_of(loop.step) != 1 or single is None:
         return None
     if not 2 <= len(steps) <= 4 or turns < 2 * len(steps) or not _alike(steps):
         return None
-    if not all(_own(step, loop.vars[0], names) for step in steps) or not _one_stream(steps):
+    shared = written_in(loop.body) - set(names)
+    if not all(_own(each, loop.vars[0], shared) for each in loop.body) or not _one_stream(steps):
+        return None
+    if any(_shares(store, steps, names) for stores in single for store in stores):
         return None
     rows = _rows(steps, names)
-    return Overlapped(_Skewed(loop, steps, names, turns, rows).body(), rows)
+    return Overlapped(_Skewed(loop, steps, single, names, turns, rows).body(), rows)
+
+
+def _behind(loop: Serial) -> list[list[Store]] | None:
+    """The single elements stored behind each loop over vectors; None where there is anything else."""
+    single: list[list[Store]] = []
+    for statement in loop.body:
+        if isinstance(statement, Vectors):
+            single.append([])
+        elif isinstance(statement, Store) and single:
+            single[-1].append(statement)
+        else:
+            return None
+    return single
+
+
+def _shares(store: Store, steps: list[Vectors], names: list[str]) -> bool:
+    """Whether a single store touches a row, or puts into an array what a loop touches."""
+    touched = {effect.buffer.name for effect in effects_in(store)}
+    outside = store.buffer.name if store.buffer.scope == "global" else None
+    used = {effect.buffer.name for step in steps for effect in effects_in(step)}
+    return bool(touched & set(names)) or outside in used
 
 
 def _rows(steps: list[Vectors], names: list[str]) -> int:
@@ -83,23 +108,28 @@ def _is_output(statement: Stmt) -> TypeGuard[Store]:
     return isinstance(statement, Store) and statement.buffer.scope == "global"
 
 
-def _own(step: Vectors, row: Var, names: list[str]) -> bool:
-    """Whether what the loops share is the turn's own: a row of its own or an element at its own index."""
+def _own(step: Stmt, row: Var, shared: set[str]) -> bool:
+    """Whether the tiles that the turns write are touched at the turn's own row or element."""
     for effect in effects_in(step):
-        if effect.buffer.name in names or effect.buffer.scope == "global":
-            continue
-        index = index_of(effect)
-        if not index or index[0] != row:
-            return False
+        if effect.buffer.name in shared and effect.buffer.scope != "global":
+            index = index_of(effect)
+            if not index or index[0] != row:
+                return False
     return True
 
 
 class _Skewed:
-    """Writes the turns: loop s works on row t + (count - 1 - s) in turn t."""
+    """Writes the turns: loop s works on row t + (count - 1 - s) in turn t.
 
-    def __init__(self, loop: Serial, steps: list[Vectors], names: list[str], turns: int, rows: int) -> None:
+    `single[s]` are the single stores behind loop s: they come at the end of its turn.
+    """
+
+    def __init__(
+        self, loop: Serial, steps: list[Vectors], single: list[list[Store]], names: list[str], turns: int,
+        rows: int,
+    ) -> None:  # fmt: skip
         self.loop, self.row, self.turns = loop, loop.vars[0], turns
-        self.names, self.rows = names, rows
+        self.names, self.rows, self.single = names, rows, single
         # Those of the last loop are for its own row, a little ahead: they stay.
         hints = [each for step in steps[:-1] for each in step.body if isinstance(each, Prefetch)]
         self.hint = hints[0] if hints else None
@@ -109,16 +139,14 @@ class _Skewed:
     def body(self) -> tuple[Stmt, ...]:
         """Turns that fill the line, the loop, turns that empty it and bring the next block's rows near."""
         late = len(self.steps) - 1
-        head = [self.turn(Const(t), range(t + late + 1)) for t in range(-late, 0)]
-        main = self.turn(self.row, range(late + 1))
-        middle = self.loop.but(stop=self.loop.stop - late, body=(main,))
-        tail = [
-            self.turn(Const(self.turns - late + t), range(t + 1, late + 1), ahead=self.turns + t)
-            for t in range(late)
-        ]
+        head = [each for t in range(-late, 0) for each in self.turn(Const(t), range(t + late + 1))]
+        middle = self.loop.but(stop=self.loop.stop - late, body=self.turn(self.row, range(late + 1)))
+        tail: list[Stmt] = []
+        for t in range(late):
+            tail += self.turn(Const(self.turns - late + t), range(t + 1, late + 1), ahead=self.turns + t)
         return (*head, middle, *tail)
 
-    def turn(self, row: Expr, which: range, ahead: int | None = None) -> Vectors:
+    def turn(self, row: Expr, which: range, ahead: int | None = None) -> tuple[Stmt, ...]:
         """One turn of the loops in `which`; `row` is the last loop's."""
         count, var = len(self.steps), self.steps[which[0]].vars[0]
         body: list[Stmt] = []
@@ -132,10 +160,12 @@ class _Skewed:
             body = [*self.hinted(Const(ahead), var, 0), *body]
         last = self.steps[which[-1]]
         unroll = min(self.steps[s].unroll for s in which)
-        return Vectors(
+        loop = Vectors(
             last.stop, (var,), tuple(body), lanes=last.lanes, unroll=unroll, streaming=last.streaming,
             place=last.place,
         )  # fmt: skip
+        rows = {s: row + (count - 1 - s) for s in which}
+        return loop, *(substitute(store, {self.row.name: rows[s]}) for s in which for store in self.single[s])
 
     def hinted(self, row: Expr, var: Var, distance: int) -> list[Stmt]:
         """The request for a line of a row, made for the row after the one it stood in."""

@@ -6,10 +6,10 @@ Without that the reads of each row wait for memory anew, and nothing is read dur
 
 from __future__ import annotations
 
-from ....ir import Call, Cast, If, Load, Region, Store, Var, substitute, walk
+from ....ir import Arith, Call, Cast, If, Load, Region, Store, Var, substitute, walk
 from ....ir.arith import linear
 from ....language.structure import Serial
-from ..loops.words import Prefetch, Vectors
+from ..loops.words import Prefetch, Running, Vectors
 
 
 def prefetched(loop: Serial) -> Serial:
@@ -33,7 +33,10 @@ def prefetched(loop: Serial) -> Serial:
 
 
 def _computes(vectors: Vectors) -> bool:
-    return any(isinstance(node, Call) for node in walk(vectors))
+    """Whether a loop does more with its values than move them."""
+    values = [each.value for each in vectors.body if isinstance(each, (Store, Running))]
+    works = any(isinstance(node, (Call, Arith)) for value in values for node in walk(value))
+    return works or any(isinstance(each, Running) for each in vectors.body)
 
 
 def _row_read(vectors: Vectors, row: Var) -> Load | None:

@@ -11,7 +11,9 @@ from .touches import read_in, touches_buffer, written_in
 
 def read_again(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
     """The body with loads of a copied row, until it is overwritten, going to the array instead."""
-    first = next((k for k, each in enumerate(body) if any(True for _ in touches_buffer(each, name))), 0)
+    first = next((k for k, each in enumerate(body) if any(True for _ in touches_buffer(each, name))), None)
+    if first is None:
+        return body
     copy = body[first]
     store = _copied(copy, name)
     if store is None or not isinstance(copy, Vectors) or written_in(body) & read_in(store.value):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ....ir import Expr, Load, Stmt, Store, rewrite
-from ..loops.words import Accumulate, Prefetch, Vectors
+from ..loops.words import Accumulate, Prefetch, Running, Vectors
 from .touches import read_in, touches_buffer, written_in
 
 
 def without_unread_store(loop: Vectors, name: str, later: tuple[Stmt, ...]) -> Vectors:
     """The loop without such a store into the tile `name`; `later` are the statements behind it."""
-    if any(not isinstance(statement, (Store, Accumulate, Prefetch)) for statement in loop.body):
+    if any(not isinstance(statement, (Store, Accumulate, Running, Prefetch)) for statement in loop.body):
         return loop
     places = [k for k, each in enumerate(loop.body) if isinstance(each, Store) and each.buffer.name == name]
     if len(places) != 1 or any(not effect.writes for each in later for effect in touches_buffer(each, name)):

@@ -1,12 +1,12 @@
-"""`T.fold_*`: accumulators side by side, or one a lane; `T.accumulate_*`: one more vector of a sum."""
+"""`T.fold_*`: accumulators side by side, or one a lane; `T.accumulate_*`, `T.running_*`: one more vector."""
 
 from __future__ import annotations
 
 from .....ir import Expr, Load, Var
 from ...llvm import Value, i64, vector
-from ...llvm.lanes import combine, keep, neutral, reduce_lanes, whole_steps
-from ...loops.words import Accumulate, Fold
-from ...numbers.convert import COMPUTE, convert, is_unsigned, widen
+from ...llvm.lanes import combine, keep, neutral, reduce_lanes, running_lanes, whole_steps
+from ...loops.words import Accumulate, Fold, Running
+from ...numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, narrow, widen
 from ..renderer import Renderer, Rendering
 from ..state import Lanes
 from ..sums import finish, pairs, sum_dtype
@@ -34,8 +34,9 @@ class _Fold:
         self.statement, self.source, self.count = statement, source, count
         self.unsigned = is_unsigned(statement.dst.buffer.dtype.name)
 
-    def combined(self, a: Value, b: Value) -> Value:
-        return combine(self.f, self.statement.kind, a, b, unsigned=self.unsigned)
+    def combined(self, value: Value, total: Value) -> Value:
+        """One more value into a total, which is never NaN: it starts from infinity, and a NaN loses."""
+        return combine(self.f, self.statement.kind, value, total, unsigned=self.unsigned, sure=True)
 
     def neutral(self, lanes: int) -> Value:
         type_ = vector(COMPUTE[sum_dtype(self.statement)], lanes)
@@ -49,7 +50,7 @@ class _Fold:
         whole = whole_steps(f, i64(count), step)
         with f.loop(0, whole, step, [self.neutral(lanes)] * chains) as turn:
             turn.next = [
-                self.combined(total, self.vector_at(turn.index, k * lanes, None))
+                self.combined(self.vector_at(turn.index, k * lanes, None), total)
                 for k, total in enumerate(turn.carried)
             ]
         sums = turn.results
@@ -57,7 +58,7 @@ class _Fold:
             with f.loop(whole, count, lanes, sums[:1]) as turn:
                 mask = f.lane_mask(f.sub(count, turn.index), lanes)
                 (total,) = turn.carried
-                turn.next = [keep(f, mask, self.combined(total, self.vector_at(turn.index, 0, mask)), total)]
+                turn.next = [keep(f, mask, self.combined(self.vector_at(turn.index, 0, mask), total), total)]
             sums = [turn.results[0], *sums[1:]]
         joined = pairs(self.renderer, self.statement, sums, self.unsigned)
         return reduce_lanes(f, joined, self.statement.kind, unsigned=self.unsigned)
@@ -67,7 +68,7 @@ class _Fold:
         f, state = self.f, self.renderer.state
         with f.loop(0, self.count, 1, [self.neutral(state.count)]) as turn:
             state.values[_VAR.name] = turn.index
-            turn.next = [self.combined(turn.carried[0], self.element())]
+            turn.next = [self.combined(self.element(), turn.carried[0])]
         return turn.results[0]
 
     def vector_at(self, index: Value, ahead: int, mask: Value | None) -> Value:
@@ -90,9 +91,31 @@ def accumulate(renderer: Renderer, statement: Accumulate) -> None:
     value = state.wide(convert(f, value, statement.value.dtype.name, sum_dtype(statement)))
     old = renderer.sums[id(statement)]
     unsigned = is_unsigned(statement.dst.buffer.dtype.name)
-    new = combine(f, statement.kind, old, value, unsigned=unsigned)
+    # A sum on its way starts from infinity, and a NaN loses: it never becomes one.
+    new = combine(f, statement.kind, value, old, unsigned=unsigned, sure=True)
     mask = None if state.mask is None else state.wide(state.mask)
     renderer.sums[id(statement)] = keep(f, mask, new, old)
 
 
-RENDERINGS = (Rendering(Fold, fold), Rendering(Accumulate, accumulate))
+def running(renderer: Renderer, statement: Running) -> None:
+    """The vector's running sums on top of what the turns before left, which all lanes hold."""
+    f, state, kind = renderer.f, renderer.state, statement.kind
+    dtype, held = statement.dst.buffer.dtype.name, sum_dtype(statement)
+    unsigned = is_unsigned(dtype)
+    value = renderer.expr.value(statement.value)
+    value = state.wide(convert(f, value, statement.value.dtype.name, held))
+    if state.mask is not None:
+        value = f.select(state.wide(state.mask), value, neutral(kind, value.type, unsigned=unsigned))
+    before = renderer.sums[id(statement)]
+    sums = running_lanes(f, value, renderer.nothing[id(statement)], kind, unsigned=unsigned)
+    total = combine(f, kind, before, sums, unsigned=unsigned)
+    renderer.sums[id(statement)] = f.shuffle(total, None, [state.count - 1] * state.count)
+    bits = narrow(f, convert(f, total, held, dtype), dtype)
+    where = state.address(statement.dst.buffer, statement.dst.start, renderer.expr)
+    state.forget(statement.dst.buffer.name)
+    renderer.expr.put(bits, where, dtype)
+    if STORAGE[dtype] == COMPUTE[dtype]:
+        state.stored[statement.dst.buffer.name, statement.dst.start] = (bits, state.mask)
+
+
+RENDERINGS = (Rendering(Fold, fold), Rendering(Accumulate, accumulate), Rendering(Running, running))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .....ir import Expr, Let, Load, Store, walk
+from .....ir import Let, Load, Store
 from .....language.memory import AllocVar
 from ...llvm import Value
 from ...loops.words import AllocScratch, Prefetch
@@ -38,16 +38,9 @@ def store(renderer: Renderer, statement: Store) -> None:
         put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
     else:
         renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
-    name = statement.buffer.name
-    # Nor is an index that reads the buffer what it was.
-    for key in [key for key in state.stored if key[0] == name or any(_reads(part, name) for part in key[1])]:
-        del state.stored[key]
+    state.forget(statement.buffer.name)
     if STORAGE[dtype] == COMPUTE[dtype] and address.varies and statement.plain:
         state.stored[(statement.buffer.name, statement.index)] = (state.wide(bits), state.mask)
-
-
-def _reads(expr: Expr, name: str) -> bool:
-    return any(isinstance(node, Load) and node.buffer.name == name for node in walk(expr))
 
 
 def _bits(renderer: Renderer, statement: Store) -> Value:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .....ir import Let, LoopStmt, Store, names_read_and_written, walk
-from ...llvm import Value, vector
+from ...llvm import Value, bytes_of, vector
 from ...llvm.lanes import neutral, reduce_lanes, whole_steps
 from ...loops.buffers import reads_var, sure_loads
-from ...loops.words import Accumulate, Vectors
+from ...loops.words import Accumulate, Running, Vectors
 from ...numbers.convert import COMPUTE, is_unsigned, stored_bytes
 from ..renderer import Renderer, Rendering
 from ..state import Lanes
@@ -40,6 +40,18 @@ class _Loop:
         self.folds = [statement for statement in loop.body if isinstance(statement, Accumulate)]
         # Sums side by side, for each statement that adds to one.
         self.sums = [[_start(fold, loop.lanes)] * loop.unroll for fold in self.folds]
+        # One sum after the other, for each that is stored on its way.
+        self.runs = [statement for statement in loop.body if isinstance(statement, Running)]
+        self.running = [_start(run, loop.lanes) for run in self.runs]
+        renderer.nothing = {
+            id(run): self.in_memory(start) for run, start in zip(self.runs, self.running, strict=True)
+        }
+
+    def in_memory(self, value: Value) -> Value:
+        """A constant as a value that LLVM does not know."""
+        place = self.f.alloca(value.type, 1, bytes_of(value.type))
+        self.f.store(value, place)
+        return self.f.load(place, value.type)
 
     def run(self, begin: Value, end: Value) -> None:
         """All turns, then the sums into their elements."""
@@ -68,17 +80,22 @@ class _Loop:
     def turns(self, begin: Value, stop: Value, step: int, multiple: int, mask: Mask | None) -> None:
         """A loop of `step` elements a turn; each of its vectors has a sum of its own."""
         renderer, loop, name = self.renderer, self.loop, self.loop.vars[0].name
-        count = len(self.sums[0]) if self.sums else 0
-        with self.f.loop(begin, stop, step, [value for sums in self.sums for value in sums]) as turn:
-            carried = [turn.carried[k * count : (k + 1) * count] for k in range(len(self.folds))]
+        count, runs = len(self.sums[0]) if self.sums else 0, len(self.runs)
+        carried_in = [*self.running, *(value for sums in self.sums for value in sums)]
+        with self.f.loop(begin, stop, step, carried_in) as turn:
+            running, rest = turn.carried[:runs], turn.carried[runs:]
+            carried = [rest[k * count : (k + 1) * count] for k in range(len(self.folds))]
             masked = None if mask is None else mask(turn.index)
             for k, ahead in enumerate(range(0, step, loop.lanes)):
                 renderer.sums = {id(fold): sums[k] for fold, sums in zip(self.folds, carried, strict=True)}
+                renderer.sums |= {id(run): value for run, value in zip(self.runs, running, strict=True)}
                 _turn(renderer, loop, Lanes(name, turn.index, loop.lanes, ahead, multiple), masked)
                 for fold, sums in zip(self.folds, carried, strict=True):
                     sums[k] = renderer.sums[id(fold)]
-            turn.next = [value for sums in carried for value in sums]
-        self.sums = [turn.results[k * count : (k + 1) * count] for k in range(len(self.folds))]
+                running = [renderer.sums[id(run)] for run in self.runs]
+            turn.next = [*running, *(value for sums in carried for value in sums)]
+        self.running, rest = turn.results[:runs], turn.results[runs:]
+        self.sums = [rest[k * count : (k + 1) * count] for k in range(len(self.folds))]
 
     def to_a_line(self, begin: Value, end: Value) -> Value:
         """One masked turn up to where the stores are aligned; the index from which they are."""
@@ -96,7 +113,7 @@ class _Loop:
         return stop
 
 
-def _start(fold: Accumulate, lanes: int) -> Value:
+def _start(fold: Accumulate | Running, lanes: int) -> Value:
     type_ = vector(COMPUTE[sum_dtype(fold)], lanes)
     return neutral(fold.kind, type_, unsigned=is_unsigned(fold.dst.buffer.dtype.name))
 
