@@ -103,7 +103,11 @@ def reduce(w: Writer) -> None:
         return cumsum(w, source)
     said = dim if w.chance(0.7) else dim - len(source.shape)
     clear = w.pick("", "", ", clear=False")
-    w.say(f"T.reduce_{w.pick('sum', 'max', 'min')}({source.name}, {target.name}, dim={said}{clear})")
+    kind = w.pick("sum", "max", "min")
+    if source.kind == "int" and w.chance(0.4):
+        kind = w.pick("bitand", "bitor", "bitxor")
+    nan = ", nan_propagate=True" if kind in ("max", "min") and w.chance(0.3) else ""
+    w.say(f"T.reduce_{kind}({source.name}, {target.name}, dim={said}{clear}{nan})")
     return None
 
 
@@ -112,7 +116,8 @@ def cumsum(w: Writer, source: Buffer) -> None:
     to = ""
     if w.chance(0.5):
         to = f", {w.some(source.shape, source.dtype, but=(source.name,)).name}"
-    w.say(f"T.cumsum({source.name}{to}, dim={dim}{w.pick('', ', reverse=True')})")
+    kind = w.pick("sum", "max") if source.kind != "bool" else "sum"
+    w.say(f"T.cum{kind}({source.name}{to}, dim={dim}{w.pick('', ', reverse=True')})")
 
 
 def gemm(w: Writer) -> None:

@@ -139,7 +139,7 @@ ALL: dict[str, DType] = {
         int4, int8, int16, int32, int64, uint4, uint8, uint16, uint32, uint64, boolean,
     )
 }  # fmt: skip
-ALIASES = {"float": float32, "half": float16, "int": int32, "uint": uint32}
+ALIASES = {"float": float32, "half": float16, "int": int32, "uint": uint32, "tfloat32": float32}
 
 
 def dtype_of(given: object) -> DType:

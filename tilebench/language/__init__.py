@@ -18,6 +18,7 @@ from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import reduce as _reduce
 from . import spellings as _spellings
+from . import tile_idioms as _tile_idioms
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
@@ -70,6 +71,7 @@ from .magnitudes import *
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
 from .reduce import *
 from .spellings import *
+from .tile_idioms import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
 from .tracing.taken import show_types as _show_types
@@ -183,6 +185,7 @@ __all__ += _reduce.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _bits.__all__
+__all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
 __all__ += _spellings.__all__
 # All words by name, for those who look one up.

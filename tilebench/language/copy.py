@@ -138,9 +138,9 @@ def _match(src: TileOperand, dst: TileOperand) -> None:
     )
 
 
-def fill(dst: Tile | VarRef, value: Number) -> None:
+def fill(buffer: Tile | VarRef, value: Number) -> None:
     """Set every element of a buffer or region to a value, converted to its dtype; outside of it nothing."""
-    _fill("T.fill", dst, value)
+    _fill("T.fill", buffer, value)
 
 
 def _fill(word: str, dst: Tile | VarRef, value: Number) -> None:
@@ -153,6 +153,6 @@ def _fill(word: str, dst: Tile | VarRef, value: Number) -> None:
     builder.emit(Fill(region, stored(value, part.view.buffer.dtype), place=builder.place))
 
 
-def clear(dst: Tile | VarRef) -> None:
+def clear(buffer: Tile | VarRef) -> None:
     """Set every element of a buffer or region to zero."""
-    _fill("T.clear", dst, 0)
+    _fill("T.clear", buffer, 0)

@@ -6,10 +6,36 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import FALSE, Expr, If, OpStmt, Region, Word, accumulates, attribute, decision, node, operand, reads
+from ..ir import (
+    FALSE,
+    TRUE,
+    Arith,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Load,
+    OpStmt,
+    Region,
+    Store,
+    Var,
+    Word,
+    accumulates,
+    attribute,
+    decision,
+    node,
+    operand,
+    reads,
+    whole,
+)
+from ..ir.dtypes import ALL
 from .copy import Fill
 from .lowered.decisions import Instr
+from .memory import AllocFragment
 from .stages import TILES
+from .structure import Parallel
 from .tracing.arithmetic import truth
 from .tracing.builder import for_tiles, holds_nothing
 from .tracing.expressions import Value
@@ -116,9 +142,10 @@ def gemm(
     shared tiles, fragments, or regions of global buffers; leading dimensions must be 1. C is a
     whole fragment. Floats are multiplied and summed in float32 (float64 in its own), from C's old value
     on, and the sum is rounded to C's dtype once, at the end of each T.gemm: a float16 C is rounded once a
-    step of a loop. Integers are summed in C's dtype and wrap. `clear_accum` (a bool, or a condition such
-    as `k == 0`) starts from zero. `label` is an address for schedules. Raises `ShapeError` or `DTypeError`,
-    with both tiles' lines, where operands do not fit, `LanguageError` for an option that is not here yet.
+    step of a loop. Integers are summed in C's dtype and wrap; bytes may be summed into a float32.
+    `clear_accum` (a bool, or a condition such as `k == 0`) starts from zero. `label` is an address for
+    schedules. Raises `ShapeError` or `DTypeError`, with both tiles' lines, where operands do not fit,
+    `LanguageError` for an option that is not here yet.
     """
     builder = for_tiles("T.gemm")
     if k_pack != 1 or mbar is not None or annotations is not None:
@@ -133,19 +160,36 @@ def gemm(
     if holds_nothing(a.region) or holds_nothing(b.region):
         _add_nothing(c, start)
         return
-    builder.emit(
-        Gemm(
-            a.region,
-            b.region,
-            c.region,
-            transpose_A=bool(transpose_A),
-            transpose_B=bool(transpose_B),
-            policy=split.value if split is not None else None,
-            clear_accum=start,
-            label=label,
-            place=builder.place,
-        )
-    )
+    product = Gemm(
+        a.region, b.region, c.region, transpose_A=bool(transpose_A), transpose_B=bool(transpose_B),
+        policy=split.value if split is not None else None, clear_accum=start, label=label,
+        place=builder.place,
+    )  # fmt: skip
+    if _in_whole_numbers(a, c):
+        _by_whole_numbers(product)
+    else:
+        builder.emit(product)
+
+
+def _in_whole_numbers(a: TileOperand, c: TileOperand) -> bool:
+    """Whether a product of bytes is added to a float32: its sums are formed as integers, exactly."""
+    return a.view.buffer.dtype.name in ("int8", "uint8") and c.view.buffer.dtype.name == "float32"
+
+
+def _by_whole_numbers(product: Gemm) -> None:
+    """The product into a tile of int32, and that added to C, rounded once."""
+    builder, c = for_tiles("T.gemm"), product.c.buffer
+    whole_sum = Buffer(builder.unique(f"{c.name}_sum"), c.shape, ALL["int32"], "fragment")
+    builder.emit(AllocFragment(whole_sum, place=builder.place))
+    builder.emit(product.but(c=whole(whole_sum).at(builder.place), clear_accum=TRUE))
+    names = tuple(Var(builder.unique(f"i{axis}")) for axis in range(c.rank))
+    old = Load(c, names, place=builder.place)
+    zero = Const(0.0, type=c.dtype)
+    start = Call("if_then_else", (product.clear_accum, zero, old), type=c.dtype, place=builder.place)
+    value: Expr = old if product.clear_accum == FALSE else zero if product.clear_accum == TRUE else start
+    added = Arith("+", (value, Cast(Load(whole_sum, names), type=c.dtype)), place=builder.place)
+    store = Store(c, names, added, place=builder.place)
+    builder.emit(Parallel(c.extents, names, (store,), place=builder.place))
 
 
 def _add_nothing(c: TileOperand, start: Expr) -> None:
@@ -267,6 +311,8 @@ def _check_dtypes(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
             hint="copy one of them into a tile of the other's dtype",
             also=[a.declared, b.declared],
         )
+    if _in_whole_numbers(a, c):
+        return
     allowed = _ACCUMULATORS.get(a.view.buffer.dtype.name, ())
     if c.view.buffer.dtype.name not in allowed:
         raise DTypeError(

@@ -1,14 +1,14 @@
-"""`T.reduce_absmax` and `T.reduce_abssum`: reductions of a fragment with the absolute values."""
+"""`T.reduce_absmax` and `T.reduce_abssum`, of the absolute values; `T.reduce`, by the name of its type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import DTypeError
+from ..errors import DTypeError, LanguageError
 from ..ir import Buffer, Load, Store, Var
 from .elementwise import abs as magnitude
 from .memory import AllocFragment
-from .reduce import reduce_max, reduce_sum
+from .reduce import BITS, reduce_by, reduce_max, reduce_sum
 from .structure import Parallel
 from .tracing.builder import for_tiles
 from .tracing.expressions import Value
@@ -19,14 +19,29 @@ if TYPE_CHECKING:
     from .tracing.taken import Tile
 
 
-def reduce_absmax(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_absmax(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """The greatest magnitude along `dim`; see `T.reduce_max`. `clear=False` keeps a greater old value."""
-    reduce_max(_magnitudes(buf, "T.reduce_absmax"), out, dim, clear, batch)
+    reduce_max(_magnitudes(buffer, "T.reduce_absmax"), out, dim, clear)
 
 
-def reduce_abssum(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_abssum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """The sum of magnitudes along `dim`; see `T.reduce_sum`. With `clear=False` the old value is added."""
-    reduce_sum(_magnitudes(buf, "T.reduce_abssum"), out, dim, clear, batch)
+    reduce_sum(_magnitudes(buffer, "T.reduce_abssum"), out, dim, clear)
+
+
+def reduce(buffer: Tile, out: Tile, reduce_type: str, dim: int = -1, clear: bool = True) -> None:
+    """A reduction by its name: "sum", "max", "min", "abssum", "absmax", "bitand", "bitor" or "bitxor"."""
+    of_magnitudes = {"abssum": reduce_abssum, "absmax": reduce_absmax}
+    named = ("sum", "max", "min", *BITS)
+    if reduce_type in of_magnitudes:
+        of_magnitudes[reduce_type](buffer, out, dim, clear)
+        return
+    if reduce_type not in named:
+        raise LanguageError(
+            "T.reduce has no type {name!r}", name=reduce_type, known=", ".join((*named, "abssum", "absmax")),
+            expected="one of {known}",
+        )  # fmt: skip
+    reduce_by(reduce_type, buffer, out, dim, clear)
 
 
 def _magnitudes(buf: Tile, word: str) -> BufferView:
@@ -47,4 +62,4 @@ def _magnitudes(buf: Tile, word: str) -> BufferView:
     return BufferView(tile, builder.frames[-1], builder.place)
 
 
-__all__ = ["reduce_absmax", "reduce_abssum"]
+__all__ = ["reduce", "reduce_absmax", "reduce_abssum"]

@@ -11,11 +11,14 @@ from .lowered.decisions import Instr
 from .stages import TILES
 from .tracing.builder import for_tiles
 from .tracing.operands import TileOperand, whole_number, whole_part
+from .tracing.values import BufferView
 
 if TYPE_CHECKING:
     from .tracing.taken import Tile
 
-KINDS = ("sum", "max", "min")
+# `max_nan` and `min_nan` hand a NaN on, which loses against a number in `max` and `min`.
+KINDS = ("sum", "max", "min", "bitand", "bitor", "bitxor", "max_nan", "min_nan")
+BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
 
 
 @node
@@ -48,11 +51,13 @@ class Reduce(OpStmt):
 class Scan(OpStmt):
     """`T.cumsum(src, dst, dim=0, reverse=False)`: element i of a line of `dst` is the sum of `src` up to i.
 
-    With `reverse` from i on. `scratch` is where the lines stand while threads add along them.
+    With `reverse` from i on; of `T.cummax` the greatest. `scratch` is where the lines stand while threads
+    go along them.
     """
 
-    word = "cumsum"
+    word = "scan"
     stages = TILES
+    kind: str = attribute()
     src: Region = reads()
     dst: Region = writes()
     dim: int = attribute(default=0)
@@ -60,53 +65,91 @@ class Scan(OpStmt):
     map: Fragment | None = decision("laid_out", default=None)
     scratch: Region | None = works(default=None)
 
+    def spelling(self) -> str:
+        return f"cum{self.kind}"
+
+    def hidden(self) -> frozenset[str]:
+        return frozenset({"kind"})
+
 
 WORDS = (
     *((f"reduce_{kind}", Word(Reduce, {"kind": kind})) for kind in KINDS),
-    (Scan.word, Word(Scan)),
+    *((f"cum{kind}", Word(Scan, {"kind": kind})) for kind in ("sum", "max")),
 )
-__all__ = ["cumsum", "reduce_max", "reduce_min", "reduce_sum"]
+__all__ = [
+    "cummax", "cumsum", "reduce_bitand", "reduce_bitor", "reduce_bitxor", "reduce_max",
+    "reduce_min", "reduce_sum",
+]  # fmt: skip
 
 
 # -- as a kernel writes them
 
 
-def reduce_sum(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_sum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """Sum a tile along `dim`: `T.reduce_sum(X, s, dim=1)` gives `s[i] = sum over j of X[i, j]`.
 
     Both are whole fragments or shared tiles; `out` lacks dimension `dim` or has it as 1 (a tile of
     one dimension gives shape (1,)). With `clear=False` the old value of `out` is added, once.
-    Sums are formed in the wider of both dtypes, floats in float32 at least; bools are counted.
-    Raises `ShapeError` where the shapes do not fit, `DTypeError` for dtypes of two kinds.
+    Sums are formed in the wider of both dtypes, floats in float32 at least; bools are counted. Integers
+    may be summed into a float, and are converted first. `batch` (how many results threads exchange at
+    once) is the compiler's to choose. Raises `ShapeError` where the shapes do not fit, `DTypeError` for
+    dtypes of two kinds.
     """
-    _reduce("sum", buf, out, dim, clear, batch)
+    reduce_by("sum", buffer, out, dim, clear)
 
 
 def reduce_max(
-    buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+    buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
-    """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value."""
-    _reduce("max", buf, out, dim, clear, batch, nan_propagate)
+    """The greatest element along `dim`; see `reduce_sum`. `clear=False` keeps a greater old value.
+
+    A NaN loses against a number; with `nan_propagate` it makes the result NaN.
+    """
+    reduce_by(_with_nan("max", buffer, nan_propagate), buffer, out, dim, clear)
 
 
 def reduce_min(
-    buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+    buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
-    """The least element along `dim`; see `reduce_sum`. `clear=False` keeps a smaller old value."""
-    _reduce("min", buf, out, dim, clear, batch, nan_propagate)
+    """The least element along `dim`; see `reduce_max`. `clear=False` keeps a smaller old value."""
+    reduce_by(_with_nan("min", buffer, nan_propagate), buffer, out, dim, clear)
 
 
-def _reduce(
-    kind: str, buf: Tile, out: Tile, dim: object, clear: bool, batch: int, nan_propagate: bool = False
-) -> None:
-    word = f"T.reduce_{kind}"
+def reduce_bitand(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """The bits that all integers along `dim` have; see `reduce_sum`."""
+    reduce_by("bitand", buffer, out, dim, clear)
+
+
+def reduce_bitor(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """The bits that any of the integers along `dim` has; see `reduce_sum`."""
+    reduce_by("bitor", buffer, out, dim, clear)
+
+
+def reduce_bitxor(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+    """The bits that an odd number of integers along `dim` have; see `reduce_sum`."""
+    reduce_by("bitxor", buffer, out, dim, clear)
+
+
+def _with_nan(kind: str, buffer: Tile, nan_propagate: bool) -> str:
+    floats = isinstance(buffer, BufferView) and buffer.buffer.dtype.is_float
+    return f"{kind}_nan" if nan_propagate and floats else kind
+
+
+def reduce_by(kind: str, buf: Tile, out: Tile, dim: object, clear: bool) -> None:
+    """A reduction of one of the kinds."""
+    word = f"T.reduce_{kind.removesuffix('_nan')}"
     builder = for_tiles(word)
-    if batch != 1 or nan_propagate:
-        raise LanguageError("{word}(batch=, nan_propagate=) is TileLang's, not here yet", word=word)
     src, dst = _on_chip(buf, word), _on_chip(out, word)
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)
     _check_dtypes(src, dst, word)
+    if kind in BITS and not src.view.buffer.dtype.is_integer:
+        raise DTypeError(
+            "{word} takes integers, found {dtype}",
+            word=word,
+            dtype=src.view.buffer.dtype,
+            also=[src.declared],
+        )
     last = -1 if axis == src.view.ndim - 1 else axis
     builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
 
@@ -118,19 +161,28 @@ def cumsum(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = Fal
     With `reverse` the sum is over k >= j. Sums are formed as those of `T.reduce_sum`.
     Raises `ShapeError` where the shapes differ, `DTypeError` for dtypes of two kinds.
     """
-    word = "T.cumsum"
+    _scan("sum", src, dst, dim, reverse)
+
+
+def cummax(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = False) -> None:
+    """Running maxima along `dim`: as `T.cumsum`, with the greatest element so far; a NaN loses."""
+    _scan("max", src, dst, dim, reverse)
+
+
+def _scan(kind: str, src: Tile, dst: Tile | None, dim: int, reverse: bool) -> None:
+    word = f"T.cum{kind}"
     builder = for_tiles(word)
     source = _on_chip(src, word)
     target = source if dst is None else _on_chip(dst, word)
     axis = _dimension(whole_number(dim, word, "dim"), source, word)
     if source.view.shape != target.view.shape:
         raise ShapeError(
-            "T.cumsum gives a tile of the same shape", src=source.described, dst=target.described,
+            "{word} gives a tile of the same shape", word=word, src=source.described, dst=target.described,
             found="{src}; {dst}", also=[source.declared, target.declared],
         )  # fmt: skip
     _check_dtypes(source, target, word)
-    statement = Scan(source.region, target.region, dim=axis, reverse=bool(reverse), place=builder.place)
-    builder.emit(statement)
+    scan = Scan(kind, source.region, target.region, dim=axis, reverse=bool(reverse), place=builder.place)
+    builder.emit(scan)
 
 
 def _on_chip(given: object, word: str) -> TileOperand:
@@ -155,8 +207,10 @@ def _check_dtypes(src: TileOperand, dst: TileOperand, word: str) -> None:
             "{word} of {a} into {b}: integers of 4 bits are a dtype of storage", word=word, a=a, b=b,
             also=[src.declared, dst.declared], hint="copy the tile into one of int8 or wider first",
         )  # fmt: skip
-    counts = a == boolean and word in ("T.reduce_sum", "T.cumsum")
-    if not (b.is_integer if counts else a.kind == b.kind):
+    sums = word in ("T.reduce_sum", "T.cumsum")
+    counts = a == boolean and sums
+    converted = sums and a.is_integer and b.is_float
+    if not (converted or (b.is_integer if counts else a.kind == b.kind)):
         raise DTypeError(
             "{word} of {a} cannot give {b}",
             word=word,

@@ -47,5 +47,7 @@ Buffer = Tensor
 parallel = Parallel
 float8_e4m3 = WORDS["float8_e4m3fn"]
 uint = SHORT["uint"]
+# Products of float32 are formed in float32, which is more than was asked for.
+tfloat32 = SHORT["tfloat32"]
 
-__all__ = ["Buffer", "Cast", "Select", "dtype", "float8_e4m3", "parallel", "uint"]
+__all__ = ["Buffer", "Cast", "Select", "dtype", "float8_e4m3", "parallel", "tfloat32", "uint"]

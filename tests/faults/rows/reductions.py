@@ -9,6 +9,22 @@ EXCHANGES = ("tests/passes/test_exchanges.py",)
 
 FAULTS = (
     Fault(
+        "reductions/nan-in-the-second-is-lost",
+        "a maximum that hands NaN on keeps the old value beside a NaN on the CPU",
+        "tilebench.targets.cpu.llvm.lanes:combine",
+        "f.select(f.compare('uno', b, b), b, taken)",
+        "taken",
+        ("tests/language/test_reductions_of_all_kinds.py::test_nan_is_handed_on",),
+    ),
+    Fault(
+        "reductions/running-maxima-are-sums",
+        "T.cummax adds along a line that a thread has to itself",
+        "tilebench.passes.threads.rows.scan:_by_thread",
+        "combine(scan.kind, before, Load(sums, (spot,)))",
+        "combine('sum', before, Load(sums, (spot,)))",
+        ("tests/language/test_reductions_of_all_kinds.py::test_running_maxima",),
+    ),
+    Fault(
         "exchange/threads-that-are-no-power-of-two",
         "192 or 224 threads meet by shuffles as 64 or 32 would",
         "tilebench.passes.analysis.exchanges:exchange_of",

@@ -17,7 +17,7 @@ from ..accumulation import reduction_dtype
 from ..copy import Copy, Fill
 from ..extensions import meaning_of as _meaning_elsewhere
 from ..gemm import Gemm
-from ..reduce import Reduce, Scan
+from ..reduce import BITS, Reduce, Scan
 from .conversion import cast_bound, cast_meaning
 from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, narrows, rounded, settled
 from .rounding import narrowed
@@ -173,7 +173,10 @@ def _integer_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any) -> Any:
 
 # -- reductions
 
-_FOLD: Mapping[str, Any] = {"sum": np.add, "max": np.fmax, "min": np.fmin}
+_FOLD: Mapping[str, Any] = {
+    "sum": np.add, "max": np.fmax, "min": np.fmin, "max_nan": np.maximum, "min_nan": np.minimum,
+    "bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor,
+}  # fmt: skip
 
 
 def _computed(dtype: DType) -> Any:
@@ -187,8 +190,16 @@ def _formed(op: Reduce) -> DType:
 
 def _start(op: Reduce) -> Any:
     """What a reduction starts from: 0, the least or the most of the dtype it is formed in."""
-    dtype = _formed(op)
-    return 0 if op.kind == "sum" else dtype.least if op.kind == "max" else dtype.most
+    return start_of(op.kind, _formed(op))
+
+
+def start_of(kind: str, dtype: DType) -> Any:
+    """The value that changes no result of a reduction."""
+    if kind in ("sum", "bitor", "bitxor"):
+        return 0
+    if kind == "bitand":
+        return dtype.most if dtype.kind == "uint" else -1
+    return dtype.least if kind.startswith("max") else dtype.most
 
 
 def reduce_meaning(op: Reduce, source: Any, old: Any = None) -> Any:
@@ -214,10 +225,16 @@ def reduce_bound(op: Reduce, source: Any, old: Any = None) -> Any:
     before = None if old is None else inexact(old)
     if op.kind == "sum":
         return _sum_bound(op, read, before, target)
+    if op.kind in BITS:
+        known = inexact(reduce_meaning(op, read.value, None if before is None else before.value))
+        unsure = np.any(read.error > 0, axis=op.dim)
+        if before is not None:
+            unsure = unsure | (before.error.reshape(known.value.shape) > 0)
+        return Inexact(known.value, np.where(unsure, np.inf, 0.0))
     fold = _FOLD[op.kind]
     elements = read.value if target.is_float else read.value.astype(_formed(op).numpy)
     value = fold.reduce(elements, axis=op.dim, initial=_start(op))
-    sign = 1.0 if op.kind == "max" else -1.0
+    sign = 1.0 if op.kind.startswith("max") else -1.0
     # An element whose interval lies wholly below the winner's cannot win.
     floor = np.fmax.reduce(sign * read.value - read.error, axis=op.dim, keepdims=True)
     candidate = sign * read.value + read.error >= floor
@@ -241,6 +258,8 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
     value = np.sum(read.value, axis=op.dim)
     sizes = np.sum(np.abs(read.value), axis=op.dim)
     carried = np.sum(read.error, axis=op.dim)
+    if not op.src.buffer.dtype.is_float:
+        carried = carried + target.unit_roundoff * sizes  # each integer is rounded on its way into the sum
     additions = max(count - 1, 0)
     if before is not None:
         value = value + before.value.reshape(value.shape)
@@ -261,9 +280,14 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
 def scan_meaning(op: Scan, source: Any) -> Any:
     """`T.cumsum`: running sums along a dimension, formed as `T.reduce_sum` forms its own."""
     target = op.dst.buffer.dtype
-    kind: Any = _computed(reduction_dtype("sum", op.src.buffer.dtype, target))
-    turned = np.flip(source, op.dim) if op.reverse else source
-    sums = np.cumsum(turned.astype(kind), axis=op.dim, dtype=kind)
+    formed = reduction_dtype(op.kind, op.src.buffer.dtype, target)
+    kind: Any = _computed(formed)
+    turned = np.flip(source, op.dim).astype(kind) if op.reverse else source.astype(kind)
+    if op.kind == "max":
+        # A NaN in front gives where maxima start, as T.reduce_max of it does.
+        sums = np.fmax(np.fmax.accumulate(turned, axis=op.dim), np.asarray(formed.least, kind))
+    else:
+        sums = np.cumsum(turned, axis=op.dim, dtype=kind)
     sums = np.flip(sums, op.dim) if op.reverse else sums
     return narrowed(sums, target) if target.is_float else sums.astype(target.numpy)
 
@@ -272,10 +296,18 @@ def scan_bound(op: Scan, source: Any) -> Any:
     """The same with a bound: element i is a sum of i + 1 in any order, `gamma(i) * sum |x|` (Higham, 4.4)."""
     known, target = inexact(source), op.dst.buffer.dtype
 
-    def along(values: Any) -> Any:
+    def along(values: Any, total: Any = np.add) -> Any:
         turned = np.flip(values, op.dim) if op.reverse else values
-        sums = np.cumsum(turned, axis=op.dim)
+        sums = total.accumulate(turned, axis=op.dim)
         return np.flip(sums, op.dim) if op.reverse else sums
+
+    if op.kind == "max":
+        formed = reduction_dtype("max", op.src.buffer.dtype, target)
+        value = np.fmax(along(known.value, np.fmax), formed.least)
+        error = along(known.error, np.maximum)
+        if not target.is_float:
+            return Inexact(value.astype(target.numpy), error)
+        return cast_bound(Inexact(value.astype(np.float64), error), formed, target)
 
     carried = along(known.error)
     if not target.is_float:

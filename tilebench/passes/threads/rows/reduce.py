@@ -16,6 +16,7 @@ from ....ir import (
     DType,
     Expr,
     If,
+    Let,
     Load,
     Region,
     Stmt,
@@ -27,7 +28,7 @@ from ....ir import (
 )
 from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocLocal
-from ....language.reduce import Reduce
+from ....language.reduce import BITS, Reduce
 from ....language.structure import Unroll
 from ....layout import Fragment
 from ....machine import Machine
@@ -42,15 +43,22 @@ from ..tiles import FragmentTile
 
 def neutral(kind: str, dtype: DType) -> Const:
     """The value that changes no result: 0, the least or the most of the dtype."""
-    if kind == "sum":
+    if kind in ("sum", "bitor", "bitxor"):
         return zero_of(dtype)
+    if kind == "bitand":
+        return Const(dtype.most if dtype.kind == "uint" else -1, type=dtype)
+    kind = kind.removesuffix("_nan")
     return Const(dtype.least if kind == "max" else dtype.most, type=dtype)
 
 
 def combine(kind: str, a: Expr, b: Expr) -> Expr:
     """Two partial results made one."""
-    if kind == "sum":
-        return Arith("+", (a, b))
+    if kind == "sum" or kind in BITS:
+        return Arith(BITS.get(kind, "+"), (a, b))
+    if kind.endswith("_nan"):
+        # A NaN in `a` is unequal to itself, and with one in `b` no comparison holds.
+        wins = Arith(">=" if kind == "max_nan" else "<=", (a, b))
+        return Call("if_then_else", (Arith("or", (Arith("!=", (a, a)), wins)), a, b), type=a.dtype)
     return Call(kind, (a, b), type=a.dtype)
 
 
@@ -168,7 +176,12 @@ def _shuffle(emitter: Emitter, reduction: Reduce, part: Buffer, distances: tuple
     for distance in distances:
         mine = Load(part, (var,))
         # 8-bit and 16-bit values travel in a register of 32 bits; the target sees to it.
-        other = Call("shfl_xor", (mine, Const(distance)), type=part.dtype)
+        other: Expr = Call("shfl_xor", (mine, Const(distance)), type=part.dtype)
+        if reduction.kind.endswith("_nan"):
+            # All lanes exchange, whichever of both values each then takes.
+            name = Var(emitter.name("other"), type=part.dtype)
+            body.append(Let(name, other))
+            other = name
         body.append(Store(part, (var,), combine(reduction.kind, mine, other)))
     return looped(Unroll, var, part.size, body)
 

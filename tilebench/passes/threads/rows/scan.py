@@ -1,4 +1,4 @@
-"""`T.cumsum`: the tile goes to shared memory, lines are summed there, and everyone takes its own back.
+"""`T.cumsum` and `T.cummax`: the tile goes to shared memory, lines are summed there, each takes its own back.
 
 Many lines are summed by a thread each; few by a warp each, a warp's width of elements at a time.
 """
@@ -23,12 +23,13 @@ from ..elements import ElementLoop, element_loops
 from ..emitter import Emitter
 from ..lowering import Lowering, Workspace
 from .copy import coordinates, element_of, mapping_of
+from .reduce import combine, neutral
 
 
 def sum_dtype(scan: Scan) -> DType:
-    """The dtype that sums are formed in; of integers 32 bits at least, as lanes exchange them."""
-    dtype = reduction_dtype("sum", scan.src.buffer.dtype, scan.dst.buffer.dtype)
-    return ALL[f"{dtype.kind}32"] if dtype.is_integer and dtype.bits < 32 else dtype
+    """The dtype that sums are formed in; of 32 bits at least, as lanes exchange them."""
+    dtype = reduction_dtype(scan.kind, scan.src.buffer.dtype, scan.dst.buffer.dtype)
+    return ALL[f"{dtype.kind}32"] if dtype.bits < 32 else dtype
 
 
 def workspace(scan: Scan, layouts: Mapping[str, Fragment], machine: Machine) -> Workspace:
@@ -104,12 +105,12 @@ def _by_thread(
 ) -> list[Stmt]:
     """One thread adds along a line of its own."""
     total = Buffer(emitter.name("sum"), (1,), sums.dtype, "local")
-    zero = Const(0.0 if sums.dtype.is_float else 0, type=sums.dtype)
+    zero = neutral(scan.kind, sums.dtype)
     step = emitter.leaf_variable("k0", length)
     spot = _element(scan, first, pitch, length, step)
     before = Load(total, (Const(0),))
     body = (
-        Store(total, (Const(0),), Arith("+", (before, Load(sums, (spot,))))),
+        Store(total, (Const(0),), combine(scan.kind, before, Load(sums, (spot,)))),
         Store(sums, (spot,), before),
     )
     return [AllocLocal(total), Store(total, (Const(0),), zero), Serial(Const(length), (step,), body)]
@@ -123,7 +124,7 @@ def _by_warp(emitter: Emitter, scan: Scan, sums: Buffer, first: Expr, pitch: int
     warp = emitter.machine.warp
     carry = Buffer(emitter.name("sum"), (1,), sums.dtype, "local")
     part = Buffer(emitter.name("part"), (1,), sums.dtype, "local")
-    zero = Const(0.0 if sums.dtype.is_float else 0, type=sums.dtype)
+    zero = neutral(scan.kind, sums.dtype)
     start = Const(0)
     chunk = emitter.variable("k0", -(-length // warp))
     lane = emitter.digit(1, warp)
@@ -140,11 +141,11 @@ def _by_warp(emitter: Emitter, scan: Scan, sums: Buffer, first: Expr, pitch: int
         body.append(Let(other, Call("shfl_down", (value, Const(distance)), type=sums.dtype)))
         above = (lane + distance).compare("<", warp)
         added = Call("if_then_else", (above, other, zero), type=sums.dtype)
-        body.append(Store(part, (start,), Arith("+", (value, added))))
+        body.append(Store(part, (start,), combine(scan.kind, value, added)))
         distance *= 2
     last = Call("min", (chunk * warp + (warp - 1), Const(length - 1)), type=chunk.type)
     body += [
-        If(inside, (Store(sums, (spot,), Arith("+", (Load(carry, (start,)), value))),), ()),
+        If(inside, (Store(sums, (spot,), combine(scan.kind, Load(carry, (start,)), value)),), ()),
         SyncWarp(),
         Store(carry, (start,), Load(sums, (_element(scan, first, pitch, length, last),))),
     ]

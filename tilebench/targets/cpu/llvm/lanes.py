@@ -110,25 +110,34 @@ def _extreme(f: Function, a: Value, b: Value, how: str, unsigned: bool = False) 
 
 def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False, sure: bool = False) -> Value:
     """One step of a reduction: `sum`, `prod`, `max`, `min`, `and`, `or`, `xor`. `sure`: b is no NaN."""
+def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False) -> Value:
+    """One step of a reduction: `sum`, `prod`, `max`, `min`, `bitand`, `bitor`, `bitxor`.
+
+    `max_nan` and `min_nan` are NaN where one side is.
+    """
     floating = element_of(a.type) in ("float", "double")
     if sure and floating and op in ("max", "min"):
         return f.select(f.compare("ogt" if op == "max" else "olt", a, b), a, b)
     if op in ("max", "min"):
         return _extreme(f, a, b, "gt" if op == "max" else "lt", unsigned)
-    name = {"sum": "add", "prod": "mul"}.get(op, op)
+    if op in ("max_nan", "min_nan"):
+        # Unordered: a NaN in `a` wins here, one in `b` below.
+        taken = f.select(f.compare("ugt" if op == "max_nan" else "ult", a, b), a, b)
+        return f.select(f.compare("uno", b, b), b, taken)
+    name = {"sum": "add", "prod": "mul"}.get(op, op.removeprefix("bit"))
     return f.binary("f" + name if floating else name, a, b)
 
 
 def neutral(op: str, type_: str, *, unsigned: bool = False) -> Value:
     """The value that changes nothing in the reduction `op`."""
-    element = element_of(type_)
+    element, op = element_of(type_), op.removesuffix("_nan")
     if op in ("max", "min"):
         if element in ("float", "double"):
             return const(float("-inf") if op == "max" else float("inf"), type_)
         bits = int(element[1:])
         low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         return const(low if op == "max" else high, type_)
-    return const({"prod": 1, "and": -1}.get(op, 0), type_)
+    return const({"prod": 1, "bitand": -1}.get(op, 0), type_)
 
 
 def reduce_lanes(f: Function, value: Value, op: str, *, unsigned: bool = False) -> Value:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ....ir import Arith, Buffer, Cast, Const, Expr, Load, Region, Stmt, Store, Var
 from ....ir.dtypes import DType, float32
+from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Stmt, Store, Var
+from ....ir.dtypes import DType
 from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocVar
 from ....language.reduce import Scan
@@ -88,6 +90,29 @@ class _Line:
             Serial(self.stops[self.axis], (var,), (added, kept), place=place),
         )
         return self.around(line, {self.axis})
+    """Each line by a loop that keeps its sum."""
+    src, dst = work.swapped(old.src), work.swapped(old.dst)
+    shape = src.buffer.shape
+    axis = old.dim % len(shape)
+    dtype = reduction_dtype(old.kind, old.src.buffer.dtype, old.dst.buffer.dtype)
+    total = Buffer(work.names.fresh("sum"), (), dtype, "var")
+    step = work.fresh("k")
+    places = [work.fresh("ijlmn"[d % 5]) for d in range(len(shape))]
+    along: Expr = Arith("-", (Const(shape[axis] - 1), step)) if old.reverse else step
+    index = tuple(along if d == axis else place for d, place in enumerate(places))
+    value = _cast(Load(src.buffer, index), dtype)
+    sofar = Load(total, ())
+    joined = Arith("+", (sofar, value)) if old.kind == "sum" else Call("max", (sofar, value), type=dtype)
+    added = Store(total, (), joined, place=old.place)
+    kept = Store(dst.buffer, index, _cast(Load(total, ()), dst.buffer.dtype), place=old.place)
+    start = dtype.least if old.kind == "max" else 0
+    zero = Const(float(start) if dtype.is_float else start, type=dtype)
+    line: tuple[Stmt, ...] = (
+        AllocVar(total, init=zero, place=old.place),
+        Serial(Const(shape[axis]), (step,), (added, kept), place=old.place),
+    )
+    outer: list[Var] = [place for d, place in enumerate(places) if d != axis]
+    return list(nest(outer, [Const(shape[d]) for d in range(len(shape)) if d != axis], line))
 
 
 def _cast(value: Expr, dtype: DType) -> Expr:
