@@ -57,7 +57,7 @@ def run_here(row: Row, examples: Path) -> None:
     module = types.ModuleType("example" if row.call else "__main__")
     module.__file__ = str(changed)
     sys.modules[module.__name__] = module
-    exec(compile(text, str(changed), "exec"), module.__dict__)
+    exec(compile(text, str(changed), "exec", dont_inherit=True), module.__dict__)
     if row.call:
         exec(row.call, module.__dict__)
 

@@ -32,7 +32,7 @@ WAVES = (
     Row("flash_attention/example_gqa_bwd.py", "--batch 1 --h 4 --n_ctx 128 --d_head_qk 64 --d_head_v 64 --groups 2",
         wave=2),
     Row("flash_decoding/example_mha_inference.py", "", (
-        ("BATCH, H, Q_CTX, KV_CTX, D_HEAD = 1, 32, 128, 8192, 128", "BATCH, H, Q_CTX, KV_CTX, D_HEAD = 1, 4, 128, 1024, 64"),
+        ("H=32, Q_CTX=128, KV_CTX=8192, D_HEAD=128", "H=4, Q_CTX=128, KV_CTX=1024, D_HEAD=64"),
     ), wave=2),
     Row("flash_decoding/example_gqa_decode.py", "--batch 1 --heads 8 --groups 2 --kv_seqlen 1024 --dim 64", wave=2),
     Row("deepseek_mla/example_mla_decode.py", "--batch 1 --heads 16 --kv_ctx 4096", wave=2),
@@ -47,7 +47,7 @@ WAVES = (
     Row("gemv/example_gemv.py", "--n 256 --k 256", wave=2),
     # What it times last is another maker's kernel, which needs a card.
     Row("cast/example_per_token_cast_to_fp8.py", "", (("M=8192, N=8192", "M=512, N=512"),
-        ("from example_triton_cast_to_fp8 import per_token_group_quant_fp8", "per_token_group_quant_fp8 = lambda *a, **k: None"),
+        ("from example_triton_cast_to_fp8 import per_token_group_quant_fp8", "per_token_group_quant_fp8 = lambda *a, **k: (None, None)"),
     ), wave=2),
     Row("blocksparse_attention/example_tilelang_block_sparse_attn.py", wave=2),
     Row("seer_attention/block_sparse_attn_tilelang.py", wave=2),
