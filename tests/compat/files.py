@@ -1,19 +1,20 @@
-"""How many of TileLang's example files run on the CPU, with their imports as they are and sizes alone changed.
+"""How many of TileLang's example files run on the CPU, imports as they are and sizes alone changed.
 
-    python -m tests.compat.files --tilelang PATH            # PATH is a checkout of TileLang; all files of the table
-    python -m tests.compat.files --tilelang PATH gemm/ norm # those whose names have one of the words in them
-    python -m tests.compat.files --tilelang PATH --waves    # the well-known ones alone
+    python -m tests.compat.files --tilelang PATH             # PATH is a checkout of TileLang: all of the table
+    python -m tests.compat.files --tilelang PATH gemm/ norm  # those whose names have one of the words in them
+    python -m tests.compat.files --tilelang PATH --waves     # the well-known ones alone
 
-Each file runs in a process of its own, after `tilebench.compat.install(device="cpu")`. It needs torch and einops. A row
-says with which arguments, which texts stand for which in the file (sizes, and lists of configurations that are
-tuned), and what is called where the file itself calls nothing. A file that gets to its end has passed its own
-comparisons. Nothing of TileLang's is here.
+Each file runs in a process of its own, after `tilebench.compat.install(device="cpu")`. It needs torch and
+einops. A row says with which arguments, which texts stand for which in the file (sizes, and lists of
+configurations that are tuned), and what is called where the file itself calls nothing. A file that gets to
+its end has passed its own comparisons. Nothing of TileLang's is here.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import linecache
 import os
 import subprocess
 import sys
@@ -48,23 +49,30 @@ def run_here(row: Row, examples: Path) -> None:
         if old not in text:
             sys.exit(f"{row.file} has no text {old!r}")
         text = text.replace(old, new)
-    # Python finds the lines of a function by the file's name: the changed text needs a file.
-    changed = Path(tempfile.mkdtemp()) / path.name
-    changed.write_text(text)
+    # Python finds the lines of a function by the file's name: these are the changed ones.
+    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
     sys.path.insert(0, str(path.parent))
-    os.chdir(changed.parent)
+    os.chdir(tempfile.mkdtemp())
     sys.argv = [str(path), *row.arguments.split()]
     module = types.ModuleType("example" if row.call else "__main__")
-    module.__file__ = str(changed)
+    module.__file__ = str(path)
     sys.modules[module.__name__] = module
-    exec(compile(text, str(changed), "exec", dont_inherit=True), module.__dict__)
+    exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     if row.call:
         exec(row.call, module.__dict__)
 
 
 def outcome(row: Row, tilelang: Path, limit: float) -> tuple[bool, str, float]:
     """Whether the file got to its end, the last lines that say why not, and seconds."""
-    command = [sys.executable, "-m", "tests.compat.files", "--here", json.dumps(asdict(row)), "--tilelang", str(tilelang)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.compat.files",
+        "--here",
+        json.dumps(asdict(row)),
+        "--tilelang",
+        str(tilelang),
+    ]
     began = time.perf_counter()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     try:
@@ -85,7 +93,9 @@ def reason(text: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("words", nargs="*")
     parser.add_argument("--tilelang", type=Path, required=True)
     parser.add_argument("--waves", action="store_true")

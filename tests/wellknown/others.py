@@ -13,8 +13,9 @@ from tests.wellknown.near import near
 
 @tilebench.jit
 def convolution(
-    N, H, W, C, F, size, stride, dilation, pad, block_M, block_N, block_K, dtype, num_stages=2, threads=128
-):
+    N, H, W, C, F, size, stride, dilation, pad, block_M, block_N, block_K, dtype, word=False,
+    num_stages=2, threads=128,
+):  # fmt: skip
     """Rows are places of the output, columns are (kernel row, kernel column, channel)."""
     OH, OW = ((x + 2 * pad - dilation * (size - 1) - 1) // stride + 1 for x in (H, W))
 
@@ -29,12 +30,15 @@ def convolution(
             y = T.alloc_fragment((block_M, block_N), "float32")
             T.clear(y)
             for ko in T.Pipelined(T.ceildiv(size * size * C, block_K), num_stages=num_stages):
-                for i, j in T.Parallel(block_M, block_K):
-                    k, m = ko * block_K + j, by * block_M + i
-                    row = m % (OH * OW) // OW * stride + k // C // size * dilation - pad
-                    column = m % OW * stride + k // C % size * dilation - pad
-                    inside = row >= 0 and column >= 0 and row < H and column < W
-                    x[i, j] = T.if_then_else(inside, X[m // (OH * OW), row, column, k % C], 0)
+                if word:
+                    T.im2col(X, x, by, ko, size, stride, dilation, pad)
+                else:
+                    for i, j in T.Parallel(block_M, block_K):
+                        k, m = ko * block_K + j, by * block_M + i
+                        row = m % (OH * OW) // OW * stride + k // C // size * dilation - pad
+                        column = m % OW * stride + k // C % size * dilation - pad
+                        inside = row >= 0 and column >= 0 and row < H and column < W
+                        x[i, j] = T.if_then_else(inside, X[m // (OH * OW), row, column, k % C], 0)
                 T.copy(Weight[ko * block_K, bx * block_N], w)
                 T.gemm(x, w, y)
             T.copy(y, Y[by * block_M, bx * block_N])
@@ -171,7 +175,7 @@ def exact_int4(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str, Exact]:
 
 def convolution_case(
     data: tuple[int, int, int, int, int], taps: tuple[int, int, int, int], block: tuple[int, int, int],
-    dtype: str, large: bool = False,
+    dtype: str, large: bool = False, **options: Any,
 ) -> Case:  # fmt: skip
     n, h, w, c, f = data
     size, stride, dilation, pad = taps
@@ -195,8 +199,10 @@ def convolution_case(
         **dict(zip(("N", "H", "W", "C", "F"), data, strict=True)),
         **dict(zip(("size", "stride", "dilation", "pad"), taps, strict=True)),
         **dict(zip(("block_M", "block_N", "block_K"), block, strict=True)), "dtype": dtype,
+        **options,
     }  # fmt: skip
-    name = f"convolution {'x'.join(map(str, data))} by {size}, {stride}, {dilation}, {pad} {dtype}"
+    kind = "convolution_im2col" if options.get("word") else "convolution"
+    name = f"{kind} {'x'.join(map(str, data))} by {size}, {stride}, {dilation}, {pad} {dtype}"
     return Case(name, convolution, parameters, arrays, exact_convolution, native, large)
 
 
@@ -244,6 +250,8 @@ CASES = (
     convolution_case((1, 9, 7, 5, 19), (3, 2, 1, 1), (16, 32, 16), "bfloat16"),
     convolution_case((1, 9, 9, 8, 16), (3, 1, 2, 2), (32, 16, 16), "float32"),
     convolution_case((2, 6, 6, 16, 16), (1, 1, 1, 0), (32, 16, 16), "float16"),
+    convolution_case((2, 8, 9, 16, 32), (3, 1, 1, 1), (32, 32, 32), "float16", word=True),
+    convolution_case((1, 9, 7, 5, 19), (3, 2, 2, 2), (16, 32, 16), "float32", word=True),
     gemv_case(gemv_by_blocks, 70, 200, "float16", block_N=16, block_K=64),
     gemv_case(gemv_by_blocks, 33, 100, "bfloat16", block_N=8, block_K=128),
     gemv_case(gemv_by_blocks, 5, 7, "float32", block_N=4, block_K=32),

@@ -23,6 +23,7 @@ from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
 from .bits import *
+from .convolution import im2col
 from .copy import clear, copy, fill
 from .dynamic import dynamic, symbolic
 from .eager import const, empty
@@ -143,6 +144,7 @@ __all__ = [
     "grid",
     "half",
     "if_then_else",
+    "im2col",
     "infinity",
     "int",
     "int4",

@@ -17,7 +17,7 @@ _LATER = """
     cp_async_barrier_noinc device_assert dp4a dyn
     evaluate finalize_reducer float4_e2m1fn float8_e8m0fnu gemm_sp get_block_binding
     get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
-    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync im2col import_source
+    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync import_source
     make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group
