@@ -109,9 +109,7 @@ def _extreme(f: Function, a: Value, b: Value, how: str, unsigned: bool = False) 
 
 
 def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False, sure: bool = False) -> Value:
-    """One step of a reduction: `sum`, `prod`, `max`, `min`, `and`, `or`, `xor`. `sure`: b is no NaN."""
-def combine(f: Function, op: str, a: Value, b: Value, *, unsigned: bool = False) -> Value:
-    """One step of a reduction: `sum`, `prod`, `max`, `min`, `bitand`, `bitor`, `bitxor`.
+    """One step of a reduction: `sum`, `prod`, `max`, `min`, `bitand`, `bitor`, `bitxor`. `sure`: b is no NaN.
 
     `max_nan` and `min_nan` are NaN where one side is.
     """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ....ir import Arith, Buffer, Cast, Const, Expr, Load, Region, Stmt, Store, Var
+from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Stmt, Store, Var
 from ....ir.dtypes import DType, float32
-from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Stmt, Store, Var
-from ....ir.dtypes import DType
 from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocVar
 from ....language.reduce import Scan
@@ -22,7 +20,7 @@ def scan(work: Work, old: Scan) -> list[Stmt]:
     """The loops of a running sum."""
     src, dst = work.swapped(old.src).buffer, work.swapped(old.dst).buffer
     axis = old.dim % src.rank
-    total = reduction_dtype("sum", old.src.buffer.dtype, old.dst.buffer.dtype)
+    total = reduction_dtype(old.kind, old.src.buffer.dtype, old.dst.buffer.dtype)
     total = float32 if COMPUTE[total.name] == "float" else total
     vars_ = [work.fresh("ijklmn"[d % 6]) for d in range(src.rank)]
     line = _Line(work, old, src, dst, vars_, axis, total)
@@ -50,6 +48,15 @@ class _Line:
     def value(self, step: Expr) -> Expr:
         return _cast(Load(self.src, self.index(step), place=self.old.place), self.total)
 
+    def joined(self, a: Expr, b: Expr) -> Expr:
+        """Two values of a line made one."""
+        return Arith("+", (a, b)) if self.old.kind == "sum" else Call("max", (a, b), type=self.total)
+
+    def nothing(self) -> Const:
+        """What a line starts from."""
+        start = self.total.least if self.old.kind == "max" else 0
+        return Const(float(start) if self.total.is_float else start, type=self.total)
+
     def around(self, inner: tuple[Stmt, ...], left_out: set[int]) -> list[Stmt]:
         """Serial loops over the other dimensions."""
         outer = [d for d in range(len(self.vars)) if d not in left_out]
@@ -58,7 +65,9 @@ class _Line:
     def along(self) -> list[Stmt]:
         """A sum within rows."""
         var, place = self.vars[self.axis], self.old.place
-        sums = Running("sum", Region(self.dst, self.index(var), place=place), self.value(var), place=place)
+        sums = Running(
+            self.old.kind, Region(self.dst, self.index(var), place=place), self.value(var), place=place
+        )
         wide = max(bytes_of(COMPUTE[dtype.name]) for dtype in (self.src.dtype, self.total))
         lanes = self.work.isa.vector_bytes // wide
         loop = Vectors(self.stops[self.axis], (var,), (sums,), lanes=lanes, place=place)
@@ -68,8 +77,11 @@ class _Line:
         """Sums beside each other: a row is the one before it and the source's."""
         var, place, last = self.vars[self.axis], self.old.place, len(self.vars) - 1
         before = Load(self.dst, self.index(var - 1), place=place)
-        first = Store(self.dst, self.index(Const(0)), self.value(Const(0)), place=place)
-        further = Store(self.dst, self.index(var), Arith("+", (before, self.value(var))), place=place)
+        start = self.value(Const(0))
+        if self.old.kind == "max" and self.total.is_float:
+            start = self.joined(self.nothing(), start)  # a NaN in front loses too
+        first = Store(self.dst, self.index(Const(0)), start, place=place)
+        further = Store(self.dst, self.index(var), self.joined(before, self.value(var)), place=place)
         lanes = self.work.isa.vector_bytes // bytes_of(COMPUTE[self.total.name])
         rows = [
             Vectors(self.stops[last], (self.vars[last],), (store,), lanes=lanes, place=place)
@@ -82,37 +94,13 @@ class _Line:
         """A sum at a time, in a scalar: where the result is too narrow to be added to."""
         var, place = self.vars[self.axis], self.old.place
         total = Buffer(self.work.names.fresh("sum"), (), self.total, "var")
-        added = Store(total, (), Arith("+", (Load(total, ()), self.value(var))), place=place)
+        added = Store(total, (), self.joined(Load(total, ()), self.value(var)), place=place)
         kept = Store(self.dst, self.index(var), _cast(Load(total, ()), self.dst.dtype), place=place)
-        zero = Const(0.0 if self.total.is_float else 0, type=self.total)
         line: tuple[Stmt, ...] = (
-            AllocVar(total, init=zero, place=place),
+            AllocVar(total, init=self.nothing(), place=place),
             Serial(self.stops[self.axis], (var,), (added, kept), place=place),
         )
         return self.around(line, {self.axis})
-    """Each line by a loop that keeps its sum."""
-    src, dst = work.swapped(old.src), work.swapped(old.dst)
-    shape = src.buffer.shape
-    axis = old.dim % len(shape)
-    dtype = reduction_dtype(old.kind, old.src.buffer.dtype, old.dst.buffer.dtype)
-    total = Buffer(work.names.fresh("sum"), (), dtype, "var")
-    step = work.fresh("k")
-    places = [work.fresh("ijlmn"[d % 5]) for d in range(len(shape))]
-    along: Expr = Arith("-", (Const(shape[axis] - 1), step)) if old.reverse else step
-    index = tuple(along if d == axis else place for d, place in enumerate(places))
-    value = _cast(Load(src.buffer, index), dtype)
-    sofar = Load(total, ())
-    joined = Arith("+", (sofar, value)) if old.kind == "sum" else Call("max", (sofar, value), type=dtype)
-    added = Store(total, (), joined, place=old.place)
-    kept = Store(dst.buffer, index, _cast(Load(total, ()), dst.buffer.dtype), place=old.place)
-    start = dtype.least if old.kind == "max" else 0
-    zero = Const(float(start) if dtype.is_float else start, type=dtype)
-    line: tuple[Stmt, ...] = (
-        AllocVar(total, init=zero, place=old.place),
-        Serial(Const(shape[axis]), (step,), (added, kept), place=old.place),
-    )
-    outer: list[Var] = [place for d, place in enumerate(places) if d != axis]
-    return list(nest(outer, [Const(shape[d]) for d in range(len(shape)) if d != axis], line))
 
 
 def _cast(value: Expr, dtype: DType) -> Expr:
