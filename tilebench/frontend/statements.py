@@ -138,6 +138,7 @@ class Statements(Assignments):
                 item.context_expr, "T.Kernel stands at the top of the function, not in a loop or branch"
             )
         self.builder.kernel = spec.place
+        self.builder.grid = spec.grid
         self.launch(node, item.optional_vars, spec)
 
     def launch(self, node: ast.With, target: ast.expr | None, spec: KernelSpec) -> None:

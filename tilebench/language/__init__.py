@@ -16,6 +16,7 @@ from . import bits as _bits
 from . import float_functions as _float_functions
 from . import macros as _macros
 from . import magnitudes as _magnitudes
+from . import persistent as _persistent
 from . import reduce as _reduce
 from . import spellings as _spellings
 from . import tile_idioms as _tile_idioms
@@ -70,6 +71,7 @@ from .layouts import ForwardLayout as Layout
 from .macros import *
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
+from .persistent import *
 from .reduce import *
 from .spellings import *
 from .tile_idioms import *
@@ -189,6 +191,7 @@ __all__ += _macros.__all__
 __all__ += _bits.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
+__all__ += _persistent.__all__
 __all__ += _spellings.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]

@@ -67,6 +67,8 @@ class Builder:
     # What names are short for, where no memory is read: it is the same wherever the name stands.
     values: dict[str, Expr] = field(default_factory=dict[str, Expr])
     kernel: Place | None = None
+    # How many blocks the open kernel has, x first.
+    grid: tuple[int | Expr, ...] = ()
     # Of a kernel function whose own body is the kernel: its constants and the arrays that it makes.
     eager: Any = None
     # Writes a macro's statements into the kernel, and the macros that are being written, outermost first.
