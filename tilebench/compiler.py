@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from . import settings
-from .errors import InternalError, LanguageError, OptionError, Place, TileError, nearest
+from .errors import InternalError, LanguageError, OptionError, Place, TargetError, TileError, nearest
 from .frontend import Traced
 from .ir import Function, Node, Printed, Stmt, children, print_function, verify
 from .ir.room import with_room
 from .machine import Machine
+from .passes.analysis.launches import is_program, joined, launches_of, parts_of
 from .passes.context import Context
 from .passes.pipeline import COMMON
 from .targets.build import Build, EmitStep
@@ -148,11 +149,15 @@ class Compilation:
         self.seconds[row.name] = time.perf_counter() - began
 
     def _passes(self, row: Any, function: Function) -> Function:
-        for name, run in row.passes:
-            function = self._guarded(name, lambda run=run, at=function: run(at, self.context))
-            if settings.verify():
-                # What a stage promises is true after its last pass; names and types hold in between.
-                self._guarded(name, lambda at=function: verify(at))
+        parts = [function] if row.whole else list(parts_of(function))
+        for number, part in enumerate(parts):
+            for name, run in row.passes:
+                part = self._guarded(name, lambda run=run, at=part: run(at, self.context))
+                if settings.verify():
+                    # What a stage promises is true after its last pass; names and types hold in between.
+                    self._guarded(name, lambda at=part: verify(at))
+            parts[number] = part
+        function = parts[0] if row.whole else joined(function, parts)
         self._guarded(row.name, lambda: verify(function, row.forms))
         return function
 
@@ -189,6 +194,7 @@ class Compilation:
 
     def _run_step(self, step: EmitStep) -> None:
         if self.build is None:
+            self._check_launches()
             self.build = Build(self.last, self.machine, self.context)
         if step.name in self.build.texts:
             return
@@ -197,6 +203,16 @@ class Compilation:
         if key is None or not self._take(step, key):
             self._make(step, key)
         self.seconds[step.name] = time.perf_counter() - began
+
+    def _check_launches(self) -> None:
+        """Raise `TargetError`, at the second launch, where a target runs one alone."""
+        if is_program(self.last) and not self.manifest.programs:
+            second = (*launches_of(self.last)[1:], *self.last.body)[0]
+            raise TargetError(
+                "{target} runs one `with T.Kernel(...)` of a function, and no T.alloc_global",
+                target=self.manifest.name, at=second.place,
+                hint="write a function for each launch, and pass the memory between them as an array",
+            )  # fmt: skip
 
     def _make(self, step: EmitStep, key: str | None) -> None:
         """Run a step. What is not text takes long: an interrupt leaves it to finish for the store."""

@@ -85,7 +85,9 @@ class Choice:
 class Resources:
     """What a compiled kernel takes, for one block of `threads`; bytes unless said otherwise.
 
-    `limits` is the number of blocks a multiprocessor could hold by each resource alone.
+    `limits` is the number of blocks a multiprocessor could hold by each resource alone. Of several launches
+    `launches` has what each takes, in order; the numbers beside it are the largest of each resource, and the
+    least of blocks.
     """
 
     threads: int
@@ -99,6 +101,7 @@ class Resources:
     occupancy: float | None = None
     limited_by: str = ""
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    launches: tuple[Resources, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class CompileRecord:
     """One compilation, whole. `parameters` are the values the kernel function was called with.
 
     `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
+    `grid` is that of the first launch; of several, `grids` has each.
     """
 
     kernel: str
@@ -163,6 +167,7 @@ class CompileRecord:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     variant: str = ""
     ran: tuple[str, ...] = ()
+    grids: tuple[tuple[int | str, ...], ...] = ()
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""

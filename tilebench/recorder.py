@@ -14,7 +14,7 @@ from .language.tracing.values import Value
 from .passes.analysis.count_work import Work, count_work
 from .passes.analysis.reads_writes import reads_and_writes
 from .record import CompileRecord, ParamRecord, Resources, StageRecord
-from .targets.build import EmitStep
+from .targets.build import EmitStep, of_launches
 
 Lines = tuple[tuple[int, ...], ...]
 
@@ -58,17 +58,20 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     stage_records = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
     build = compilation.build
-    from .passes.analysis.launches import launch_of
+    from .passes.analysis.launches import launches_of
 
     meaning = compilation.reference or traced.function
     # Without sizes there is no number: a measurement has them.
-    sized = not meaning.dimensions and all(isinstance(count, int) for count in launch_of(meaning).grid)
+    counts = [count for launch in launches_of(meaning) for count in launch.grid]
+    sized = not meaning.dimensions and all(isinstance(count, int) for count in counts)
     work = count_work(meaning) if sized else Work(0.0, 0.0)
-    launch = launch_of(compilation.last)
+    launches = launches_of(compilation.last)
+    grids = tuple(shown_sizes(launch.grid) for launch in launches)
     resources = build.resources if build is not None else None
     # Before shared memory has a map nobody knows how much of it a block takes: no figure, and not 0.
     if resources is None and "threaded" in compilation.functions:
-        resources = Resources(launch.threads, shared_bytes=launch.shared_bytes)
+        found = [Resources(launch.threads, shared_bytes=launch.shared_bytes) for launch in launches]
+        resources = of_launches(found)
     return CompileRecord(
         kernel=traced.name or traced.function.name,
         target=compilation.machine.name,
@@ -76,7 +79,8 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         parameters={k: repr(v) if isinstance(v, Value) else v for k, v in traced.parameters.items()},
         arguments=arguments_of(compilation),
         stages=stage_records,
-        grid=shown_sizes(launch.grid),
+        grid=grids[0],
+        grids=grids if len(grids) > 1 else (),
         resources=resources,
         choices=tuple(compilation.context.choices),
         remarks=tuple(compilation.context.remarks),

@@ -71,7 +71,9 @@ export interface Choice {
 /**
  * What a compiled kernel takes, for one block of `threads`; bytes unless said otherwise.
  *
- * `limits` is the number of blocks a multiprocessor could hold by each resource alone.
+ * `limits` is the number of blocks a multiprocessor could hold by each resource alone. Of several launches
+ * `launches` has what each takes, in order; the numbers beside it are the largest of each resource, and the
+ * least of blocks.
  */
 export interface Resources {
   readonly threads: number;
@@ -85,6 +87,7 @@ export interface Resources {
   readonly occupancy: number | null;
   readonly limited_by: string;
   readonly limits: Readonly<Record<string, number>>;
+  readonly launches: readonly Resources[];
 }
 
 /**
@@ -106,6 +109,7 @@ export interface ParamRecord {
  * One compilation, whole. `parameters` are the values the kernel function was called with.
  *
  * `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
+ * `grid` is that of the first launch; of several, `grids` has each.
  */
 export interface CompileRecord {
   readonly kernel: string;
@@ -126,6 +130,7 @@ export interface CompileRecord {
   readonly versions: Readonly<Record<string, string>>;
   readonly variant: string;
   readonly ran: readonly string[];
+  readonly grids: readonly (readonly (number | string)[])[];
 }
 
 /**
@@ -208,7 +213,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     blocks_per_sm: 'number?',
     occupancy: 'number?',
     limited_by: 'string',
-    limits: '{number}'
+    limits: '{number}',
+    launches: '[Resources]'
   },
   ParamRecord: {
     name: 'string',
@@ -236,7 +242,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     bytes: 'number',
     versions: '{string}',
     variant: 'string',
-    ran: '[string]'
+    ran: '[string]',
+    grids: '[[number | string]]'
   },
   RunRecord: {
     kernel: 'string',

@@ -152,9 +152,8 @@ CELLS: dict[str, str] = {
     "traced_list_index": in_kernel("sizes = [1, 2, 3]", "C[sizes[bx], 0] = 0"),
     # where things may stand
     "no_kernel": in_function("rows = M // block"),
-    "two_kernels": in_function(
-        "with T.Kernel(4) as bx:", "    T.clear(C)", "with T.Kernel(4) as bx:", "    T.clear(A)"
-    ),
+    "kernel_in_kernel": in_kernel("with T.Kernel(4) as inner:", "    T.clear(A)"),
+    "workspace_in_kernel": in_kernel('W = T.alloc_global((64, 64), "float32")'),
     "before_kernel": in_function(
         'a = T.alloc_shared((64, 64), "float16")', "with T.Kernel(4) as bx:", "    T.clear(C)"
     ),

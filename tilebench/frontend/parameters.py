@@ -131,6 +131,9 @@ def check_sizes(function: Function) -> None:
                 "the size {name} of T.dynamic is in no array's shape", at=node.place or function.place,
                 name=var.name, hint="each call reads it from an array: A: T.Tensor(({name}, ...), dtype)",
             )  # fmt: skip
+    for buffer in function.workspaces:
+        for size in buffer.shape:
+            _check_workspace(function, buffer, size)
     sizes = [size for array in function.arrays for size in (*array.shape, *(array.strides or ()))]
     forms = [linear(size) for size in sizes if isinstance(size, Expr)]
     alone = {form.terms[0][0] for form in forms if len(form.terms) == 1}
@@ -139,6 +142,18 @@ def check_sizes(function: Function) -> None:
             raise LanguageError(
                 "the size {name} cannot be read from the arrays: it is in no extent by itself", at=var.place,
                 name=var.name, hint="an extent {name}, or {name} * 2 + 1, tells it; {name} * n does not",
+            )  # fmt: skip
+
+
+def _check_workspace(function: Function, buffer: Buffer, size: int | Expr) -> None:
+    """Raise `LanguageError` for an extent of `T.alloc_global` that is no size of the arrays."""
+    known = {var.name for var in function.dimensions}
+    for part in walk(size) if isinstance(size, Expr) else ():
+        if isinstance(part, Var) and part.name not in known:
+            raise LanguageError(
+                "the extent {name} of {buffer} is no size of an array", name=part.name, buffer=buffer.name,
+                at=next(each.place for each in function.body if getattr(each, "buffer", None) is buffer),
+                hint="make extents of T.alloc_global of numbers and of names of T.dynamic in arrays' shapes",
             )  # fmt: skip
 
 

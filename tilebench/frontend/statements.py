@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from .. import language
-from ..errors import LanguageError, TileError
+from ..errors import TileError
 from ..ir import If, Stmt, Var
 from ..language.groups import GroupSpec, groups_of, names_a_thread
 from ..language.launch import KernelSpec, LoopSpec
@@ -126,18 +126,12 @@ class Statements(Assignments):
         spec = self.expr(call) if word is language.Kernel else None
         if not isinstance(spec, KernelSpec):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
-        if self.builder.kernel is not None:
-            raise LanguageError(
-                "a kernel has one `with T.Kernel(...)`",
-                at=self.place(item.context_expr),
-                also=[("the first is here", self.builder.kernel)],
-                hint="write a second @T.prim_func for a second launch",
-            )
         if len(self.builder.frames) > 1:
             self.refuse(
                 item.context_expr, "T.Kernel stands at the top of the function, not in a loop or branch"
             )
-        self.builder.kernel = spec.place
+        # Launches follow each other; what was said of the order of blocks is said of one.
+        self.builder.kernel, self.builder.order = spec.place, None
         self.builder.grid = spec.grid
         self.launch(node, item.optional_vars, spec)
 

@@ -218,6 +218,7 @@ class _Parser(ValueParser):
 
     def allocation(self, call: ast.Call, name: str, place: Place) -> Stmt:
         _, word = self.lookup(call, AllocStmt)
+        cls: Any = word.cls
         lead: list[Any] = [self.value(each) for each in call.args[:2]]
         # A scalar has no shape: its dtype comes first.
         shaped = bool(lead) and isinstance(lead[0], tuple)
@@ -227,8 +228,7 @@ class _Parser(ValueParser):
         if not isinstance(dtype, DType):
             self.fail(call, "an allocation is T.alloc_...(shape, dtype)")
         if shaped:
-            self.check_extents(call.args[0], shape, least=1)
-        cls: Any = word.cls
+            self.check_extents(call.args[0], shape, least=0 if cls.scope == "global" else 1)
         buffer = Buffer(name, shape, dtype, cls.scope)
         fields = self.fields(call, word, list(call.args[used:]))
         self.bind(call, name, buffer)

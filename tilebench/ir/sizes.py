@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ShapeError
 from .expr import Buffer, Const, Expr, Load, Region, Var
-from .node import ATTRIBUTE, Node, map_children
+from .node import ATTRIBUTE, RESULT, Node, map_children
 from .printer import show
 from .rewrite import refold, substitute
 from .stmt import Function
@@ -96,7 +96,7 @@ class _Sized:
         node: Node = map_children(found, self.node)
         changes: dict[str, Any] = {}
         for mark in node.marks:
-            if mark.mark == ATTRIBUTE and not isinstance(node, Function):
+            if mark.mark in (ATTRIBUTE, RESULT) and not isinstance(node, Function):
                 value = getattr(node, mark.name)
                 sized = self.attribute(value)
                 if sized is not value and sized != value:

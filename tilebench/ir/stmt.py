@@ -139,6 +139,15 @@ class Function(Stmt):
         return tuple(param for param in self.params if isinstance(param, Buffer))
 
     @property
+    def workspaces(self) -> tuple[Buffer, ...]:
+        """Arrays of device memory that live as long as a call: the body allocates them, beside launches."""
+        return tuple(
+            statement.buffer
+            for statement in self.body
+            if isinstance(statement, AllocStmt) and statement.buffer.scope == "global"
+        )
+
+    @property
     def dimensions(self) -> tuple[Var, ...]:
         """The scalars that shapes and strides name: known from the arrays of a call."""
         named = {

@@ -50,6 +50,8 @@ class _Verifier:
     def __init__(self, forms: LegalForms | None) -> None:
         self.forms = forms
         self.names: dict[str, Var | Buffer] = {}
+        # How many bodies are open; allocations of device memory stand in the outermost.
+        self.depth = 0
 
     def fail(self, node: Node, what: str, **values: Any) -> NoReturn:
         stage = f" in stage {self.forms.stage}" if self.forms else ""
@@ -71,8 +73,10 @@ class _Verifier:
 
     def body(self, body: tuple[Stmt, ...]) -> None:
         before = dict(self.names)
+        self.depth += 1
         for each in body:
             self.statement(each)
+        self.depth -= 1
         self.names = before
 
     def statement(self, stmt: Stmt) -> None:
@@ -100,11 +104,7 @@ class _Verifier:
                         name=stmt.buffer.name, a=stmt.buffer.dtype, b=stmt.value.dtype,
                     )  # fmt: skip
             case AllocStmt():
-                if not all(isinstance(size, int) for size in stmt.buffer.shape):
-                    self.fail(
-                        stmt, "an extent of {name}, which is on chip, is no number", name=stmt.buffer.name
-                    )
-                self.bind(stmt, stmt.buffer.name, stmt.buffer)
+                self.allocation(stmt)
             case If():
                 if stmt.condition.dtype != boolean:
                     self.fail(stmt, "a condition is a bool, found {a}", a=stmt.condition.dtype)
@@ -135,12 +135,24 @@ class _Verifier:
                     name=part.buffer.name,
                 )
 
+    def allocation(self, stmt: AllocStmt) -> None:
+        buffer = stmt.buffer
+        if buffer.scope == "global":
+            if self.depth > 1:
+                self.fail(stmt, "{name} is memory of the whole call, and stands in a block", name=buffer.name)
+            for size in buffer.shape:
+                if isinstance(size, Expr):
+                    self.operand(size)
+        elif not all(isinstance(size, int) for size in buffer.shape):
+            self.fail(stmt, "an extent of {name}, which is on chip, is no number", name=buffer.name)
+        self.bind(stmt, buffer.name, buffer)
+
     def legal(self, stmt: Stmt) -> None:
         if self.forms is None:
             return
         if isinstance(stmt, WordStmt) and not isinstance(stmt, While) and not self.forms.allows(stmt):
             self.fail(stmt, "T.{word} is not legal", word=stmt.spelling())
-        if isinstance(stmt, AllocStmt) and stmt.buffer.scope not in self.forms.scopes:
+        if isinstance(stmt, AllocStmt) and stmt.buffer.scope not in (*self.forms.scopes, "global"):
             self.fail(stmt, "memory {scope} is not legal", scope=stmt.buffer.scope)
         for rule in self.forms.rules:
             wrong = rule(stmt)

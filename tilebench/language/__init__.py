@@ -70,7 +70,7 @@ from .layouts import ForwardFragment as Fragment
 from .layouts import ForwardLayout as Layout
 from .macros import *
 from .magnitudes import *
-from .memory import alloc_fragment, alloc_local, alloc_shared, alloc_var, swizzle
+from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, alloc_var, swizzle
 from .persistent import *
 from .reduce import *
 from .spellings import *
@@ -108,6 +108,7 @@ __all__ = [
     "abs",
     "align_up",
     "alloc_fragment",
+    "alloc_global",
     "alloc_local",
     "alloc_shared",
     "alloc_var",

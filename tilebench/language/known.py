@@ -8,7 +8,7 @@ from ..errors import LanguageError, nearest
 _LATER = """
     AtomicAdd ClusterKernel
     TileScheduler Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
-    activemask address_of all_sync alloc_barrier alloc_global alloc_reducer alloc_tmem
+    activemask address_of all_sync alloc_barrier alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
     annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_sync assume async_copy

@@ -1,4 +1,4 @@
-"""Buffers of a block and of a thread: `T.alloc_shared`, `alloc_fragment`, `alloc_local`, `alloc_var`."""
+"""Memory: `T.alloc_shared`, `alloc_fragment`, `alloc_local`, `alloc_var`, and `alloc_global` of a call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LanguageError
 from ..ir import AllocStmt, Buffer, Expr, Word, attribute, decision, node, operand, result
 from ..layout import Fragment, SharedLayout
+from .dynamic import global_shape
 from .stages import EVERY, TILES
-from .tracing.builder import for_tiles, inside_kernel, shown
+from .tracing.builder import for_tiles, in_trace, inside_kernel, shown
 from .tracing.dtype_words import plain
 from .tracing.operands import shape_of
 from .tracing.stores import stored
@@ -71,7 +72,21 @@ class AllocVar(AllocStmt):
     init: Expr | None = operand(default=None)
 
 
-WORDS = tuple((each.word, Word(each)) for each in (AllocShared, AllocFragment, AllocLocal, AllocVar))
+@node
+class AllocGlobal(AllocStmt):
+    """An array of device memory that lives as long as a call, seen by all its launches; no block's statement.
+
+    Passes and targets meet it as a parameter that nobody passes (`passes/analysis/launches.py`).
+    """
+
+    word = "alloc_global"
+    stages = EVERY
+    scope = "global"
+    buffer: Buffer = result()
+
+
+CLASSES = (AllocShared, AllocFragment, AllocLocal, AllocVar, AllocGlobal)
+WORDS = tuple((each.word, Word(each)) for each in CLASSES)
 
 
 # -- as a kernel writes them
@@ -139,6 +154,28 @@ def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.
     wanted = plain(dtype)
     first = None if init is None else stored(init, wanted)
     return VarRef(_allocate("T.alloc_var", AllocVar, (), dtype, init=first))
+
+
+def alloc_global(shape: Shape, dtype: DTypeLike, scope: str = "global") -> BufferView:
+    """An array of device memory that lives as long as the call: `W = T.alloc_global((S, M, N), "float32")`.
+
+    It stands before or between the `with T.Kernel(...)` of a function, which all see it: one launch
+    writes what a later one reads. Extents are numbers or made of sizes of the arrays; its elements are
+    undefined until they are written. Raises `LanguageError` inside `with T.Kernel` or for another scope,
+    `ShapeError` for an extent that is no size.
+    """
+    builder = in_trace("T.alloc_global")
+    if scope != "global":
+        raise LanguageError("T.alloc_global has no scope {scope!r}", scope=scope)
+    if len(builder.frames) > 1:
+        raise LanguageError(
+            "T.alloc_global is memory of the whole call, and stands before `with T.Kernel`",
+            hint="T.alloc_shared and T.alloc_fragment make the tiles of a block",
+        )
+    name = builder.allocation_name("T.alloc_global")
+    buffer = Buffer(name, global_shape(shape, "T.alloc_global"), plain(dtype), "global")
+    builder.frames[0].statements.append(AllocGlobal(buffer, place=builder.place))
+    return BufferView(buffer, None, builder.place)
 
 
 def swizzle(buffer: BufferView, enable: bool = True) -> None:

@@ -18,7 +18,7 @@ from ..language.memory import AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
-from .analysis.launches import launch_of
+from .analysis.launches import launches_of
 from .context import Context
 
 
@@ -71,19 +71,21 @@ def apply_schedule(function: Function, context: Context) -> Function:
     chosen: Chosen = {}
     for directive in schedule.directives:
         if any((hint.kind, hint.option) == (directive.kind, directive.name) for hint in HINTS):
-            node = _target(function, directive)
-            if directive.name == "instruction":
-                _check_instruction(directive, node, context)
-            chosen[id(node), directive.name] = directive
+            for node in _targets(function, directive):
+                if directive.name == "instruction":
+                    _check_instruction(directive, node, context)
+                chosen[id(node), directive.name] = directive
     _note_choices(function, chosen, context)
     scheduled = _written(function, chosen)
-    _check_launch(scheduled, context)
+    for launch in launches_of(scheduled):
+        _check_launch(launch, context)
     return scheduled
 
 
-def _target(function: Function, directive: Directive) -> Node:
+def _targets(function: Function, directive: Directive) -> tuple[Node, ...]:
+    """What a directive is about: one node, or every launch of the kernel."""
     if directive.kind == "kernel":
-        return launch_of(function)
+        return launches_of(function)
     node = resolve(function, directive.kind, directive.address).node
     if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(node, Pipelined):
         raise ScheduleError(
@@ -92,7 +94,7 @@ def _target(function: Function, directive: Directive) -> Node:
             address=directive.address,
             hint="write it as T.Pipelined in the kernel",
         )
-    return node
+    return (node,)
 
 
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:
@@ -139,7 +141,9 @@ def _note_choices(function: Function, chosen: Chosen, context: Context) -> None:
     """Every effective choice with its origin: those of the launch, then those of each hint's nodes."""
     for hint in HINTS:
         if hint.kind == "kernel":
-            _note(hint, "", launch_of(function), chosen, context)
+            launches = launches_of(function)
+            for number, launch in enumerate(launches, 1):
+                _note(hint, "" if len(launches) == 1 else f"{number}", launch, chosen, context)
         for candidate in candidates(function, hint.kind):
             if isinstance(candidate.node, hint.of):
                 _note(hint, candidate.address, candidate.node, chosen, context)
@@ -166,8 +170,7 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, (int, str)) else repr(value)
 
 
-def _check_launch(function: Function, context: Context) -> None:
-    launch = launch_of(function)
+def _check_launch(launch: KernelLaunch, context: Context) -> None:
     limit = context.machine.max_threads
     if launch.threads > limit:
         raise ResourceError(

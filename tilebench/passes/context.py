@@ -47,8 +47,12 @@ Pass = Callable[[Function, Context], Function]
 
 @dataclass(frozen=True)
 class StageRow:
-    """A stage of the road: its name, the passes that lead to it in order, what is legal in it."""
+    """A stage of the road: its name, the passes that lead to it in order, what is legal in it.
+
+    Passes see one launch at a time, or with `whole` all those of a function at once.
+    """
 
     name: str
     passes: tuple[tuple[str, Pass], ...]
     forms: LegalForms
+    whole: bool = False

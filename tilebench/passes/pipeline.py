@@ -33,6 +33,8 @@ COMMON: tuple[StageRow, ...] = (
             ("apply_schedule", apply_schedule),
         ),
         SCHEDULED_FORMS,
+        # A schedule addresses what stands in any of the launches.
+        whole=True,
     ),
     StageRow(
         "bounded",

@@ -23,16 +23,8 @@ from .context import Context
 def stage_operands(function: Function, context: Context) -> Function:
     """The function with every global operand of a gemm staged through shared memory."""
     stager = _Stager(function, context)
-    staged = stager.statement(function)
-    if not stager.allocations:
-        return function
-
-    def head(node: Any) -> Any:
-        if isinstance(node, KernelLaunch):
-            return node.but(body=(*stager.allocations, *node.body))
-        return map_children(node, head) if isinstance(node, Stmt) else node
-
-    return head(staged)
+    body = tuple(stager.launch(part) if isinstance(part, KernelLaunch) else part for part in function.body)
+    return function.but(body=body) if body != function.body else function
 
 
 class _Stager:
@@ -43,6 +35,12 @@ class _Stager:
         self.addresses = {id(each.node): each for each in candidates(function, "gemm")}
         schedule: Schedule = context.schedule or Schedule()
         self.directives = schedule.find("gemm")
+
+    def launch(self, launch: KernelLaunch) -> KernelLaunch:
+        """The launch with its tiles at the head of its body."""
+        self.allocations = []
+        staged = self.statement(launch)
+        return staged.but(body=(*self.allocations, *staged.body)) if self.allocations else launch
 
     def statement(self, node: Any) -> Any:
         if isinstance(node, Gemm):

@@ -236,9 +236,11 @@ class StatementRunner(StoreRunner):
                 state.names[name] = new if init is not None else numbers.kept(new, dtype)
 
             return make
-        one_an_element = self.scope.parallel
+        one_an_element, of_the_call = self.scope.parallel, buffer.scope == "global"
 
         def allocate(state: State) -> None:
+            if of_the_call and state.owners:
+                state.owners[name] = np.zeros(shape, np.int32)
             state.names[name] = numbers.new((*state.box, *shape) if one_an_element else shape, dtype)
 
         return allocate

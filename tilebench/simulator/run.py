@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import InternalError
 from ..ir import Buffer, Function, If, While
 from ..ir.room import is_deep, with_room
 from ..language.lowered.threads import SyncWarp
 from ..language.structure import KernelLaunch, Serial, Unroll
+from ..passes.analysis.launches import parts_of
 from .arithmetic import FUNCTIONS
 from .lanes import Lanes, Meaning
 from .launch import launch_of, ordered_by_blocks
@@ -39,6 +42,26 @@ def run_threaded(
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
     without a meaning and for an array that is missing or of another shape or dtype.
     """
+    # Launches run one after the other, on memory of the call that starts as poison.
+    memory = {each.name: poisoned_array(each) for each in function.workspaces}
+    for part in parts_of(function):
+        _run_launch(part, {**arrays, **memory}, blocks, warp, meanings, functions)
+
+
+def poisoned_array(buffer: Buffer) -> Any:
+    """An array of what nobody wrote: NaN, or bytes 0xA5."""
+    dtype = buffer.dtype
+    if dtype.is_float:
+        return np.full(buffer.extents, np.nan, dtype.numpy)
+    if dtype.kind == "bool" or dtype.per_byte > 1:
+        return np.ones(buffer.extents, dtype.numpy)
+    return np.full((*buffer.extents, dtype.numpy.itemsize), 0xA5, np.uint8).view(dtype.numpy)[..., 0]
+
+
+def _run_launch(
+    function: Function, arrays: Mapping[str, Any], blocks: Iterable[tuple[int, ...]] | None, warp: int,
+    meanings: Mapping[type, Meaning], functions: Mapping[str, Callable[..., Any]],
+) -> None:  # fmt: skip
     for param in function.arrays:
         array = arrays.get(param.name)
         if array is None or array.shape != param.extents or array.dtype != param.dtype.numpy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ir import Function
@@ -50,6 +50,26 @@ class EmitStep:
     tier: str = "text"
     lines_of: str = ""
     begin: Callable[[Build], None] | None = None
+
+
+def of_launches(found: Sequence[Resources]) -> Resources:
+    """What the launches of a kernel take: of several the largest of each, with those of each beside it."""
+    if len(found) == 1:
+        return found[0]
+    tightest = min(found, key=lambda each: each.occupancy if each.occupancy is not None else 1.0)
+
+    def most(name: str) -> Any:
+        numbers = [number for each in found if (number := getattr(each, name)) is not None]
+        return max(numbers, default=None)
+
+    largest = {name: most(name) for name in _LARGEST}
+    return replace(tightest, **largest, launches=tuple(found))
+
+
+_LARGEST = (
+    "threads", "registers", "shared_bytes", "local_bytes", "spill_store_bytes", "spill_load_bytes",
+    "barriers",
+)  # fmt: skip
 
 
 class Executable(Protocol):

@@ -33,7 +33,7 @@ class Manifest:
     `available` says whether code can run here, and why not. `versions` names what code depends on
     besides our own version, for the cache key. `device` is the kind of memory its kernels work on (see
     `devices`). `rehearse` says that wrong code
-    can end the process.
+    can end the process. `programs` says that functions of several launches and `T.alloc_global` run there.
     `words`, `functions` and `values` are what its own stages are written in besides the language.
     `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
     `function_meanings` says what its own `functions` give, of arrays, in the simulator.
@@ -58,6 +58,7 @@ class Manifest:
     examples: tuple[str, ...] = ()
     device: str = HOST
     rehearse: bool = False
+    programs: bool = False
     ceilings: str = ""
     words: tuple[tuple[str, Word], ...] = ()
     functions: tuple[ScalarFunction, ...] = ()

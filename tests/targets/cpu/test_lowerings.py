@@ -260,9 +260,11 @@ def test_every_word_of_loops_has_a_rendering() -> None:
     rendered = {row.statement for row in words.rows()}
     of_loops = {word.cls for _, word in WORDS_OF_LOOPS}
     assert of_loops <= rendered
-    # The launch is the function itself, and `while` is a form of Python's.
+    # The launch is the function itself, memory of the call its argument, and `while` a form of Python's.
     kept = {cls.word for cls in rendered - of_loops - {While} if issubclass(cls, WordStmt)}
-    assert LOOPS_FORMS.words == kept | {"Kernel"} | {spelling for spelling, _ in WORDS_OF_LOOPS}
+    assert LOOPS_FORMS.words == kept | {"Kernel", "alloc_global"} | {
+        spelling for spelling, _ in WORDS_OF_LOOPS
+    }
 
 
 def test_every_operation_on_tiles_has_a_lowering() -> None:

@@ -65,7 +65,7 @@ def aligned_rows(function: Function, alignment: int) -> tuple[Expr, ...]:
 def row_steps(function: Function, alignment: int) -> list[tuple[Expr, int]]:
     """The sizes that say how far apart rows are, each with the elements that `alignment` bytes hold."""
     out: list[tuple[Expr, int]] = []
-    for buffer in function.arrays:
+    for buffer in (*function.arrays, *function.workspaces):
         vector = buffer.dtype.elements_in(alignment)
         # Rows of a row-major array are as long as its last extent; what lies above is a multiple of it.
         steps = buffer.strides or ((buffer.row_elements,) if buffer.rank > 1 else ())
@@ -81,7 +81,7 @@ class Chooser:
     def __init__(self, function: Function, machine: Machine) -> None:
         self.alignment = machine.alignment
         self.rows = row_steps(function, machine.alignment)
-        self.arrays = function.arrays if machine.index_bits < 64 else ()
+        self.arrays = (*function.arrays, *function.workspaces) if machine.index_bits < 64 else ()
         self.sizes = [var.name for var in function.dimensions]
         self._known: dict[tuple[Number, ...], tuple[bool, bool]] = {}
 

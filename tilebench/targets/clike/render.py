@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...ir import Buffer, Function, Var, effects_of, line_numbers
+from ...ir import Buffer, Function, Stmt, Var, effects_of, line_numbers
 from ...ir.stmt import statements
 from ...language.scopes import entered, entry_facts
 from ...machine import Machine
+from ...passes.analysis.launches import parts_of
 from ..intrinsics import Intrinsic
 from .dialect import Dialect
 from .renderer import Renderer
@@ -22,11 +23,16 @@ from .statements import STATEMENTS
 @dataclass(frozen=True)
 class Rendered:
     """The text, for each of its lines the lines (from 1) of the `threaded` text behind it, and the
-    kernel's name in it."""
+    names of its kernels in it, one for each launch."""
 
     text: str
     lines: tuple[tuple[int, ...], ...]
-    entry: str
+    entries: tuple[str, ...]
+
+    @property
+    def entry(self) -> str:
+        """The name of the first kernel."""
+        return self.entries[0]
 
 
 def render(
@@ -37,18 +43,23 @@ def render(
     Raises `TargetError` at the user's line for a statement, function or dtype that has no code.
     """
     rows = {**STATEMENTS, **{intrinsic.cls: intrinsic.text for intrinsic in intrinsics}}
-    renderer = Renderer(function, machine, dialect, rows)
-    _kernel(renderer, function)
+    parts = parts_of(function)
+    renderers = [Renderer(part, machine, dialect, rows) for part in parts]
+    for renderer, part in zip(renderers, parts, strict=True):
+        # The head of one of several comes from its launch, which has a line of its own.
+        _kernel(renderer, part, part if part is function else renderer.launch)
     numbers = line_numbers(function)
-    text, before = dialect.prelude.before("\n".join(renderer.lines) + "\n")
+    written = [line for renderer in renderers for line in renderer.lines]
+    text, before = dialect.prelude.before("\n".join(written) + "\n")
     lines: list[tuple[int, ...]] = [()] * before
-    for source in renderer.sources:
+    for source in (source for renderer in renderers for source in renderer.sources):
         number = None if source is None else numbers.get(id(source))
         lines.append(() if number is None else (number,))
-    return Rendered(text, tuple(lines), renderer.names[function.name])
+    entries = tuple(r.names[part.name] for r, part in zip(renderers, parts, strict=True))
+    return Rendered(text, tuple(lines), entries)
 
 
-def _kernel(renderer: Renderer, function: Function) -> None:
+def _kernel(renderer: Renderer, function: Function, head: Stmt) -> None:
     launch, dialect = renderer.launch, renderer.dialect
     renderer.expressions.wide = function.known("offsets", 32) == 64
     written = _written(function)
@@ -56,7 +67,7 @@ def _kernel(renderer: Renderer, function: Function) -> None:
     entry = renderer.names[function.name]
     if launch.shared_bytes:
         renderer.line(dialect.shared_block, None)
-    renderer.line(dialect.kernel.format(threads=launch.threads, entry=entry, params=params), function)
+    renderer.line(dialect.kernel.format(threads=launch.threads, entry=entry, params=params), head)
     renderer.depth = 1
     for var, number in zip(launch.vars, dialect.blocks, strict=False):
         renderer.line(f"const int {renderer.names[var.name]} = {number};", launch)

@@ -94,6 +94,7 @@ def manifest_with(
             EmitStep("asm", "gas", _emit_asm, tier="code"),
         ),
         load=_load,
+        programs=True,
         available=lambda: (True, ""),
         versions=_versions,
         words=(*WORDS, *words),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ...ir import line_numbers
 from ...record import Resources
-from ..build import Build
+from ..build import Build, of_launches
 from .machine import isa_of
 from .render.kernel import render_llvm
 from .render.renderer import Rendering
@@ -26,7 +26,7 @@ _LABEL = re.compile(
 def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
     """`loops` to LLVM text, `renderings` being those of a package's words.
 
-    Leaves `scratch` (bytes a worker) for the launch.
+    Leaves `scratch` (bytes a worker, for each launch) for those who run it.
     """
     lines = line_numbers(build.function)
     rendered = render_llvm(build.function, isa_of(build.machine), lines, renderings)
@@ -42,7 +42,7 @@ def emit_asm(build: Build) -> None:
     build.texts["asm"] = text
     build.lines["asm"] = asm_lines(text, build.texts["llvm"])
     build.code = assemble(text, isa) if can_assemble(isa) else object_code(build.texts["llvm"], isa)
-    build.resources = Resources(threads=1, shared_bytes=int(build.data["scratch"]))
+    build.resources = of_launches([Resources(threads=1, shared_bytes=size) for size in build.data["scratch"]])
 
 
 def asm_lines(asm: str, llvm: str) -> tuple[tuple[int, ...], ...]:

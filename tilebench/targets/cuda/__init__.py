@@ -116,6 +116,7 @@ def manifest() -> Manifest:
             ),
         ),
         load=_load,
+        programs=True,
         available=_available,
         versions=_versions,
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ...ir import walk
-from ...language.structure import KernelLaunch
+from ...passes.analysis.launches import launches_of
 from ..build import Build
 from .text.render import render
 
 
 def emit_cuda(build: Build) -> None:
-    """`threaded` to CUDA text. Leaves `entry`, `threads`, `shared_bytes` for the launch."""
+    """`threaded` to CUDA text. Leaves `launches` for those who run them: entry, threads, shared bytes."""
     rendered = render(build.function, build.machine)
     build.texts["cuda"] = rendered.text
     build.lines["cuda"] = rendered.lines
-    note_launch(build, rendered.entry)
+    note_launches(build, rendered.entries)
 
 
-def note_launch(build: Build, entry: str) -> None:
-    """Keep what a launch needs to know besides the code."""
-    launch = next(statement for statement in walk(build.function) if isinstance(statement, KernelLaunch))
-    build.data.update(entry=entry, threads=launch.threads, shared_bytes=launch.shared_bytes)
+def note_launches(build: Build, entries: tuple[str, ...]) -> None:
+    """Keep what launches need to know besides the code."""
+    launches = zip(entries, launches_of(build.function), strict=True)
+    rows = tuple((entry, launch.threads, launch.shared_bytes) for entry, launch in launches)
+    build.data.update(launches=rows, threads=tuple(threads for _, threads, _ in rows))

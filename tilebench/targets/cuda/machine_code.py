@@ -6,8 +6,8 @@ than the compiler refuses its PTX and takes its cubin.
 
 from __future__ import annotations
 
-from ...record import Diagnostic
-from ..build import Build
+from ...record import Diagnostic, Resources
+from ..build import Build, of_launches
 from .compiler.elf import read_cubin
 from .compiler.log import FunctionResources, ptx_lines
 from .compiler.nvrtc import CudaCompileError, compile_cuda
@@ -36,11 +36,13 @@ def emit_ptx(build: Build) -> None:
     build.texts["ptx"] = compiled.ptx
     build.lines["ptx"] = ptx_lines(compiled.ptx)
     build.code = compiled.cubin
-    entry = build.data["entry"]
-    report = compiled.resources.get(entry) or report_of(compiled.cubin, entry)
-    if report is not None:
-        shared = int(build.data["shared_bytes"])
-        build.resources = kernel_resources(build.machine, int(build.data["threads"]), report, shared)
+    found: list[Resources] = []
+    for entry, threads, shared in build.data["launches"]:
+        report = compiled.resources.get(entry) or report_of(compiled.cubin, entry)
+        if report is not None:
+            found.append(kernel_resources(build.machine, threads, report, shared))
+    if len(found) == len(build.data["launches"]):
+        build.resources = of_launches(found)
     for issue in compiled.advisories:
         build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
 

@@ -38,6 +38,7 @@ manifest = Manifest(
     road=(),
     steps=(EmitStep("listing", "tile-ir", _emit),),
     load=_load,
+    programs=True,
     available=lambda: (False, "the null target runs nothing"),
     # Nobody is offered it: it is there for tests.
     present=Presentation,

@@ -132,7 +132,25 @@ def resources_body(resources: Resources | None, shared_limit: int = 0) -> str:
     left = table_html(("resource", "value"), rows, numeric=(1,))
     said = occupancy_sentence(resources)
     words = f'<p class="say">{escape(said)}.</p>' if said else ""
+    left += table_html(_LAUNCH_HEADS, _launch_rows(resources)) if resources.launches else ""
     return f'<div class="cols res"><div>{left}</div><div>{_bars(resources, shared_limit)}{words}</div></div>'
+
+
+_LAUNCH_HEADS = ("launch", "threads", "registers", "shared bytes", "spilled bytes")
+
+
+def _launch_rows(resources: Resources) -> list[list[str]]:
+    """What each launch takes, of which the figures above are the largest."""
+    return [
+        [
+            str(number),
+            *(
+                ("?" if n is None else str(n))
+                for n in (one.threads, one.registers, one.shared_bytes, one.spill_store_bytes)
+            ),
+        ]
+        for number, one in enumerate(resources.launches, 1)
+    ]
 
 
 def resources_text(resources: Resources | None, shared_limit: int = 0) -> str:
@@ -140,6 +158,8 @@ def resources_text(resources: Resources | None, shared_limit: int = 0) -> str:
     if resources is None:
         return "no resources"
     out = [table_text(("resource", "value"), [[n, v] for n, v, _ in _facts(resources, shared_limit)])]
+    if resources.launches:
+        out.append(table_text(_LAUNCH_HEADS, _launch_rows(resources)))
     if resources.occupancy is not None:
         out.append(f"occupancy [{unicode_bar(resources.occupancy)}] {number(resources.occupancy * 100)} %")
         out.append(occupancy_sentence(resources))

@@ -304,7 +304,8 @@ def stages_body(
 def heading(record: CompileRecord) -> str:
     """The bar above a record: kernel, target, parameters, time."""
     chosen = " ".join(f"{name}={value}" for name, value in record.parameters.items())
-    grid = " x ".join(map(str, record.grid))
+    grids = record.grids or (record.grid,)
+    grid = ", then ".join(" x ".join(map(str, each)) for each in grids)
     facts = [f"target {record.target}", f"grid {grid}"]
     if record.seconds:
         facts.append(f"compiled in {seconds_text(record.seconds)}")

@@ -19,7 +19,7 @@ def _decided(node: Node) -> str | None:
 
 
 # Words of the language that keep their form in `loops`.
-_KEPT = frozenset({"Kernel", "serial", "unroll", "alloc_var"})
+_KEPT = frozenset({"Kernel", "alloc_global", "serial", "unroll", "alloc_var"})
 
 
 def loops_forms(more: Iterable[str] = ()) -> LegalForms:

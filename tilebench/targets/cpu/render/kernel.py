@@ -1,6 +1,6 @@
-"""The `loops` stage as one LLVM function.
+"""The `loops` stage in LLVM: a function for each launch.
 
-The function has the form that the pool calls: it runs blocks begin..end-1 of the grid, polls the
+Such a function has the form that the pool calls: it runs blocks begin..end-1 of the grid, polls the
 cancel word at each block and on the back edges of long loops, and keeps its tiles in the worker's
 scratch memory.
 """
@@ -13,6 +13,7 @@ from functools import cache
 from ....ir import Buffer, Function, lift, walk
 from ....language.scopes import entered, entry_facts
 from ....language.structure import KernelLaunch
+from ....passes.analysis.launches import launch_of, parts_of
 from ..llvm import Module, Value
 from ..loops.words import AllocScratch
 from ..machine import Isa
@@ -24,9 +25,9 @@ ENTRY = "kernel"
 
 
 class Rendered:
-    """The LLVM text, the loops line of each of its lines (0: none), scratch bytes."""
+    """The LLVM text, the loops line of each of its lines (0: none), scratch bytes of each launch."""
 
-    def __init__(self, module: Module, scratch: int) -> None:
+    def __init__(self, module: Module, scratch: tuple[int, ...]) -> None:
         self.text = module.text()
         self.origins = module.line_origins()
         self.scratch = scratch
@@ -42,9 +43,15 @@ def render_llvm(
     """
     module = Module(isa)
     table = RenderingTable((*rows(), *more)) if more else _own_table()
-    launch = next(statement for statement in function.body if isinstance(statement, KernelLaunch))
-    _blocks(Renderer(module, ENTRY, lines or {}, table), function, launch)
-    return Rendered(module, scratch_bytes(function))
+    parts = parts_of(function)
+    for entry, part in zip(entries(len(parts)), parts, strict=True):
+        _blocks(Renderer(module, entry, lines or {}, table), part, launch_of(part))
+    return Rendered(module, tuple(scratch_bytes(part) for part in parts))
+
+
+def entries(launches: int) -> tuple[str, ...]:
+    """The names of the functions of so many launches, in order."""
+    return (ENTRY, *(f"{ENTRY}_{number}" for number in range(2, launches + 1)))
 
 
 @cache

@@ -10,40 +10,39 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArgumentError, TargetError
-from ....ir import Buffer, Var, walk
+from ....ir import Buffer, Function, Var, walk
 from ....language.structure import Serial
+from ....machine import Machine
+from ....passes.analysis.launches import is_program, parts_of
 from ...build import Build
 from ...scalars import Grid, bits_of
+from ...workspaces import Workspaces
 from ..machine import host_isa, isa_of
-from ..render.kernel import ENTRY
-from .jit import load_object
+from ..render.kernel import entries
+from .jit import Compiled, load_object
 from .pool import Launcher
+from .workspace import POOL
 
 
 class CpuExecutable:
-    """A loaded kernel, called with arrays in host memory and numbers, in parameter order.
+    """A loaded launch, called with arrays in host memory and numbers, in parameter order.
 
-    It returns when it has run.     Ctrl-C ends it: blocks and long loops poll a word that the interrupt sets.
+    It returns when it has run. Ctrl-C ends it: blocks and long loops poll a word that the interrupt sets.
     """
 
-    def __init__(self, build: Build) -> None:
-        isa = isa_of(build.machine)
-        if isa.triple != host_isa().triple or not isa.has <= host_isa().has:
-            raise TargetError(
-                "code for {target} cannot run on this processor ({here})", target=build.machine.name,
-                here=host_isa().cpu, hint='compile for target="cpu" to run here',
-            )  # fmt: skip
-        compiled = load_object(build.code, (ENTRY,), isa)
-        self.grid = Grid(build.function, build.machine)
-        self.params = build.function.params
-        self.sizes = {var.name for var in build.function.dimensions}
+    def __init__(
+        self, function: Function, machine: Machine, compiled: Compiled, entry: str, scratch: int
+    ) -> None:
+        self.grid = Grid(function, machine)
+        self.params = function.params
+        self.sizes = {var.name for var in function.dimensions}
         self.names = [param.name for param in self.params]
-        self.plain = len(build.function.arrays) == len(self.params)
+        self.plain = len(function.arrays) == len(self.params)
         # 0 where sizes decide it.
         self.blocks = math.prod(self.grid.constant or (0,))
         self._words = ctypes.c_int64 * len(self.names)
         self._launch = Launcher(
-            compiled.address(ENTRY), int(build.data["scratch"]), endless=_may_be_endless(build), keep=compiled
+            compiled.address(entry), scratch, endless=_may_be_endless(function), keep=compiled
         )
 
     def __call__(self, arguments: Sequence[Any], /) -> None:
@@ -87,7 +86,22 @@ def _address(array: Any, name: str) -> int:
     raise ArgumentError("{name} is not in host memory", name=name, found=type(array).__name__)
 
 
-def _may_be_endless(build: Build) -> bool:
+class CpuProgram:
+    """Launches one after the other, in memory of the call that they share; called as one launch is."""
+
+    def __init__(self, function: Function, launches: Sequence[CpuExecutable]) -> None:
+        self.launches = launches
+        self.workspaces = Workspaces(function)
+
+    def __call__(self, arguments: Sequence[Any], /) -> None:
+        layout = self.workspaces(arguments)
+        with POOL.take(layout.size) as pointer:
+            arguments = (*arguments, *layout.placed(pointer))
+            for launch in self.launches:
+                launch(arguments)
+
+
+def _may_be_endless(function: Function) -> bool:
     """Whether a loop's length depends on data, so that no earlier call tells how long the next one takes."""
     from ....ir import Load, While
 
@@ -97,10 +111,23 @@ def _may_be_endless(build: Build) -> bool:
             isinstance(each, Serial)
             and any(isinstance(n, Load) for end in (each.start, each.stop) for n in walk(end))
         )
-        for each in walk(build.function)
+        for each in walk(function)
     )
 
 
-def load(build: Build) -> CpuExecutable:
+def load(build: Build) -> CpuExecutable | CpuProgram:
     """The executable of a build whose object file has been made or taken from the cache."""
-    return CpuExecutable(build)
+    isa = isa_of(build.machine)
+    if isa.triple != host_isa().triple or not isa.has <= host_isa().has:
+        raise TargetError(
+            "code for {target} cannot run on this processor ({here})", target=build.machine.name,
+            here=host_isa().cpu, hint='compile for target="cpu" to run here',
+        )  # fmt: skip
+    parts = parts_of(build.function)
+    names = entries(len(parts))
+    compiled = load_object(build.code, names, isa)
+    launches = [
+        CpuExecutable(part, build.machine, compiled, name, scratch)
+        for part, name, scratch in zip(parts, names, build.data["scratch"], strict=True)
+    ]
+    return CpuProgram(build.function, launches) if is_program(build.function) else launches[0]

@@ -62,10 +62,16 @@ def _fresh_memory(size: int) -> mmap.mmap:
 class Scratch:
     """Memory of one worker: page-aligned, zero at first, kept and reused, grown when asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "the tiles of a block") -> None:
+        self.what = what
         self._map: mmap.mmap | None = None
         self._size = 0
         self._address = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes that are there without asking for more."""
+        return self._size
 
     def address(self, size: int) -> int:
         """The address of at least `size` bytes (what an earlier kernel left is still there)."""
@@ -78,7 +84,8 @@ class Scratch:
                 self._map = _fresh_memory(whole + (page if page == _LARGE_PAGE else 0))
             except OSError as error:
                 raise ResourceError(
-                    "the system has no {size} bytes of memory for the tiles of a block", size=size,
+                    "the system has no {size} bytes of memory for {what}", size=size,
+                    what=self.what,
                     hint="make the tiles smaller, or run fewer at a time: TILEBENCH_CPU_THREADS=1",
                 ) from error  # fmt: skip
             self._size = whole

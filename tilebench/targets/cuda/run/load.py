@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ....errors import ArgumentError
+from ....ir import Buffer
+from ....passes.analysis.launches import is_program
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
@@ -17,19 +19,23 @@ from .context import context
 from .host import HostArray
 from .launch import Launch
 from .memory import DeviceMemory
-from .modules import Module
+from .modules import Modules
+
+if TYPE_CHECKING:
+    from .program import CudaProgram
 
 
 class CudaExecutable:
-    """A loaded kernel. One module for each device it has run on, made at the first call there.
+    """A loaded launch. One module for each device it has run on, made at the first call there.
 
     Called with arrays, all on one device or all NumPy, and numbers for scalars, in parameter order.
     Device arrays are used in place, on the caller's current stream, without waiting, so a CUDA graph can
     capture it. NumPy arrays are copied to the device and what the kernel writes is copied back.
     """
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, modules: Modules | None = None) -> None:
         self.build = build
+        self.modules = modules or Modules(build.code)
         self.params = build.function.params
         self.arrays = build.function.arrays
         self.kinds = letters(build.function)
@@ -46,13 +52,11 @@ class CudaExecutable:
         with self._lock:
             launch = self._launches.get(ordinal)
             if launch is None:
-                data = self.build.data
-                function = Module(self.build.code, context(ordinal)).function(data["entry"])
-                launch = Launch(
-                    function, self.kinds, grid=self.grid.constant or (1,), block=(data["threads"],),
-                    shared=data["shared_bytes"],
+                entry, threads, shared = self.build.data["launches"][0]
+                launch = self._launches[ordinal] = Launch(
+                    self.modules.function(ordinal, entry), self.kinds, grid=self.grid.constant or (1,),
+                    block=(threads,), shared=shared,
                 )  # fmt: skip
-                self._launches[ordinal] = launch
             return launch
 
     def __call__(self, arguments: Sequence[Any], /) -> None:
@@ -62,21 +66,31 @@ class CudaExecutable:
         infos = arguments if self._fixed else self._arrays_of(arguments)
         first = infos[0].device if infos else HOST
         if first == HOST:
-            self._round_trip(arguments, infos, grid or self.grid(arguments))
+            grid = grid or self.grid(arguments)
+            round_trip(
+                self.arrays, infos, self.written,
+                lambda pointers: self.launch_on(0)(0, *self._words(arguments, pointers), grid=grid),
+            )  # fmt: skip
             return
         bits = 0
         pointers = [info.pointer for info in infos]
         for info in infos:
             bits |= info.pointer
             if info.device is not first:
-                self._explain(infos)
+                explain_places(self.arrays, infos, self.alignment)
         if bits % self.alignment:
-            self._explain(infos)
+            explain_places(self.arrays, infos, self.alignment)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         words = pointers if self._fixed else self._words(arguments, pointers)
         # To set and reset the grid of a launch takes 1 us.
         launch(current_stream(infos[0].owner, ordinal), *words, grid=None if self.grid.constant else grid)
+
+    def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
+        """Launch on a device and stream that are known, with these addresses of the arrays."""
+        grid = self.grid(arguments)
+        if 0 not in grid:
+            self.launch_on(ordinal)(stream, *self._words(arguments, pointers), grid=grid)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
@@ -93,40 +107,6 @@ class CudaExecutable:
             for argument, kind, param in zip(arguments, self.kinds, self.params, strict=True)
         ]
 
-    def _explain(self, infos: Sequence[Any]) -> None:
-        """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
-        first = infos[0].device
-        for array, info in zip(self.arrays, infos, strict=True):
-            if info.device != first:
-                raise ArgumentError(
-                    "{name} lies on {there}, the first array on {here}", name=array.name, there=info.device,
-                    here=first, hint="move all arrays to one device",
-                )  # fmt: skip
-            if info.pointer % self.alignment:
-                raise ArgumentError(
-                    "{name} starts at an address that is no multiple of {align} bytes", name=array.name,
-                    align=self.alignment, hint="this code was compiled for aligned arrays alone",
-                )  # fmt: skip
-
-    def _round_trip(self, arguments: Sequence[Any], infos: Sequence[Any], grid: tuple[int, ...]) -> None:
-        where = context(0)
-        hosts = [HostArray(info) for info in infos]
-        copies: list[DeviceMemory] = []
-        try:
-            for host in hosts:
-                memory = DeviceMemory(where, host.nbytes)
-                copies.append(memory)
-                host.upload(where, memory.pointer)
-            words = self._words(arguments, [memory.pointer for memory in copies])
-            self.launch_on(0)(0, *words, grid=grid)
-            for array, host, memory in zip(self.arrays, hosts, copies, strict=True):
-                if array.name in self.written:
-                    host.download(where, memory.pointer)
-            where.synchronize()
-        finally:
-            for memory in copies:
-                memory.free()
-
     def device_arrays(self, arguments: list[Any]) -> CudaArrays:
         """Copies of described host arrays on device 0, with its clock and cache flush, for timing."""
         arrays = [HostArray(info) for info in self._arrays_of(arguments)]
@@ -139,6 +119,49 @@ class CudaExecutable:
         return CudaArrays(context(0), run, arrays)
 
 
-def load(build: Build) -> CudaExecutable:
+def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any], alignment: int) -> None:
+    """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
+    first = infos[0].device
+    for array, info in zip(arrays, infos, strict=True):
+        if info.device != first:
+            raise ArgumentError(
+                "{name} lies on {there}, the first array on {here}", name=array.name, there=info.device,
+                here=first, hint="move all arrays to one device",
+            )  # fmt: skip
+        if info.pointer % alignment:
+            raise ArgumentError(
+                "{name} starts at an address that is no multiple of {align} bytes", name=array.name,
+                align=alignment, hint="this code was compiled for aligned arrays alone",
+            )  # fmt: skip
+
+
+def round_trip(
+    arrays: Sequence[Buffer], infos: Sequence[Any], written: Collection[str],
+    run: Callable[[Sequence[int]], None],
+) -> None:  # fmt: skip
+    """Run on copies of host arrays on device 0, and copy back what is written."""
+    where = context(0)
+    hosts = [HostArray(info) for info in infos]
+    copies: list[DeviceMemory] = []
+    try:
+        for host in hosts:
+            memory = DeviceMemory(where, host.nbytes)
+            copies.append(memory)
+            host.upload(where, memory.pointer)
+        run([memory.pointer for memory in copies])
+        for array, host, memory in zip(arrays, hosts, copies, strict=True):
+            if array.name in written:
+                host.download(where, memory.pointer)
+        where.synchronize()
+    finally:
+        for memory in copies:
+            memory.free()
+
+
+def load(build: Build) -> CudaExecutable | CudaProgram:
     """The executable of a build whose cubin has been made."""
-    return CudaExecutable(build)
+    if not is_program(build.function):
+        return CudaExecutable(build)
+    from .program import CudaProgram  # most kernels are one launch
+
+    return CudaProgram(build)

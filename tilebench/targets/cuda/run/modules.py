@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 from ....errors import ResourceError
-from .context import Context
+from .context import Context, context
 
 FUNCTION_ATTRIBUTES = {
     "MAX_THREADS_PER_BLOCK": 0,
@@ -42,6 +43,22 @@ class Module:
                 code = self.context.driver.lib.cuModuleUnload(self.handle)
                 self.context.driver.check(code, "unloading a kernel")
             self.handle = ctypes.c_void_p()
+
+
+class Modules:
+    """A cubin on each device that it is used on, loaded there at first use."""
+
+    def __init__(self, cubin: bytes) -> None:
+        self.cubin = cubin
+        self._loaded: dict[int, Module] = {}
+        self._lock = threading.Lock()
+
+    def function(self, ordinal: int, name: str) -> Function:
+        """The kernel of that name on a device; `CudaError` when there is none."""
+        with self._lock:
+            if ordinal not in self._loaded:
+                self._loaded[ordinal] = Module(self.cubin, context(ordinal))
+            return self._loaded[ordinal].function(name)
 
 
 class Function:
