@@ -22,7 +22,7 @@ class WorkMemory:
 
 
 @dataclass(frozen=True)
-class Layout:
+class WorkLayout:
     """The bytes of all arrays together, and the first byte of each."""
 
     size: int
@@ -42,9 +42,9 @@ class Workspaces:
         self._named = [
             (k, p.name) for k, p in enumerate(function.params) if isinstance(p, Var) and p.name in sizes
         ]
-        self._known: dict[tuple[int, ...], Layout] = {}
+        self._known: dict[tuple[int, ...], WorkLayout] = {}
 
-    def __call__(self, arguments: Sequence[Any]) -> Layout:
+    def __call__(self, arguments: Sequence[Any]) -> WorkLayout:
         """Where they lie. Raises `ShapeError` for a size below zero."""
         key = tuple([int(arguments[k]) for k, _ in self._named])
         found = self._known.get(key)
@@ -55,11 +55,11 @@ class Workspaces:
             found = self._known[key] = self._laid_out(values)
         return found
 
-    def _laid_out(self, values: dict[str, int]) -> Layout:
+    def _laid_out(self, values: dict[str, int]) -> WorkLayout:
         offsets: list[int] = []
         size = 0
         for buffer in self.buffers:
             shape = tuple(max(0, size_value(extent, values)) for extent in buffer.shape)
             offsets.append(size)
             size += -(-replace(buffer, shape=shape).bytes // ALIGN) * ALIGN
-        return Layout(size, tuple(offsets))
+        return WorkLayout(size, tuple(offsets))

@@ -40,6 +40,7 @@ from tilebench.kernel import Kernel
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
 from tilebench.language.lowered.decisions import Instr
+from tilebench.language.memory import AllocGlobal
 from tilebench.language.stages import TILES
 from tilebench.language.words import registry
 from tilebench.passes.context import Context
@@ -272,7 +273,8 @@ def test_every_operation_on_tiles_has_a_lowering() -> None:
     table = LoweringTable(lowerings.rows())
     statements = {word.cls for word in registry().statements.values() if "bounded" in word.cls.stages}
     assert statements
-    assert [cls for cls in statements if cls not in table.rows] == []
+    # Memory of the call is no statement of a launch.
+    assert [cls for cls in statements if cls not in table.rows] == [AllocGlobal]
 
 
 def test_a_row_for_what_has_one_is_refused() -> None:

@@ -52,7 +52,7 @@ def _machine_code(step: str) -> Callable[[Build], None]:
 
 
 def _load(build: Build) -> Any:
-    from .run.load import load
+    from .run.program import load
 
     return load(build)
 

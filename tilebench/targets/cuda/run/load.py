@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....errors import ArgumentError
 from ....ir import Buffer
-from ....passes.analysis.launches import is_program
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
@@ -20,9 +19,6 @@ from .host import HostArray
 from .launch import Launch
 from .memory import DeviceMemory
 from .modules import Modules
-
-if TYPE_CHECKING:
-    from .program import CudaProgram
 
 
 class CudaExecutable:
@@ -156,12 +152,3 @@ def round_trip(
     finally:
         for memory in copies:
             memory.free()
-
-
-def load(build: Build) -> CudaExecutable | CudaProgram:
-    """The executable of a build whose cubin has been made."""
-    if not is_program(build.function):
-        return CudaExecutable(build)
-    from .program import CudaProgram  # most kernels are one launch
-
-    return CudaProgram(build)

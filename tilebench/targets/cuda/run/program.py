@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ....passes.analysis.launches import parts_of
+from ....passes.analysis.launches import is_program, parts_of
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
@@ -90,4 +90,9 @@ class CudaProgram:
         return CudaArrays(context(0), run, arrays)
 
 
-__all__ = ["CudaProgram"]
+def load(build: Build) -> CudaExecutable | CudaProgram:
+    """The executable of a build whose cubin has been made."""
+    return CudaProgram(build) if is_program(build.function) else CudaExecutable(build)
+
+
+__all__ = ["CudaProgram", "load"]
