@@ -1,6 +1,6 @@
 """How many of TileLang's example files run on the CPU, imports as they are and sizes alone changed.
 
-    python -m tests.compat.files --tilelang PATH             # PATH is a checkout of TileLang: all of the table
+    python -m tests.compat.files --tilelang PATH             # a checkout of TileLang: all of the table
     python -m tests.compat.files --tilelang PATH gemm/ norm  # those whose names have one of the words in them
     python -m tests.compat.files --tilelang PATH --waves     # the well-known ones alone
 

@@ -114,7 +114,7 @@ def seen_keys(xp: Any, p: Mapping[str, Any], blocks: Any) -> Any:
     if p.get("sparse"):
         row, column = xp.arange(p["SQ"]) // p["block_M"], xp.arange(p["SK"]) // p["block_N"]
         seen = seen & (blocks[:, :, row[:, None], column[None, :]] != 0)
-    return seen + xp.zeros((p["B"], p["H"], 1, 1), dtype=bool)
+    return seen + xp.zeros((p["B"], p["H"], 1, 1), dtype=xp.bool)
 
 
 def softmax_of(s: Near, seen: Any, sink: Any = None) -> tuple[Near, Near, Near]:

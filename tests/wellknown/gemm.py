@@ -55,9 +55,9 @@ def gemm(
 def exact_gemm(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str, Exact]:
     left = a["A"].swapaxes(0, 1) if p["ta"] else a["A"]
     right = a["B"].swapaxes(0, 1) if p["tb"] else a["B"]
-    value = left @ right
     if p["accum"] == "int32":
-        return {"C": Exact(value)}
+        return {"C": Exact((left * 1.0) @ (right * 1.0))}
+    value = left @ right
     error = sum_error(p["K"], abs(left) @ abs(right), UNIT[p["accum"]])
     if p.get("bias"):
         value = value + a["V"]

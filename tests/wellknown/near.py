@@ -53,6 +53,8 @@ class Near:
     __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Near:
+        if isinstance(other, float):
+            return self._made(self.value / other, self.error / abs(other))
         return self * self._other(other).inverse()
 
     def __rtruediv__(self, other: Any) -> Near:

@@ -29,8 +29,8 @@ def im2col(
     `img` is (batch, height, width, channels). Seen as a matrix it has a row for each place of the output, in
     the order (batch, row, column), and a column for each number that is weighed there, in the order (kernel
     row, kernel column, channel) of a square kernel. `col` gets the box of its own size number `nhw_step` down
-    and `c_step` across, with zeros for the padding and beyond both ends. Written as a T.Parallel over the tile.
-    Raises `ShapeError` for an image without four dimensions and a tile without two.
+    and `c_step` across, with zeros for the padding and beyond both ends: a T.Parallel over the tile. Raises
+    `ShapeError` for an image without four dimensions and a tile without two.
     """
     builder = for_tiles("T.im2col")
     tile = whole_part(col, "T.im2col").view
