@@ -16,6 +16,18 @@ _ARITHMETIC = _all_of("compat.arithmetic", "cdiv next_power_of_2")
 _TUNING = _all_of("compat.tuning", "autotune AutoTuner set_autotune_inputs")
 _CACHE = _all_of("compat.caching", "enable_cache disable_cache is_cache_enabled")
 _CONFIGS = _all_of("compat.configurations", "PassConfigKey")
+_DRIVER = _all_of(
+    "compat.machines",
+    "get_num_sms get_device_name get_shared_memory_per_block get_max_dynamic_shared_size_bytes "
+    "get_registers_per_block",
+)
+_DEVICES = _all_of(
+    "compat.machines",
+    "TileDevice CUDA CPU CDNA RDNA METAL get_arch auto_infer_current_arch is_cuda_arch is_cpu_arch "
+    "is_cdna_arch is_rdna_arch is_metal_arch",
+)
+_PRODUCTS = _all_of("compat.products", "MatmulTemplate")
+_ORDERS = _all_of("compat.products", "NoRasterization Rasterization2DColumn Rasterization2DRow")
 _SUPPLY = _all_of("kernel.measuring.profiler", "TensorSupplyType")
 _PROFILER = {**_all_of("kernel.measuring.profiler", "Profiler do_bench"), **_SUPPLY}
 _COMPILING = {**_all_of("compat.compiling", "jit compile par_compile"), "JITKernel": "kernel.kernel:Kernel"}
@@ -26,6 +38,13 @@ MODULES: Mapping[str, Mapping[str, str]] = {
         "Profiler": "kernel.measuring.profiler:Profiler",
     },
     "tilelang.autotuner": _TUNING,
+    "tilelang.carver": {**_DEVICES, **_PRODUCTS},
+    "tilelang.carver.arch": _DEVICES,
+    "tilelang.carver.arch.driver": _DRIVER,
+    "tilelang.carver.roller": _ORDERS,
+    "tilelang.carver.roller.hint": {"Hint": "compat.products:TileHint"},
+    "tilelang.carver.roller.rasterization": _ORDERS,
+    "tilelang.carver.template": _PRODUCTS,
     "tilelang.env": _CACHE,
     "tilelang.language.fp8": _all_of("compat.arithmetic", "determine_fp8_type"),
     "tilelang.language.dtypes": {"dtype": "language:dtype"},

@@ -7,7 +7,7 @@ from ..errors import LanguageError, nearest
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
     AtomicAdd ClusterKernel
-    TileScheduler Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
+    Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
     activemask address_of all_sync alloc_barrier alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value

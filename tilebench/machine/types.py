@@ -45,8 +45,9 @@ class Machine:
     """A target as the passes see it. `warp` is the width of a warp in threads (1 on a CPU),
     `max_grid` the most blocks in each dimension of a launch. `alignment` is what addresses and
     rows must be multiples of for the widest accesses, in bytes (1: any address will do), `index_bits` the
-    width in which offsets are cheapest. `unused` names the options of a schedule that change nothing
-    here, each with the reason in a few words."""
+    width in which offsets are cheapest, `units` how many multiprocessors or cores run blocks at the same
+    time: of the device that is here, else of a common large one. `unused` names the options of a schedule
+    that change nothing here, each with the reason in a few words."""
 
     name: str
     warp: int
@@ -60,6 +61,7 @@ class Machine:
     max_grid: tuple[int, int, int] = (2**31 - 1, 2**31 - 1, 2**31 - 1)
     alignment: int = 1
     index_bits: int = 64
+    units: int = 1
     unused: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

@@ -166,6 +166,7 @@ def cpu_machine(isa: Isa | None = None) -> Machine:
         warp=1,
         # A block runs on one core; thread-level code becomes loops, so this bounds only the declaration.
         max_threads=1024,
+        units=cores(),
         vector_bytes=widths,
         transaction_bytes=64,
         sm=SM(

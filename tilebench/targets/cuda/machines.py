@@ -30,7 +30,8 @@ _PARTITIONS = 4
 class _Chip:
     """What differs between compute capabilities. `shared` is KB a multiprocessor has.
 
-    `fp32`, `fp64` and `imad` are results a clock and multiprocessor of fused multiply-adds.
+    `fp32`, `fp64` and `imad` are results a clock and multiprocessor of fused multiply-adds. `units` are the
+    multiprocessors of a common large part of the kind, for when no device is here to be asked.
     """
 
     threads: int
@@ -39,20 +40,21 @@ class _Chip:
     fp32: int
     fp64: int
     imad: int = 64
+    units: int = 1
 
 
 _CHIPS: dict[tuple[int, int], _Chip] = {
-    (7, 5): _Chip(1024, 16, 64, 64, 2),
-    (8, 0): _Chip(2048, 32, 164, 64, 32),
-    (8, 6): _Chip(1536, 16, 100, 128, 2),
-    (8, 7): _Chip(1536, 16, 164, 128, 2),
-    (8, 9): _Chip(1536, 24, 100, 128, 2),
-    (9, 0): _Chip(2048, 32, 228, 128, 64),
-    (10, 0): _Chip(2048, 32, 228, 128, 64),
-    (10, 3): _Chip(2048, 32, 228, 128, 2),
-    (11, 0): _Chip(1536, 24, 228, 128, 2),
-    (12, 0): _Chip(1536, 24, 100, 128, 2),
-    (12, 1): _Chip(1536, 24, 100, 128, 2),
+    (7, 5): _Chip(1024, 16, 64, 64, 2, units=72),
+    (8, 0): _Chip(2048, 32, 164, 64, 32, units=108),
+    (8, 6): _Chip(1536, 16, 100, 128, 2, units=84),
+    (8, 7): _Chip(1536, 16, 164, 128, 2, units=16),
+    (8, 9): _Chip(1536, 24, 100, 128, 2, units=128),
+    (9, 0): _Chip(2048, 32, 228, 128, 64, units=132),
+    (10, 0): _Chip(2048, 32, 228, 128, 64, units=148),
+    (10, 3): _Chip(2048, 32, 228, 128, 2, units=148),
+    (11, 0): _Chip(1536, 24, 228, 128, 2, units=20),
+    (12, 0): _Chip(1536, 24, 100, 128, 2, units=170),
+    (12, 1): _Chip(1536, 24, 100, 128, 2, units=48),
 }
 
 KNOWN_ARCHS: tuple[str, ...] = (
@@ -222,6 +224,7 @@ def _build(arch: str) -> Machine:
         max_threads=1024,
         alignment=16,
         index_bits=32,
+        units=chip.units,
         max_grid=(2**31 - 1, 65535, 65535),  # CUDA C++ programming guide, technical specifications
         # 32-byte global accesses exist from sm_100 on (feature "global-256bit"), but no shared
         # ones, and passes use one list for both, so the list stops at 16.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from functools import cache
 
 from ....errors import TargetError
@@ -89,4 +90,7 @@ def describe(name: str | None = None) -> Machine:
     """The machine of a name, or of this host's first device; without one, of `cuda` alone."""
     if name is not None:
         return machine_of(name)
-    return machine_for_capability(*device(0).capability) if available()[0] else machine_of("cuda")
+    if not available()[0]:
+        return machine_of("cuda")
+    here = device(0)
+    return replace(machine_for_capability(*here.capability), units=here.attribute("MULTIPROCESSOR_COUNT"))
