@@ -10,6 +10,7 @@ from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
 from ..language.lone_elements import kept_in_shared
+from ..language.open_views import open_views
 from .parameters import check_sizes
 from .source import SourceFunction
 from .statements import Statements
@@ -28,6 +29,7 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
     kernel = count_from_the_end(kernel)
+    kernel = open_views(kernel, builder.views)
     check_sizes(kernel)
     verify(kernel)
     if builder.numbers_threads:

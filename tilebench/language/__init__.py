@@ -20,6 +20,7 @@ from . import persistent as _persistent
 from . import reduce as _reduce
 from . import spellings as _spellings
 from . import tile_idioms as _tile_idioms
+from . import views as _views
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
@@ -78,6 +79,7 @@ from .tile_idioms import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
 from .tracing.taken import show_types as _show_types
+from .views import *
 from .words import registry
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
@@ -190,6 +192,7 @@ __all__ += _reduce.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _bits.__all__
+__all__ += _views.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
 __all__ += _persistent.__all__

@@ -11,9 +11,11 @@ from ..errors import LanguageError, ShapeError
 from ..ir import DType, Expr
 from .dynamic import global_shape, size_of
 from .tracing.dtype_words import plain
+from .views import viewed
 
 if TYPE_CHECKING:
     from .tracing.taken import DTypeLike, Shape
+    from .tracing.values import BufferView, Storage
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,15 @@ class Tensor:
 
     `T.Tensor[[M, K], "float16"]` is the same.
     `shape` is an extent, or a tuple or list of extents, each an integer of at least 0 or made of names of
-    `T.dynamic`. Gives a `TensorSpec`. Raises `ShapeError`, `DTypeError`.
+    `T.dynamic`. Gives a `TensorSpec`; with `data=A.data`, in a kernel, a view of A as `T.view` does.
+    Raises `ShapeError`, `DTypeError`.
     """
 
     def __new__(  # type: ignore[misc]
-        cls, shape: Shape, dtype: DTypeLike = "float32", data: None = None
-    ) -> TensorSpec:
+        cls, shape: Shape, dtype: DTypeLike = "float32", data: Storage | None = None
+    ) -> TensorSpec | BufferView:
         if data is not None:
-            raise LanguageError("T.Tensor(data=...), a second view of a buffer, is TileLang's, not here yet")
+            return viewed("T.Tensor", data, shape, dtype)
         return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
     def __class_getitem__(cls, given: object) -> TensorSpec:

@@ -21,11 +21,11 @@ _LATER = """
     make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group
-    reducer_init reducer_update reshape rng_init rng_rand
+    reducer_init reducer_update rng_init rng_rand
     rng_rand_float set_max_nreg shfl_down shfl_sync shfl_up shfl_xor
     sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or
     thread_binding tma_copy tma_store_wait tvm_thread_allreduce
-    tvm_warp_shuffle view wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
+    tvm_warp_shuffle wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
     warp_reduce_sum wgmma_gemm
     ieee_fmaf ieee_frsqrt
 """

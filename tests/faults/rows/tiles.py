@@ -12,6 +12,30 @@ AHEAD = ("tests/targets/test_toy_instructions.py",)
 
 FAULTS = (
     Fault(
+        "views/the-next-row-is-read",
+        "an index outside of a view's row reads the element of the row behind it",
+        "tilebench.language.view_index:mapped",
+        "facts.proves(test)",
+        "True",
+        ("tests/language/test_views.py::test_outside_of_a_view_is_not_the_next_row",),
+    ),
+    Fault(
+        "views/a-copy-onto-itself",
+        "a copy between two views of one buffer reads elements that it has written",
+        "tilebench.language.open_views:_Opener.moved",
+        "self.behind(copy.src.buffer).name != self.behind(copy.dst.buffer).name",
+        "True",
+        ("tests/language/test_views.py::test_a_copy_onto_the_same_memory",),
+    ),
+    Fault(
+        "views/parts-in-the-wrong-order",
+        "the parts of a wider element are stored with the most significant bits first",
+        "tilebench.language.open_views:_joined",
+        "number * part.dtype.bits",
+        "(len(parts) - number) * part.dtype.bits",
+        ("tests/language/test_views.py::test_a_wider_dtype_over_the_same_bytes",),
+    ),
+    Fault(
         "effects/copy-writes-nothing",
         "the target of a copy counts as read",
         "tilebench.language.copy:Copy",

@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place
-from ...ir import Expr, OpStmt, Region, Stmt
+from ...ir import Buffer, Expr, OpStmt, Region, Stmt
 from ...ir.effects import effects_of
 from ..lowered.decisions import Panels
 
@@ -60,6 +60,8 @@ class Builder:
     numbers_threads: bool = False
     # Fragments of which an element is used outside T.Parallel, and where first.
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
+    # Views of buffers, by name, and the buffer whose memory each is.
+    views: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     # Layouts that tiles were given, and where.
     layouts: dict[str, tuple[Any, Place | None]] = field(
         default_factory=dict[str, "tuple[Any, Place | None]"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place, ShapeError
@@ -89,6 +90,13 @@ class RegionRef(Tile):
         return show(self.region)
 
 
+@dataclass(frozen=True, eq=False)
+class Storage:
+    """The memory of a buffer."""
+
+    view: BufferView
+
+
 class BufferView(Tile):
     """An array of a kernel: a parameter or an allocated tile. `A[...]` is an element or a box."""
 
@@ -121,6 +129,11 @@ class BufferView(Tile):
     def scope(self) -> str:
         """`global`, `shared`, `fragment` or `local`."""
         return self.buffer.scope
+
+    @property
+    def data(self) -> Storage:
+        """Its memory, for a second view of it: `T.Tensor(shape, dtype, A.data)`."""
+        return Storage(self)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -190,4 +203,5 @@ class BufferView(Tile):
             builder.outside(f"an element of {self.name}")
         if self.scope == "fragment" and builder.within("parallel") is None:
             # Every thread needs such an element; the fragment is kept where all see it.
-            builder.lone.setdefault(self.name, builder.place)
+            behind = builder.views.get(self.name, self.buffer)
+            builder.lone.setdefault(behind.name, builder.place)
