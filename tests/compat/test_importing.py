@@ -91,6 +91,9 @@ def test_what_tilelang_brings_along_is_answered_unless_it_is_there(monkeypatch: 
     tvm = importlib.import_module("tvm")
     assert tilelang.tvm is tvm
     assert tvm.DataType("float16").bits == 16
+    tirx = importlib.import_module("tvm.tirx")
+    assert tirx is tvm.tirx
+    assert repr(tirx.const(3, "uint16")) == "T.uint16(3)"
     with pytest.raises(ModuleNotFoundError, match=r"tvm\.relax is not here"):
         importlib.import_module("tvm.relax")
     tilebench.compat.uninstall()
@@ -126,7 +129,7 @@ def test_what_is_not_here_is_said_by_name() -> None:
         ImportError, match=r"cannot import name 'Analyzer' from 'tilelang' \(tilebench.compat"
     ):
         exec("from tilelang import Analyzer")
-    with pytest.raises(TileError, match=r"T\.tma_copy is TileLang's, not here yet"):
+    with pytest.raises(TileError, match=r"T\.tma_copy comes with Hopper's"):
         _ = tilelang.language.tma_copy
 
 

@@ -1,8 +1,8 @@
 """The well-known kernels on a card against float64: `python tests/device/check_kernels.py`.
 
 The cases are those of `tests/wellknown`, the small and odd ones and larger ones. A row a case: the worst
-error of its outputs as a part of what is allowed, the largest error and torch's own, our time and torch's (CUDA
-events, cold L2, medians; torch where it has the operation). Inputs are random, outputs poisoned. Exits
+error of its outputs as a part of what is allowed, the largest error and torch's own, our time and torch's
+(CUDA events, cold L2, medians; torch where it has the operation). Inputs are random, outputs poisoned. Exits
 non-zero when a case is wrong. `--small` and `--large` take one half, `--only WORD` what has the word in its
 name. `--road cpu`, `simulator` or `reference` runs the small cases without a card and without torch.
 """

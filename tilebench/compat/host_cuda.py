@@ -3,14 +3,17 @@
 While it lasts, in the thread that installed it: `device="cuda"` (and "cuda:0", and torch.device of them)
 means "cpu" in every function and method of torch, `.cuda()` gives the tensor itself,
 `torch.cuda.synchronize()` does nothing, and `torch.cuda.Event` reads the wall clock. There is one device
-(`is_available`, `device_count`, `current_device`), of compute capability 8.0: files ask for it.
+(`is_available`, `device_count`, `current_device`), of compute capability 8.0 and with as many multiprocessors
+as the host has cores: files ask for them.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 from ..targets.devices import CARD, HOST
@@ -33,12 +36,16 @@ class HostCuda:
         self.kept = {name: getattr(torch.cuda, name) for name in _REPLACED}
         for name, value in _REPLACED.items():
             setattr(torch.cuda, name, value)
+        self.generator = torch.Generator
+        torch.Generator = _generator(torch)
         _hosts.append(self)
 
     def remove(self) -> None:
         cuda: Any = sys.modules["torch"].cuda
         for name, value in self.kept.items():
             setattr(cuda, name, value)
+        torch: Any = sys.modules["torch"]
+        torch.Generator = self.generator
         self.mode.__exit__(None, None, None)
         _hosts.remove(self)
 
@@ -71,10 +78,32 @@ def _always(answer: Any) -> Any:
     return ask
 
 
+def _properties(*_: object) -> SimpleNamespace:
+    """What files ask of a card."""
+    return SimpleNamespace(
+        name=_NAME, major=8, minor=0, multi_processor_count=os.cpu_count() or 1, warp_size=32,
+        total_memory=1 << 34, shared_memory_per_block_optin=163 << 10, max_threads_per_multi_processor=2048,
+    )  # fmt: skip
+
+
+_NAME = "the host, in place of a card"
 _REPLACED: dict[str, Any] = {
     "synchronize": _nothing, "Event": WallEvent, "is_available": _always(True), "device_count": _always(1),
-    "current_device": _always(0), "get_device_capability": _always((8, 0)),
+    "current_device": _always(0), "get_device_capability": _always((8, 0)), "set_device": _nothing,
+    "init": _nothing, "get_device_name": _always(_NAME), "get_device_properties": _properties,
 }  # fmt: skip
+
+
+def _generator(torch: Any) -> Any:
+    """`torch.Generator`, whose device may be "cuda"."""
+
+    base: Any = torch.Generator
+
+    class HostGenerator(base):  # type: ignore[misc]
+        def __new__(cls, device: Any = HOST) -> Any:
+            return base.__new__(cls, HOST if str(device).partition(":")[0] == CARD else device)
+
+    return HostGenerator
 
 
 def _mode(torch: Any) -> Any:

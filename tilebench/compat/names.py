@@ -35,7 +35,8 @@ _COMPILING = {**_all_of("compat.compiling", "jit compile par_compile"), "JITKern
 MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang": {
         **_ARITHMETIC, **_CACHE, **_COMPILING, **_CONFIGS, **_SUPPLY, **_all_of("compat.tuning", "autotune"),
-        "Profiler": "kernel.measuring.profiler:Profiler",
+        "Profiler": "kernel.measuring.profiler:Profiler", "DataType": "language:dtype",
+        **_all_of("compat.expressions", "set_log_level"),
     },
     "tilelang.autotuner": _TUNING,
     "tilelang.carver": {**_DEVICES, **_PRODUCTS},
@@ -69,5 +70,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.transform": _CONFIGS,
     "tilelang.utils": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
     "tvm": {"DataType": "language:dtype"},
+    "tvm.testing": _all_of("compat.testing", "requires_package"),
+    "tvm.tirx": _all_of("compat.expressions", "Cast Max Min PrimExpr Select const reinterpret"),
     "tilelang.utils.tensor": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
 }  # fmt: skip

@@ -147,6 +147,11 @@ class Profiler:
         self.kernel = kernel
         self.supply = TensorSupplyType(getattr(supply, "value", supply) or "auto")
 
+    @property
+    def func(self) -> Kernel:
+        """The kernel, to be called."""
+        return self.kernel
+
     def inputs(self, sizes: Mapping[str, int] | None = None, seed: int = 0) -> list[Any]:
         """Arguments for a call: torch's tensors in a program that has imported torch, else NumPy's arrays."""
         call = self.kernel.call_of((), sizes)
