@@ -18,6 +18,22 @@ FAULTS = (
         ("tests/targets/cpu/test_long_kernels.py",),
     ),
     Fault(
+        "cpu/moved-past-its-source",
+        "a loop that reads what loops over rows write goes in front of them",
+        "tilebench.targets.cpu.rows.reach:_commute",
+        "",
+        "return True",
+        ("tests/targets/cpu/test_norms.py::test_a_weight_that_the_rows_change_stays_behind_them",),
+    ),
+    Fault(
+        "cpu/pairs-without-small-ones",
+        "products of pairs take small elements of bfloat16 as zero (where the processor has them)",
+        "tilebench.targets.cpu.microkernel.pairs:_least",
+        "",
+        "return least",
+        ("tests/targets/cpu/test_pairs.py::test_what_the_instruction_takes_as_zero",),
+    ),
+    Fault(
         "cpu/own-arrays-in-lanes",
         "lanes share an array of a thread that was made before their loop",
         "tilebench.targets.cpu.lowerings.elementwise:_keeps_state",

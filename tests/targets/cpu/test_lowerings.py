@@ -235,8 +235,9 @@ def test_a_word_of_loops_without_a_rendering_is_refused_at_its_line() -> None:
         render_llvm(function, named_isa("x86-64-v4"))
     assert caught.value.message == "cpu has no LLVM text for T.spin"
     assert caught.value.hint == (
-        "it writes T.accumulate, T.alloc_scratch, T.alloc_var, T.fold, T.micro_gemm, T.pack_transposed, "
-        "T.prefetch, T.running, T.serial, T.unroll, T.vectors; a package's word needs a Rendering of its own"
+        "it writes T.accumulate, T.alloc_scratch, T.alloc_var, T.fold, T.micro_gemm, T.pack_pairs, "
+        "T.pack_transposed, T.prefetch, T.running, T.serial, T.unroll, T.vectors; "
+        "a package's word needs a Rendering of its own"
     )
     assert caught.value.place is not None
     assert caught.value.place.line == 5

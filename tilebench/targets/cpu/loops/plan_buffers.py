@@ -18,6 +18,7 @@ from ..machine import Isa
 from ..microkernel.gemm import compute_element, padded_rows, panel_width, row_stride
 from ..numbers.convert import COMPUTE, STORAGE, stored_bytes
 from .lowering import LoweringTable
+from .pairs import paired_tiles
 from .sources import sources_of
 from .uses import Use, Uses, uses_of
 from .words import ColumnPanels, PaddedRows
@@ -42,6 +43,7 @@ class BufferPlan:
         self.table = table
         self.uses = uses_of(function)
         self.sources = sources_of(function)
+        self.paired = paired_tiles(self)
         self.size = 0
         self.tiles: dict[str, Tile] = {}
         for node in walk(function):
@@ -62,7 +64,11 @@ class BufferPlan:
         """The tile of a buffer, behind those that have been placed."""
         dtype = buffer.dtype
         # Widened once here instead of at each of the many reads of the micro-kernel.
-        if self.packed(buffer) and STORAGE[dtype.name] != COMPUTE[dtype.name]:
+        if (
+            buffer.name not in self.paired
+            and self.packed(buffer)
+            and STORAGE[dtype.name] != COMPUTE[dtype.name]
+        ):
             dtype = float32
         scratch = Buffer(buffer.name, buffer.shape, dtype, "scratch")
         layout = self.panels(scratch) or self.rows(scratch)
@@ -93,7 +99,9 @@ class BufferPlan:
         if not all(is_multiple(gemm.b.start[0 if transposed else 1], width) for gemm in gemms):
             return None  # a vector that starts inside a panel runs into the next
         columns, depth = buffer.extents if transposed else buffer.extents[::-1]
-        return ColumnPanels(width, depth, -(-columns // width), transposed=transposed)
+        pairs = buffer.name in self.paired
+        rows = depth + depth % 2 if pairs else depth
+        return ColumnPanels(width, rows, -(-columns // width), transposed=transposed, pairs=pairs)
 
     def dtype_of(self, buffer: Buffer) -> str:
         """The dtype that a gemm finds in a tile."""

@@ -51,12 +51,15 @@ class PaddedRows:
 @dataclass(frozen=True)
 class ColumnPanels:
     """A matrix cut into panels of `width` columns, each row-major: column c of row r is element
-    `c // width * width * rows + r * width + c % width`. `transposed` does that to the transpose."""
+    `c // width * width * rows + r * width + c % width`. `transposed` does that to the transpose. With `pairs`
+    two rows lie together, element beside element: that of row r at
+    `r // 2 * 2 * width + c % width * 2 + r % 2` of its panel, which has an even number of rows."""
 
     width: int
     rows: int
     panels: int
     transposed: bool = False
+    pairs: bool = False
 
     @property
     def elements(self) -> int:
@@ -142,6 +145,22 @@ class PackTransposed(OpStmt):
 
 
 @node
+class PackPairs(OpStmt):
+    """`T.pack_pairs(B_s, B[k : k + 32, n : n + 64], rows, columns)`: panels of pairs from an array.
+
+    `rows` x `columns` of the source are inside; with `fill` the rest of B_s becomes zero.
+    """
+
+    word = "pack_pairs"
+    dst: Region = writes()
+    src: Region = reads()
+    rows: Expr = operand()
+    columns: Expr = operand()
+    lanes: int = attribute(default=1)
+    fill: bool = attribute(default=False)
+
+
+@node
 class Prefetch(OpStmt):
     """`T.prefetch(A[i + 1, j])`: bring the element's line near; the address need not be inside the array."""
 
@@ -214,7 +233,10 @@ class Running(OpStmt):
 
 VALUES = (PaddedRows, ColumnPanels, RegisterBlock)
 WORDS = (
-    *((each.word, Word(each)) for each in (AllocScratch, Vectors, MicroGemm, PackTransposed, Prefetch)),
+    *(
+        (each.word, Word(each))
+        for each in (AllocScratch, Vectors, MicroGemm, PackTransposed, PackPairs, Prefetch)
+    ),
     *((f"fold_{kind}", Word(Fold, {"kind": kind})) for kind in KINDS),
     *((f"accumulate_{kind}", Word(Accumulate, {"kind": kind})) for kind in KINDS),
     *((f"running_{kind}", Word(Running, {"kind": kind})) for kind in KINDS),

@@ -18,7 +18,7 @@ from ..loops.boxes import (
 from ..loops.inside import skips_ghosts
 from ..loops.lowering import Lowering
 from ..loops.vectors import nest, vector_loop
-from ..loops.words import PackTransposed
+from ..loops.words import ColumnPanels, PackPairs, PackTransposed
 from ..loops.work import Work
 from ..microkernel.blocks import can_pack
 from ..numbers.convert import stored_bytes
@@ -37,6 +37,8 @@ def copy(work: Work, old: Copy) -> list[Stmt]:
     scratch = dst.buffer.scope == "scratch"
     guards = tests_of(work, dst, old.dst_within, here, cut=True)
     axes = [axis for _, axis in here]
+    if not guards and _pairs(work, old, src, dst, long):
+        return _in_pairs(work, old, src, dst, over)
     if old.src_within is None or (scratch and skips_ghosts(work, old)):
         guards += tests_of(work, src, old.src_within, over, cut=True)
         if not guards and _turns(work, old, src, dst, long):
@@ -63,6 +65,25 @@ def _turns(work: Work, old: Copy, src: Region, dst: Region, long: list[int]) -> 
     # The user's own tile may round: what is widened here must have been exact in it.
     exact = src.buffer.dtype == old.dst.buffer.dtype
     return rows and exact and can_pack(src.buffer.dtype, dst.buffer.dtype)
+
+
+def _pairs(work: Work, old: Copy, src: Region, dst: Region, long: list[int]) -> bool:
+    """Whether a copy into panels of pairs can go by whole vectors: from rows of an array, from inside on."""
+    layout = work.plan.layout_of(dst.buffer)
+    if not isinstance(layout, ColumnPanels) or not layout.pairs or src.buffer.scope != "global":
+        return False
+    rows = long == [src.buffer.rank - 2, src.buffer.rank - 1] and src.buffer.element_strides[-1] == 1
+    within = old.src_within or (None,) * src.buffer.rank
+    cut = [d for d, limit in enumerate(within) if limit is not None]
+    ends = all(d in long and work.facts.bounds(src.start[d])[0] >= 0 for d in cut)
+    return rows and ends and src.buffer.dtype == old.dst.buffer.dtype == dst.buffer.dtype
+
+
+def _in_pairs(work: Work, old: Copy, src: Region, dst: Region, over: Axes) -> list[Stmt]:
+    fill = old.src_within is not None and not skips_ghosts(work, old)
+    tests_of(work, src, old.src_within, over, cut=True)
+    rows, columns = (axis.stop for _, axis in over)
+    return [PackPairs(dst, src, rows, columns, lanes=work.isa.lanes(4), fill=fill, place=old.place)]
 
 
 def _packed(work: Work, old: Copy, src: Region, dst: Region, axes: list[Axis]) -> PackTransposed:

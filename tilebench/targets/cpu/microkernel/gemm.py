@@ -132,7 +132,7 @@ def emit_gemm(
     """
     compute = compute_element(a.dtype, b.dtype, c.dtype)
     limit = _EXACT.get(a.dtype, 0) and min(_EXACT[a.dtype], _EXACT.get(b.dtype, 0))
-    emitter = _Gemm(f, a, b, c, f.value(m), f.value(n), compute, block or register_block(f.isa))
+    emitter = GemmEmitter(f, a, b, c, f.value(m), f.value(n), compute, block or register_block(f.isa))
     if prefetch:
         emitter.spread(prefetch, most or (int(f.value(m).name), int(f.value(n).name)))
     k = f.value(k)
@@ -158,7 +158,7 @@ def padded_rows(rows: int) -> int:
     return -(-rows // _STRIP_ROWS) * _STRIP_ROWS
 
 
-class _Gemm:
+class GemmEmitter:
     """The loops around the register block of one gemm."""
 
     def __init__(

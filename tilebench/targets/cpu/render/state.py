@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ....ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Node, Var, children, walk
 from ....ir.arith import INFINITE, linear
 from ....ir.facts import NOTHING, Facts
-from ..llvm import Function, Value, const_lanes, i64, lanes_of, vector
+from ..llvm import Function, Value, const, const_lanes, i64, lanes_of, vector
 from ..loops.words import ColumnPanels, PaddedRows
 from ..numbers.convert import STORAGE
 
@@ -206,6 +206,13 @@ class State:
         if self.varies(row):
             step = width * linear(row).coefficient(Var(self.lanes.name if self.lanes else ""))
         which = f.binary("udiv", base, width) if base.integer is None else i64(base.integer // width)
+        if layout.pairs:
+            inside = f.mul(f.add(f.sub(base, f.mul(which, width)), ahead), 2)
+            start = f.add(f.mul(which, width * layout.rows), inside)
+            if not self.varies(row):
+                return Address(pointer, f.add(start, _pair_row(f, integers.index(row), width)), step * 2)
+            lanes = f.cast("sext", self.wide(integers.value(row)), vector("i64", self.count))
+            return Address(pointer, start, 0, _pair_row(f, lanes, width))
         inside = f.add(f.sub(base, f.mul(which, width)), ahead)
         offset = f.add(f.mul(which, width * layout.rows), f.add(f.mul(integers.index(row), width), inside))
         return Address(pointer, offset, step)
@@ -250,6 +257,12 @@ class State:
     def low(self, expr: Expr) -> int:
         """The least value of an integer expression, as far as is known."""
         return self.facts.bounds(expr)[0]
+
+
+def _pair_row(f: Function, row: Value, width: int) -> Value:
+    """Where a row of panels of pairs starts in its panel."""
+    pair = f.binary("mul", f.binary("lshr", row, const(1, row.type)), const(2 * width, row.type))
+    return f.binary("add", pair, f.binary("and", row, const(1, row.type)))
 
 
 def _reads(expr: Expr, name: str) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .....ir import FALSE, Region
+from .....ir.arith import divisor
 from ...llvm import Value, const
 from ...loops.plan_buffers import rows_reached
 from ...loops.words import ColumnPanels, MicroGemm, PaddedRows
-from ...microkernel.gemm import Block, TileOperand, emit_gemm
+from ...microkernel.gemm import Block, TileOperand, emit_gemm, register_block
+from ...microkernel.pairs import emit_pair_gemm, in_words
 from ...numbers.convert import STORAGE
 from ..renderer import Renderer, Rendering
 
@@ -22,8 +24,13 @@ def micro_gemm(renderer: Renderer, statement: MicroGemm) -> None:
         accumulate = not flag.integer if flag.integer is not None else renderer.expr.negate(flag)
     a, b, c = _left(renderer, statement), _right(renderer, statement), _result(renderer, statement.c)
     sure = renderer.state.low(statement.k) >= 1
+    layout = renderer.state.layouts[statement.b.buffer.name]
     with f.when(Value("1", "i1") if sure else f.compare("sgt", k, 0)):
-        emit_gemm(f, a, b, c, m, n, k, accumulate=accumulate, block=block)
+        if isinstance(layout, ColumnPanels) and layout.pairs:
+            even, block = divisor(statement.k) % 2 == 0, block or register_block(f.isa)
+            emit_pair_gemm(f, in_words(a), in_words(b), c, m, n, k, block, accumulate=accumulate, even=even)
+        else:
+            emit_gemm(f, a, b, c, m, n, k, accumulate=accumulate, block=block)
     if not sure and accumulate is not True:
         _clear(renderer, statement, c, k, accumulate)
 
