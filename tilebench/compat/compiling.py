@@ -27,7 +27,9 @@ def target_of(target: object) -> str | None:
     if isinstance(target, Mapping):
         given = cast("Mapping[str, Any]", target)
         target, arch = given.get("kind", "auto"), given.get("arch", "")
-    name = str(target)
+    name, *rest = str(target).split()
+    # TVM's text of a target, `cuda -arch=sm_90`: the other options are its compiler's.
+    arch = next((word.removeprefix("-arch=") for word in rest if word.startswith("-arch=")), arch)
     if name == CARD and host_cuda.is_host():
         return None
     name = _KINDS.get(name, name)

@@ -15,6 +15,7 @@ from ..frontend.eager import eager_form
 from ..frontend.source import SourceFunction, source_of
 from ..frontend.texts import texts_read
 from ..frontend.trace import compile_parameters
+from ..ir import Function
 from ..language.knobs import Knob
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..targets import resolve
@@ -175,6 +176,25 @@ class JitFunction:
         if self.eager is not None and args:
             args, kwargs = (), self.eager.split(args, kwargs)[0]
         return self.kernel(args, kwargs).get_kernel_source()
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Function:
+        """The kernel for these parameters in the stage `tile`."""
+        return self.kernel(args, kwargs).prim_func
+
+    def par_compile(
+        self, configs: Sequence[Mapping[str, Any] | Sequence[Any]], num_workers: int | None = None, **_: Any
+    ) -> list[Kernel]:
+        """The kernels of several sets of parameters, each a mapping or a sequence, compiled at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        def one(config: Mapping[str, Any] | Sequence[Any]) -> Kernel:
+            named = isinstance(config, Mapping)
+            kernel = self.kernel((), config) if named else self.kernel(tuple(config), {})
+            kernel.reach_code()
+            return kernel
+
+        with ThreadPoolExecutor(num_workers) as pool:
+            return list(pool.map(one, configs))
 
     def kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
         """The kernel for these parameters. Raises the `TileError` of whatever refuses them."""

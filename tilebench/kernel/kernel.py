@@ -25,6 +25,7 @@ from ..targets import Executable, Manifest
 from .calls.calling import Calls
 from .calls.host_arrays import empty_for, empty_like, host_copy
 from .calls.variants import ALIGNED, under
+from .foreign_names import ForeignNames
 from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
 
@@ -42,7 +43,7 @@ def require_available(manifest: Manifest, name: str, target: str) -> None:
         )  # fmt: skip
 
 
-class Kernel:
+class Kernel(ForeignNames):
     """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
 
     Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's
@@ -246,8 +247,8 @@ class Kernel:
             )  # fmt: skip
         return found
 
-    def get_kernel_source(self) -> str:
-        """The text the target's own compiler gets: CUDA C, or LLVM IR."""
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The text the target's own compiler gets: CUDA C, or LLVM IR. `kernel_only` is TileLang's."""
         texts = [step.name for step in self.compilation.manifest.steps if step.tier == "text"]
         return self.stage(texts[-1])
 

@@ -67,23 +67,25 @@ def Kernel(
 ) -> KernelSpec:
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
-    `blocks` are 1 to 3 counts, x first, which may be made of names of `T.dynamic` and scalar parameters;
-    the names are the block's indices (int32). `threads` is the number of threads of a block (a tuple is
-    multiplied out; without it the schedule says, or 128). Tile operations in the body are done by all
-    threads of the block together. Raises `ShapeError` for no count, more than 3, or one below zero, and
-    `LanguageError` for what is no whole number.
+    `blocks` are up to 3 counts, x first, which may be made of names of `T.dynamic` and scalar parameters;
+    the names are the block's indices (int32). Without any it is one block. `threads` is the number of
+    threads of a block (a tuple is multiplied out; without it the schedule says, or 128). Tile operations in
+    the body are done by all threads of the block together. Raises `ShapeError` for more than 3 counts, or
+    one below zero, and `LanguageError` for what is no whole number.
     """
     in_trace("T.Kernel")
-    if not 1 <= len(blocks) <= 3:
+    if len(blocks) > 3:
         raise ShapeError(
-            "T.Kernel takes 1 to 3 grid dimensions",
+            "T.Kernel takes at most 3 grid dimensions",
             count=len(blocks),
             found="{count}",
             hint="fold the others into one",
         )
     if prelude is not None:
         raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
-    grid = tuple(size_of(each, "T.Kernel", f"grid dimension {axis}") for axis, each in enumerate(blocks))
+    # Without a grid it is one block.
+    counted = enumerate(blocks or (1,))
+    grid = tuple(size_of(each, "T.Kernel", f"grid dimension {axis}") for axis, each in counted)
     given = threads if isinstance(threads, (tuple, list)) else () if threads is None else (threads,)
     counts = [positive(count, "T.Kernel", "the number of threads") for count in given]
     return KernelSpec(grid, math.prod(counts) if counts else None, here())

@@ -21,7 +21,7 @@ from ...runtime.describe import ArrayInfo
 from ...runtime.packed import give_back
 from ...targets import Executable
 from ...targets.devices import HOST
-from .host_arrays import on_host
+from .host_arrays import empty_for, empty_like, on_host
 from .variants import ALIGNED, Chooser, Variant, under
 
 # Checkers kept by the sizes of a call; each is a few kilobytes.
@@ -62,7 +62,10 @@ class Calls:
 
     def run(self, arguments: Sequence[Any], load: Any) -> None:
         """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
-        call, infos = self._checked(arguments)
+        try:
+            call, infos = self._checked(arguments)
+        except ArgumentError as error:
+            call, infos = self._checked(self._filled(arguments, error))
         # Where nothing is to be chosen nothing is asked: a small kernel's call takes 6 us in all.
         if self.plain and (self.chooser.alignment == 1 or self.chooser.are_aligned(infos)):
             executable = self._aligned or self.executable(ALIGNED, call.values, load)
@@ -72,6 +75,34 @@ class Calls:
         executable(infos if self.plain else call.ordered(self.traced.function, infos))
         if self._packs:
             give_back(infos)
+
+    def _filled(self, arguments: Sequence[Any], error: ArgumentError) -> list[Any]:
+        """The arguments with an array for each None that the kernel does not touch. Raises the error else."""
+        given = [argument for argument in arguments if hasattr(argument, "shape")]
+        missing = [k for k, argument in enumerate(arguments) if argument is None]
+        if not missing or len(arguments) != len(self._records):
+            raise error
+        filled = list(arguments)
+        for k in missing:
+            record = self._records[k]
+            if record.is_scalar or record.read or record.written:
+                raise ArgumentError(
+                    "{name} is None, and the kernel {does} it", name=record.name,
+                    at=self.places.get(record.name),
+                    does="reads" if record.read else "writes" if record.written else "takes",
+                    hint="pass an array; None is for one that the kernel for these parameters does not touch",
+                ) from None  # fmt: skip
+            if any(isinstance(size, str) for size in (*record.shape, *record.strides)):
+                raise ArgumentError(
+                    "{name} is None, and its shape has sizes that are read from arrays", name=record.name,
+                    at=self.places.get(record.name), hint="pass an empty array of the right shape",
+                ) from None  # fmt: skip
+            shape, dtype = record.extents, record.dtype
+            like = given[0] if given else None
+            filled[k] = (
+                empty_for(self._device, shape, dtype) if like is None else empty_like(like, shape, dtype)
+            )
+        return filled
 
     def described(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""
