@@ -83,7 +83,7 @@ def test_alloc_var_is_stored_to_and_read_when_it_is_used() -> None:
         I[before] = x
     """) == (
         "x = T.alloc_var(T.int32, init=3)\n"
-        "y = T.alloc_var(T.int32)\n"
+        "y = T.alloc_var(T.int32, init=0)\n"
         "y = 4\n"
         "y_before: T.int32 = y\n"
         "x_before: T.int32 = x\n"

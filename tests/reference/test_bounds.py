@@ -140,7 +140,7 @@ def test_the_reference_in_the_declared_dtype_is_within_the_bounds(dtype: str, ki
             assert np.median(bounded["B"].error) < 5e-6
 
 
-@pytest.mark.parametrize("word", [w for w in SCALARS if w not in ("min", "max", "pow", "clamp")])
+@pytest.mark.parametrize("word", [w for w in SCALARS if w not in ("min", "max", "pow", "clamp", "fmod")])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_functions_of_inexact_arguments(word: str, dtype: str) -> None:
     """An argument that was rounded, off by its whole bound, still leads into the bound of the result."""
@@ -149,7 +149,8 @@ def test_functions_of_inexact_arguments(word: str, dtype: str) -> None:
         f"for i in T.Parallel(200):\n    B[i] = T.{word}(T.cast(A[i], T.{dtype}))",
     )
     a = random_array((200,), dtype_of("float64"), 3) * 5
-    a = np.abs(a) + 0.01 if word in ("log", "log2", "sqrt", "rsqrt") else a
+    a = np.abs(a) + 0.01 if word in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt") else a
+    a = np.sin(a) * 0.99 if word in ("asin", "acos") else a / 3 if word == "exp10" else a
     bounded = run_bounded(function, {"A": a, "B": np.zeros(200, dtype_of(dtype).numpy)})["B"]
     u = dtype_of(dtype).unit_roundoff
     for sign in (-1, 1):

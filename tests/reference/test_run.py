@@ -382,13 +382,6 @@ for i in T.Parallel(4):
     assert caught.value.place.line == 10
 
 
-def test_division_of_integers_by_zero_has_a_line() -> None:
-    function = kernel("A: T.Tensor((4,), T.int32)", "for i in T.Parallel(4):\n    A[i] = 8 // A[i]")
-    assert run_reference(function, {"A": np.array([1, 2, 4, 8], np.int32)})["A"].tolist() == [8, 4, 2, 1]
-    with pytest.raises(LanguageError, match="divided by zero"):
-        run_reference(function, {"A": np.array([1, 2, 0, 8], np.int32)})
-
-
 def test_arguments_that_do_not_fit() -> None:
     function = kernel("A: T.Tensor((4,), T.int32)", "A[0] = 1")
     with pytest.raises(ArgumentError, match="missing"):

@@ -145,14 +145,15 @@ def alloc_local(shape: Shape, dtype: DTypeLike, scope: str = "local") -> BufferV
 def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.var") -> VarRef:
     """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`.
 
-    `init` is converted to `dtype`. Raises `LanguageError` for another scope.
+    `init` is converted to `dtype`; without one the scalar starts from zero. Raises `LanguageError` for another
+    scope.
     """
     if isinstance(init, str):  # TileLang also takes the scope as second argument
         init, scope = None, init
     if scope != "local.var":
         raise LanguageError("T.alloc_var has no scope {scope!r}", scope=scope)
     wanted = plain(dtype)
-    first = None if init is None else stored(init, wanted)
+    first = stored(0 if init is None else init, wanted)
     return VarRef(_allocate("T.alloc_var", AllocVar, (), dtype, init=first))
 
 

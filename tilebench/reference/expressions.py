@@ -62,15 +62,6 @@ class ExpressionRunner:
         apply = self.numbers.operator(op, dtype)
         if op in ("and", "or"):
             return self.logic(op, parts, place)
-        if op in ("//", "%"):
-            a, b = parts
-
-            def divide(state: State) -> Any:
-                below = b(state)
-                check_divisor(state, below, op, place)
-                return apply(a(state), below)
-
-            return divide
         if len(parts) == 2:
             a, b = parts
             return lambda state: apply(a(state), b(state))
@@ -194,13 +185,6 @@ def _plain(value: Any) -> Any:
 def _unsure(value: Any) -> bool:
     error = getattr(value, "error", None)
     return error is not None and bool(np.any(error > 0))
-
-
-def check_divisor(state: State, divisor: Any, op: str, place: Place | None) -> None:
-    """Raise where an active element divides an integer by zero."""
-    zero = _plain(divisor) == 0
-    if np.any(zero if state.mask is None else np.logical_and(zero, state.mask)):
-        raise LanguageError("an integer is divided by zero: {op}", op=op, at=place)
 
 
 def read_single(state: State, expr: Load, index: list[Any]) -> Any:

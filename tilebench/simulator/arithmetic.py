@@ -94,11 +94,16 @@ def _converted(array: Any, source: DType, target: DType) -> Any:
 
 
 def _floordiv(a: Any, b: Any) -> Any:
-    return a // b if isinstance(a, int) and isinstance(b, int) else np.floor_divide(a, np.where(b == 0, 1, b))
+    """Floor division, as the language has it: 0 of a divisor that is 0."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if b else 0
+    return np.where(np.equal(b, 0), 0, np.floor_divide(a, np.where(np.equal(b, 0), 1, b)))
 
 
 def _mod(a: Any, b: Any) -> Any:
-    return a % b if isinstance(a, int) and isinstance(b, int) else np.mod(a, np.where(b == 0, 1, b))
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b if b else 0
+    return np.where(np.equal(b, 0), 0, np.mod(a, np.where(np.equal(b, 0), 1, b)))
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {

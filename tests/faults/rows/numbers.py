@@ -9,6 +9,22 @@ FUNCTIONS = "tests/language/test_functions.py::"
 
 FAULTS = (
     Fault(
+        "numbers/unsigned-division-of-c",
+        "a quotient of unsigned integers is C's own, which has no meaning where the divisor is 0",
+        "tilebench.targets.clike.expressions:Expressions._division",
+        "natural and self.rough.facts.bounds(b)[0] > 0",
+        "natural and (dtype.kind == 'uint' or self.rough.facts.bounds(b)[0] > 0)",
+        ("tests/language/test_what_is_open_in_c.py::test_a_divisor_that_may_be_zero",),
+    ),
+    Fault(
+        "numbers/no-first-value",
+        "a scalar without a first value starts from whatever was there",
+        "tilebench.language.memory:alloc_var",
+        "stored(0 if init is None else init, wanted)",
+        "None if init is None else stored(init, wanted)",
+        ("tests/language/test_what_is_open_in_c.py::test_a_scalar_without_a_first_value_is_zero",),
+    ),
+    Fault(
         "numbers/halves-to-even",
         "T.round is T.nearbyint on the CPU",
         "tilebench.targets.cpu.numbers.elementary:round_away",

@@ -37,11 +37,14 @@ TYPES = {**FLOATS, **{dtype: row[0] for dtype, row in INTEGERS.items()}}
 
 _FLOORDIV = """\
 static inline {type} tb_floordiv_{dtype}({type} a, {type} b) {{
+  if (b == 0) return 0;
+  if (b == ({type})-1 && ({type})-1 < 0) return ({type})(0ull - (unsigned long long)a);
   {type} q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }}"""
 _FLOORMOD = """\
 static inline {type} tb_floormod_{dtype}({type} a, {type} b) {{
+  if (b == 0 || (b == ({type})-1 && ({type})-1 < 0)) return 0;
   {type} r = a % b;
   return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
 }}"""

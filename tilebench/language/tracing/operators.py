@@ -1,6 +1,7 @@
 """What Python's operators on values of a kernel mean in NumPy, and their error bounds.
 
-Integers wrap modulo 2**bits; `//` rounds to minus infinity and `%` has the sign of the divisor;
+Integers wrap modulo 2**bits; `//` rounds to minus infinity and `%` has the sign of the divisor, and both
+give 0 where that is 0;
 floats round once an operation. Conditions (`and`, `or`, `not`) are bools.
 """
 
@@ -20,11 +21,28 @@ from ..meanings.rounding import narrowed
 Binary = Callable[[Any, Any], Any]
 
 _python: Any = operator
+
+
+def _of_whole(operation: Binary) -> Binary:
+    """`//` or `%`: 0 where the divisor is a whole number that is 0."""
+
+    def apply(a: Any, b: Any) -> Any:
+        if type(b) is int:
+            return operation(a, b) if b else a * 0
+        zero = np.equal(b, 0)
+        if np.asarray(b).dtype.kind == "f" or not np.any(zero):
+            return operation(a, b)
+        return np.where(zero, np.zeros((), np.asarray(b).dtype), operation(a, np.where(zero, 1, b)))
+
+    return apply
+
+
 PLAIN: Mapping[str, Binary] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.divide, "//": _python.floordiv,
-    "%": operator.mod, "&": _python.and_, "|": _python.or_, "^": _python.xor, "<<": _python.lshift,
-    ">>": _python.rshift, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "and": _python.and_, "or": _python.or_,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": np.divide,
+    "//": _of_whole(_python.floordiv), "%": _of_whole(operator.mod), "&": _python.and_, "|": _python.or_,
+    "^": _python.xor, "<<": _python.lshift, ">>": _python.rshift, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "and": _python.and_,
+    "or": _python.or_,
 }  # fmt: skip
 
 
@@ -127,8 +145,8 @@ def _div(a: Inexact, b: Inexact, dtype: DType) -> Any:
 
 
 def _floordiv(a: Inexact, b: Inexact, dtype: DType) -> Any:
-    value = a.value // b.value
-    wide = b.value.astype(np.float64)
+    value = PLAIN["//"](a.value, b.value)
+    wide = np.where(b.value == 0, np.inf, b.value.astype(np.float64))
     ends = [np.floor((a.value + sign * a.error) / wide) for sign in (-1, 1)]
     carried = np.maximum(np.abs(ends[0] - value), np.abs(ends[1] - value))
     return Inexact(value, np.where(b.error > 0, np.inf, np.where(a.error > 0, carried, 0.0)))
@@ -136,7 +154,7 @@ def _floordiv(a: Inexact, b: Inexact, dtype: DType) -> Any:
 
 def _mod(a: Inexact, b: Inexact, dtype: DType) -> Any:
     wraps = _floordiv(a, b, dtype).error > 0
-    return Inexact(a.value % b.value, np.where(wraps, np.abs(b.value.astype(np.float64)), a.error))
+    return Inexact(PLAIN["%"](a.value, b.value), np.where(wraps, np.abs(b.value.astype(np.float64)), a.error))
 
 
 def _unknown(plain: Callable[..., Any], a: Inexact, b: Inexact) -> Inexact:

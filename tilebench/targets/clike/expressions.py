@@ -192,7 +192,8 @@ class Expressions:
         a, b = expr.args
         if dtype.is_float:
             return self._float_division(expr, dtype)
-        if dtype.kind == "uint" or (self.rough.is_natural(a) and self.rough.facts.bounds(b)[0] > 0):
+        natural = dtype.kind == "uint" or self.rough.is_natural(a)
+        if natural and self.rough.facts.bounds(b)[0] > 0:
             op = "/" if expr.op == "//" else "%"
             return self._cut(
                 (f"{self.at_least(a, LEVEL[op])} {op} {self.at_least(b, UNARY)}", LEVEL[op]), dtype

@@ -8,7 +8,8 @@ Meanings that the renderer relies on:
   and `tb_min_nan` give NaN when either is, as NumPy's maximum and minimum do.
 - `tb_clamp` keeps a NaN: it is below or above no limit.
 - Math functions are CUDA's accurate ones (exp2f 2 ulp, expf 1 ulp, division and sqrt rounded right).
-- `tb_floordiv` and `tb_floormod` round towards minus infinity, as Python's do.
+- `tb_floordiv` and `tb_floormod` round towards minus infinity, as Python's do; a divisor of 0 gives 0, and
+  one of -1 has no remainder, where C leaves both open.
 """
 
 from __future__ import annotations
@@ -105,10 +106,13 @@ template <class To, class From> TB To tb_same_bits(From value) {
 }"""
 _INTEGER = """\
 template <class T> TB T tb_floordiv(T a, T b) {
+  if (b == 0) return 0;
+  if (b == T(-1) && T(-1) < T(0)) return (T)(0ull - (unsigned long long)a);
   T q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 template <class T> TB T tb_floormod(T a, T b) {
+  if (b == 0 || (b == T(-1) && T(-1) < T(0))) return 0;
   T r = a % b;
   return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
 }"""
