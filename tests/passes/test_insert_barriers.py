@@ -96,16 +96,16 @@ def test_bytes_that_two_buffers_share() -> None:
 
 
 def test_a_condition_that_differs_from_thread_to_thread_is_refused() -> None:
-    flag = """        x = T.alloc_local((1,), T.int32)
-        if x[0] > 0:
-"""
+    made, test = "        x = T.alloc_local((1,), T.int32)\n", "        if x[0] > 0:\n"
+    flag = f"{made}        x[0] = T.thread_id()\n{test}"
     inner = f"""            T.copy(A[0 : 32, 0 : 32], S, map={MAP})
             T.copy(S, C[0 : 32, 0 : 32], map={TURNED})
 """
     with pytest.raises(IRError, match=r"differs from thread to thread \(by x\)"):
         barriers(text_of(flag + inner))
-    uniform = "        if bx == 0:\n"
-    assert barriers(text_of(uniform + inner)) == ["S: read after write"]
+    # The block's own statements give the arrays of all its threads one value.
+    for uniform in ("        if bx == 0:\n", f"{made}        x[0] = bx\n{test}"):
+        assert barriers(text_of(uniform + inner)) == ["S: read after write"]
 
 
 def test_a_barrier_for_what_follows_stands_before_the_branch() -> None:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.wellknown import attention, attention_backward, decode, gemm, norms, others, rows, states, sums
+from tests.wellknown import (
+    attention,
+    attention_backward,
+    decode,
+    gemm,
+    norms,
+    others,
+    rows,
+    states,
+    sums,
+    workers,
+)
 from tests.wellknown.case import Case
 
 CASES: tuple[Case, ...] = (
@@ -15,4 +26,5 @@ CASES: tuple[Case, ...] = (
     *states.CASES,
     *rows.CASES,
     *sums.CASES,
+    *workers.CASES,
 )

@@ -16,24 +16,19 @@ from dataclasses import dataclass
 from ..errors import IRError
 from ..ir import (
     WORKS,
-    AllocStmt,
-    Call,
     Expr,
     Function,
     If,
     Let,
-    Load,
     LoopStmt,
     Node,
     Stmt,
-    Store,
     Var,
     While,
     WithStmt,
     children,
     effects_of,
     substitute,
-    walk,
 )
 from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
@@ -45,6 +40,7 @@ from ..language.structure import Parallel, Serial, ThreadGroup, Unroll
 from ..layout import SharedLayout
 from ..machine import Machine
 from .analysis.accesses import Access, accesses_of, apart, loads_of
+from .analysis.divergence import divergence, divergent_names
 from .analysis.launches import launch_of
 from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from .context import Context
@@ -80,7 +76,7 @@ class _Search:
         self.bytes: dict[str, _Bytes] = {}
         self.versions = 1
         self.long: list[str] = []
-        self.divergent = _divergent_names(function)
+        self.divergent = divergent_names(function)
         shared: list[AllocShared] = []
         stored: set[str] = set()
         for statement in statements(function.body):
@@ -280,61 +276,6 @@ def _joined(a: list[Access], b: list[Access]) -> list[Access]:
         return found
     half = MOST_PENDING // 2
     return list(dict.fromkeys([*(access.anywhere() for access in found[:-half]), *found[-half:]]))
-
-
-def divergence(expr: Node, names: set[str]) -> str | None:
-    """What in an expression differs from thread to thread; None when all threads agree on it."""
-    for part in walk(expr):
-        if isinstance(part, Call) and part.word in ("thread_id", "shfl_xor", "shfl_down"):
-            return f"T.{part.word}"
-        if isinstance(part, Var) and part.name in names:
-            return part.name
-        if isinstance(part, Load) and (
-            part.buffer.scope in ("local", "fragment") or part.buffer.name in names
-        ):
-            return part.buffer.name
-    return None
-
-
-def _differs(expr: Node, names: set[str]) -> bool:
-    return divergence(expr, names) is not None
-
-
-def _divergent_names(function: Function) -> set[str]:
-    """Names bound to, and variables assigned from, what differs from thread to thread."""
-    names: set[str] = set()
-
-    def visit(body: tuple[Stmt, ...], under: bool) -> bool:
-        changed = False
-        for statement in body:
-            name: str | None = None
-            if isinstance(statement, Let):
-                name = statement.var.name if divergence(statement.value, names) else None
-            elif isinstance(statement, Store) and statement.buffer.scope == "var":
-                name = statement.buffer.name if under or divergence(statement.value, names) else None
-            elif isinstance(statement, AllocStmt) and statement.buffer.scope == "var":
-                name = (
-                    statement.buffer.name if any(divergence(x, names) for x in children(statement)) else None
-                )
-            if name is not None and name not in names:
-                names.add(name)
-                changed = True
-            if isinstance(statement, If):
-                inner = under or divergence(statement.condition, names) is not None
-                changed |= visit(statement.then, inner) | visit(statement.orelse, inner)
-            elif isinstance(statement, Parallel):
-                names.update(v.name for v in statement.vars)
-                changed |= visit(statement.body, True)
-            elif isinstance(statement, LoopStmt):
-                goes_on = statement.condition
-                changed |= visit(statement.body, under or (goes_on is not None and _differs(goes_on, names)))
-            elif isinstance(statement, WithStmt):
-                changed |= visit(statement.body, under)
-        return changed
-
-    while visit(function.body, False):
-        pass
-    return names
 
 
 def insert_barriers(function: Function, context: Context) -> Function:

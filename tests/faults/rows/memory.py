@@ -100,7 +100,7 @@ FAULTS = (
     Fault(
         "barriers/divergence-through-names",
         "a name of what differs from thread to thread is believed to be one",
-        "tilebench.passes.insert_barriers:divergence",
+        "tilebench.passes.analysis.divergence:divergence",
         "isinstance(part, Var) and part.name in names",
         "False",
         BARRIERS,
