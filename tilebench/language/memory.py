@@ -145,8 +145,8 @@ def alloc_local(shape: Shape, dtype: DTypeLike, scope: str = "local") -> BufferV
 def alloc_var(dtype: DTypeLike, init: Number | None = None, scope: str = "local.var") -> VarRef:
     """A scalar of each thread that can be assigned: `x = T.alloc_var("int32", init=0)`, then `x = x + 1`.
 
-    `init` is converted to `dtype`; without one the scalar starts from zero. Raises `LanguageError` for another
-    scope.
+    `init` is converted to `dtype`; without one the scalar starts from zero. Raises `LanguageError` for
+    another scope.
     """
     if isinstance(init, str):  # TileLang also takes the scope as second argument
         init, scope = None, init

@@ -11,7 +11,7 @@ FAULTS = (
         "cuda/division-of-negatives",
         "a floor division of what may be negative is C's",
         "tilebench.targets.clike.expressions:Expressions._division",
-        "self.rough.is_natural(a) and self.rough.facts.bounds(b)[0] > 0",
+        "natural and self.rough.facts.bounds(b)[0] > 0",
         "True",
         ("tests/targets/cuda/test_render.py::test_floor_division_is_plain_where_no_operand_can_be_negative",),
     ),
