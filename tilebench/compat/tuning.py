@@ -196,7 +196,7 @@ def _supplied(trial: Trial, settings: Mapping[str, Any]) -> list[Any]:
 
 def _with_outputs(kernel: Kernel, inputs: Sequence[Any]) -> list[Any]:
     """All arguments, with arrays for what a call makes itself."""
-    return list(kernel.with_outputs(inputs)[0]) if kernel.outputs else list(inputs)
+    return list(kernel.with_outputs(inputs)[0]) if kernel.outputs or kernel.hidden else list(inputs)
 
 
 def _compare(kernel: Kernel, inputs: Sequence[Any], settings: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
 from ..language.eager import EagerTrace, names_of_const
+from ..language.printed_rows import Printed
 from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
 from .finish import finished
@@ -162,6 +163,7 @@ class EagerKernel:
 
     function: Function
     outputs: int
+    printed: Printed | None = None
 
 
 def trace_eager(
@@ -186,7 +188,7 @@ def trace_eager(
     arrays += [made[name] for name in returned]
     sizes = {var.name: var for array in arrays if isinstance(array, Buffer) for var in sizes_in(array)}
     params = (*sizes.values(), *arrays)
-    return EagerKernel(finished(tracer, source, params), len(returned))
+    return EagerKernel(finished(tracer, source, params), len(returned), tracer.builder.printed)
 
 
 def constants_of(

@@ -11,6 +11,7 @@ from ..language.from_the_end import count_from_the_end
 from ..language.groups import refuse_thread_values
 from ..language.lone_elements import kept_in_shared
 from ..language.open_views import open_views
+from ..language.printed_rows import with_rows
 from .parameters import check_sizes
 from .source import SourceFunction
 from .statements import Statements
@@ -27,6 +28,8 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
     traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
+    if builder.speaks:
+        traced, builder.printed = with_rows(traced)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
     kernel = count_from_the_end(kernel)
     kernel = open_views(kernel, builder.views)

@@ -243,9 +243,9 @@ class Statements(Assignments):
     def assert_(self, node: ast.Assert) -> None:
         known = self.decide(self.expr(node.test))
         if not isinstance(known, bool):
-            self.refuse(
-                node.test, "an assertion on a value of the running kernel is TileLang's, not here yet"
-            )
+            self.current = node.test
+            language.device_assert(known, "" if node.msg is None else str(self.expr(node.msg)))
+            return
         if not known:
             said = "" if node.msg is None else str(self.expr(node.msg))
             self.refuse(

@@ -12,6 +12,7 @@ from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Function
 from ..language.annotations import PrimFunc
 from ..language.knobs import Knob
+from ..language.printed_rows import Printed
 from ..language.tracing.builder import Builder, Tracing
 from .eager import EagerForm, eager_form, trace_eager
 from .finish import finished
@@ -30,7 +31,8 @@ class Traced:
     `parameters` are the values of the jit function's parameters, `knobs` the domains that its
     signature gives them. `text` is the source of the whole function, from `first_line` of `file`.
     `places` are those of the kernel's arrays in its signature, by name; `outputs` the positions of arrays
-    that the function itself says are made by each call, among the parameters that a caller sees.
+    that the function itself says are made by each call, among the parameters that a caller sees. `printed` is
+    what the kernel says when it runs; its arrays are the last parameters, and no caller sees them.
     """
 
     function: Function
@@ -42,6 +44,7 @@ class Traced:
     name: str
     places: dict[str, Place] = field(default_factory=dict[str, Place])
     outputs: tuple[int, ...] = ()
+    printed: Printed | None = None
 
 
 def trace(
@@ -61,10 +64,11 @@ def trace(
     """
     if isinstance(function, PrimFunc):
         source = source_of(function.function, text, file, first_line, kept)
-        kernel = trace_prim_func(function, source)
+        kernel, printed = _traced_prim_func(function, source)
         return Traced(
-            kernel, source.file, source.first_line, source.text, {}, {}, kernel.name, _param_places(source)
-        )
+            kernel, source.file, source.first_line, source.text, {}, {}, kernel.name, _param_places(source),
+            printed=printed,
+        )  # fmt: skip
     source = source_of(function, text, file, first_line, kept)
     knobs = knobs_of(function, source)
     form = eager_form(source.node)
@@ -75,7 +79,7 @@ def trace(
     # The kernel may have been made by a function of another file, whose text nobody passed.
     same = prim.function.__code__.co_filename == function.__code__.co_filename
     inner = source_of(prim.function, text, file, first_line, kept) if same else source_of(prim.function)
-    kernel = trace_prim_func(prim, inner)
+    kernel, printed = _traced_prim_func(prim, inner)
     return Traced(
         kernel,
         source.file,
@@ -85,6 +89,7 @@ def trace(
         knobs,
         function.__name__,
         _param_places(inner),
+        printed=printed,
     )
 
 
@@ -96,10 +101,11 @@ def _traced_eager(
     values = bound_arguments(function, source, arguments, knobs, form)
     kernel = trace_eager(function, source, form, values)
     # Sizes stand in front, and no caller sees them.
-    made = len(kernel.function.params) - len(kernel.function.dimensions) - kernel.outputs
+    hidden = 0 if kernel.printed is None else len(kernel.printed.arrays)
+    made = len(kernel.function.params) - len(kernel.function.dimensions) - kernel.outputs - hidden
     return Traced(
         kernel.function, source.file, source.first_line, source.text, values, knobs, function.__name__,
-        _param_places(source), tuple(range(made, made + kernel.outputs)),
+        _param_places(source), tuple(range(made, made + kernel.outputs)), kernel.printed,
     )  # fmt: skip
 
 
@@ -213,13 +219,17 @@ def run_outer(function: Callable[..., Any], source: SourceFunction, values: Mapp
 
 def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     """The `tile` stage of one `@T.prim_func`."""
+    return _traced_prim_func(prim, source)[0]
+
+
+def _traced_prim_func(prim: PrimFunc, source: SourceFunction) -> tuple[Function, Printed | None]:
     builder = Builder()
     tracer = Statements(source, Scope(prim.function), builder)
     builder.inline = inliner(tracer)
     with Tracing(builder):
         params = bind_params(prim, source, tracer)
         tracer.statements(source.node.body)
-    return finished(tracer, source, params)
+    return finished(tracer, source, params), builder.printed
 
 
 __all__ = ["Place", "Traced", "bound_arguments", "knobs_of", "trace", "trace_prim_func"]

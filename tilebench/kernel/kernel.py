@@ -84,7 +84,8 @@ class Kernel(ForeignNames):
         self.target = machine.name
         self.schedule = schedule
         self.arguments = arguments_of(self.compilation)
-        count = len(self.arguments)
+        self.printed = traced.printed
+        count = len(self.arguments) - (0 if self.printed is None else len(self.printed.arrays))
         bad = [k for k in out_idx if not -count <= k < count]
         if bad:
             raise ArgumentError(
@@ -92,6 +93,8 @@ class Kernel(ForeignNames):
                 expected=f"from {-count} to {count - 1}",
             )  # fmt: skip
         self.outputs = tuple(sorted(k % count for k in out_idx))
+        # The arrays for what the kernel says, which no caller sees.
+        self.hidden = tuple(range(count, len(self.arguments)))
         self.calls = Calls(self.compilation, traced, self.arguments, self.places())
         self.sizes: Mapping[str, Any] = {}
         # What made this one of edited text, with its arguments.
@@ -138,9 +141,11 @@ class Kernel(ForeignNames):
         if named:
             arrays = self._with_named(arrays, named)
         results: list[Any] = []
-        if self.outputs:
+        if self.outputs or self.hidden:
             arrays, results = self.with_outputs(arrays)
         self.calls.run(arrays, self._load)
+        if self.printed is not None:
+            self.tell(arrays)
         if not results:
             return None
         return results[0] if len(results) == 1 else tuple(results)
@@ -169,7 +174,8 @@ class Kernel(ForeignNames):
 
     def _with_named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """All arguments of a call in order, where some are given by the names of parameters."""
-        names = [record.name for k, record in enumerate(self.arguments) if k not in self.outputs]
+        made = (*self.outputs, *self.hidden)
+        names = [record.name for k, record in enumerate(self.arguments) if k not in made]
         rest = names[len(arrays) :]
         wrong = [name for name in named if name not in rest] or [name for name in rest if name not in named]
         if wrong:
@@ -186,13 +192,13 @@ class Kernel(ForeignNames):
         return tuple(self.arguments[k].name for k in self.outputs)
 
     def with_outputs(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
-        inputs = list(arrays)
-        if len(inputs) != len(self.arguments) - len(self.outputs):
+        inputs, made = list(arrays), (*self.outputs, *self.hidden)
+        if len(inputs) != len(self.arguments) - len(made):
             raise ArgumentError(
                 "{name} takes {want} {what} and returns {made}",
                 at=self.compilation.traced.function.place,
                 name=self.name,
-                want=len(self.arguments) - len(self.outputs),
+                want=len(self.arguments) - len(made),
                 made=len(self.outputs),
                 what=self.calls.binder.takes,
                 found=f"{len(inputs)} {self.calls.binder.takes}",
@@ -203,7 +209,7 @@ class Kernel(ForeignNames):
                 "out_idx cannot make {name}, which has strides of its own", name=strided[0],
                 at=self.places().get(strided[0]), hint="pass an array for it",
             )  # fmt: skip
-        call = self.calls.binder(inputs, without=self.outputs)
+        call = self.calls.binder(inputs, without=made)
         records = {record.name: record for record in call.records}
         outputs = [records[self.arguments[k].name] for k in self.outputs]
         if call.arrays:
@@ -213,7 +219,31 @@ class Kernel(ForeignNames):
             results = [empty_for(device, record.extents, record.dtype) for record in outputs]
         for k, output in zip(self.outputs, results, strict=True):
             inputs.insert(k, output)
-        return tuple(inputs), results
+        return (*inputs, *self.empty_rows(call.arrays)), results
+
+    def empty_rows(self, arrays: Sequence[Any]) -> list[Any]:
+        """The arrays for what one call of the kernel says."""
+        if self.printed is None:
+            return []
+        from .spoken import fresh_arrays
+
+        like = arrays[0] if arrays else None
+        return fresh_arrays(self.printed, like, self.compilation.manifest.device)
+
+    def refuse_failed(self, arrays: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Raise `LaunchError` where an assertion of the kernel failed."""
+        if self.printed is not None and self.printed.failed is not None:
+            from .spoken import raise_failed
+
+            raise_failed(self.printed, arrays[self.printed.failed.name], values)
+
+    def tell(self, arrays: Sequence[Any]) -> None:
+        """Show what a call has printed. `LaunchError` where an assertion of the kernel failed."""
+        from .spoken import tell
+
+        assert self.printed is not None  # asked of a kernel that speaks
+        values = self.calls.described(arrays)[0].values
+        tell(self.printed, [arrays[k] for k in self.hidden], values)
 
     # -- looking
     def stage(self, name: str) -> str:
@@ -272,7 +302,10 @@ class Kernel(ForeignNames):
 
         whole_option("seed", seed, 0)
         call = self.call_of((), sizes)
-        return make_inputs(for_sizes(self.meaning or self.compilation.traced.function, call.values), seed)
+        made = make_inputs(for_sizes(self.meaning or self.compilation.traced.function, call.values), seed)
+        for k in self.hidden:
+            made[self.arguments[k].name][...] = 0
+        return made
 
     def call_of(self, arrays: Sequence[Any], sizes: Mapping[str, Any] | None) -> BoundCall:
         """The call on these arrays or, without, for these sizes and scalars by name.
@@ -315,15 +348,17 @@ class Kernel(ForeignNames):
                 name=self.name, stage=self.compilation.start,
                 hint="give the kernel it was edited from: compile_from(stage, text, like=kernel)",
             )  # fmt: skip
-        if arrays and len(arrays) != len(self.arguments):
+        seen = len(self.arguments) - len(self.hidden)
+        if arrays and len(arrays) != seen:
             raise ArgumentError(
                 "{name} is checked on {want} {what}",
                 name=self.name,
-                want=len(self.arguments),
+                want=seen,
                 what=self.calls.binder.takes,
                 found=f"{len(arrays)} {self.calls.binder.takes}",
                 hint="give one for each parameter, outputs too, or none for random ones",
             )
+        arrays = (*arrays, *self.empty_rows(arrays)) if arrays else ()
         call = self.call_of(arrays, sizes)
         meaning = for_sizes(meaning, call.values)
         if arrays:
@@ -337,6 +372,7 @@ class Kernel(ForeignNames):
             after[param.name] = strided_empty(param.extents, dtype_of(param.dtype), param.steps or None)
             after[param.name][...] = before[param.name]
         self.calls.run(self._in_order(call, after), self._load)
+        self.refuse_failed(after, call.values)
         try:
             return check_function(meaning, before, after, fresh=self.output_names)
         except MemoryError as error:
@@ -364,4 +400,5 @@ class Kernel(ForeignNames):
         """
         from .measuring.measure import measure_kernel
 
+        arrays = (*arrays, *self.empty_rows(arrays)) if arrays else ()
         return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed, sizes=sizes)

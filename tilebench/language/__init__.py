@@ -17,6 +17,7 @@ from . import float_functions as _float_functions
 from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import persistent as _persistent
+from . import printing as _printing
 from . import reduce as _reduce
 from . import spellings as _spellings
 from . import tile_idioms as _tile_idioms
@@ -73,6 +74,7 @@ from .macros import *
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, alloc_var, swizzle
 from .persistent import *
+from .printing import *
 from .reduce import *
 from .spellings import *
 from .tile_idioms import *
@@ -191,6 +193,7 @@ __all__ = [
 __all__ += _reduce.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
+__all__ += _printing.__all__
 __all__ += _bits.__all__
 __all__ += _views.__all__
 __all__ += _tile_idioms.__all__

@@ -68,6 +68,9 @@ class Builder:
     )
     # What names are short for, where no memory is read: it is the same wherever the name stands.
     values: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    # Whether it prints or asserts, and how what it says is to be read.
+    speaks: bool = False
+    printed: Any = None
     kernel: Place | None = None
     # How many blocks the open kernel has, x first.
     grid: tuple[int | Expr, ...] = ()
