@@ -261,7 +261,6 @@ def test_a_grid_can_be_bound_as_a_list() -> None:
         ("I[0] = A", LanguageError, "A is a tile, a single value is needed here"),
         ("I[0] = T.infinity('int32')", DTypeError, "int32 has no infinity"),
         ("if A:\n    pass", LanguageError, "A is a tile and has no truth value"),
-        ("assert bx < 3", LanguageError, "an assertion on a value of the running kernel"),
         ("assert M == 3, 'M is three'", LanguageError, "the assertion failed: M is three"),
         ("x = 3\nx.y = 4", LanguageError, "an attribute cannot be assigned"),
         ("I[0:2] += 1", LanguageError, "I is a tile: operators work on its elements"),

@@ -19,7 +19,7 @@ from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
 from ..language.eager import EagerTrace, names_of_const
-from ..language.printed_rows import Printed
+from ..language.printed_rows import Speech
 from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
 from .finish import finished
@@ -163,7 +163,7 @@ class EagerKernel:
 
     function: Function
     outputs: int
-    printed: Printed | None = None
+    printed: Speech | None = None
 
 
 def trace_eager(

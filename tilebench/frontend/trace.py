@@ -12,7 +12,7 @@ from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Function
 from ..language.annotations import PrimFunc
 from ..language.knobs import Knob
-from ..language.printed_rows import Printed
+from ..language.printed_rows import Speech
 from ..language.tracing.builder import Builder, Tracing
 from .eager import EagerForm, eager_form, trace_eager
 from .finish import finished
@@ -44,7 +44,7 @@ class Traced:
     name: str
     places: dict[str, Place] = field(default_factory=dict[str, Place])
     outputs: tuple[int, ...] = ()
-    printed: Printed | None = None
+    printed: Speech | None = None
 
 
 def trace(
@@ -222,7 +222,7 @@ def trace_prim_func(prim: PrimFunc, source: SourceFunction) -> Function:
     return _traced_prim_func(prim, source)[0]
 
 
-def _traced_prim_func(prim: PrimFunc, source: SourceFunction) -> tuple[Function, Printed | None]:
+def _traced_prim_func(prim: PrimFunc, source: SourceFunction) -> tuple[Function, Speech | None]:
     builder = Builder()
     tracer = Statements(source, Scope(prim.function), builder)
     builder.inline = inliner(tracer)

@@ -28,6 +28,7 @@ from .calls.variants import ALIGNED, under
 from .foreign_names import ForeignNames
 from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
+from .spoken import empty_rows, refuse_failed, tell, with_rows
 
 if TYPE_CHECKING:
     from .measuring.profiler import Profiler
@@ -145,7 +146,7 @@ class Kernel(ForeignNames):
             arrays, results = self.with_outputs(arrays)
         self.calls.run(arrays, self._load)
         if self.printed is not None:
-            self.tell(arrays)
+            tell(self, arrays)
         if not results:
             return None
         return results[0] if len(results) == 1 else tuple(results)
@@ -219,31 +220,7 @@ class Kernel(ForeignNames):
             results = [empty_for(device, record.extents, record.dtype) for record in outputs]
         for k, output in zip(self.outputs, results, strict=True):
             inputs.insert(k, output)
-        return (*inputs, *self.empty_rows(call.arrays)), results
-
-    def empty_rows(self, arrays: Sequence[Any]) -> list[Any]:
-        """The arrays for what one call of the kernel says."""
-        if self.printed is None:
-            return []
-        from .spoken import fresh_arrays
-
-        like = arrays[0] if arrays else None
-        return fresh_arrays(self.printed, like, self.compilation.manifest.device)
-
-    def refuse_failed(self, arrays: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        """Raise `LaunchError` where an assertion of the kernel failed."""
-        if self.printed is not None and self.printed.failed is not None:
-            from .spoken import raise_failed
-
-            raise_failed(self.printed, arrays[self.printed.failed.name], values)
-
-    def tell(self, arrays: Sequence[Any]) -> None:
-        """Show what a call has printed. `LaunchError` where an assertion of the kernel failed."""
-        from .spoken import tell
-
-        assert self.printed is not None  # asked of a kernel that speaks
-        values = self.calls.described(arrays)[0].values
-        tell(self.printed, [arrays[k] for k in self.hidden], values)
+        return (*inputs, *empty_rows(self, call.arrays)), results
 
     # -- looking
     def stage(self, name: str) -> str:
@@ -351,14 +328,11 @@ class Kernel(ForeignNames):
         seen = len(self.arguments) - len(self.hidden)
         if arrays and len(arrays) != seen:
             raise ArgumentError(
-                "{name} is checked on {want} {what}",
-                name=self.name,
-                want=seen,
-                what=self.calls.binder.takes,
+                "{name} is checked on {want} {what}", name=self.name, want=seen, what=self.calls.binder.takes,
                 found=f"{len(arrays)} {self.calls.binder.takes}",
                 hint="give one for each parameter, outputs too, or none for random ones",
-            )
-        arrays = (*arrays, *self.empty_rows(arrays)) if arrays else ()
+            )  # fmt: skip
+        arrays = with_rows(self, arrays)
         call = self.call_of(arrays, sizes)
         meaning = for_sizes(meaning, call.values)
         if arrays:
@@ -372,7 +346,7 @@ class Kernel(ForeignNames):
             after[param.name] = strided_empty(param.extents, dtype_of(param.dtype), param.steps or None)
             after[param.name][...] = before[param.name]
         self.calls.run(self._in_order(call, after), self._load)
-        self.refuse_failed(after, call.values)
+        refuse_failed(self, after, call.values)
         try:
             return check_function(meaning, before, after, fresh=self.output_names)
         except MemoryError as error:
@@ -400,5 +374,6 @@ class Kernel(ForeignNames):
         """
         from .measuring.measure import measure_kernel
 
-        arrays = (*arrays, *self.empty_rows(arrays)) if arrays else ()
-        return measure_kernel(self, arrays, rounds=rounds, seconds=seconds, seed=seed, sizes=sizes)
+        return measure_kernel(
+            self, with_rows(self, arrays), rounds=rounds, seconds=seconds, seed=seed, sizes=sizes
+        )

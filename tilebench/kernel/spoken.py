@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LaunchError
 from ..ir.dtypes import dtype_of
-from ..language.printed_rows import FIRST, ITERATIONS, Printed, Rows, Site
+from ..ir.sizes import size_value
+from ..language.printed_rows import FIRST, ITERATIONS, Rows, Saying, Speech
 from .calls.host_arrays import empty_for, empty_like, host_copy
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
 
 # Records of one call that are shown, and elements of one that are shown as they are.
 MOST_RECORDS, MOST_ELEMENTS = 64, 200
@@ -21,26 +25,35 @@ MOST_RECORDS, MOST_ELEMENTS = 64, 200
 class Said:
     """One record: which print, in which block (x first), its values, and which iterations `reached` it."""
 
-    site: Site
+    site: Saying
     block: tuple[int, ...]
     values: np.ndarray[Any, Any]
     reached: np.ndarray[Any, Any] | None = None
 
 
-def fresh_arrays(printed: Printed, like: Any, device: str | None) -> list[Any]:
-    """Arrays of zeros for one call, where `like` lies."""
+def empty_rows(kernel: Kernel, arrays: Sequence[Any]) -> list[Any]:
+    """Arrays of zeros for what one call of a kernel says, where its own arrays lie."""
     out: list[Any] = []
-    for buffer in printed.arrays:
+    for buffer in kernel.printed.arrays if kernel.printed is not None else ():
         shape, dtype = buffer.extents, buffer.dtype.name
-        array = empty_for(device, shape, dtype) if like is None else empty_like(like, shape, dtype)
+        device = kernel.compilation.manifest.device
+        array = empty_like(arrays[0], shape, dtype) if arrays else empty_for(device, shape, dtype)
         array[...] = 0
         out.append(array)
     return out
 
 
-def tell(printed: Printed, arrays: Sequence[Any], values: Mapping[str, Any]) -> None:
+def with_rows(kernel: Kernel, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """The arrays that a person gave, with those for what the kernel says; none where none were given."""
+    return (*arrays, *empty_rows(kernel, arrays)) if arrays else ()
+
+
+def tell(kernel: Kernel, arrays: Sequence[Any]) -> None:
     """Print what a call has printed, then raise `LaunchError` for an assertion that failed."""
-    kept = [host_copy(array) for array in arrays]
+    printed = kernel.printed
+    assert printed is not None  # asked of a kernel that speaks
+    values = kernel.calls.described(arrays)[0].values
+    kept = [host_copy(arrays[k]) for k in kernel.hidden]
     for k, rows in enumerate(printed.rows):
         for line in _lines(printed, rows, kept[2 * k], kept[2 * k + 1], values):
             print(line)
@@ -48,7 +61,14 @@ def tell(printed: Printed, arrays: Sequence[Any], values: Mapping[str, Any]) -> 
         raise_failed(printed, kept[-1], values)
 
 
-def raise_failed(printed: Printed, failed: Any, values: Mapping[str, Any]) -> None:
+def refuse_failed(kernel: Kernel, arrays: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Raise `LaunchError` for an assertion that failed in a call on these arrays."""
+    printed = kernel.printed
+    if printed is not None and printed.failed is not None:
+        raise_failed(printed, arrays[printed.failed.name], values)
+
+
+def raise_failed(printed: Speech, failed: Any, values: Mapping[str, Any]) -> None:
     """Raise `LaunchError` at the line of the first assertion of the text that failed."""
     for site, mark in zip(printed.sites, np.asarray(failed).tolist(), strict=True):
         if not mark:
@@ -56,7 +76,7 @@ def raise_failed(printed: Printed, failed: Any, values: Mapping[str, Any]) -> No
         row, iteration = divmod(FIRST - mark, ITERATIONS)
         where = [f"block {_block(row, _grid(printed, values))}"]
         if site.counts:
-            where.append(site.at(np.array(np.unravel_index(iteration, site.counts)).tolist()))
+            where.append(site.at(_index_of(iteration, site.counts)))
         raise LaunchError(
             "the assertion failed: {said}" if site.message else "the assertion failed", at=site.place,
             said=site.message, condition=site.what, expected="{condition}", found="{where}",
@@ -65,7 +85,7 @@ def raise_failed(printed: Printed, failed: Any, values: Mapping[str, Any]) -> No
 
 
 def records(
-    printed: Printed, rows: Rows, integers: Any, floats: Any, values: Mapping[str, Any]
+    printed: Speech, rows: Rows, integers: Any, floats: Any, values: Mapping[str, Any]
 ) -> Iterator[Said]:
     """What one array of rows holds, block by block, as far as it was kept."""
     grid = _sizes(rows.grid, values)
@@ -89,7 +109,7 @@ def records(
 
 
 def _lines(
-    printed: Printed, rows: Rows, integers: Any, floats: Any, values: Mapping[str, Any]
+    printed: Speech, rows: Rows, integers: Any, floats: Any, values: Mapping[str, Any]
 ) -> Iterator[str]:
     shown = 0
     for said in records(printed, rows, integers, floats, values):
@@ -141,14 +161,17 @@ def _array(values: np.ndarray[Any, Any]) -> str:
     return np.array2string(wide, threshold=MOST_ELEMENTS, edgeitems=3, separator=", ")
 
 
-def _grid(printed: Printed, values: Mapping[str, Any]) -> tuple[int, ...]:
+def _grid(printed: Speech, values: Mapping[str, Any]) -> tuple[int, ...]:
     return _sizes(printed.grid, values)
 
 
 def _sizes(grid: Sequence[Any], values: Mapping[str, Any]) -> tuple[int, ...]:
-    from ..ir.sizes import size_value
-
     return tuple(int(size_value(count, values)) for count in grid)
+
+
+def _index_of(number: int, counts: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of an element by its number, the last dimension fastest."""
+    return _block(number, counts[::-1])[::-1]
 
 
 def _block(row: int, grid: tuple[int, ...]) -> tuple[int, ...]:

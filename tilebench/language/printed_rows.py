@@ -35,7 +35,7 @@ from ..ir.names import Names
 from ..ir.node import BODY
 from ..ir.stmt import LoopStmt
 from .memory import AllocVar
-from .printing import DeviceAssert, Print, Site, as_written
+from .printing import DeviceAssert, Print, Saying, as_written
 from .structure import KernelLaunch, Parallel, Serial, ThreadGroup, Unroll, Vectorized
 from .tracing.arithmetic import logical_not
 from .tracing.promote import convert
@@ -57,10 +57,10 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Printed:
+class Speech:
     """What a kernel says when it runs: where it leaves that, and what the numbers mean."""
 
-    sites: tuple[Site, ...]
+    sites: tuple[Saying, ...]
     rows: tuple[Rows, ...]
     failed: Buffer | None
     grid: tuple[int | Expr, ...]
@@ -89,7 +89,7 @@ class _Nest:
     loops: tuple[tuple[Var, Expr, Expr | int], ...] = ()
 
 
-def with_rows(function: Function) -> tuple[Function, Printed]:
+def with_rows(function: Function) -> tuple[Function, Speech]:
     """The kernel with its prints and assertions as stores, and what they mean.
 
     Raises `LanguageError` for a print whose iterations cannot be told apart.
@@ -105,16 +105,16 @@ class _Writer:
     def __init__(self, names: Names, count: int) -> None:
         self.names = names
         self.count = count
-        self.sites: list[Site] = []
+        self.sites: list[Saying] = []
         self.rows: list[Rows] = []
         self.failed: Buffer | None = None
         self.launch: KernelLaunch | None = None
         # The variables of each launch's groups.
         self.places: list[Buffer] = []
 
-    def printed(self) -> Printed:
+    def printed(self) -> Speech:
         assert self.launch is not None  # what speaks stands in one
-        return Printed(tuple(self.sites), tuple(self.rows), self.failed, self.launch.grid)
+        return Speech(tuple(self.sites), tuple(self.rows), self.failed, self.launch.grid)
 
     # -- the tree
     def body(
@@ -190,7 +190,7 @@ class _Writer:
             self.places.append(place)
         return known[0]
 
-    def site(self, site: Site, nest: _Nest | None) -> int:
+    def site(self, site: Saying, nest: _Nest | None) -> int:
         loops = () if nest is None else nest.loops
         counts = tuple(count for _, _, count in loops if isinstance(count, int))
         if len(counts) == len(loops):

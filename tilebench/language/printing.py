@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Site:
+class Saying:
     """One `T.print` or `T.device_assert` of a kernel's text, as its reader knows it.
 
     `shape` is that of a tile; `loops` name the variables of T.Parallel, `counts` how many values each has
@@ -84,13 +84,13 @@ def print(
     place = builder.place
     if isinstance(obj, str) or obj is None:
         text = " ".join(part for part in (obj or "", msg) if part)
-        builder.emit(Print(site=Site("", text, place=place), place=place))
+        builder.emit(Print(site=Saying("", text, place=place), place=place))
         return
     if isinstance(obj, AnyTile):
         for_tiles("T.print")
         part = part_of(obj, "T.print")
         shape = part.extent or ()
-        site = Site(
+        site = Saying(
             as_written(repr(obj)) if isinstance(obj, RegionRef) else part.name,
             msg,
             shape,
@@ -106,7 +106,7 @@ def print(
             hint="Python's own print() shows what Python knows, as the kernel is compiled",
         )  # fmt: skip
     expr = expr_of(obj)
-    site = Site(as_written(str(obj)), msg, (), expr.dtype.name, place=place)
+    site = Saying(as_written(str(obj)), msg, (), expr.dtype.name, place=place)
     builder.emit(Print(value=expr, site=site, place=place))
 
 
@@ -123,7 +123,7 @@ def device_assert(condition: Condition, msg: str = "", no_stack_info: bool = Fal
         return
     test = truth(condition.expr)
     place, builder.speaks = builder.place, True
-    builder.emit(DeviceAssert(test, site=Site(as_written(str(condition)), msg, place=place), place=place))
+    builder.emit(DeviceAssert(test, site=Saying(as_written(str(condition)), msg, place=place), place=place))
 
 
 __all__ = ["device_assert", "print"]
