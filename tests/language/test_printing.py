@@ -165,6 +165,34 @@ def test_checks_and_texts_of_a_kernel_that_speaks(capsys: Any) -> None:
     jit.using(target="cuda:sm_90a")().reach_code()
 
 
+TWICE = """
+import tilebench
+import tilebench.language as T
+
+@tilebench.jit
+def kernel():
+    @T.prim_func
+    def main(A: T.Tensor((8,), "int32")):
+        with T.Kernel(2, threads=32) as bx:
+            A[bx] = bx + 1
+            T.print(A[bx])
+        with T.Kernel(1, 2, threads=32) as (bx, by):
+            T.print(A[by], "second")
+            T.device_assert(A[by] < 2)
+    return main
+"""
+
+
+def test_several_launches(capsys: Any) -> None:
+    kernel = run_cell(TWICE)["kernel"].using(target="cpu")()
+    with pytest.raises(LaunchError, match=r"found: block \(0, 1\)"):
+        kernel(np.zeros(8, np.int32))
+    assert capsys.readouterr().out == (
+        "block (0,): A[bx] = 1\nblock (1,): A[bx] = 2\n"
+        "block (0, 0): second A[by] = 1\nblock (0, 1): second A[by] = 2\n"
+    )
+
+
 def test_much_is_cut_short(capsys: Any) -> None:
     jit = kernel_of("for k in T.serial(100000):\n    T.print(k)\nO[0] = 1", LINE)
     jit.using(target="cpu")()(np.zeros(8, np.int32), np.zeros(8, np.int32))

@@ -74,7 +74,7 @@ def raise_failed(printed: Speech, failed: Any, values: Mapping[str, Any]) -> Non
         if not mark:
             continue
         row, iteration = divmod(FIRST - mark, ITERATIONS)
-        where = [f"block {_block(row, _grid(printed, values))}"]
+        where = [f"block {_block(row, _sizes(site.grid, values))}"]
         if site.counts:
             where.append(site.at(_index_of(iteration, site.counts)))
         raise LaunchError(
@@ -159,10 +159,6 @@ def _narrow(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
 def _array(values: np.ndarray[Any, Any]) -> str:
     wide = values.astype(np.float32) if values.dtype.kind == "V" or values.dtype.itemsize < 2 else values
     return np.array2string(wide, threshold=MOST_ELEMENTS, edgeitems=3, separator=", ")
-
-
-def _grid(printed: Speech, values: Mapping[str, Any]) -> tuple[int, ...]:
-    return _sizes(printed.grid, values)
 
 
 def _sizes(grid: Sequence[Any], values: Mapping[str, Any]) -> tuple[int, ...]:

@@ -63,7 +63,6 @@ class Speech:
     sites: tuple[Saying, ...]
     rows: tuple[Rows, ...]
     failed: Buffer | None
-    grid: tuple[int | Expr, ...]
 
     @property
     def arrays(self) -> tuple[Buffer, ...]:
@@ -113,8 +112,7 @@ class _Writer:
         self.places: list[Buffer] = []
 
     def printed(self) -> Speech:
-        assert self.launch is not None  # what speaks stands in one
-        return Speech(tuple(self.sites), tuple(self.rows), self.failed, self.launch.grid)
+        return Speech(tuple(self.sites), tuple(self.rows), self.failed)
 
     # -- the tree
     def body(
@@ -197,7 +195,8 @@ class _Writer:
             starts = tuple(const_of(start) or 0 for _, start, _ in loops)
             names = tuple(as_written(var.name) for var, _, _ in loops)
             site = replace(site, loops=names, counts=counts, starts=starts)
-        self.sites.append(site)
+        assert self.launch is not None  # it stands in a kernel
+        self.sites.append(replace(site, grid=self.launch.grid))
         return len(self.sites)
 
     def print(self, said: Print, nest: _Nest | None, known: list[_Group] | None) -> list[Stmt]:

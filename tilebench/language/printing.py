@@ -30,6 +30,7 @@ class Saying:
 
     `shape` is that of a tile; `loops` name the variables of T.Parallel, `counts` how many values each has
     and `starts` the first, where every iteration says something of its own.
+    `grid` are the blocks of its launch.
     """
 
     what: str
@@ -39,6 +40,7 @@ class Saying:
     loops: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
+    grid: tuple[Any, ...] = ()
     place: Place | None = None
 
     def at(self, index: Iterable[int]) -> str:
