@@ -303,7 +303,7 @@ ERRORS = [
         "loop with T.serial(n) or T.unroll(n)",
     ),
     (
-        "tx = T.get_thread_binding()\nfor i in T.serial(4):\n    if tx < 32:\n        continue\n    O[i] = 1",
+        "for i in T.serial(4):\n    with T.threads(0, 32):\n        continue\n    O[i] = 1",
         "some threads of the block would leave this loop, and others go on in it",
         "tile operations are done by all threads together: let every thread take the same turns",
     ),

@@ -198,8 +198,8 @@ REFUSED = {
     ),
     "thread_word_early": (
         TILE_FORMS,
-        "T.sync_threads()",
-        "T.sync_threads is not legal",
+        "T.vector_store(A[0:1, 0:4], A[1:2, 0:4])",
+        "T.vector_store is not legal",
     ),
 }
 

@@ -212,21 +212,6 @@ def traced(body: Any) -> Any:
     return tilebench.jit(body).using(target="cuda:sm_80")()
 
 
-def test_a_number_of_a_thread_as_a_value_is_refused() -> None:
-    def kernel():
-        @T.prim_func
-        def main(A: T.Tensor((128,), "float32")):
-            with T.Kernel(1, threads=128) as bx:
-                tx = T.get_thread_binding()
-                A[tx] = 1.0
-
-        return main
-
-    with pytest.raises(LanguageError, match="the number of a thread is used as a value") as caught:
-        traced(kernel)
-    assert "if tx < 32:" in str(caught.value)
-
-
 def test_a_condition_that_is_no_range_is_refused() -> None:
     def kernel():
         @T.prim_func

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
-from ..language.groups import is_thread_number
+from ..language.thread_numbers import is_thread_number
 from ..language.tracing.expressions import Value, cast_value
 from ..language.tracing.stores import assign_var, store_element
 from ..language.tracing.values import BufferView, ElementRef, RegionRef, VarRef
@@ -179,7 +179,7 @@ class Assignments(Expressions):
         expr = value.expr
         # The number of a thread stays what it is: conditions on it are read, not computed. Before the kernel
         # opens there are sizes only, which are written out where they are used.
-        if isinstance(expr, Const) or is_thread_number(expr) or len(self.builder.frames) == 1:
+        if isinstance(expr, Const) or is_thread_number(expr, self.builder) or len(self.builder.frames) == 1:
             return Value(expr)
         var = Var(self.builder.unique(name), type=expr.dtype, place=self.builder.place)
         self.builder.emit(Let(var, expr, place=self.builder.place))

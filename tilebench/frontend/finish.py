@@ -8,10 +8,10 @@ from ..errors import LanguageError
 from ..ir import Buffer, Function, Var, verify
 from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
-from ..language.groups import refuse_thread_values
 from ..language.lone_elements import kept_in_shared
 from ..language.open_views import open_views
 from ..language.printed_rows import with_rows
+from ..language.threads.runs import in_runs
 from .parameters import check_sizes
 from .source import SourceFunction
 from .statements import Statements
@@ -31,11 +31,12 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     if builder.speaks:
         traced, builder.printed = with_rows(traced)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
-    kernel = count_from_the_end(kernel)
-    kernel = open_views(kernel, builder.views)
+    kernel = open_views(count_from_the_end(kernel), builder.views)
+    runs = in_runs(kernel, builder)
+    if runs is not kernel:
+        # Now it is known what the numbers of threads count to.
+        kernel = count_from_the_end(runs)
     check_sizes(kernel)
     verify(kernel)
-    if builder.numbers_threads:
-        refuse_thread_values(kernel)
     check_iterations(kernel)
     return kernel

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError
 from ..ir import FALSE, TRUE, Expr, If, Load, LoopStmt, Stmt, Store, While, names_read_and_written, walk
-from ..language.groups import names_a_thread
 from ..language.memory import AllocVar
 from ..language.structure import Parallel, Vectorized
 from ..language.tracing.builder import BodyFrame
@@ -113,12 +112,7 @@ def _of_scalars(condition: Expr) -> bool:
 
 
 def _check(tracer: Statements, node: ast.While, condition: Expr, body: Body, ends: bool) -> None:
-    """Refuse a loop that nothing ends, and one that threads would leave one by one."""
-    if names_a_thread(condition):
-        tracer.refuse(
-            node.test, "the number of a thread is used as a value",
-            "tile operations are done by all threads together: let every thread take the same turns",
-        )  # fmt: skip
+    """Refuse a loop that nothing ends."""
     if ends:
         return
     if condition == TRUE:

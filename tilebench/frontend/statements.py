@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .. import language
 from ..errors import TileError
 from ..ir import If, Stmt, Var
-from ..language.groups import GroupSpec, groups_of, names_a_thread
+from ..language.groups import GroupSpec
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch, ThreadGroup
 from ..language.tracing.builder import BodyFrame
@@ -226,10 +226,7 @@ class Statements(Assignments):
         then = self.filled("if", node, node.body, lambda: None)
         orelse = self.filled("if", node, node.orelse, lambda: None)
         self.current = node
-        if names_a_thread(known.expr):
-            for group in groups_of(known.expr, then, orelse, self.place(node.test)):
-                self.builder.emit(group.at(self.place(node)))
-        elif then or orelse:
+        if then or orelse:
             self.builder.emit(If(known.expr, then, orelse, place=self.place(node)))
 
     # -- the rest

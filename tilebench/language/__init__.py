@@ -20,6 +20,8 @@ from . import persistent as _persistent
 from . import printing as _printing
 from . import reduce as _reduce
 from . import spellings as _spellings
+from . import thread_numbers as _thread_numbers
+from . import thread_words as _thread_words
 from . import tile_idioms as _tile_idioms
 from . import views as _views
 from .annotate_layouts import annotate_layout
@@ -62,7 +64,7 @@ from .elementwise import (
 from .extensions import function_of as _function_of
 from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
-from .groups import get_thread_binding, threads, ws
+from .groups import threads, ws
 from .hints import disable_warp_group_reg_alloc, no_set_max_nreg
 from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
@@ -77,6 +79,8 @@ from .persistent import *
 from .printing import *
 from .reduce import *
 from .spellings import *
+from .thread_numbers import *
+from .thread_words import *
 from .tile_idioms import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
@@ -147,7 +151,6 @@ __all__ = [
     "floordiv",
     "floormod",
     "gemm",
-    "get_thread_binding",
     "grid",
     "half",
     "if_then_else",
@@ -200,6 +203,8 @@ __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
 __all__ += _persistent.__all__
 __all__ += _spellings.__all__
+__all__ += _thread_numbers.__all__
+__all__ += _thread_words.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]
 

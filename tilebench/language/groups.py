@@ -1,4 +1,4 @@
-"""Parts of a block: `with T.threads(0, 128):`, `with T.ws(0):`, `if tx < 32:`, and the number of a thread.
+"""Parts of a block: `with T.threads(0, 128):`, `with T.ws(0):`, `if tx < 32:`.
 
 Tile operations are done by all threads of the block together; inside one of these they are done by some
 of them, and layouts, reductions and barriers are made for those.
@@ -6,15 +6,16 @@ of them, and layouts, reductions and barriers are made for those.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from ..errors import LanguageError, Place
-from ..ir import Arith, Call, Const, Expr, Function, Node, Stmt, const_of, int32, walk
+from ..ir import Arith, Const, Expr, If, Var, const_of
 from ..ir.facts import conjuncts
 from .structure import ThreadGroup
-from .tracing.builder import for_tiles, here, inside_kernel
-from .tracing.expressions import Value
+from .threads.conditions import range_of
+from .tracing.builder import for_tiles
 from .tracing.operands import positive, whole_number
 
 # Threads of a warp group, as TileLang counts them.
@@ -61,45 +62,18 @@ def ws(*groups: int) -> GroupSpec:
     return GroupSpec(numbers[0] * WARP_GROUP, len(numbers) * WARP_GROUP)
 
 
-def get_thread_binding(dim: int = 0) -> Value:
-    """The number of a thread in its block, int32: `tx = T.get_thread_binding()`, then `if tx < 32:`.
-
-    It chooses who does something. As a value of an element it means nothing: tile operations are done
-    by all threads of a block together.
-    """
-    inside_kernel("T.get_thread_binding").numbers_threads = True
-    if whole_number(dim, "T.get_thread_binding", "the dimension") != 0:
-        raise LanguageError("the threads of a block have one dimension here", hint="take dimension 0")
-    return Value(Call("thread_id", (), type=int32, place=here()))
-
-
-def is_thread_number(expr: Node) -> bool:
-    """Whether an expression is the number of a thread itself."""
-    return isinstance(expr, Call) and expr.word == "thread_id"
-
-
-def names_a_thread(expr: Expr) -> bool:
-    """Whether an expression asks for the number of a thread."""
-    return any(is_thread_number(node) for node in walk(expr))
-
-
-def refuse_thread_values(function: Function) -> None:
-    """Raise `LanguageError` where the number of a thread is a value, and not a choice of threads."""
-    for node in walk(function):
-        if is_thread_number(node):
-            raise LanguageError(
-                "the number of a thread is used as a value", at=node.place,
-                expected="a choice of threads: if tx < 32:",
-                hint="say what is done with each element (T.Parallel); threads share it out",
-            )  # fmt: skip
-
-
 def groups_of(
-    condition: Expr, then: tuple[Stmt, ...], orelse: tuple[Stmt, ...], place: Place | None
-) -> tuple[Stmt, ...]:
-    """The groups that `if condition: ... else: ...` makes. Raises `LanguageError` for no range of threads."""
-    first, end = _range(condition, place)
-    groups: list[Stmt] = []
+    branch: If, condition: Expr, extents: Sequence[int], coordinates: Sequence[Var]
+) -> tuple[ThreadGroup, ...]:
+    """The groups that a branch on the number of a thread makes.
+
+    `condition` is that of the branch with names written out; `coordinates` number the threads of the block,
+    x last. Raises `LanguageError` for no range of threads.
+    """
+    then, orelse, place = branch.then, branch.orelse, branch.place
+    found = None if _simple(condition, coordinates) else range_of(condition, extents, coordinates)
+    first, end = found or _range(condition, coordinates, place)
+    groups: list[ThreadGroup] = []
     if then:
         count = None if end is None else end - first
         groups.append(ThreadGroup(first, count, vars=(), body=then, place=place))
@@ -111,11 +85,15 @@ def groups_of(
     return tuple(groups)
 
 
-def _range(condition: Expr, place: Place | None) -> tuple[int, int | None]:
+def _simple(condition: Expr, coordinates: Sequence[Var]) -> bool:
+    return all(_bounds(part, coordinates) is not None for part in conjuncts(condition))
+
+
+def _range(condition: Expr, coordinates: Sequence[Var], place: Place | None) -> tuple[int, int | None]:
     """The first thread for which a condition holds, and the first after it for which it does not."""
     first, end = 0, None
     for part in conjuncts(condition):
-        limits = _bounds(part)
+        limits = _bounds(part, coordinates)
         if limits is None:
             _refuse(place, "this is no range of threads")
         low, high = limits
@@ -126,14 +104,14 @@ def _range(condition: Expr, place: Place | None) -> tuple[int, int | None]:
     return first, end
 
 
-def _bounds(part: Expr) -> tuple[int, int | None] | None:
+def _bounds(part: Expr, coordinates: Sequence[Var]) -> tuple[int, int | None] | None:
     if not isinstance(part, Arith) or part.op not in _SWAPPED or len(part.args) != 2:
         return None
     op, (left, right) = part.op, part.args
     if isinstance(left, Const):
         op, left, right = _SWAPPED[op], right, left
     bound = const_of(right)
-    if bound is None or not is_thread_number(left):
+    if bound is None or len(coordinates) != 1 or left != coordinates[0]:
         return None
     bound = max(bound, -1)
     return {
@@ -150,4 +128,4 @@ def _refuse(place: Place | None, what: str) -> NoReturn:
     )  # fmt: skip
 
 
-__all__ = ["GroupSpec", "get_thread_binding", "groups_of", "names_a_thread", "threads", "ws"]
+__all__ = ["GroupSpec", "groups_of", "threads", "ws"]

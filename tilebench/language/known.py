@@ -8,25 +8,24 @@ from ..errors import LanguageError, nearest
 _LATER = """
     AtomicAdd ClusterKernel
     Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
-    activemask address_of all_sync alloc_barrier alloc_reducer alloc_tmem
+    address_of alloc_barrier alloc_reducer alloc_tmem
     alloc_cluster_barrier annotate_l2_hit_ratio annotate_min_blocks_per_sm
     annotate_pass_configs annotate_compile_flags annotate_restrict_buffers annotate_safe_value
-    annotate_producer_reg_dealloc annotate_consumer_reg_alloc any_sync assume async_copy
-    atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store attr ballot
-    ballot_sync barrier_arrive barrier_wait call_extern comm_reducer copy_cluster
-    cp_async_barrier_noinc device_assert dp4a dyn
-    evaluate finalize_reducer float4_e2m1fn float8_e8m0fnu gemm_sp get_block_binding
-    get_block_bindings get_lane_idx get_thread_bindings get_thread_extent
-    get_thread_extents get_warp_group_idx get_warp_idx get_warp_idx_sync import_source
-    make_tensor match_all match_any mbarrier_arrive mbarrier_expect_tx
+    annotate_producer_reg_dealloc annotate_consumer_reg_alloc assume async_copy
+    atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store
+    barrier_arrive barrier_wait call_extern copy_cluster
+    cp_async_barrier_noinc device_assert dyn
+    finalize_reducer float4_e2m1fn float8_e8m0fnu gemm_sp
+    import_source
+    make_tensor mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class pdl_trigger pdl_sync print ptr
     ptx_commit_group ptx_cp_async ptx_wait_group
     reducer_init reducer_update rng_init rng_rand
-    rng_rand_float set_max_nreg shfl_down shfl_sync shfl_up shfl_xor
-    sync_grid sync_threads sync_warp syncthreads_and syncthreads_count syncthreads_or
-    thread_binding tma_copy tma_store_wait tvm_thread_allreduce
-    tvm_warp_shuffle wait_wgmma warp_reduce_bitand warp_reduce_bitor warp_reduce_max warp_reduce_min
-    warp_reduce_sum wgmma_gemm
+    rng_rand_float set_max_nreg
+    sync_grid
+    tma_copy tma_store_wait
+    tvm_warp_shuffle wait_wgmma
+    wgmma_gemm
     ieee_fmaf ieee_frsqrt
 """
 _ALSO_LATER = """
@@ -34,7 +33,7 @@ _ALSO_LATER = """
     get_let_value has_let_value ieee_add ieee_sub ieee_mul ieee_fmaf ieee_frcp ieee_fsqrt
     ieee_frsqrt ieee_fdiv add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256 lds32 lds64
     lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
-    match_all_sync match_any_sync sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp
+    sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp
     rng_rand_uint rng_rand_float4 isfinite address_of asinh acosh atanh log1p hypot copysign ldexp
     popcount clz fast_exp __exp __exp10 __log __log2 __log10 __sin __cos __tan shuffle_elect
     named_barrier_arrive

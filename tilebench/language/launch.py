@@ -15,6 +15,7 @@ from .steps import by_count, counts_up
 from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
+from .threads.block import BlockThreads
 from .tracing.builder import for_tiles, here, in_trace, inside_kernel
 from .tracing.operands import at_least, positive, whole_number
 from .tracing.promote import convert, expr_of
@@ -69,11 +70,12 @@ def Kernel(
 
     `blocks` are up to 3 counts, x first, which may be made of names of `T.dynamic` and scalar parameters;
     the names are the block's indices (int32). Without any it is one block. `threads` is the number of
-    threads of a block (a tuple is multiplied out; without it the schedule says, or 128). Tile operations in
-    the body are done by all threads of the block together. Raises `ShapeError` for more than 3 counts, or
-    one below zero, and `LanguageError` for what is no whole number.
+    threads of a block, or up to three with x first, of which `T.get_thread_binding(1)` is the number along
+    y; without it the schedule says, or 128. Tile operations in the body are done by all threads of the block
+    together. Raises `ShapeError` for more than 3 counts, or one below zero, and `LanguageError` for what is
+    no whole number.
     """
-    in_trace("T.Kernel")
+    builder = in_trace("T.Kernel")
     if len(blocks) > 3:
         raise ShapeError(
             "T.Kernel takes at most 3 grid dimensions",
@@ -88,6 +90,9 @@ def Kernel(
     grid = tuple(size_of(each, "T.Kernel", f"grid dimension {axis}") for axis, each in counted)
     given = threads if isinstance(threads, (tuple, list)) else () if threads is None else (threads,)
     counts = [positive(count, "T.Kernel", "the number of threads") for count in given]
+    if len(counts) > 3:
+        raise ShapeError("T.Kernel takes 1 to 3 dimensions of threads", count=len(counts), found="{count}")
+    builder.blocks.append(BlockThreads(tuple(counts)))
     return KernelSpec(grid, math.prod(counts) if counts else None, here())
 
 

@@ -41,7 +41,10 @@ class AllocShared(AllocStmt):
 
 @node
 class AllocFragment(AllocStmt):
-    """A tile in registers, spread over the threads by `layout`; `versions` of it where one is in flight."""
+    """A tile in registers, spread over the threads by `layout`; `versions` of it where one is in flight.
+
+    With `of_threads` the first dimensions are those of the block's threads, and each has its own row.
+    """
 
     word = "alloc_fragment"
     stages = TILES
@@ -49,6 +52,7 @@ class AllocFragment(AllocStmt):
     buffer: Buffer = result()
     layout: Fragment | None = decision("laid_out", default=None, early=True)
     versions: int = attribute(default=1)
+    of_threads: bool = attribute(default=False)
 
 
 @node

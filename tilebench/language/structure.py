@@ -97,7 +97,8 @@ class Parallel(LoopStmt):
     """`for i, j in T.Parallel(m, n)`: every index once a block, in no order.
 
     `map` (from `laid_out` on) says which thread does which index: its extents are `extents`. `vector` are
-    the elements of one access to memory, neighbours along the last index.
+    the elements of one access to memory, neighbours along the last index. With `of_threads` the indices are
+    numbers of the block's threads, x last, and each is done by the thread that it names.
     """
 
     word = "Parallel"
@@ -107,6 +108,7 @@ class Parallel(LoopStmt):
     body: tuple[Stmt, ...] = body()
     map: Fragment | None = decision("laid_out", default=None)
     vector: int = attribute(default=1)
+    of_threads: bool = attribute(default=False)
 
 
 @node

@@ -19,6 +19,7 @@ from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
 from .analysis.launches import launches_of
+from .check_threads import check_threads
 from .context import Context
 
 
@@ -189,6 +190,7 @@ def _check_launch(launch: KernelLaunch, context: Context) -> None:
             warp=context.machine.warp,
             hint="use a multiple of the warp width",
         )
+    check_threads(launch)
     for axis, (blocks, most) in enumerate(zip(launch.grid, context.machine.max_grid, strict=False)):
         if isinstance(blocks, int) and blocks > most:
             raise ResourceError(

@@ -17,6 +17,7 @@ from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
 from .open_parts import open_parts
+from .own_rows import own_rows
 from .spill_elements import spill_elements
 from .spill_operands import spill_operands
 from .thread_road import THREAD_ROW, thread_row
@@ -25,6 +26,8 @@ from .threads.lowering import Lowering, with_rows
 LAYOUT_ROW = StageRow(
     "laid_out",
     (
+        # First: what is a thread's own has no layout, and takes registers as such.
+        ("own_rows", own_rows),
         # Before anything is made of tiles that no thread or block can have.
         ("check_tiles", check_tiles),
         # Then instructions: a row says where operands may lie and in which fragments.

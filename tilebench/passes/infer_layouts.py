@@ -31,7 +31,7 @@ from .analysis.thread_groups import refuse_strange_fragment, threads_by_statemen
 from .choose_instructions import choose, fitting_rows
 from .context import Context
 from .convert_layouts import Converter, find_conflicts, find_unfit
-from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, given_layout, spread_over
+from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, given_layout, numbered, spread_over
 
 
 def infer_layouts(function: Function, context: Context) -> Function:
@@ -69,6 +69,7 @@ class _Inference:
         self.vectors = {id(site.node): self.vector(site) for site in self.sites}
         self.seeds = Seeds(self.sites, self.exchanges, self.vectors, context)
         self.check_owners()
+        self.seed_threads()
 
     def vector(self, site: Site) -> int:
         """Elements of one access: what neighbours in memory allow, and the cap of the user or schedule."""
@@ -89,6 +90,16 @@ class _Inference:
                 refuse_strange_fragment(name, owner, user, statement)
 
     # -- seeds
+    def seed_threads(self) -> None:
+        """Loops over threads: each index is the thread's that it names."""
+        for site in self.sites:
+            if isinstance(site.node, Parallel) and site.node.of_threads:
+                box = numbered(site.node, self.threads[id(site.node)])
+                self.maps[id(site.node)], self.vectors[id(site.node)] = box, 1
+                for touch in site.touches:
+                    if touch.buffer.name not in self.layouts:
+                        self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.extents)
+
     def seed_gemms(self) -> None:
         for gemm in self.gemms:
             seeds = gemm_seeds(gemm, self.threads[id(gemm)], self.context)

@@ -10,6 +10,7 @@ from ..errors import LayoutError
 from ..ir import Buffer, OpStmt, Stmt
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment
+from ..language.structure import Parallel
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
 from ..layout.spread import FREE, gemm_microtile, spread
@@ -76,6 +77,18 @@ def given_layout(alloc: AllocFragment, threads: Threads, machine: Machine) -> Fr
     others = threads.count // layout.threads
     modes = (*layout.thread, (others, REPLICATED, 0)) if others > 1 else layout.thread
     return Fragment(layout.extents, modes, layout.value)
+
+
+def numbered(loop: Parallel, threads: Threads) -> Fragment:
+    """The map of a loop over threads. Raises `LayoutError` where it is over others than work there."""
+    if prod(loop.extents) != threads.count or not threads.whole:
+        raise LayoutError(
+            "a loop over {count} threads, in a block of {threads}", at=loop.place, count=prod(loop.extents),
+            threads=threads.count, expected="all threads of the block",
+            hint="T.Kernel(..., threads=...) says how many; a schedule has to take as many",
+        )  # fmt: skip
+    thread = tuple((extent, axis, 1) for axis, extent in reversed(list(enumerate(loop.extents))))
+    return Fragment(loop.extents, thread)
 
 
 def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:

@@ -27,6 +27,7 @@ from ..ir import (
     walk,
 )
 from ..language.copy import Copy
+from ..language.lowered.threads import SyncThreads, SyncWarp
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
 from ..language.notes import Note
@@ -88,6 +89,9 @@ class StatementRunner(StoreRunner):
                 return self.loop(stmt)
             case While():
                 return self.turning(stmt)
+            case SyncThreads() | SyncWarp():
+                # Statements are done for all threads in turn.
+                return self.body(())
             case OpStmt() if (meaning := meaning_of(type(stmt))) is not None:
                 return self.tile(stmt, meaning)
             case _:

@@ -106,7 +106,7 @@ class LaneExpressions(LaneRegisters):
         if expr.word == "if_then_else":
             return self._select(expr, mask)
         args = [self.value(arg, mask) for arg in expr.args]
-        if expr.word in ("shfl_xor", "shfl_down"):
+        if expr.word in ("shfl_xor", "shfl_down", "shfl"):
             return self._shuffle(expr, args, mask)
         if expr.word in ("min", "max") and all(isinstance(arg, int) for arg in args):
             return min(args) if expr.word == "min" else max(args)
@@ -137,7 +137,7 @@ class LaneExpressions(LaneRegisters):
         value = self.wide(args[0], computed(expr.type))
         lane = self.tid % self.warp
         distance = self.wide(args[1], np.int64)
-        source = lane ^ distance if expr.word == "shfl_xor" else lane + distance
+        source = {"shfl": distance, "shfl_xor": lane ^ distance}.get(expr.word, lane + distance)
         last = np.minimum(self.tid - lane + self.warp, self.threads) - (self.tid - lane)
         return value[np.where(source < last, source, lane) - lane + self._all]
 

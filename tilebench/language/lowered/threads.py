@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, reads, same_as_first, writes
 from ...ir.dtypes import DType
-from ..stages import RINGS, THREAD
+from ..stages import EVERY, THREAD
 
 
 @node
@@ -38,7 +38,7 @@ class SyncThreads(OpStmt):
     """
 
     word = "sync_threads"
-    stages = RINGS | THREAD
+    stages = EVERY
     why: str = attribute(default="")
     barrier: int = attribute(default=0)
     threads: int = attribute(default=0)
@@ -49,17 +49,19 @@ class SyncWarp(OpStmt):
     """`T.sync_warp()`: the same for the threads of one warp."""
 
     word = "sync_warp"
-    stages = RINGS | THREAD
+    stages = EVERY
 
 
 def _int32(_: tuple[DType, ...]) -> DType:
     return int32
 
 
-# Exchanges take (value, distance) and give the value of the lane at that XOR, or that many below.
+# Exchanges take (value, distance) and give the value of the lane at that XOR, or that many below; `shfl`
+# takes (value, lane) and gives that lane's.
 FUNCTIONS = (
     ScalarFunction("thread_id", 0, _int32),
     ScalarFunction("shfl_xor", 2, same_as_first),
     ScalarFunction("shfl_down", 2, same_as_first),
+    ScalarFunction("shfl", 2, same_as_first),
 )
 WORDS = tuple((each.word, Word(each)) for each in (VectorLoad, VectorStore, SyncThreads, SyncWarp))

@@ -56,8 +56,8 @@ class Builder:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     target: str = ""
     order: Panels | None = None
-    # Whether the kernel asked for the number of a thread.
-    numbers_threads: bool = False
+    # The threads of a block of each launch, as the kernel numbers them (`threads.block`).
+    blocks: list[Any] = field(default_factory=list[Any])
     # Fragments of which an element is used outside T.Parallel, and where first.
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
     # Views of buffers, by name, and the buffer whose memory each is.

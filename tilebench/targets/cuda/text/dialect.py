@@ -69,6 +69,7 @@ FUNCTIONS = {
     "max": ScalarText(_least_or_most),
     "clamp": called("tb_clamp({args})"),
     "shfl_xor": called("tb_shfl_xor({args})"),
+    "shfl": called("tb_shfl({args})"),
     # The built-in takes 32 and 64 bits: narrower integers are promoted, a narrower float is a struct to it.
     "shfl_down": called("({type})__shfl_down_sync(0xffffffffu, {args})", INTEGERS | {"float64", "float32"}),
 }
