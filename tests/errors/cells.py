@@ -162,7 +162,7 @@ CELLS: dict[str, str] = {
         'a = T.alloc_shared((64, 64), "float16")', "for i in T.Parallel(64):", "    T.copy(A[0, 0], a)"
     ),
     "nested_parallel": in_kernel(
-        "for i in T.Parallel(64):", "    for j in T.Parallel(64):", "        C[i, j] = 0"
+        "for i in T.Parallel(64):", "    C[i, 0] = 0", "    for j in T.Parallel(64):", "        C[i, j] = 0"
     ),
     "fragment_element": in_kernel(
         'a = T.alloc_fragment((64, 64), "float32")',

@@ -11,8 +11,8 @@ from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
 from .dynamic import size_of
 from .lowered.decisions import ROW_BY_ROW, Panels
+from .nested import enter_parallel, merged
 from .steps import by_count, counts_up
-from .structure import Parallel as ParallelStmt
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
 from .threads.block import BlockThreads
@@ -192,10 +192,10 @@ def Parallel(
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
     The body works on elements; the iterations are spread over the threads of the block. Elements of
-    buffers outside their extents read as zero and are not written. Extents are constants. Raises
-    `ShapeError` for none, or one below zero.
+    buffers outside their extents read as zero and are not written. Extents are constants. One directly
+    inside another is one loop over the indices of both. Raises `ShapeError` for none, or one below zero.
     """
-    for_tiles("T.Parallel")
+    enter_parallel("T.Parallel")
     _not_yet(
         "T.Parallel",
         coalesced_width=coalesced_width,
@@ -207,7 +207,7 @@ def Parallel(
         raise ShapeError("T.Parallel needs at least one extent")
     sizes = tuple(at_least(0, each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
     return LoopSpec(
-        "T.Parallel", "parallel", len(sizes), lambda vars, body: ParallelStmt(sizes, vars, body), 0 in sizes
+        "T.Parallel", "parallel", len(sizes), lambda vars, body: merged(sizes, vars, body), 0 in sizes
     )
 
 

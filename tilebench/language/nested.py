@@ -1,0 +1,33 @@
+"""T.Parallel directly inside T.Parallel: one loop over the indices of both."""
+
+from __future__ import annotations
+
+from ..errors import LanguageError
+from ..ir import Let, Stmt, Var
+from .structure import Parallel
+from .tracing.builder import Builder, for_tiles, inside_kernel
+
+
+def enter_parallel(word: str) -> Builder:
+    """The running trace for a T.Parallel: outside of another one, or the first thing that it does."""
+    builder = inside_kernel(word)
+    frame = builder.frames[-1]
+    if frame.kind == "parallel" and all(isinstance(each, Let) for each in frame.statements):
+        return builder
+    return for_tiles(word)
+
+
+def merged(extents: tuple[int, ...], vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> Parallel:
+    """The loop, with the indices of one directly inside, which stands behind names alone and last."""
+    places = [n for n, each in enumerate(body) if isinstance(each, Parallel)]
+    if not places:
+        return Parallel(extents, vars, body)
+    (first, *_), inner = places, body[places[0]]
+    assert isinstance(inner, Parallel)
+    if first != len(body) - 1:
+        raise LanguageError(
+            "a statement stands beside a T.Parallel inside T.Parallel", at=body[first + 1].place,
+            also=[("the inner loop is here", inner.place)],
+            hint="two loops one after the other, or one over all the extents",
+        )  # fmt: skip
+    return Parallel((*extents, *inner.extents), (*vars, *inner.vars), (*body[:first], *inner.body))
