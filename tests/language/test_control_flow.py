@@ -226,6 +226,23 @@ def test_a_shared_tile_decides_for_the_whole_block() -> None:
     assert found["O"].tolist() == s.tolist()
 
 
+def test_an_element_at_a_place_that_changes_meanwhile() -> None:
+    found = everywhere("""
+        S = T.alloc_shared((64,), "int32")
+        T.copy(A, S)
+        n = T.alloc_var("int32", init=0)
+        S[n + 1] = 77
+        n = n + 1
+        for i in T.Parallel(64):
+            O[i] = S[n] + i
+        while n < 5:
+            S[n + 1] = S[n] + 1
+            n = n + 1
+        T.copy(S[4:6], O[4:6])
+    """, HEAD)["O"]  # fmt: skip
+    assert found.tolist() == [*range(77, 81), 80, 81, *range(83, 77 + 64)]
+
+
 GEMM = 'A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32"), O: T.Tensor((64, 64), "float32")'
 PRODUCT = """
     a = T.alloc_shared((64, 16), "float32")

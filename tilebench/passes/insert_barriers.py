@@ -20,6 +20,7 @@ from ..ir import (
     Function,
     If,
     Let,
+    Load,
     LoopStmt,
     Node,
     Stmt,
@@ -28,7 +29,9 @@ from ..ir import (
     WithStmt,
     children,
     effects_of,
+    names_read_and_written,
     substitute,
+    walk,
 )
 from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
@@ -91,6 +94,10 @@ class _Search:
             if alloc.offset is not None:
                 self.bytes[alloc.buffer.name] = _Bytes(alloc.offset, alloc.offset + size)
         self.stored = stored
+        # What a place is read from, and may be another number at the next statement.
+        loaded = {node.buffer.name for node in walk(function) if isinstance(node, Load)}
+        written = names_read_and_written(function.body)[1] if loaded else set[str]()
+        self.changing = frozenset(loaded & written)
 
     # -- two accesses
     def clash(self, old: Access, new: Access) -> bool:
@@ -117,7 +124,7 @@ class _Search:
         for name in self.long:
             accesses = [access.without(name) for access in accesses]
         return [
-            access
+            access.unsettled(self.changing)
             for access in accesses
             if access.buffer.scope == "shared" or access.buffer.name in self.stored
         ]

@@ -24,6 +24,14 @@ FAULTS = (
         (TEST + "ways_out_under_several_branches",),
     ),
     Fault(
+        "control/place-read-from-what-changes",
+        "two elements whose places are read from a scalar are compared as if it had not been stored between",
+        "tilebench.passes.insert_barriers:_Search.of",
+        "access.unsettled(self.changing)",
+        "access",
+        (TEST + "an_element_at_a_place_that_changes_meanwhile",),
+    ),
+    Fault(
         "control/condition-read-once",
         "the condition of a loop gets a name in front of it, as its bounds do",
         "tilebench.ir.effects:read_while_written",

@@ -68,6 +68,23 @@ class Access:
         known = self.known_version and not (self.version is not None and mentions(self.version, name))
         return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
 
+    def unsettled(self, names: frozenset[str]) -> Access:
+        """The access where these buffers may change meanwhile: a place that is read from them is unknown."""
+        if not names or not any(_loads(part, names) for part in (*self.start, self.version)):
+            return self
+        start = tuple(None if _loads(part, names) else part for part in self.start)
+        known = self.known_version and not _loads(self.version, names)
+        return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
+
+
+def _loads(expr: Expr | None, names: frozenset[str]) -> bool:
+    """Whether an expression reads one of these buffers."""
+    if expr is None:
+        return False
+    if isinstance(expr, Load) and expr.buffer.name in names:
+        return True
+    return any(_loads(part, names) for part in parts_of(expr))
+
 
 def _distance(a: Expr, b: Expr) -> int | None:
     """`a - b` when it is the same whatever the variables are."""
