@@ -41,15 +41,17 @@ _LEFT = "the loop may be left before its end, with copies in flight that nobody 
 def plan_pipeline(function: Function, context: Context) -> Function:
     """The function with a plan on each pipelined loop."""
 
+    elsewhere = Elsewhere(function)
+
     def step(node: Any) -> Any:
         if isinstance(node, Pipelined):
-            return _plan(map_children(node, step), function, context)
+            return _plan(map_children(node, step), elsewhere, context)
         return map_children(node, step) if isinstance(node, Stmt) else node
 
     return step(function)
 
 
-def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
+def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
     if loop.num_stages < 1:
         return loop.but(plan=Plan(1), num_stages=None)
     unused = context.machine.why_unused("num_stages")
@@ -59,7 +61,7 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     if loop.condition is not None:
         context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {_LEFT}", loop)
         return loop.but(plan=Plan(1), num_stages=None)
-    ahead = _copies_ahead(loop, function, context)
+    ahead = _copies_ahead(loop, elsewhere, context)
     if not ahead:
         return loop.but(plan=Plan(1), num_stages=None)
     stages = _most_useful(loop, context)
@@ -78,15 +80,16 @@ def _plan(loop: Pipelined, function: Function, context: Context) -> Pipelined:
     return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
 
 
-def _copies_ahead(loop: Pipelined, function: Function, context: Context) -> list[Copy]:
+def _copies_ahead(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> list[Copy]:
     """The copies of a loop that can run ahead, with a remark at each that cannot, and where none can."""
     ahead: list[Copy] = []
     missed: list[str] = []
+    traffic = LoopTraffic(loop)
     for copy in [statement for statement in loop.body if isinstance(statement, Copy)]:
         name = copy.dst.buffer.name
         if copy.dst.buffer.scope != "shared" or copy.src.buffer.scope != "global":
             continue
-        why = _cannot_run_ahead(copy, loop, function)
+        why = traffic.why_not_ahead(copy, elsewhere)
         if why:
             missed.append(f"{name}: {why}")
             context.remark(NAME, "missed", f"the copy into {name} cannot run ahead: {why}", copy)
@@ -103,12 +106,16 @@ def check_plans(function: Function) -> None:
     nodes = list(statements(function.body))
     loops = [node for node in nodes if isinstance(node, Pipelined)]
     inside = {id(statement): loop for loop in loops for statement in loop.body}
-    for copy in [node for node in nodes if isinstance(node, Copy) and node.at_stage is not None]:
+    planned = [node for node in nodes if isinstance(node, Copy) and node.at_stage is not None]
+    traffic = {id(loop): LoopTraffic(loop) for copy in planned if (loop := inside.get(id(copy))) is not None}
+    elsewhere = Elsewhere(function)
+    for copy in planned:
         loop = inside.get(id(copy))
         stage = copy.at_stage.number if copy.at_stage is not None else 0
         why = f"a copy runs ahead at stage 0 or not at all, found T.Stage({stage})" if stage else ""
         if not why:
-            why = "it stands in no pipelined loop" if loop is None else _no_ring(copy, loop, function)
+            none = "it stands in no pipelined loop"
+            why = none if loop is None else _no_ring(copy, traffic[id(loop)], elsewhere)
         if why:
             name = copy.dst.buffer.name
             raise IRError(
@@ -117,12 +124,12 @@ def check_plans(function: Function) -> None:
             )  # fmt: skip
 
 
-def _no_ring(copy: Copy, loop: Pipelined, function: Function) -> str:
+def _no_ring(copy: Copy, traffic: LoopTraffic, elsewhere: Elsewhere) -> str:
     if copy.dst.buffer.scope != "shared" or copy.src.buffer.scope != "global":
         return "it does not bring a tile from global to shared memory"
-    if loop.condition is not None:
+    if traffic.loop.condition is not None:
         return _LEFT
-    return _cannot_run_ahead(copy, loop, function)
+    return traffic.why_not_ahead(copy, elsewhere)
 
 
 def _most_useful(loop: Pipelined, context: Context) -> int:
@@ -138,56 +145,79 @@ def _most_useful(loop: Pipelined, context: Context) -> int:
     return useful
 
 
-def _cannot_run_ahead(copy: Copy, loop: Pipelined, function: Function) -> str:
-    """Why a copy must stay where it is; empty when it can run ahead."""
-    name = copy.dst.buffer.name
-    if not copy.dst.is_whole:
-        return "it fills a part of the tile only"
-    position = next(k for k, statement in enumerate(loop.body) if statement is copy)
-    written: set[str] = set()
-    for k, statement in enumerate(loop.body):
-        reads, writes = names_read_and_written([statement])
-        written |= writes
-        if k != position and name in writes:
-            return f"{name} is written by another statement of the loop"
-        if k < position and name in reads:
-            return f"{name} is read before it is filled"
-    if copy.src.buffer.name in written:
-        return f"{copy.src.buffer.name} is written in the loop"
-    address = walk(copy.src)
-    bound = {node.var.name for node in statements(loop.body) if isinstance(node, Let)}
-    for node in address:
-        if isinstance(node, Load) and node.buffer.name in written:
-            return f"its address reads {node.buffer.name}, which the loop writes"
-        if isinstance(node, Var) and node.name in bound:
-            return f"its address uses {node.name}, which the loop computes"
-    return "" if _fresh_elsewhere(function, loop, name) else f"{name} is used outside the loop too"
+class Elsewhere:
+    """Who uses each buffer of a function but does not fill it first: what a pipelined loop leaves there is read.
 
-
-def _fresh_elsewhere(node: Node, loop: Pipelined, name: str) -> bool:
-    """Whether nothing outside the loop reads what the loop leaves in a buffer.
-
-    So it is when the buffer stands nowhere else, or only in other pipelined loops that fill all
-    of it in each iteration before they use it.
+    A pipelined loop that fills all of a buffer in each iteration before it uses it reads nothing of another's.
     """
-    if node is loop:
-        return True
-    if isinstance(node, (Pipelined, Parallel)) or not isinstance(node, Stmt) or effects_of(node):
-        if not any(effect.buffer.name == name for effect in effects_in(node)):
-            return True
-        return isinstance(node, Pipelined) and _fills_first(node, name)
-    return all(_fresh_elsewhere(part, loop, name) for part in children(node))
+
+    def __init__(self, function: Function) -> None:
+        self.users: dict[str, list[Node]] = {}
+        stack: list[Node] = [function]
+        while stack:
+            node = stack.pop()
+            whole = isinstance(node, (Pipelined, Parallel)) or not isinstance(node, Stmt) or effects_of(node)
+            if not whole:
+                stack.extend(children(node))
+                continue
+            names = {effect.buffer.name for effect in effects_in(node)}
+            for name in names - (filled_first(node) if isinstance(node, Pipelined) else set[str]()):
+                self.users.setdefault(name, []).append(node)
+
+    def reads(self, loop: Pipelined, name: str) -> bool:
+        """Whether something outside the loop reads what it leaves in a buffer."""
+        return any(user is not loop for user in self.users.get(name, ()))
 
 
-def _fills_first(loop: Pipelined, name: str) -> bool:
+def filled_first(loop: Pipelined) -> set[str]:
+    """The buffers all of which an iteration fills before it uses them."""
+    seen: set[str] = set()
+    fresh: set[str] = set()
     for statement in loop.body:
-        own = [effect for effect in effects_of(statement) if effect.buffer.name == name]
-        if own and not isinstance(statement, Store):
-            return all(e.kind == WRITES and e.region is not None and e.region.is_whole for e in own)
-        if any(name in _touched(node) for node in walk(statement)):
-            return False
-    return False
+        own: dict[str, bool] = {}
+        for each in effects_of(statement):
+            fills = each.kind == WRITES and each.region is not None and each.region.is_whole
+            own[each.buffer.name] = fills and own.get(each.buffer.name, True)
+        if not isinstance(statement, Store):
+            fresh |= {name for name, fills in own.items() if fills and name not in seen}
+        seen |= {effect.buffer.name for effect in effects_in(statement)}
+    return fresh
 
 
-def _touched(node: Node) -> set[str]:
-    return {each.buffer.name for each in effects_of(node)}
+class LoopTraffic:
+    """Where in a loop's body each buffer is read and written, and the names that the body gives."""
+
+    def __init__(self, loop: Pipelined) -> None:
+        self.loop = loop
+        self.position = {id(statement): k for k, statement in enumerate(loop.body)}
+        self.readers: dict[str, list[int]] = {}
+        self.writers: dict[str, list[int]] = {}
+        for k, statement in enumerate(loop.body):
+            reads, writes = names_read_and_written([statement])
+            for names, places in ((reads, self.readers), (writes, self.writers)):
+                for name in names:
+                    places.setdefault(name, []).append(k)
+        self.bound = {node.var.name for node in statements(loop.body) if isinstance(node, Let)}
+
+    def why_not_ahead(self, copy: Copy, elsewhere: Elsewhere) -> str:
+        """Why a copy must stay where it is; empty when it can run ahead."""
+        name = copy.dst.buffer.name
+        if not copy.dst.is_whole:
+            return "it fills a part of the tile only"
+        position = self.position[id(copy)]
+        other = min((k for k in self.writers.get(name, ()) if k != position), default=len(self.position))
+        early = min(self.readers.get(name, ()), default=position)
+        if other < len(self.position) and other <= early:
+            return f"{name} is written by another statement of the loop"
+        if early < position:
+            return f"{name} is read before it is filled"
+        if other < len(self.position):
+            return f"{name} is written by another statement of the loop"
+        if copy.src.buffer.name in self.writers:
+            return f"{copy.src.buffer.name} is written in the loop"
+        for node in walk(copy.src):
+            if isinstance(node, Load) and node.buffer.name in self.writers:
+                return f"its address reads {node.buffer.name}, which the loop writes"
+            if isinstance(node, Var) and node.name in self.bound:
+                return f"its address uses {node.name}, which the loop computes"
+        return f"{name} is used outside the loop too" if elsewhere.reads(self.loop, name) else ""

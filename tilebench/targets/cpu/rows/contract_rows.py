@@ -21,6 +21,7 @@ from ....ir import (
     Region,
     Stmt,
     Store,
+    effects_in,
     rename_buffers,
     rewrite,
     walk,
@@ -31,7 +32,7 @@ from ..loops.words import AllocScratch, PaddedRows, Vectors
 from ..numbers.convert import stored_bytes
 from .overlap_rows import overlap_rows, ring_layout
 from .read_again import read_again
-from .touches import index_of, touches_buffer
+from .touches import index_of
 from .unread_stores import without_unread_store
 
 NAME = "contract_rows"
@@ -45,8 +46,10 @@ def contract_rows(function: Function, context: Context) -> Function:
         return function
     body: list[Stmt] = []
     rows: dict[str, int] = {}
-    for statement in launch.body:
-        body += _shortened(statement, launch.body, rows)
+    tiles = _tiles(launch.body)
+    alone = _alone(tiles, launch.body)
+    for k, statement in enumerate(launch.body):
+        body += _shortened(statement, {name: tiles[name] for name in alone.get(k, ())}, rows)
     if not rows:
         return function
     short = launch.but(body=tuple(_laid_out(body, rows)))
@@ -55,12 +58,27 @@ def contract_rows(function: Function, context: Context) -> Function:
     return function.but(body=tuple(short if each is launch else each for each in function.body))
 
 
-def _shortened(statement: Stmt, body: tuple[Stmt, ...], rows: dict[str, int]) -> tuple[Stmt, ...]:
-    """What stands in place of a statement of the kernel; `rows` takes the rows that its tiles still need."""
-    if not isinstance(statement, Serial) or statement.condition is not None:
+def _alone(tiles: Iterable[str], body: tuple[Stmt, ...]) -> dict[int, list[str]]:
+    """The tiles that one statement of a body touches and no other, by the statement's number."""
+    users: dict[str, set[int]] = {}
+    for k, statement in enumerate(body):
+        for effect in effects_in(statement):
+            users.setdefault(effect.buffer.name, set()).add(k)
+    found: dict[int, list[str]] = {}
+    for name in tiles:
+        if len(users.get(name, ())) == 1:
+            found.setdefault(min(users[name]), []).append(name)
+    return found
+
+
+def _shortened(statement: Stmt, tiles: dict[str, Buffer], rows: dict[str, int]) -> tuple[Stmt, ...]:
+    """What stands in place of a statement of the kernel, which alone touches `tiles`.
+
+    `rows` takes the rows that its tiles still need.
+    """
+    if not isinstance(statement, Serial) or not tiles:
         return (statement,)
-    tiles = _tiles(body)
-    names = [name for name in tiles if _own_row(name, statement, body)]
+    names = _own_rows(statement, tiles)
     loop = _contracted(statement, names, tiles)
     overlapped = overlap_rows(loop, names) if names else None
     rows |= dict.fromkeys(names, overlapped.rows if overlapped else 1)
@@ -74,16 +92,17 @@ def _tiles(body: Iterable[Stmt]) -> dict[str, Buffer]:
     return {buffer.name: buffer for buffer in rows if buffer.rank == 2}
 
 
-def _own_row(name: str, loop: Serial, body: tuple[Stmt, ...]) -> bool:
-    """Whether the loop alone touches the tile, in each turn its own row alone."""
-    others = (statement for statement in body if statement is not loop)
-    if any(True for statement in others for _ in touches_buffer(statement, name)):
-        return False
+def _own_rows(loop: Serial, tiles: dict[str, Buffer]) -> list[str]:
+    """The tiles of which each turn of a loop touches its own row alone."""
     inside = (node for statement in loop.body for node in walk(statement))
     if any(isinstance(node, LoopStmt) and not isinstance(node, Vectors) for node in inside):
-        return False
-    indices = [index_of(effect) for effect in touches_buffer(loop, name)]
-    return all(index is not None and index[0] == loop.vars[0] for index in indices)
+        return []
+    others: set[str] = set()
+    for effect in effects_in(loop):
+        index = index_of(effect) if effect.buffer.name in tiles else None
+        if effect.buffer.name in tiles and (index is None or index[0] != loop.vars[0]):
+            others.add(effect.buffer.name)
+    return [name for name in tiles if name not in others]
 
 
 def _contracted(loop: Serial, names: list[str], tiles: dict[str, Buffer]) -> Serial:
