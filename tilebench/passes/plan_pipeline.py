@@ -146,9 +146,9 @@ def _most_useful(loop: Pipelined, context: Context) -> int:
 
 
 class Elsewhere:
-    """Who uses each buffer of a function but does not fill it first: what a pipelined loop leaves there is read.
+    """Who uses each buffer of a function without filling it first, and so reads what a loop left there.
 
-    A pipelined loop that fills all of a buffer in each iteration before it uses it reads nothing of another's.
+    A pipelined loop that fills all of a buffer in each iteration before it uses it reads nothing left.
     """
 
     def __init__(self, function: Function) -> None:
