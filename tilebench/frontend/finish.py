@@ -8,6 +8,7 @@ from ..errors import LanguageError
 from ..ir import Buffer, Function, Var, verify
 from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
+from ..language.grid_barriers import split_at_barriers
 from ..language.lone_elements import kept_in_shared
 from ..language.open_views import open_views
 from ..language.printed_rows import with_rows
@@ -31,7 +32,7 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     if builder.speaks:
         traced, builder.printed = with_rows(traced)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
-    kernel = open_views(count_from_the_end(kernel), builder.views)
+    kernel = split_at_barriers(open_views(count_from_the_end(kernel), builder.views))
     runs = in_runs(kernel, builder)
     if runs is not kernel:
         # Now it is known what the numbers of threads count to.

@@ -64,6 +64,7 @@ from .elementwise import (
 from .extensions import function_of as _function_of
 from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
+from .grid_barriers import sync_grid
 from .groups import threads, ws
 from .hints import disable_warp_group_reg_alloc, no_set_max_nreg
 from .knobs import Knob, knob
@@ -180,6 +181,7 @@ __all__ = [
     "sqrt",
     "swizzle",
     "symbolic",
+    "sync_grid",
     "tanh",
     "threads",
     "uint4",

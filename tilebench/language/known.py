@@ -22,7 +22,6 @@ _LATER = """
     ptx_commit_group ptx_cp_async ptx_wait_group
     reducer_init reducer_update rng_init rng_rand
     rng_rand_float set_max_nreg
-    sync_grid
     tma_copy tma_store_wait
     tvm_warp_shuffle wait_wgmma
     wgmma_gemm

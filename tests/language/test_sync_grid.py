@@ -1,0 +1,101 @@
+"""Barriers of the whole grid: a launch of its own behind each, with what a block needs made again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.roads import everywhere, jitted
+from tilebench.errors import LanguageError
+
+PARTS = """
+    x = T.alloc_fragment((32,), "float32")
+    s = T.alloc_fragment((1,), "float32")
+    total = T.alloc_var("float32")
+    first = b0 * 32
+    T.copy(A[first], x)
+    T.reduce_sum(x, s)
+    for i in T.Parallel(1):
+        W[b0 + i] = s[i]
+    T.sync_grid()
+"""
+
+
+def arrays() -> dict[str, Any]:
+    a = np.random.default_rng(0).integers(1, 9, 256).astype(np.float32)
+    return {"A": a, "W": np.zeros(8, np.float32), "B": np.zeros(256, np.float32)}
+
+
+def test_blocks_see_what_all_wrote_before_the_barrier() -> None:
+    body = (
+        PARTS
+        + """
+    total = 0.0
+    for g in T.serial(8):
+        total = total + W[g]
+    T.copy(A[first], x)
+    for i in T.Parallel(32):
+        B[first + i] = x[i] * total
+    T.sync_grid()
+    for i in T.Parallel(32):
+        x[i] = B[255 - first - i]
+    for i in T.Parallel(32):
+        A[first + i] = x[i]
+    """
+    )
+    given = arrays()
+    found = everywhere(body, launch="8, threads=32", **given)
+    np.testing.assert_array_equal(found["B"], given["A"] * given["A"].sum())
+    np.testing.assert_array_equal(found["A"], found["B"][::-1])
+    text = jitted(body, launch="8, threads=32", **given).using(target="cpu")().stage("tile")
+    assert text.count("with T.Kernel(8, threads=32) as b0:") == 3
+    assert "sync_grid" not in text
+    # Only what a launch uses is made in it.
+    assert text.count("s = T.alloc_fragment") == 1
+
+
+@pytest.mark.parametrize(
+    ("behind", "name"),
+    [
+        ("T.copy(x, B[first])", "x"),
+        ("B[first] = total", "total"),
+        ("for i in T.Parallel(31):\n        x[i] = 0.0\n    T.copy(x, B[first])", "x"),
+        ("for i in T.Parallel(32):\n        x[i] = x[i] + 1.0", "x"),
+        ("if b0 > 2:\n        T.clear(x)\n    T.copy(x, B[first])", "x"),
+        (("for g in T.serial(W.shape[0] - 8):\n        T.clear(x)\n    for g in T.serial(4):\n"
+         "        T.copy(x, B[first])"), "x"),
+        ("T.reduce_sum(x, s)", "x"),
+    ],
+)  # fmt: skip
+def test_a_block_keeps_nothing(behind: str, name: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        jitted(PARTS + "    " + behind + "\n", launch="8, threads=32", **arrays()).using(target="cpu")()
+    assert caught.value.message == f"{name} would have to keep its value over T.sync_grid()"
+    assert caught.value.place is not None
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "if b0 > 2:\n        T.clear(x)\n        T.copy(x, B[first])",
+        "if b0 > 2:\n        T.clear(x)\n    else:\n        T.fill(x, 1.0)\n    T.copy(x, B[first])",
+        "for g in T.serial(3):\n        T.clear(x)\n        T.copy(x, B[first])",
+    ],
+)
+def test_what_is_written_anew_may_be_used(behind: str) -> None:
+    jitted(PARTS + "    " + behind + "\n", launch="8, threads=32", **arrays()).using(target="cpu")()
+
+
+def test_a_value_read_before_is_read_again() -> None:
+    body = "    v = A[b0] * 2.0\n    B[b0] = v\n    T.sync_grid()\n    W[b0] = v\n"
+    with pytest.raises(LanguageError) as caught:
+        jitted(body, launch="8, threads=32", **arrays()).using(target="cpu")()
+    assert caught.value.message == "v holds a value from in front of T.sync_grid()"
+
+
+def test_it_stands_in_the_kernels_own_body() -> None:
+    with pytest.raises(LanguageError) as caught:
+        jitted("for g in T.serial(3):\n    T.sync_grid()", launch="8", **arrays()).using(target="cpu")()
+    assert caught.value.message == "T.sync_grid stands in the kernel's own body, not in a loop or branch"
