@@ -171,7 +171,8 @@ class Assignments(Expressions):
                 at=self.place(target),
                 name=name,
                 also=also,
-                hint="keep it in a variable: {name} = T.alloc_var(dtype, init=...) before the block",
+                hint="keep it in a variable: {name} = T.alloc_var(dtype, init=...) before the block"
+                " (TileLang would make a {name} that ends with the block)",
             )
 
     def named(self, value: Value, name: str) -> Value:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import language
-from ..errors import LanguageError, TileError, nearest
+from ..errors import LanguageError, Place, TileError, nearest
 from ..ir import Const, Let
 from ..language.known import explain_missing
 from ..language.tracing.arithmetic import logical, logical_not, truth
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
 from .evaluator import Evaluator
-from .scope import Binding
+from .scope import Binding, UnknownName
 
 # The stubs of `operator` leave the types of some functions open.
 _python: Any = operator
@@ -45,7 +45,24 @@ class Expressions(Evaluator):
         return node.value
 
     def name(self, node: ast.Name) -> Any:
-        return self.scope.lookup(node.id)
+        try:
+            return self.scope.lookup(node.id)
+        except UnknownName:
+            later = self.bound_later(node)
+            if later is None:
+                raise
+            self.refuse(
+                node, "{name} is used before it is bound", name=node.id, also=[("it is bound here", later)]
+            )
+
+    def bound_later(self, node: ast.Name) -> Place | None:
+        """Where the function binds a name further down."""
+        for part in ast.walk(self.source.node):
+            if not isinstance(part, ast.Name) or part.id != node.id or not isinstance(part.ctx, ast.Store):
+                continue
+            if part.lineno > node.lineno:
+                return self.place(part)
+        return None
 
     def attribute(self, node: ast.Attribute) -> Any:
         base = self.expr(node.value)

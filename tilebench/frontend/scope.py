@@ -12,6 +12,10 @@ from ..language.tracing.builder import BodyFrame
 from ..language.tracing.values import BufferView
 
 
+class UnknownName(LanguageError):
+    """A name that has no value anywhere."""
+
+
 @dataclass(frozen=True)
 class Binding:
     """A local name: its value, the body it was bound in, and how (`param`, `loop`, `ref` or `name`)."""
@@ -63,7 +67,7 @@ class Scope:
 
     def _unknown(self, name: str) -> NoReturn:
         close = nearest(name, [*self.locals, *self.outer, *self.module], limit=1)
-        raise LanguageError(
+        raise UnknownName(
             "the name {name} is not defined", name=name, hint=f"did you mean {close[0]}?" if close else ""
         )
 

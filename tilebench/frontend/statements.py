@@ -22,10 +22,13 @@ from .inner_macros import InnerMacro
 from .scope import Binding
 
 REFUSED: dict[type, tuple[str, str]] = {
-    ast.Try: ("the language has no `try`", "nothing can be raised on the device"),
+    ast.Try: (
+        "the language has no `try`",
+        "nothing is raised on the device: test with `if` what may go wrong",
+    ),
     ast.Raise: (
         "the language has no `raise`",
-        "check Python values before the kernel, in the @tilebench.jit function",
+        "T.device_assert(condition, message) checks values of the running kernel, `assert` those of Python",
     ),
     ast.ClassDef: ("the language has no `class`", "define it outside the kernel"),
     ast.AsyncFunctionDef: ("the language has no `async`", ""),
@@ -42,6 +45,13 @@ REFUSED: dict[type, tuple[str, str]] = {
 
 # Names that a block binds, each with the node that says it (None: ours).
 Names = list[tuple[str, ast.expr | None]]
+
+
+def _kind(value: object) -> str:
+    """What a person calls a thing."""
+    if isinstance(value, (BufferView, RegionRef)):
+        return f"{value.name} is a tile"
+    return "a value of the running kernel" if isinstance(value, Value) else type(value).__name__
 
 
 class Statements(Assignments):
@@ -128,7 +138,8 @@ class Statements(Assignments):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
         if len(self.builder.frames) > 1:
             self.refuse(
-                item.context_expr, "T.Kernel stands at the top of the function, not in a loop or branch"
+                item.context_expr,
+                "T.Kernel stands at the top of the function, not in a loop, a branch or another kernel",
             )
         # Launches follow each other; what was said of the order of blocks is said of one.
         self.builder.kernel, self.builder.order = spec.place, None
@@ -192,7 +203,7 @@ class Statements(Assignments):
                 node.iter,
                 "this cannot be looped over: {kind}",
                 "T.serial(n), T.Parallel(...), range(n), or a Python list",
-                kind=type(iterable).__name__,
+                kind=_kind(iterable),
             )
         for element in list(iterable):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
             self.unpack(node.target, element)

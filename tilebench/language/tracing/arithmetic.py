@@ -81,7 +81,10 @@ def _float_arithmetic(op: str, left: Expr, right: Expr) -> Expr:
         return Call("floor", (Arith("/", (left, right), place=here()),), type=dtype, place=here())
     if op == "**":
         return Call("pow", (left, right), type=dtype, place=here())
-    raise DTypeError("{op} takes integers, found {dtype}", op=op, dtype=dtype)
+    raise DTypeError(
+        "{op} takes integers, found {dtype}", op=op, dtype=dtype, bits=dtype.bits,
+        hint='T.reinterpret(x, "uint{bits}") gives the bits of a float, T.cast(x, T.int32) its whole part',
+    )  # fmt: skip
 
 
 def negative(expr: Expr) -> Expr:

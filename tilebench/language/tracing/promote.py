@@ -70,7 +70,12 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
             hint="write T.cast(...) to cut off the fraction",
         )
     if not math.isfinite(value) or not fits(int(value), dtype):
-        raise DTypeError("{value} is outside the range of {dtype}", value=value, dtype=dtype)
+        high = 2 ** (dtype.bits - (dtype.kind == "int")) - 1
+        low = -high - 1 if dtype.kind == "int" else 0
+        raise DTypeError(
+            "{value} is outside the range of {dtype}", value=value, dtype=dtype, low=low, high=high,
+            expected="a number from {low} to {high}",
+        )  # fmt: skip
     return Const(int(value), type=dtype)
 
 
