@@ -168,7 +168,10 @@ class Statements(Assignments):
                 self.bind_loop(names, variables)
 
         body = self.filled("kernel", node, node.body, bind)
-        launch = KernelLaunch(spec.grid, variables, body, order=self.builder.order, place=self.place(node))
+        body, hints = (*self.builder.before, *body), self.builder.launch_hints
+        self.builder.before, self.builder.launch_hints = [], {}
+        order, place = self.builder.order, self.place(node)
+        launch = KernelLaunch(spec.grid, variables, body, order=order, place=place, **hints)
         launch = launch if spec.threads is None else launch.but(threads=spec.threads)
         self.builder.frames[-1].statements.append(launch)
 

@@ -14,10 +14,12 @@ from typing import Any as _Any
 
 from . import bits as _bits
 from . import float_functions as _float_functions
+from . import hints as _hints
 from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import persistent as _persistent
 from . import printing as _printing
+from . import promises as _promises
 from . import reduce as _reduce
 from . import spellings as _spellings
 from . import thread_numbers as _thread_numbers
@@ -66,7 +68,7 @@ from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
 from .grid_barriers import sync_grid
 from .groups import threads, ws
-from .hints import disable_warp_group_reg_alloc, no_set_max_nreg
+from .hints import *
 from .knobs import Knob, knob
 from .known import MissingWord as _MissingWord
 from .known import explain_missing as _explain_missing
@@ -78,6 +80,7 @@ from .magnitudes import *
 from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, alloc_var, swizzle
 from .persistent import *
 from .printing import *
+from .promises import *
 from .reduce import *
 from .spellings import *
 from .thread_numbers import *
@@ -135,7 +138,6 @@ __all__ = [
     "const",
     "copy",
     "cos",
-    "disable_warp_group_reg_alloc",
     "dynamic",
     "empty",
     "erf",
@@ -170,7 +172,6 @@ __all__ = [
     "max_value",
     "min",
     "min_value",
-    "no_set_max_nreg",
     "pow",
     "prim_func",
     "registry",
@@ -196,6 +197,8 @@ __all__ = [
 ]  # fmt: skip
 # What a family exports is said by the family.
 __all__ += _reduce.__all__
+__all__ += _hints.__all__
+__all__ += _promises.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__

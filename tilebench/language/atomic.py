@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import Expr, Load, Stmt, Store, Var
+from .notes import note_unused
 from .structure import Parallel
 from .tracing.builder import Builder, for_tiles, inside_kernel
 from .tracing.kinds import Tile as AnyTile
@@ -35,6 +36,7 @@ def atomic_add(
     Outside of `dst` nothing is added. `memory_order` may be "relaxed": nothing else is ordered by it.
     Raises `ShapeError` for tiles that do not match, `DTypeError` for elements of fewer than 16 bits.
     """
+    note_unused("T.atomic_add", use_tma=use_tma)
     _atomic("add", dst, value, memory_order, return_prev)
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from ..errors import LanguageError, ShapeError
 from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
 from ..layout import Fragment
+from .layouts import loop_map
 from .lowered.decisions import Instr, Stage
+from .notes import note_unused
 from .stages import TILES
-from .tracing.builder import for_tiles, holds_nothing, inside_kernel
+from .tracing.builder import for_tiles, holds_nothing, inside_kernel, shown
 from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of, positive
 from .tracing.stores import assign_var, store_element, stored
@@ -43,7 +45,7 @@ class Copy(OpStmt):
     dst_within: Within = attribute(default=None)
     at_stage: Stage | None = attribute(default=None)
     by: Instr | None = decision("laid_out", default=None, early=True)
-    map: Fragment | None = decision("laid_out", default=None)
+    map: Fragment | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
 
 
@@ -78,27 +80,22 @@ def copy(
     *,
     coalesced_width: int | None = None,
     disable_tma: bool = False,
-    eviction_policy: None = None,
+    eviction_policy: str | None = None,
     prefer_instruction: str | None = None,
-    annotations: None = None,
-    loop_layout: None = None,
+    annotations: object = None,
+    loop_layout: object = None,
 ) -> None:
     """Move a tile: `T.copy(A[by * 128, ko * 32], A_s)`; synchronous, converting the dtype where it differs.
 
     Each side is a buffer, a region `A[i : i + 8, :]` or a head address `A[i, j]` that takes the other
     side's extents, aligned to the right. Extents that are not 1 must agree one by one; nothing is
     broadcast. Outside a buffer reads give zero and writes are skipped. `coalesced_width` caps
-    the vector width, in elements. Raises `ShapeError` where the sides do not match, `LanguageError` for an
-    option of TileLang that is not here yet.
+    the vector width, in elements, and `loop_layout` (a `T.Fragment` over the extents that are not 1) says
+    which thread moves what. The other options choose nothing here, which a remark tells. Raises `ShapeError`
+    where the sides do not match, `LanguageError` for a policy or instruction that there is not.
     """
-    later = {"eviction_policy": eviction_policy, "annotations": annotations, "loop_layout": loop_layout}
-    for name, given in later.items():
-        if given is not None:
-            raise LanguageError("T.copy({name}=...) is TileLang's, not here yet", name=name)
-    if prefer_instruction not in (None, "sync"):
-        raise LanguageError(
-            "T.copy(prefer_instruction={name!r}) is TileLang's, not here yet", name=prefer_instruction
-        )
+    _check_choice("eviction_policy", eviction_policy, ("evict_normal", "evict_first", "evict_last"))
+    _check_choice("prefer_instruction", prefer_instruction, ("tma", "cp_async", "sync"))
     if isinstance(dst, ElementRef) and isinstance(src, Value):
         for_tiles("T.copy") if isinstance(src, ElementRef) else inside_kernel("T.copy")
         store_element(dst, src)
@@ -107,13 +104,27 @@ def copy(
     source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
     _match(source, target)
     width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
+    # Copies here are synchronous and know no TMA: what asks for that holds anyway.
+    asked = None if prefer_instruction == "sync" else prefer_instruction
+    note_unused(
+        "T.copy", eviction_policy=eviction_policy, prefer_instruction=asked, annotations=annotations,
+    )  # fmt: skip
     if holds_nothing(source.region):
         extent = target.extent or (source.extent or ())[-target.view.ndim :]
         lead = (1,) * (target.view.ndim - len(extent))
         region = target.region.but(extent=(*lead, *extent))
         builder.emit(Fill(region, stored(0, target.view.buffer.dtype), place=builder.place))
         return
-    builder.emit(Copy(source.region, target.region, coalesced_width=width, place=builder.place))
+    layout = loop_map(loop_layout, None, "T.copy")
+    builder.emit(Copy(source.region, target.region, coalesced_width=width, map=layout, place=builder.place))
+
+
+def _check_choice(name: str, given: object, known: tuple[str, ...]) -> None:
+    if given is not None and given not in known:
+        raise LanguageError(
+            "T.copy has no {name} {text}", name=name, text=shown(given), known=", ".join(map(repr, known)),
+            expected="one of {known}",
+        )  # fmt: skip
 
 
 def _match(src: TileOperand, dst: TileOperand) -> None:

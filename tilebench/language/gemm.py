@@ -34,6 +34,7 @@ from ..ir.dtypes import ALL
 from .copy import Fill
 from .lowered.decisions import Instr
 from .memory import AllocFragment
+from .notes import note_unused
 from .stages import TILES
 from .structure import Parallel
 from .tracing.arithmetic import truth
@@ -132,7 +133,7 @@ def gemm(
     clear_accum: Condition = False,
     k_pack: int = 1,
     mbar: None = None,
-    annotations: None = None,
+    annotations: object = None,
     *,
     label: str = "",
 ) -> None:
@@ -148,8 +149,9 @@ def gemm(
     `LanguageError` for an option that is not here yet.
     """
     builder = for_tiles("T.gemm")
-    if k_pack != 1 or mbar is not None or annotations is not None:
-        raise LanguageError("T.gemm(k_pack=, mbar=, annotations=) are for other cards, not here yet")
+    if mbar is not None:
+        raise LanguageError("T.gemm(mbar=...) belongs to the asynchronous words of Blackwell, not here yet")
+    note_unused("T.gemm", k_pack=None if k_pack == 1 else k_pack, annotations=annotations)
     split = _policy(policy)
     a, b, c = (part_of(each, "T.gemm") for each in (A, B, C))
     _check_places(a, b, c)

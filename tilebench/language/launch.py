@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
 from .dynamic import size_of
+from .layouts import loop_map
 from .lowered.decisions import ROW_BY_ROW, Panels
+from .manual_stages import staged, whole_numbers
 from .nested import enter_parallel, merged
+from .notes import note_unused
 from .steps import by_count, counts_up
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
@@ -133,18 +136,12 @@ def _stepped(word: str, cls: type[Serial | Unroll], bounds: tuple[Expr, Expr, Ex
     return LoopSpec(word, "serial", 1, by_count(word, first, last, by, cls))
 
 
-def _not_yet(word: str, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise LanguageError("{word}({name}=...) is TileLang's, not here yet", word=word, name=name)
-
-
 def serial(
     start: Whole,
     stop: Whole | None = None,
     step: Whole | None = None,
     *,
-    annotations: None = None,
+    annotations: object = None,
 ) -> LoopSpec:
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`.
 
@@ -153,7 +150,7 @@ def serial(
     integer, `ShapeError` for a step of 0.
     """
     inside_kernel("T.serial")
-    _not_yet("T.serial", annotations=annotations)
+    note_unused("T.serial", annotations=annotations)
     return _stepped("T.serial", Serial, _bounds("T.serial", start, stop, step))
 
 
@@ -164,12 +161,23 @@ def unroll(
     *,
     explicit: bool = False,
     unroll_factor: int | None = None,
-    annotations: None = None,
+    annotations: object = None,
 ) -> LoopSpec:
-    """As `T.serial`, and the target writes the iterations out. Raises what `T.serial` does."""
+    """As `T.serial`, and the target writes the iterations out, `unroll_factor` of them in a row if given.
+
+    `explicit` asks for what is done anyway. Raises what `T.serial` does.
+    """
     inside_kernel("T.unroll")
-    _not_yet("T.unroll", annotations=annotations, unroll_factor=unroll_factor)
-    return _stepped("T.unroll", Unroll, _bounds("T.unroll", start, stop, step))
+    note_unused("T.unroll", annotations=annotations)
+    spec = _stepped("T.unroll", Unroll, _bounds("T.unroll", start, stop, step))
+    if unroll_factor is None:
+        return spec
+    factor = positive(unroll_factor, "T.unroll", "unroll_factor")
+
+    def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        return spec.build(vars, body).but(factor=factor)
+
+    return replace(spec, build=build)
 
 
 def vectorized(extent: int) -> LoopSpec:
@@ -185,49 +193,54 @@ def vectorized(extent: int) -> LoopSpec:
 def Parallel(
     *extents: int,
     coalesced_width: int | None = None,
-    loop_layout: None = None,
+    loop_layout: object = None,
     prefer_async: bool | None = None,
-    annotations: None = None,
+    annotations: object = None,
 ) -> LoopSpec:
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
     The body works on elements; the iterations are spread over the threads of the block. Elements of
     buffers outside their extents read as zero and are not written. Extents are constants. One directly
-    inside another is one loop over the indices of both. Raises `ShapeError` for none, or one below zero.
+    inside another is one loop over the indices of both. `coalesced_width` caps the vector width, in elements, and `loop_layout` (a `T.Fragment` of the loop's extents) says which
+    thread does what; the other options choose nothing here, which a remark tells. Raises `ShapeError` for no
+    extent, or one below zero, `LayoutError` for a mapping of other extents.
     """
     enter_parallel("T.Parallel")
-    _not_yet(
-        "T.Parallel",
-        coalesced_width=coalesced_width,
-        loop_layout=loop_layout,
-        prefer_async=prefer_async,
-        annotations=annotations,
-    )
+    note_unused("T.Parallel", prefer_async=prefer_async, annotations=annotations)
+    width = None if coalesced_width is None else positive(coalesced_width, "T.Parallel", "coalesced_width")
     if not extents:
         raise ShapeError("T.Parallel needs at least one extent")
     sizes = tuple(at_least(0, each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
-    return LoopSpec(
-        "T.Parallel", "parallel", len(sizes), lambda vars, body: merged(sizes, vars, body), 0 in sizes
-    )
+    layout = loop_map(loop_layout, sizes, "T.Parallel")
+
+    def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        return merged(sizes, vars, body, layout, width)
+
+    return LoopSpec("T.Parallel", "parallel", len(sizes), build, 0 in sizes)
 
 
 def Pipelined(
     start: Whole,
     stop: Whole | None = None,
     num_stages: int | None = None,
-    order: None = None,
-    stage: None = None,
-    sync: None = None,
-    group: None = None,
+    order: Sequence[int] | None = None,
+    stage: Sequence[int] | None = None,
+    sync: object = None,
+    group: object = None,
+    annotations: object = None,
 ) -> LoopSpec:
     """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
 
     The meaning is that of `T.serial`. `num_stages` counts the versions of the shared tiles in
-    flight; 0 and 1 mean no overlap, and without it the schedule says, or 0. Raises `ShapeError` where it is
-    below zero.
+    flight; 0 and 1 mean no overlap, and without it the schedule says, or 0. `stage` and `order` give each
+    statement of the body a stage and a place in a step: copies into shared memory at stage 0 run ahead, the
+    rest has the last stage. The other options choose nothing here, which a remark tells. Raises `ShapeError`
+    for stages below zero, `ScheduleError` for stages and orders that cannot be had.
     """
     for_tiles("T.Pipelined")
-    _not_yet("T.Pipelined", order=order, stage=stage, sync=sync, group=group)
+    # Empty lists say nothing, as in TileLang.
+    note_unused("T.Pipelined", sync=sync or None, group=group or None, annotations=annotations or None)
+    own_stage, own_order = whole_numbers(stage, "stage"), whole_numbers(order, "order")
     stages = None if num_stages is None else whole_number(num_stages, "T.Pipelined", "num_stages")
     if stages is not None and stages < 0:
         raise ShapeError(
@@ -238,8 +251,12 @@ def Pipelined(
     first, last, _ = _bounds("T.Pipelined", start, stop, None)
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        depth = stages
+        if own_stage is not None or own_order is not None:
+            body, own_depth = staged(body, own_stage, own_order)
+            depth = own_depth if stages is None else stages
         node = PipelinedStmt(last, vars, body, start=first)
-        return node if stages is None else node.but(num_stages=stages)
+        return node if depth is None else node.but(num_stages=depth)
 
     return LoopSpec("T.Pipelined", "pipelined", 1, build, empty=_is_empty(first, last))
 

@@ -18,6 +18,8 @@ from ..ir import Expr, Var, substitute
 from ..layout import REPLICATED, Fragment, SharedLayout, atom_layout
 from ..layout.fitted import fitted_fragment
 from ..layout.permutation import refuse_strange, values_of
+from .notes import note
+from .tracing.builder import shown
 from .tracing.expressions import Value
 from .tracing.kinds import Scalar
 from .tracing.promote import expr_of
@@ -137,6 +139,28 @@ class ForwardFragment:
         if thread.min(initial=0) < 0 or number.min(initial=0) < 0:
             raise LayoutError("a fragment's threads and their elements are numbered from 0 on")
         return fitted_fragment(extents, thread, number)
+
+
+def loop_map(given: object, extents: tuple[int, ...] | None, word: str) -> Fragment | None:
+    """The mapping of a loop's elements that `loop_layout=` asks for; None where nothing can be made of it.
+
+    Raises `LayoutError` for what is no fragment, and one of other extents than the loop's.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, (ForwardFragment, Fragment)):
+        raise LayoutError(
+            "{word}(loop_layout=...) takes a T.Fragment", word=word, text=shown(given), found="{text}"
+        )
+    found = given.spread() if isinstance(given, ForwardFragment) else given
+    shape = given.shape if isinstance(given, ForwardFragment) else given.extents
+    if extents is not None and shape != extents:
+        raise LayoutError(
+            "a mapping of extents {shape} does not fit a loop over {extents}", shape=shape, extents=extents
+        )
+    if found is None:
+        note(f"{word}(loop_layout=...) is no digits of threads and values: the compiler chooses a mapping")
+    return found
 
 
 class Asked:

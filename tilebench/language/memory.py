@@ -126,11 +126,13 @@ def alloc_shared(shape: Shape, dtype: DTypeLike, scope: str = "shared.dyn") -> B
 def alloc_fragment(shape: Shape, dtype: DTypeLike, scope: str = "local.fragment") -> BufferView:
     """A tile in registers, spread over the threads of the block by the compiler.
 
-    `shape` are constant extents. With TileLang's scope "local" it is an array of each thread's own,
-    `T.alloc_local`. Raises as `T.alloc_shared` does.
+    `shape` are constant extents. TileLang's scope is taken at its word: "local" is an array of each thread's
+    own, `T.alloc_local`, and "shared" a shared tile. Raises as `T.alloc_shared` does.
     """
     if scope == "local":
         return alloc_local(shape, dtype)
+    if scope in ("shared", "shared.dyn"):
+        return alloc_shared(shape, dtype)
     if scope != "local.fragment":
         raise LanguageError("T.alloc_fragment has no scope {scope!r}", scope=scope)
     return _allocate("T.alloc_fragment", AllocFragment, shape, dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..errors import LanguageError
 from ..ir import Let, Stmt, Var
+from ..layout import Fragment
+from .notes import Note
 from .structure import Parallel
 from .tracing.builder import Builder, for_tiles, inside_kernel
 
@@ -17,11 +19,17 @@ def enter_parallel(word: str) -> Builder:
     return for_tiles(word)
 
 
-def merged(extents: tuple[int, ...], vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> Parallel:
-    """The loop, with the indices of one directly inside, which stands behind names alone and last."""
+def merged(
+    extents: tuple[int, ...], vars: tuple[Var, ...], body: tuple[Stmt, ...], layout: Fragment | None = None,
+    width: int | None = None,
+) -> Parallel:  # fmt: skip
+    """The loop, with the indices of one directly inside, which stands behind names alone and last.
+
+    `layout` and `width` are its mapping and vector width; the mapping of one of two loops is none of both.
+    """
     places = [n for n, each in enumerate(body) if isinstance(each, Parallel)]
     if not places:
-        return Parallel(extents, vars, body)
+        return Parallel(extents, vars, body, map=layout, coalesced_width=width)
     (first, *_), inner = places, body[places[0]]
     assert isinstance(inner, Parallel)
     if first != len(body) - 1:
@@ -30,4 +38,9 @@ def merged(extents: tuple[int, ...], vars: tuple[Var, ...], body: tuple[Stmt, ..
             also=[("the inner loop is here", inner.place)],
             hint="two loops one after the other, or one over all the extents",
         )  # fmt: skip
-    return Parallel((*extents, *inner.extents), (*vars, *inner.vars), (*body[:first], *inner.body))
+    inside = (*body[:first], *inner.body)
+    if layout is not None or inner.map is not None:
+        text = "T.Parallel(loop_layout=...) is of one of two loops that are one: the compiler chooses a mapping"
+        inside = (Note(text, place=inner.place), *inside)
+    width = inner.coalesced_width if width is None else width
+    return Parallel((*extents, *inner.extents), (*vars, *inner.vars), inside, coalesced_width=width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import OpStmt, Word, attribute, node
-from .tracing.builder import inside_kernel
+from .tracing.builder import in_trace, shown
 
 
 @node
@@ -19,13 +19,14 @@ WORDS = ((Note.word, Word(Note)),)
 
 
 def note(text: str) -> None:
-    """Leave a remark at the line that is being traced."""
-    builder = inside_kernel("T.note")
-    builder.emit(Note(text, place=builder.place))
+    """Leave a remark at the line that is being traced, which may stand in front of the kernel's block."""
+    builder = in_trace("T.note")
+    said = Note(text, place=builder.place)
+    builder.say(said)
 
 
 def note_unused(word: str, **options: object) -> None:
-    """A remark for each option of TileLang's that was given and has no meaning here."""
+    """A remark for each option of TileLang's that was given, not None or False, and chooses nothing here."""
     for name, value in options.items():
-        if value is not None:
-            note(f"{word}({name}={value!r}) chooses nothing here")
+        if value is not None and value is not False:
+            note(f"{word}({name}={shown(value)}) chooses nothing here")

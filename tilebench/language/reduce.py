@@ -8,6 +8,7 @@ from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import OpStmt, Region, Word, accumulates, attribute, boolean, decision, node, reads, works, writes
 from ..layout import Fragment
 from .lowered.decisions import Instr
+from .notes import note_unused
 from .stages import TILES
 from .tracing.builder import for_tiles
 from .tracing.operands import TileOperand, whole_number, whole_part
@@ -95,7 +96,7 @@ def reduce_sum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch
     once) is the compiler's to choose. Raises `ShapeError` where the shapes do not fit, `DTypeError` for
     dtypes of two kinds.
     """
-    reduce_by("sum", buffer, out, dim, clear)
+    reduce_by("sum", buffer, out, dim, clear, batch)
 
 
 def reduce_max(
@@ -105,29 +106,29 @@ def reduce_max(
 
     A NaN loses against a number; with `nan_propagate` it makes the result NaN.
     """
-    reduce_by(_with_nan("max", buffer, nan_propagate), buffer, out, dim, clear)
+    reduce_by(_with_nan("max", buffer, nan_propagate), buffer, out, dim, clear, batch)
 
 
 def reduce_min(
     buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
 ) -> None:
     """The least element along `dim`; see `reduce_max`. `clear=False` keeps a smaller old value."""
-    reduce_by(_with_nan("min", buffer, nan_propagate), buffer, out, dim, clear)
+    reduce_by(_with_nan("min", buffer, nan_propagate), buffer, out, dim, clear, batch)
 
 
 def reduce_bitand(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """The bits that all integers along `dim` have; see `reduce_sum`."""
-    reduce_by("bitand", buffer, out, dim, clear)
+    reduce_by("bitand", buffer, out, dim, clear, batch)
 
 
 def reduce_bitor(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """The bits that any of the integers along `dim` has; see `reduce_sum`."""
-    reduce_by("bitor", buffer, out, dim, clear)
+    reduce_by("bitor", buffer, out, dim, clear, batch)
 
 
 def reduce_bitxor(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """The bits that an odd number of integers along `dim` have; see `reduce_sum`."""
-    reduce_by("bitxor", buffer, out, dim, clear)
+    reduce_by("bitxor", buffer, out, dim, clear, batch)
 
 
 def _with_nan(kind: str, buffer: Tile, nan_propagate: bool) -> str:
@@ -135,10 +136,11 @@ def _with_nan(kind: str, buffer: Tile, nan_propagate: bool) -> str:
     return f"{kind}_nan" if nan_propagate and floats else kind
 
 
-def reduce_by(kind: str, buf: Tile, out: Tile, dim: object, clear: bool) -> None:
+def reduce_by(kind: str, buf: Tile, out: Tile, dim: object, clear: bool, batch: int = 1) -> None:
     """A reduction of one of the kinds."""
     word = f"T.reduce_{kind.removesuffix('_nan')}"
     builder = for_tiles(word)
+    note_unused(word, batch=None if batch == 1 else batch)
     src, dst = _on_chip(buf, word), _on_chip(out, word)
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)

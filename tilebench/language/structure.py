@@ -29,7 +29,8 @@ class KernelLaunch(WithStmt):
     """`with T.Kernel(gx, gy, gz, threads=128) as (bx, by, bz):`. `grid` counts blocks, x first.
 
     `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
-    `order` is the rasterisation; `shared_bytes` what the shared-memory map of `threaded` takes.
+    `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time;
+    `shared_bytes` what the shared-memory map of `threaded` takes.
     """
 
     word = "Kernel"
@@ -39,6 +40,7 @@ class KernelLaunch(WithStmt):
     body: tuple[Stmt, ...] = body()
     threads: int = decision("scheduled", default=None, early=True)
     order: Panels | None = attribute(default=None)
+    min_blocks: int | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
 
     @property
@@ -69,7 +71,7 @@ class Serial(LoopStmt):
 
 @node
 class Unroll(LoopStmt):
-    """As `serial`, and the target writes the iterations out."""
+    """As `serial`, and the target writes the iterations out, `factor` of them in a row where it is given."""
 
     word = "unroll"
     stages = EVERY
@@ -79,6 +81,7 @@ class Unroll(LoopStmt):
     start: Expr = operand(default=ZERO)
     step: Expr = operand(default=ONE)
     condition: Expr | None = operand(default=None)
+    factor: int | None = attribute(default=None)
 
 
 @node
@@ -96,9 +99,10 @@ class Vectorized(LoopStmt):
 class Parallel(LoopStmt):
     """`for i, j in T.Parallel(m, n)`: every index once a block, in no order.
 
-    `map` (from `laid_out` on) says which thread does which index: its extents are `extents`. `vector` are
-    the elements of one access to memory, neighbours along the last index. With `of_threads` the indices are
-    numbers of the block's threads, x last, and each is done by the thread that it names.
+    `map` (from `laid_out` on, or a kernel's own) says which thread does which index: its extents are
+    `extents`. `vector` are the elements of one access to memory, neighbours along the last index, of which
+    `coalesced_width` is the user's cap. With `of_threads` the indices are numbers of the block's threads, x
+    last, and each is done by the thread that it names.
     """
 
     word = "Parallel"
@@ -106,9 +110,10 @@ class Parallel(LoopStmt):
     extents: tuple[int, ...] = attribute(star=True)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
-    map: Fragment | None = decision("laid_out", default=None)
+    map: Fragment | None = decision("laid_out", default=None, early=True)
     vector: int = attribute(default=1)
     of_threads: bool = attribute(default=False)
+    coalesced_width: int | None = attribute(default=None)
 
 
 @node

@@ -16,6 +16,7 @@ from .lowered.tokens import WORDS as TOKENS
 from .memory import WORDS as MEMORY
 from .notes import WORDS as NOTES
 from .placement import WORDS as PLACEMENT
+from .promises import WORDS as PROMISES
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
 from .structure import WORDS as STRUCTURE
@@ -23,7 +24,7 @@ from .structure import WORDS as STRUCTURE
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, THREADS, TOKENS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, PROMISES, THREADS, TOKENS)
 
 
 @cache

@@ -50,6 +50,7 @@ HINTS = (
         "kernel", "order", KernelLaunch, "order", None, "row by row",
         "blocks run in the order of their numbers",
     ),
+    Hint("kernel", "min_blocks", KernelLaunch, "min_blocks"),
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
     Hint(

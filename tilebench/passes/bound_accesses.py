@@ -30,17 +30,21 @@ from ..ir import (
     zero_of,
 )
 from ..ir.facts import Facts, conjuncts
+from ..ir.names import Names
+from ..ir.stmt import statements
 from ..language.copy import Copy, Fill, Within
+from ..language.promises import Assume, SafeValue
 from ..language.scopes import entered, entry_facts
 from ..language.structure import KernelLaunch, ThreadGroup
 from .context import Context
+from .element_loops import copy_loop
 
 NAME = "bound_accesses"
 
 
 def bound_accesses(function: Function, context: Context) -> Function:
     """The function with extents on every region and a guard on every access that needs one."""
-    work = _Bounder()
+    work = _Bounder(function, context)
     bounded = work.statement(function, entry_facts(function))
     context.remark(
         NAME, "note", f"{work.proved} accesses proved inside, {work.tested} tested", function,
@@ -52,9 +56,23 @@ def bound_accesses(function: Function, context: Context) -> Function:
 class _Bounder:
     """One function on its way: what is known at each place goes down with the walk, as `Facts`."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Function, context: Context) -> None:
         self.proved = 0
         self.tested = 0
+        self.context = context
+        self.names = Names(function)
+        # What reads outside of arrays give, where a kernel says it.
+        said = [stmt for stmt in statements(function.body) if isinstance(stmt, SafeValue)]
+        self.safe: dict[str, Expr] = {stmt.of.name: stmt.value for stmt in said}
+
+    def promised(self, stmt: Assume) -> list[Expr]:
+        """What a kernel says that holds: the parts of it that no store can change."""
+        unused = self.context.machine.why_unused("assume")
+        if unused:
+            self.context.remark(NAME, "note", f"T.assume is {unused}", stmt)
+            return []
+        parts = conjuncts(stmt.condition)
+        return [part for part in parts if not any(isinstance(node, Load) for node in walk(part))]
 
     # -- tests
     def tests(self, buffer: Buffer, index: Sequence[Expr], facts: Facts) -> list[Expr]:
@@ -99,6 +117,10 @@ class _Bounder:
     def body(self, body: tuple[Stmt, ...], facts: Facts) -> tuple[Stmt, ...]:
         statements: list[Stmt] = []
         for stmt in body:
+            if isinstance(stmt, (Assume, SafeValue)):
+                if isinstance(stmt, Assume):
+                    facts = facts.assuming(*self.promised(stmt))
+                continue
             bounded = self.statement(stmt, facts)
             statements.append(bounded)
             if isinstance(bounded, Let):
@@ -120,7 +142,7 @@ class _Bounder:
             tests = self.tests(expr.buffer, expr.index, facts)
             if not tests:
                 return load
-            args = (all_of(tests), load, zero_of(expr.dtype))
+            args = (all_of(tests), load, self.safe.get(expr.buffer.name) or zero_of(expr.dtype))
             return Call("if_then_else", args, type=expr.dtype, place=expr.place)
         if isinstance(expr, Call) and expr.word == "if_then_else":
             condition = self.value(expr.args[0], facts)
@@ -130,11 +152,18 @@ class _Bounder:
         return map_children(expr, lambda part: self.value(part, facts))
 
     # -- regions
-    def copy(self, copy: Copy, facts: Facts) -> Copy:
+    def copy(self, copy: Copy, facts: Facts) -> Stmt:
         src_extent, dst_extent = self.extents(copy)
         src = self.region(copy.src, src_extent, facts)
         dst = self.region(copy.dst, dst_extent, facts)
         within = self.within(src, facts), self.within(dst, facts)
+        if within[0] is not None and copy.src.buffer.name in self.safe:
+            # An element that lies outside has a value of its own: a copy knows zero alone.
+            self.context.remark(
+                NAME, "note", f"outside {src.buffer.name} is a value of its own: a loop over elements", copy
+            )
+            loop = copy_loop(copy.but(src=copy.src.but(extent=src_extent), dst=dst), self.names)
+            return self.statement(loop, facts)
         return copy.but(src=src, dst=dst, src_within=within[0], dst_within=within[1])
 
     def extents(self, copy: Copy) -> tuple[tuple[int, ...], tuple[int, ...]]:

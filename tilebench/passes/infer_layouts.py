@@ -31,7 +31,16 @@ from .analysis.thread_groups import refuse_strange_fragment, threads_by_statemen
 from .choose_instructions import choose, fitting_rows
 from .context import Context
 from .convert_layouts import Converter, find_conflicts, find_unfit
-from .layout_seeds import NAME, Seeds, exchanges_of, gemm_seeds, given_layout, numbered, spread_over
+from .layout_seeds import (
+    NAME,
+    Seeds,
+    exchanges_of,
+    gemm_seeds,
+    given_layout,
+    given_map,
+    numbered,
+    spread_over,
+)
 
 
 def infer_layouts(function: Function, context: Context) -> Function:
@@ -62,10 +71,11 @@ class _Inference:
         for name, each in self.allocations.items():
             if each.layout is not None:
                 self.layouts[name] = given_layout(each, self.threads[id(each)], self.machine)
+        self.maps: dict[int, Fragment] = {}
+        self.take_maps()
         # What kernels gave, and how a gemm wants it by its identity: where that differs it is converted.
         self.given = frozenset(self.layouts)
         self.wanted: dict[int, dict[str, Fragment]] = {}
-        self.maps: dict[int, Fragment] = {}
         self.vectors = {id(site.node): self.vector(site) for site in self.sites}
         self.seeds = Seeds(self.sites, self.exchanges, self.vectors, context)
         self.check_owners()
@@ -88,6 +98,18 @@ class _Inference:
             if allocation is not None:
                 owner, user = self.threads[id(allocation)], self.threads[id(statement)]
                 refuse_strange_fragment(name, owner, user, statement)
+
+    def take_maps(self) -> None:
+        """The mappings that kernels give loops, and with them the layouts of what the loops touch."""
+        for site in self.sites:
+            given = getattr(site.node, "map", None)
+            if given is None:
+                continue
+            box = given_map(given, site, self.threads[id(site.node)])
+            self.maps[id(site.node)] = box
+            for touch in site.touches:
+                if touch.buffer.name not in self.layouts:
+                    self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.extents)
 
     # -- seeds
     def seed_threads(self) -> None:

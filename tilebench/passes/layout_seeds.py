@@ -61,18 +61,28 @@ def given_layout(alloc: AllocFragment, threads: Threads, machine: Machine) -> Fr
 
     Where it names a part of them, the others have what these have, and theirs is what counts.
     """
-    layout, name = alloc.layout, alloc.buffer.name
+    layout = alloc.layout
     assert layout is not None
-    if layout.extents != alloc.buffer.extents:
+    return _for_all(
+        layout, alloc.buffer.extents or (1,), threads, f"the layout of {alloc.buffer.name}", alloc
+    )
+
+
+def given_map(layout: Fragment, site: Site, threads: Threads) -> Fragment:
+    """The mapping that a kernel gives a loop or copy, for all threads of it."""
+    return _for_all(layout, site.extents, threads, "the mapping of this loop", site.node)
+
+
+def _for_all(layout: Fragment, extents: tuple[int, ...], threads: Threads, what: str, node: Stmt) -> Fragment:
+    if layout.extents != extents:
         raise LayoutError(
-            "the layout of {name} is one of {extents}", at=alloc.place, name=name, extents=layout.extents,
-            shape=alloc.buffer.shape, expected="extents {shape}",
+            "{what} is one of {own}", at=node.place, what=what, own=layout.extents, extents=extents,
+            expected="extents {extents}",
         )  # fmt: skip
     if not layout.is_dense or threads.count % layout.threads:
         raise LayoutError(
-            "the layout of {name} is one for {n} threads, and {count} share it out", at=alloc.place,
-            name=name, n=layout.threads, count=threads.count,
-            expected="{count} threads, or a part that divides them",
+            "{what} is one for {n} threads, and {count} share it out", at=node.place, what=what,
+            n=layout.threads, count=threads.count, expected="{count} threads, or a part that divides them",
         )  # fmt: skip
     others = threads.count // layout.threads
     modes = (*layout.thread, (others, REPLICATED, 0)) if others > 1 else layout.thread

@@ -73,10 +73,11 @@ class _Ring:
         """The asynchronous instruction of the copies."""
         return next(copy.by for copy in self.copies)
 
-    def fetch(self, step: Expr, version: Expr) -> tuple[Stmt, ...]:
-        """The copies of one step, into one version."""
+    def fetch(self, step: Expr, version: Expr, last: bool | None = None) -> tuple[Stmt, ...]:
+        """The copies of one step, into one version; or those that are issued last, or the others."""
         name = self.loop.vars[0].name
-        issued = (copy.but(token=self.token) if self.token else copy for copy in self.copies)
+        own = (copy for copy in self.copies if last is None or last == _is_last(copy))
+        issued = (copy.but(token=self.token) if self.token else copy for copy in own)
         return tuple(_at_version(substitute(copy, {name: step}), self.buffers, version) for copy in issued)
 
     def committed(self) -> tuple[Stmt, ...]:
@@ -168,10 +169,14 @@ class _Rings:
         head: list[Stmt] = []
         if ring.token:
             head.append(Wait(ring.token, pending=stages - 2, by=ring.by, place=loop.place))
-        fetch = ring.fetch(ahead, (step + (stages - 1)) % stages)
-        head.append(If(ahead.compare("<", loop.stop), fetch, (), place=loop.place))
-        compute = (_at_version(statement, ring.buffers, step % stages) for statement in rest)
-        return (*head, *ring.committed(), *compute)
+        compute = tuple(_at_version(statement, ring.buffers, step % stages) for statement in rest)
+        parts = [ring.fetch(ahead, (step + (stages - 1)) % stages, last) for last in (False, True)]
+        first, last = [
+            (If(ahead.compare("<", loop.stop), part, (), place=loop.place),) if part else () for part in parts
+        ]
+        if last:
+            return (*head, *first, *compute, *last, *ring.committed())
+        return (*head, *first, *ring.committed(), *compute)
 
     def _prologue(self, ring: _Ring) -> tuple[Stmt, ...]:
         """The first `stages - 1` fills; fewer when the loop is shorter."""
@@ -193,6 +198,11 @@ class _Rings:
         if count == 1:
             return tuple(substitute(statement, {name: ZERO}) for statement in body)
         return (Unroll(Const(count), (first,), body, start=ZERO, step=ONE, place=loop.place),)
+
+
+def _is_last(copy: Copy) -> bool:
+    """Whether a copy that runs ahead is issued behind what a step computes."""
+    return copy.at_stage is not None and copy.at_stage.last
 
 
 def _waited(statement: Any) -> tuple[Stmt, ...]:

@@ -71,6 +71,8 @@ class _Opener:
 
     def note(self, node: Copy | Fill) -> None:
         part = node.dst if isinstance(node, Fill) or _is_part(node.dst) else node.src
+        if node.map is not None:
+            self.context.remark(NAME, "missed", "the mapping of a part of a fragment is the fragment's", node)
         self.context.remark(
             NAME, "note", f"a part of {part.buffer.name} is a loop over all of it with a condition", node,
             elements=part.buffer.size,

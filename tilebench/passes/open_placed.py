@@ -11,15 +11,14 @@ from collections.abc import Collection
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Cast, Expr, Function, Load, OpStmt, Region, Stmt, Store, Var, effects_of, map_children
+from ..ir import Function, OpStmt, Stmt, effects_of, map_children
 from ..ir.names import Names
 from ..language.copy import Copy, Fill
 from ..language.placement import AnnotatedLayout, placements
-from ..language.structure import Parallel
 from .context import Context
+from .element_loops import copy_loop, fill_loop
 
 NAME = "open_placed"
-LETTERS = "ijkl"
 
 
 def open_placed(function: Function, context: Context) -> Function:
@@ -49,47 +48,11 @@ class _Opener:
         if not strange:
             return stmt
         if isinstance(stmt, Copy):
-            return self.copy(stmt)
+            return copy_loop(stmt, self.names)
         if isinstance(stmt, Fill):
-            return self.fill(stmt)
+            return fill_loop(stmt, self.names)
         raise LayoutError(
             "T.{word} does not work on {name}, whose elements lie in an order of their own",
             at=stmt.place, word=stmt.spelling(), name=strange[0].buffer.name,
             hint="copy the part to a tile first: T.copy(A[...], tile)",
         )  # fmt: skip
-
-    def copy(self, copy: Copy) -> Stmt:
-        extent = copy.dst.extent if copy.dst.extent is not None else copy.src.extent
-        moved = [n for n in extent or () if n != 1] or [1]
-        index = self.variables(len(moved))
-        load = Load(copy.src.buffer, _element(copy.src, index, moved), place=copy.place)
-        into = copy.dst.buffer
-        value = load if load.dtype == into.dtype else Cast(load, type=into.dtype, place=copy.place)
-        store = Store(into, _element(copy.dst, index, moved), value, place=copy.place)
-        return Parallel(tuple(moved), index, (store,), place=copy.place)
-
-    def fill(self, fill: Fill) -> Stmt:
-        moved = [n for n in fill.dst.extent or () if n != 1] or [1]
-        index = self.variables(len(moved))
-        store = Store(fill.dst.buffer, _element(fill.dst, index, moved), fill.value, place=fill.place)
-        return Parallel(tuple(moved), index, (store,), place=fill.place)
-
-    def variables(self, count: int) -> tuple[Var, ...]:
-        """Free names for the loops over a box."""
-        letters = [LETTERS[k] if k < len(LETTERS) else f"i{k}" for k in range(count)]
-        return tuple(Var(self.names.fresh(letter)) for letter in letters)
-
-
-def _element(region: Region, index: tuple[Var, ...], moved: list[int]) -> tuple[Expr, ...]:
-    """The element of a box at these loop variables; dimensions of extent 1 stand still.
-
-    A head address takes the extents that move, aligned to the right.
-    """
-    rank = region.buffer.rank
-    extent = region.extent
-    if extent is None:
-        extent = (*(1,) * (rank - len(moved)), *moved)[-rank:] if rank else ()
-    steps = iter(index)
-    return tuple(
-        start if n == 1 else start + next(steps) for start, n in zip(region.start, extent, strict=True)
-    )

@@ -8,9 +8,10 @@ a remark says why.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from ..errors import IRError
+from ..errors import IRError, ScheduleError
 from ..ir import (
     WRITES,
     Function,
@@ -52,6 +53,8 @@ def plan_pipeline(function: Function, context: Context) -> Function:
 
 
 def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
+    if by_hand(loop):
+        return _as_told(loop, elsewhere, context)
     if loop.num_stages < 1:
         return loop.but(plan=Plan(1), num_stages=None)
     unused = context.machine.why_unused("num_stages")
@@ -78,6 +81,41 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
             statement = statement.but(at_stage=Stage(0, can_be_async=same))
         body.append(statement)
     return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
+
+
+def by_hand(loop: Pipelined) -> bool:
+    """Whether the kernel itself says which copies of a loop run ahead."""
+    return any(isinstance(statement, Copy) and statement.at_stage is not None for statement in loop.body)
+
+
+def _as_told(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
+    """The plan that the kernel wrote. Raises `ScheduleError` at a copy that cannot run ahead."""
+    unused = context.machine.why_unused("num_stages")
+    if unused:
+        context.remark(NAME, "note", f"stages and order are {unused}", loop)
+    idle, traffic = bool(unused) or loop.num_stages < 2, LoopTraffic(loop)
+    body: list[Stmt] = []
+    ahead: list[Copy] = []
+    for statement in loop.body:
+        if isinstance(statement, Copy) and statement.at_stage is not None:
+            stage = statement.at_stage
+            why = "" if stage.number or idle else _no_ring(statement, traffic, elsewhere)
+            if why:
+                raise ScheduleError(
+                    "the copy into {name} cannot run ahead, as stage 0 says: {why}", at=statement.place,
+                    name=statement.dst.buffer.name, why=why, hint="give it the stage of what uses it",
+                )  # fmt: skip
+            runs = not stage.number and not idle
+            same = statement.src.buffer.dtype == statement.dst.buffer.dtype
+            statement = statement.but(at_stage=replace(stage, can_be_async=same) if runs else None)
+            ahead += [statement] if runs else []
+        body.append(statement)
+    stages = _most_useful(loop, context) if ahead else 1
+    if stages > 1:
+        message = f"{stages} stages, {len(ahead)} copies run ahead, as the kernel says"
+        context.remark(NAME, "applied", message, loop, stages=stages)
+    told = tuple(s.but(at_stage=None) if stages == 1 and isinstance(s, Copy) else s for s in body)
+    return loop.but(body=told, plan=Plan(stages), num_stages=None)
 
 
 def _copies_ahead(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> list[Copy]:

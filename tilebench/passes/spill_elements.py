@@ -110,7 +110,8 @@ def _widened(loop: Parallel, uses: Uses) -> Parallel:
                 # What a store is not indexed by stays as it is: it would be the store of some elements only.
                 if dim is not None and all(dim in dims for dims in stored):
                     extents[dim] = max(extents[dim], extent)
-    if extents == list(loop.extents):
+    # Whose mapping a kernel gives is not made longer: what it does not fit goes through shared tiles.
+    if extents == list(loop.extents) or loop.map is not None:
         return loop
     tests: list[Expr] = [
         var.compare("<", Const(old))

@@ -44,6 +44,8 @@ def read_box(
     if inside(buffer.extents, start, extent):
         return numbers.read(memory, _slices(start, extent), state.mask, buffer.dtype, place)
     padded = numbers.zeros(tuple(extent), buffer.dtype)
+    if buffer.name in state.safe:
+        padded[...] = numbers.spread(state.safe[buffer.name], tuple(extent), buffer.dtype)
     outer, inner = _cut(buffer.extents, start, extent)
     padded[inner] = memory[outer]
     return numbers.read(padded, ..., state.mask, buffer.dtype, place)
@@ -106,7 +108,9 @@ def gather(state: State, buffer: Buffer, index: Sequence[Any], place: Place | No
     elements = numbers.read(memory, locations, state.mask, buffer.dtype, place)
     if whole:
         return elements
-    return numbers.select(ok, elements, numbers.constant(0, buffer.dtype), buffer.dtype)
+    outside = state.safe.get(buffer.name)
+    outside = numbers.constant(0, buffer.dtype) if outside is None else outside
+    return numbers.select(ok, elements, outside, buffer.dtype)
 
 
 def scatter(state: State, buffer: Buffer, index: Sequence[Any], value: Any, place: Place | None) -> None:

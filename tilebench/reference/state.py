@@ -22,7 +22,8 @@ class State:
     which elements do what stands here only by rounding. `only` are the numbers of the blocks to run
     (x fastest; None: all), and `touched` marks what they stored, for the buffers in it. `block` is
     the number of the running block from 1, and `owners` which block stored last (see
-    `owners.claim`). `watched` collects accesses of the open loop (see `races.note`), `sums` how
+    `owners.claim`). `safe` are the values outside of arrays, where
+    they are not 0. `watched` collects accesses of the open loop (see `races.note`), `sums` how
     many terms atomic sums have taken, and the sum of their magnitudes.
     """
 
@@ -36,6 +37,7 @@ class State:
     block: int = 0
     owners: dict[str, Any] = field(default_factory=dict[str, Any])
     watched: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    safe: dict[str, Any] = field(default_factory=dict[str, Any])
     sums: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
 
     def touch(self, name: str, key: Any, mask: Any) -> None:

@@ -32,6 +32,7 @@ from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
 from ..language.notes import Note
 from ..language.placement import AnnotatedLayout
+from ..language.promises import Assume, SafeValue
 from ..language.structure import (
     KernelLaunch,
     Parallel,
@@ -82,6 +83,11 @@ class StatementRunner(StoreRunner):
                 return self.body(stmt.body)
             case Parallel():
                 return self.parallel(stmt)
+            case SafeValue():
+                name, value = stmt.of.name, self.prepare(stmt.value)
+                return lambda state: state.safe.update({name: value(state)})
+            case Assume():
+                return self.promise(stmt)
             case AnnotatedLayout() | Note():
                 # Arrays are seen through their layouts (`run.execute`); a note does nothing.
                 return lambda state: None
@@ -261,6 +267,19 @@ class StatementRunner(StoreRunner):
 
         def run(state: State) -> None:
             state.names[name] = copied(value(state))
+
+        return run
+
+    def promise(self, assumption: Assume) -> Run:
+        condition, place = self.prepare(assumption.condition), assumption.place
+
+        def run(state: State) -> None:
+            test = condition(state)
+            broken = np.logical_not(getattr(test, "value", test))
+            # What only rounding decides is not held against the kernel.
+            broken = np.logical_and(broken, np.equal(getattr(test, "error", 0.0), 0))
+            if np.any(broken if state.mask is None else np.logical_and(broken, state.mask)):
+                raise LanguageError("what T.assume says does not hold", at=place)
 
         return run
 

@@ -44,11 +44,13 @@ class Plan:
 class Stage:
     """The pipeline stage of a copy: 0 for one that runs ahead, as far as its loop has stages.
 
-    `can_be_async` permits an instruction that goes on by itself.
+    `can_be_async` permits an instruction that goes on by itself; `last` has it issued behind what a step
+    computes, not in front of that.
     """
 
     number: int
     can_be_async: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,9 @@ class Builder:
     order: Panels | None = None
     # The threads of a block of each launch, as the kernel numbers them (`threads.block`).
     blocks: list[Any] = field(default_factory=list[Any])
+    # Other hints of the launch, by its fields, and statements about the kernel in front of it.
+    launch_hints: dict[str, Any] = field(default_factory=dict[str, Any])
+    before: list[Stmt] = field(default_factory=list[Stmt])
     # Fragments of which an element is used outside T.Parallel, and where first.
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
     # Views of buffers, by name, and the buffer whose memory each is.
@@ -110,6 +113,10 @@ class Builder:
         if isinstance(stmt, OpStmt) and any(holds_nothing(e.region) for e in effects_of(stmt) if e.writes):
             return
         self.frames[-1].statements.append(stmt)
+
+    def say(self, stmt: Stmt) -> None:
+        """Append a statement about the kernel: in front of its block it waits for that."""
+        (self.frames[-1].statements if len(self.frames) > 1 else self.before).append(stmt)
 
     def replace(self, old: Stmt, new: Stmt) -> None:
         """Put `new` where `old` stands in one of the open bodies."""

@@ -69,9 +69,9 @@ class Dialect:
     """A language like C. Fields with a default are those in which C and C++ agree.
 
     `types` has the type of an element by the dtype's name, `packed` what is different of those that
-    share a byte. `kernel` is the line that opens the
-    kernel's body, from `threads`, `entry` and `params`; `parameter` one of its parameters, from `const`
-    (empty where the kernel writes it), `type` and `name`. `thread` and `blocks` give the numbers of
+    share a byte. `kernel` is the line that opens the kernel's body, from `threads`, `blocks` (how many are
+    to run on a multiprocessor at a time), `entry` and `params`; `parameter` one of its parameters, from
+    `const` (empty where the kernel writes it), `type` and `name`. `thread` and `blocks` give the numbers of
     the thread and of the block in x, y and z, as `int`. `shared_block` declares the block's shared
     memory in front of the kernel, `shared` a buffer in it (`type`, `name`, `offset` in bytes) and
     `registers` an array of the thread's own (`type`, `name`, `size` in elements).
@@ -80,7 +80,8 @@ class Dialect:
     than 32 bits, `to_integer` a float cut to an integer of 32 bits or more and `narrow_integer` to one of
     fewer (`least` and `most` are its ends); `without_nan` makes a NaN 0 where 64 bits are converted from
     or to, `special` an infinity or a NaN (`word` is inf or nan, `suffix` as
-    f32). `unrolled` and `rolled` are the lines in front of a loop that is written out, or must not be.
+    f32). `unrolled`, `unrolled_by` (`factor` turns in a row) and `rolled` are the
+    lines in front of a loop that is written out, or must not be.
     """
 
     language: str
@@ -108,6 +109,7 @@ class Dialect:
     reserved: frozenset[str] = field(default_factory=frozenset[str])
     reserved_starts: tuple[str, ...] = ()
     unrolled: str = ""
+    unrolled_by: str = ""
     rolled: str = ""
     suffixes: Mapping[str, str] = field(
         default_factory=lambda: {"int64": "ll", "uint64": "ull", "uint32": "u", "float32": "f"}

@@ -67,7 +67,9 @@ def _kernel(renderer: Renderer, function: Function, head: Stmt) -> None:
     entry = renderer.names[function.name]
     if launch.shared_bytes:
         renderer.line(dialect.shared_block, None)
-    renderer.line(dialect.kernel.format(threads=launch.threads, entry=entry, params=params), head)
+    threads, blocks = launch.threads, launch.min_blocks or 1
+    opened = dialect.kernel.format(threads=threads, blocks=blocks, entry=entry, params=params)
+    renderer.line(opened, head)
     renderer.depth = 1
     for var, number in zip(launch.vars, dialect.blocks, strict=False):
         renderer.line(f"const int {renderer.names[var.name]} = {number};", launch)

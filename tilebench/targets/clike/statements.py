@@ -76,7 +76,8 @@ def turns(renderer: Renderer, statement: While) -> None:
 
 def _pragma(renderer: Renderer, statement: Serial | Unroll) -> str:
     if isinstance(statement, Unroll):
-        return renderer.dialect.unrolled
+        by = renderer.dialect.unrolled_by
+        return by.format(factor=statement.factor) if by and statement.factor else renderer.dialect.unrolled
     return renderer.dialect.rolled if _is_outer(statement) else ""
 
 

@@ -187,6 +187,8 @@ def cpu_machine(isa: Isa | None = None) -> Machine:
 _UNUSED = {
     "threads": "a block runs on one core",
     "order": "blocks run in the order of their numbers",
+    "assume": "a broken promise would take the process along",
+    "min_blocks": "blocks of a processor share no registers",
     "num_stages": "a block runs on one core, so copies do not run ahead",
     "swizzle": "scratch memory has no banks",
     "policy": "a block has no warps to split a tile over",

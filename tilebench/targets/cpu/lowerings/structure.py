@@ -34,12 +34,15 @@ def unrolled(work: Work, old: Unroll) -> list[Stmt]:
     """A loop to be written out; one with many turns, or nobody knows how many, stays a loop and says so."""
     ends = [const_of(end) for end in (old.start, old.stop, old.step)]
     turns = len(range(*ends)) if None not in ends and ends[2] else None  # type: ignore[arg-type]
-    if turns is not None and turns <= WRITTEN_OUT and old.condition is None:
+    plain = old.condition is None and old.factor is None
+    if turns is not None and turns <= WRITTEN_OUT and plain:
         return loop(work, old)
     name, count = old.vars[0].name, "turns that nobody has counted" if turns is None else f"{turns} turns"
     if old.condition is not None:
         count = "an end that it may be left before"
     message = f"T.unroll of {name} has {count} and stays a loop: up to {WRITTEN_OUT} are written out"
+    if old.factor is not None:
+        message = f"T.unroll of {name} stays a loop: the compiler unrolls by a factor of its own"
     work.context.remark("to_loops", "missed", message, old)
     rolled = Serial(old.stop, old.vars, old.body, start=old.start, step=old.step, place=old.place)
     return loop(work, rolled.but(condition=old.condition))

@@ -78,8 +78,9 @@ CUDA = Dialect(
     language="CUDA",
     types=TYPES,
     packed=PACKED,
-    # One block an SM is enough: without the second number ptxas spills to get down to 128 registers.
-    kernel='extern "C" __global__ void __launch_bounds__({threads}, 1) {entry}({params}) {{',
+    # One block an SM is enough where a kernel asks for no more: without the second number ptxas spills to
+    # get down to 128 registers.
+    kernel='extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {entry}({params}) {{',
     parameter="{const}{type}* __restrict__ {name}",
     thread="(int)threadIdx.x",
     blocks=("(int)blockIdx.x", "(int)blockIdx.y", "(int)blockIdx.z"),
@@ -101,5 +102,6 @@ CUDA = Dialect(
     # Macros of the headers that its compiler puts in front.
     reserved_starts=("CU", "NV_", "cuda"),
     unrolled="#pragma unroll",
+    unrolled_by="#pragma unroll {factor}",
     rolled="#pragma unroll 1",
 )
