@@ -272,7 +272,7 @@ def test_a_grid_can_be_bound_as_a_list() -> None:
         ("s = T.alloc_shared((8, 8), 'int8')\nT.clear(s[0:9, :])", ShapeError, "leaves dimension 0 of s"),
         ("x: T.Tensor((3,), 'float16')", LanguageError, "a bare annotation declares a tensor"),
         ("nothing", LanguageError, "the name nothing is not defined"),
-        ("T.copy(A, A, eviction_policy='x')", LanguageError, "is TileLang's, not here yet"),
+        ("T.copy(A, A, eviction_policy='x')", LanguageError, "T.copy has no eviction_policy 'x'"),
         ("T.alloc_shared()", LanguageError, "missing 2 required positional arguments"),
         ("T.alloc_shared((4,), None)", DTypeError, "None is no dtype"),
         ("T.alloc_shared((4,), A)", DTypeError, "A[256, 256]: float16 in global memory is no dtype"),

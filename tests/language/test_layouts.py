@@ -357,3 +357,38 @@ def test_other_operations_take_tiles() -> None:
         TileError, match=r"T\.cumsum does not work on A, whose elements lie in an order of their own"
     ):
         open_placed(parse_function(edited, registry()), Context(machine_of("sm_80")))
+
+
+@tilebench.jit
+def there_and_back():
+    @T.prim_func
+    def main(
+        A: T.Tensor((8, 16), "float32"), B: T.Tensor((8, 16), "float32"), C: T.Tensor((8, 16), "float32")
+    ):
+        with T.Kernel(1, threads=32) as bx:
+            T.annotate_layout({B: lambda i, j: (j, i)})
+            T.copy(A, B)
+            T.atomic_add(B[3, 5], 1.0)
+        with T.Kernel(1, threads=32) as bx:
+            T.copy(B, C)
+
+    return main
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+def test_a_layout_is_one_kernels_of_a_function_of_several(target: str) -> None:
+    a = np.arange(128, dtype=np.float32).reshape(8, 16)
+    kernel = there_and_back.using(target=target)()
+    given = {"A": a, "B": np.zeros_like(a), "C": np.zeros_like(a)}
+    found = run_reference(kernel.compilation.reference, given)
+    wanted = a.copy()
+    wanted[3, 5] += 1
+    np.testing.assert_array_equal(found["C"].reshape(16, 8).T, wanted)
+    if target == "cpu":
+        kernel(*given.values())
+        np.testing.assert_array_equal(given["C"], found["C"])
+        np.testing.assert_array_equal(given["B"], found["C"])
+    else:
+        text = kernel.stage("bounded")
+        assert "T.atomic_add(B[2, 11], T.float32(1))" in text
+        assert "T.copy(B, C)" in text

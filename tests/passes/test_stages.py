@@ -91,18 +91,10 @@ def test_targets_of_one_road_share_its_common_stages() -> None:
 
 HEAD = "@T.prim_func\ndef f(A: T.Tensor((64, 64), T.float32)):\n    with T.Kernel(1, threads=128) as bx:\n"
 REFUSED = {
-    "layout_early": (
-        SCHEDULED_FORMS,
-        "x = T.alloc_shared((4, 4), T.float32, layout=T.SharedLayout((4, 4), (4, 1)))",
-        "layout of T.alloc_shared is decided only by laid_out",
-    ),
     "map_early": (
         BOUNDED_FORMS,
-        (
-            "for i in T.Parallel(4, map=T.Fragment((4,), thread=((4, 0, 1),))):\n"
-            "            A[i, 0] = T.float32(1)"
-        ),
-        "map of T.Parallel is decided only by laid_out",
+        "T.fill(A, T.float32(1), map=T.Fragment((64, 64), value=((64, 1, 1), (64, 0, 1))))",
+        "map of T.fill is decided only by laid_out",
     ),
     "unstaged": (
         SCHEDULED_FORMS,

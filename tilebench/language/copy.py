@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError, ShapeError
 from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
@@ -82,8 +82,8 @@ def copy(
     disable_tma: bool = False,
     eviction_policy: str | None = None,
     prefer_instruction: str | None = None,
-    annotations: object = None,
-    loop_layout: object = None,
+    annotations: Any = None,
+    loop_layout: Any = None,
 ) -> None:
     """Move a tile: `T.copy(A[by * 128, ko * 32], A_s)`; synchronous, converting the dtype where it differs.
 

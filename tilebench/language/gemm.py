@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import (
@@ -133,7 +133,7 @@ def gemm(
     clear_accum: Condition = False,
     k_pack: int = 1,
     mbar: None = None,
-    annotations: object = None,
+    annotations: Any = None,
     *,
     label: str = "",
 ) -> None:

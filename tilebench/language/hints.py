@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..errors import LanguageError
 from .notes import note
@@ -86,7 +86,7 @@ def annotate_restrict_buffers(*buffers: BufferView) -> None:
         note(f"T.annotate_restrict_buffers({names}) chooses nothing here: arrays that overlap are refused")
 
 
-def annotate_pass_configs(configs: Mapping[str, object]) -> None:
+def annotate_pass_configs(configs: Mapping[str, Any]) -> None:
     """TileLang's pass configurations; a remark tells that they choose nothing here."""
     for name, value in _items("T.annotate_pass_configs", configs):
         note(f"T.annotate_pass_configs({getattr(name, 'value', name)}: {value!r}) chooses nothing here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
@@ -141,7 +141,7 @@ def serial(
     stop: Whole | None = None,
     step: Whole | None = None,
     *,
-    annotations: object = None,
+    annotations: Any = None,
 ) -> LoopSpec:
     """Iterations in order, as `range`: `for i in T.serial(stop)`, `T.serial(start, stop, step)`.
 
@@ -161,7 +161,7 @@ def unroll(
     *,
     explicit: bool = False,
     unroll_factor: int | None = None,
-    annotations: object = None,
+    annotations: Any = None,
 ) -> LoopSpec:
     """As `T.serial`, and the target writes the iterations out, `unroll_factor` of them in a row if given.
 
@@ -193,9 +193,9 @@ def vectorized(extent: int) -> LoopSpec:
 def Parallel(
     *extents: int,
     coalesced_width: int | None = None,
-    loop_layout: object = None,
+    loop_layout: Any = None,
     prefer_async: bool | None = None,
-    annotations: object = None,
+    annotations: Any = None,
 ) -> LoopSpec:
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
@@ -225,9 +225,9 @@ def Pipelined(
     num_stages: int | None = None,
     order: Sequence[int] | None = None,
     stage: Sequence[int] | None = None,
-    sync: object = None,
-    group: object = None,
-    annotations: object = None,
+    sync: Any = None,
+    group: Any = None,
+    annotations: Any = None,
 ) -> LoopSpec:
     """A serial loop whose copies may run ahead: `for k in T.Pipelined(stop, num_stages=3)`.
 

@@ -60,7 +60,7 @@ class ForwardLayout:
     anything else.
     """
 
-    def __init__(self, shape: object, forward_fn: Forward) -> None:
+    def __init__(self, shape: Any, forward_fn: Forward) -> None:
         self.shape = _sizes(shape)
         self.names = tuple(f"i{axis}" for axis in range(len(self.shape)))
         self.forward = _expressions(_asked(forward_fn, self.names))
@@ -109,7 +109,7 @@ class ForwardFragment:
     """
 
     def __init__(
-        self, shape: object, forward_fn: Forward | None = None, forward_thread_fn: Forward | None = None,
+        self, shape: Any, forward_fn: Forward | None = None, forward_thread_fn: Forward | None = None,
         replicate: int = 1, forward_index_fn: Forward | None = None,
     ) -> None:  # fmt: skip
         self.shape = _sizes(shape)

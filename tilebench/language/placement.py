@@ -1,9 +1,9 @@
 """Where the elements of an array in global memory lie: `T.annotate_layout` of a parameter, as a statement.
 
 `for i, j in T.annotate_layout(A): T.lies_at(j, i)` says that element (i, j) of A lies where (j, i) of an
-array with the extents of these indices, row-major, would. It holds for the whole kernel, wherever it
-stands, and does nothing: `passes/place_elements.py` rewrites the accesses, and the reference sees the
-caller's array through it.
+array with the extents of these indices, row-major, would. It holds for the whole `T.Kernel` in which it
+stands and for no other, and does nothing: `passes/place_elements.py` rewrites the accesses, and the
+reference sees the caller's array through it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ..ir import (
     operand,
     substitute,
 )
-from ..ir.effects import effects_in
 from ..ir.node import ADDRESSES
 from ..ir.stmt import statements
 from ..layout.permutation import Permutation
@@ -81,35 +80,18 @@ class AnnotatedLayout(LoopStmt):
             raise
 
 
-def placements(function: Function) -> dict[str, Permutation]:
-    """The order of the elements of each array that has one of its own, by name.
+def placements(kernel: Function | KernelLaunch) -> dict[str, Permutation]:
+    """The order of the elements of each array that has one of its own in a kernel, by name.
 
-    Raises `LayoutError` where two are said of one array, or a kernel that uses the array says none.
+    Raises `LayoutError` where two are said of one array.
     """
     found: dict[str, AnnotatedLayout] = {}
-    launches = [each for each in function.body if isinstance(each, KernelLaunch)]
-    for launch in launches:
-        for stmt in statements(launch.body):
-            if isinstance(stmt, AnnotatedLayout):
-                before = found.setdefault(stmt.of.name, stmt)
-                if not same_place(before, stmt):
-                    raise clash(stmt.of.name, stmt.place, before.place)
-    for launch in launches if len(launches) > 1 and found else ():
-        _refuse_unsaid(launch, found)
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, AnnotatedLayout):
+            before = found.setdefault(stmt.of.name, stmt)
+            if not same_place(before, stmt):
+                raise clash(stmt.of.name, stmt.place, before.place)
     return {name: stmt.permutation for name, stmt in found.items()}
-
-
-def _refuse_unsaid(launch: KernelLaunch, found: dict[str, AnnotatedLayout]) -> None:
-    effects = effects_in(launch)
-    said = {each.buffer.name for each in effects if isinstance(each.node, AnnotatedLayout)}
-    for effect in effects:
-        name = effect.buffer.name
-        if name in found and name not in said:
-            raise LayoutError(
-                "{name} has a layout of its own in another kernel of this function, and none here",
-                at=effect.node.place or launch.place, name=name, hint="annotate it in each",
-                also=[("the layout is given here", found[name].place)],
-            )  # fmt: skip
 
 
 def same_place(one: AnnotatedLayout, two: AnnotatedLayout) -> bool:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..ir import Function
 from ..ir.room import with_room
-from ..language.placement import placements
-from ..layout.permutation import offsets
 from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .state import State
@@ -60,32 +58,15 @@ def _executed(
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}
-    orders = {name: offsets(order) for name, order in placements(function).items()}
     for param in function.arrays:
-        array = _seen(arrays[param.name], orders.get(param.name))
+        array = arrays[param.name]
         names[param.name] = numbers.given(array.copy() if param.name in written else array, param)
     state = State(numbers, names, only=only, touched=touched if touched is not None else {})
     if type(numbers) is Plain:
         state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
     with np.errstate(all="ignore"):
         run(state)
-    for name, order in orders.items():
-        names[name] = _lying(names[name], order)
-        if name in state.touched:
-            state.touched[name][...] = _lying(state.touched[name].copy(), order)
     return {each.name: names[each.name] for each in function.arrays}
-
-
-def _seen(array: Any, order: Any) -> Any:
-    """A caller's array as the kernel indexes it, where its elements lie in an order of their own."""
-    return array if order is None else array.reshape(-1)[order]
-
-
-def _lying(array: Any, order: Any) -> Any:
-    """The reverse of `_seen`, of plain or inexact numbers: each element where it lies in memory."""
-    back = np.empty_like(order.reshape(-1))
-    back[order.reshape(-1)] = np.arange(order.size)
-    return array.reshape(-1)[back].reshape(array.shape)
 
 
 def run_reference(

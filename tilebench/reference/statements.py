@@ -45,6 +45,7 @@ from ..language.structure import (
 from .boxes import read_box, write_box
 from .expressions import too_late
 from .own_memory import collapsed, copied, outer_locals
+from .places import in_order
 from .races import check, suspects
 from .scope import LoopScope
 from .state import Run, State
@@ -89,7 +90,7 @@ class StatementRunner(StoreRunner):
             case Assume():
                 return self.promise(stmt)
             case AnnotatedLayout() | Note():
-                # Arrays are seen through their layouts (`run.execute`); a note does nothing.
+                # Arrays are seen through their layouts (`places.in_order`); a note does nothing.
                 return lambda state: None
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
@@ -121,7 +122,7 @@ class StatementRunner(StoreRunner):
                 values.update(zip(names, (x, y, z), strict=False))
                 body(state)
 
-        return run
+        return in_order(launch, run)
 
     def parallel(self, loop: Parallel) -> Run:
         if self.scope.parallel:
