@@ -59,7 +59,7 @@ def test_a_words_signature_and_documentation(name: str) -> None:
 
 def test_signatures_read_as_they_are_written() -> None:
     assert str(inspect.signature(T.reduce_sum)) == (
-        "(buf: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None"
+        "(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None"
     )
     assert str(inspect.signature(T.float16)) == "(value: Number) -> Value"
     assert str(inspect.signature(T.alloc_shared)).startswith("(shape: Shape, dtype: DTypeLike, ")

@@ -201,7 +201,8 @@ def Parallel(
 
     The body works on elements; the iterations are spread over the threads of the block. Elements of
     buffers outside their extents read as zero and are not written. Extents are constants. One directly
-    inside another is one loop over the indices of both. `coalesced_width` caps the vector width, in elements, and `loop_layout` (a `T.Fragment` of the loop's extents) says which
+    inside another is one loop over the indices of both. `coalesced_width` caps the vector
+    width, in elements, and `loop_layout` (a `T.Fragment` of the loop's extents) says which
     thread does what; the other options choose nothing here, which a remark tells. Raises `ShapeError` for no
     extent, or one below zero, `LayoutError` for a mapping of other extents.
     """

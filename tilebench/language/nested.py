@@ -40,7 +40,9 @@ def merged(
         )  # fmt: skip
     inside = (*body[:first], *inner.body)
     if layout is not None or inner.map is not None:
-        text = "T.Parallel(loop_layout=...) is of one of two loops that are one: the compiler chooses a mapping"
+        text = (
+            "T.Parallel(loop_layout=...) is of one of two loops that are one: the compiler chooses a mapping"
+        )
         inside = (Note(text, place=inner.place), *inside)
     width = inner.coalesced_width if width is None else width
     return Parallel((*extents, *inner.extents), (*vars, *inner.vars), inside, coalesced_width=width)
