@@ -10,6 +10,7 @@ from ..language.checks import check_iterations
 from ..language.from_the_end import count_from_the_end
 from ..language.grid_barriers import split_at_barriers
 from ..language.lone_elements import kept_in_shared
+from ..language.open_reducers import open_reducers
 from ..language.open_views import open_views
 from ..language.printed_rows import with_rows
 from ..language.threads.runs import in_runs
@@ -32,7 +33,8 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     if builder.speaks:
         traced, builder.printed = with_rows(traced)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
-    kernel = split_at_barriers(open_views(count_from_the_end(kernel), builder.views))
+    opened = open_views(count_from_the_end(kernel), builder.views)
+    kernel = split_at_barriers(open_reducers(opened, builder.reducers))
     runs = in_runs(kernel, builder)
     if runs is not kernel:
         # Now it is known what the numbers of threads count to.

@@ -21,6 +21,7 @@ from . import persistent as _persistent
 from . import printing as _printing
 from . import promises as _promises
 from . import reduce as _reduce
+from . import reducers as _reducers
 from . import spellings as _spellings
 from . import thread_numbers as _thread_numbers
 from . import thread_words as _thread_words
@@ -82,6 +83,7 @@ from .persistent import *
 from .printing import *
 from .promises import *
 from .reduce import *
+from .reducers import *
 from .spellings import *
 from .thread_numbers import *
 from .thread_words import *
@@ -203,6 +205,7 @@ __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__
 __all__ += _bits.__all__
+__all__ += _reducers.__all__
 __all__ += _views.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__

@@ -8,16 +8,16 @@ from ..errors import LanguageError, nearest
 _LATER = """
     AtomicAdd ClusterKernel
     Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
-    address_of alloc_barrier alloc_reducer alloc_tmem
+    address_of alloc_barrier alloc_tmem
     alloc_cluster_barrier async_copy
     atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store
     barrier_arrive barrier_wait call_extern copy_cluster
     cp_async_barrier_noinc dyn
-    finalize_reducer float4_e2m1fn float8_e8m0fnu gemm_sp import_source
+    float4_e2m1fn float8_e8m0fnu gemm_sp import_source
     make_tensor mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class pdl_trigger pdl_sync ptr
     ptx_commit_group ptx_cp_async ptx_wait_group
-    reducer_init reducer_update rng_init rng_rand
+    rng_init rng_rand
     rng_rand_float
     tma_copy tma_store_wait
     tvm_warp_shuffle wait_wgmma

@@ -65,6 +65,8 @@ class Builder:
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
     # Views of buffers, by name, and the buffer whose memory each is.
     views: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    # What T.alloc_reducer made, by name, and the operation of each.
+    reducers: dict[str, str] = field(default_factory=dict[str, str])
     # Layouts that tiles were given, and where.
     layouts: dict[str, tuple[Any, Place | None]] = field(
         default_factory=dict[str, "tuple[Any, Place | None]"]

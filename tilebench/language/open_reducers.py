@@ -1,0 +1,140 @@
+"""Loops that update reducers (`reducers.py`) written as loops that fill a tile, and reductions of it.
+
+`for i, j in T.Parallel(m, n): r[i] += x` becomes `r_tile[i, j] = x` in that loop, and
+`T.reduce_sum(r_tile, r, dim=1, clear=False)` behind it: the old value takes part once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import LanguageError
+from ..ir import Arith, Buffer, Call, Const, Expr, Function, Load, Stmt, Store, Var, map_children, whole
+from ..ir.names import Names
+from ..ir.stmt import statements
+from .copy import Fill
+from .memory import AllocFragment
+from .reduce import Reduce
+from .reducers import combined
+from .structure import Parallel
+
+
+def open_reducers(function: Function, reducers: Mapping[str, str]) -> Function:
+    """The function without updates of reducers. Raises `LanguageError` for one that is no update."""
+    return _Opener(function, reducers).step(function) if reducers else function
+
+
+class _Opener:
+    def __init__(self, function: Function, reducers: Mapping[str, str]) -> None:
+        self.names, self.reducers = Names(function), reducers
+
+    def step(self, node: Any) -> Any:
+        """The node without updates; a loop becomes several statements."""
+        if isinstance(node, Parallel):
+            return self.loop(node)
+        return map_children(node, self.step) if isinstance(node, Stmt) else node
+
+    def loop(self, loop: Parallel) -> Any:
+        found = [
+            store for store in statements(loop.body)
+            if isinstance(store, Store) and store.buffer.name in self.reducers and self.shared(loop, store)
+        ]  # fmt: skip
+        if not found:
+            return loop
+        before: list[Stmt] = []
+        behind: list[Stmt] = []
+        changed: dict[int, Store] = {}
+        for store in found:
+            op = self.reducers[store.buffer.name]
+            axes = self.axes(loop, store)
+            name = self.names.fresh(f"{store.buffer.name}_tile")
+            tile = Buffer(name, tuple(loop.extents), store.buffer.dtype, "fragment")
+            before.append(AllocFragment(tile, place=store.place))
+            value = _added(store, op)
+            if any(store is each for each in loop.body):
+                changed[id(store)] = store.but(buffer=tile, index=loop.vars, value=value)
+            else:
+                # Not in every iteration, or several times in one.
+                before.append(Fill(whole(tile), _nothing(op, tile), place=store.place))
+                sofar = combined(op, Load(tile, loop.vars, place=store.place), value)
+                changed[id(store)] = store.but(buffer=tile, index=loop.vars, value=sofar)
+            behind += self.reduced(tile, store, op, axes)
+
+        def filled(node: Any) -> Any:
+            new = changed.get(id(node))
+            if new is not None:
+                return new
+            return map_children(node, filled) if isinstance(node, Stmt) else node
+
+        return (*before, filled(loop), *behind)
+
+    def shared(self, loop: Parallel, store: Store) -> bool:
+        """Whether several iterations of the loop have the store's element."""
+        named = {each.name for each in store.index if isinstance(each, Var)}
+        loops = zip(loop.vars, loop.extents, strict=True)
+        return any(var.name not in named and extent != 1 for var, extent in loops)
+
+    def axes(self, loop: Parallel, store: Store) -> tuple[int, ...]:
+        """The dimensions of the loop that the element is reduced over."""
+        names = [var.name for var in loop.vars]
+        moving = [each.name for each in store.index if isinstance(each, Var) and each.name in names]
+        kept = [names.index(name) for name in moving]
+        rest = [each for each in store.index if not isinstance(each, Var)]
+        ones = all(isinstance(each, Const) and each.value == 0 for each in rest)
+        sizes = [size for size in store.buffer.extents if kept or size != 1]
+        fits = [loop.extents[axis] for axis in kept] == sizes
+        if kept != sorted(set(kept)) or not fits or (rest and (kept or not ones)):
+            raise LanguageError(
+                "an update of {name} names elements in another way than the loop does",
+                name=store.buffer.name, at=store.place, shape=store.buffer.extents, extents=loop.extents,
+                expected="indices that are variables of the loop in its order, with the extents {shape}",
+                found="a loop over {extents}",
+                hint="fill a fragment in the loop, and reduce it with T.reduce_sum",
+            )  # fmt: skip
+        return tuple(axis for axis in range(len(names)) if axis not in kept)
+
+    def reduced(self, tile: Buffer, store: Store, op: str, axes: Sequence[int]) -> list[Stmt]:
+        """Reductions of the tile into the reducer, the last dimension first."""
+        out: list[Stmt] = []
+        for number, axis in enumerate(reversed(axes)):
+            if number == len(axes) - 1:
+                into = whole(store.buffer)
+                out.append(Reduce(op, whole(tile), into, dim=axis, clear=False, place=store.place))
+                return out
+            extents = tile.extents
+            part = Buffer(
+                self.names.fresh(tile.name), (*extents[:axis], *extents[axis + 1 :]), tile.dtype, "fragment"
+            )
+            out.append(AllocFragment(part, place=store.place))
+            out.append(Reduce(op, whole(tile), whole(part), dim=axis, place=store.place))
+            tile = part
+        return out
+
+
+def _nothing(op: str, tile: Buffer) -> Const:
+    dtype = tile.dtype
+    value = 0 if op == "sum" else dtype.least if op == "max" else dtype.most
+    return Const(float(value) if dtype.is_float else value, type=dtype)
+
+
+def _added(store: Store, op: str) -> Expr:
+    """What an update combines the old value with. Raises `LanguageError` where it is no update."""
+    old = Load(store.buffer, store.index)
+    match store.value:
+        case Arith(op="+") if op == "sum" and old in store.value.args:
+            rest = list(store.value.args)
+            rest.remove(old)
+            return rest[0] if len(rest) == 1 else store.value.but(args=tuple(rest))
+        case Arith(op="-", args=(first, second)) if op == "sum" and first == old:
+            return Arith("-", (second,), place=store.place)
+        case Call(word=word, args=args) if word == op and old in args:
+            return args[1] if args[0] == old else args[0]
+        case _:
+            raise LanguageError(
+                "{name} is a reducer of {op}, and this is no update of it", name=store.buffer.name,
+                op=repr(op), at=store.place, hint="T.reducer_update({name}[i], x)",
+            )  # fmt: skip
+
+
+__all__ = ["open_reducers"]

@@ -1,0 +1,94 @@
+"""Results that iterations of `T.Parallel` form together: `T.alloc_reducer` and its kin.
+
+While a kernel is traced a reducer is a fragment, and an update of it a store of the old value combined with a
+new one. At the end of the trace a loop with updates becomes one that fills a tile, and a reduction of that
+(`open_reducers.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import LanguageError
+from ..ir import Call, Expr, Load, Store
+from ..ir import expr as fold
+from .copy import copy, fill
+from .memory import alloc_fragment
+from .tracing.builder import Builder, inside_kernel, shown
+from .tracing.promote import convert
+from .tracing.stores import stored
+from .tracing.values import BufferView, ElementRef
+
+if TYPE_CHECKING:
+    from .tracing.taken import DTypeLike, Number, Shape, Tile
+
+OPERATIONS = ("sum", "max", "min")
+
+
+def alloc_reducer(
+    shape: Shape, dtype: DTypeLike, op: str = "sum", replication: str | None = None
+) -> BufferView:
+    """A fragment whose elements the iterations of a T.Parallel form together.
+
+    `op` is "sum", "max" or "min". Begun with `T.clear`, `T.fill` or `T.reducer_init`, it is updated by
+    `r[i] += x` (`r[i] = T.max(r[i], x)`) or `T.reducer_update(r[i], x)`, where i are variables of the loop,
+    in its order, and holds the result after the loop. Where it lies (`replication`) is the compiler's choice.
+    Raises `LanguageError` for another operation.
+    """
+    if op not in OPERATIONS:
+        raise LanguageError(
+            "T.alloc_reducer has no operation {op!r}", op=op, expected="'sum', 'max' or 'min'",
+            found="{op!r}",
+        )  # fmt: skip
+    if replication not in (None, "all", "none"):
+        raise LanguageError("T.alloc_reducer has no replication {name!r}", name=replication)
+    made = alloc_fragment(shape, dtype)
+    inside_kernel("T.alloc_reducer").reducers[made.name] = op
+    return made
+
+
+def _reducer(given: object, word: str) -> tuple[Builder, Any, str]:
+    builder = inside_kernel(word)
+    name = given.name if isinstance(given, (BufferView, ElementRef)) else ""
+    if name not in builder.reducers:
+        raise LanguageError(
+            "{word} takes what T.alloc_reducer made", word=word, text=shown(given), found="{text}"
+        )
+    return builder, given, builder.reducers[name]
+
+
+def reducer_init(reducer: BufferView, value: Number | None = None) -> None:
+    """Begin a reducer: with `value`, or with what changes no result (0, the least, the most)."""
+    _, view, op = _reducer(reducer, "T.reducer_init")
+    dtype = view.buffer.dtype
+    start = 0 if op == "sum" else dtype.least if op == "max" else dtype.most
+    fill(view, start if value is None else value)
+
+
+def reducer_update(element: ElementRef, value: Number) -> None:
+    """Combine an element of a reducer with a value, in a T.Parallel: `T.reducer_update(r[i], x)`."""
+    builder, target, op = _reducer(element, "T.reducer_update")
+    if not isinstance(target, ElementRef):
+        raise LanguageError(
+            "T.reducer_update takes an element: T.reducer_update({name}[i], x)", name=target.name
+        )
+    buffer = target.view.buffer
+    before = Load(buffer, target.index, place=builder.place)
+    new = stored(value, buffer.dtype)
+    builder.emit(Store(buffer, target.index, combined(op, before, new), place=builder.place))
+
+
+def combined(op: str, a: Expr, b: Expr) -> Expr:
+    """Two values made one."""
+    b = convert(b, a.dtype)
+    return fold.add(a, b) if op == "sum" else Call(op, (a, b), type=a.dtype, place=b.place)
+
+
+def finalize_reducer(reducer: BufferView, dst: Tile | None = None) -> None:
+    """The end of a reducer's updates; with `dst` its results are copied there."""
+    _, view, _ = _reducer(reducer, "T.finalize_reducer")
+    if dst is not None:
+        copy(view, dst)
+
+
+__all__ = ["alloc_reducer", "finalize_reducer", "reducer_init", "reducer_update"]
