@@ -27,30 +27,40 @@ class _Properties(ctypes.Structure):
     )  # fmt: skip
 
 
-_pools: dict[int, ctypes.c_void_p] = {}
+# None for a device that has no pools.
+_pools: dict[int, ctypes.c_void_p | None] = {}
 _lock = threading.Lock()
 
 
-def _pool(context: Context) -> ctypes.c_void_p:
-    """The pool of a device, made at first use."""
-    with _lock:
-        found = _pools.get(context.device.ordinal)
-        if found is None:
-            lib, found = context.driver.lib, ctypes.c_void_p()
-            wanted = _Properties(type=_PINNED, place=_ON_DEVICE, device=context.device.ordinal)
-            code = lib.cuMemPoolCreate(ctypes.byref(found), ctypes.byref(wanted))
-            context.driver.check(code, f"making a pool of memory on {context.device.name}")
-            most = ctypes.c_uint64(KEPT_BYTES)
-            code = lib.cuMemPoolSetAttribute(found, _RELEASE_THRESHOLD, ctypes.byref(most))
-            context.driver.check(code, "saying how much the pool of memory keeps")
-            _pools[context.device.ordinal] = found
-        return found
+def _pool(context: Context) -> ctypes.c_void_p | None:
+    """The pool of a device, made at first use. Each launch asks, so the driver is asked once."""
+    ordinal = context.device.ordinal
+    if ordinal not in _pools:
+        with _lock:
+            if ordinal not in _pools:
+                _pools[ordinal] = _made(context)
+    return _pools[ordinal]
+
+
+def _made(context: Context) -> ctypes.c_void_p | None:
+    if not context.device.attribute("MEMORY_POOLS_SUPPORTED"):
+        return None
+    with context:
+        lib, pool = context.driver.lib, ctypes.c_void_p()
+        wanted = _Properties(type=_PINNED, place=_ON_DEVICE, device=context.device.ordinal)
+        code = lib.cuMemPoolCreate(ctypes.byref(pool), ctypes.byref(wanted))
+        context.driver.check(code, f"making a pool of memory on {context.device.name}")
+        most = ctypes.c_uint64(KEPT_BYTES)
+        code = lib.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, ctypes.byref(most))
+        context.driver.check(code, "saying how much the pool of memory keeps")
+    return pool
 
 
 @contextmanager
 def stream_memory(context: Context, stream: int, size: int) -> Generator[int]:
     """The address of `size` bytes for the work that the block puts on the stream."""
-    if not context.device.attribute("MEMORY_POOLS_SUPPORTED"):
+    pool = _pool(context)
+    if pool is None:
         # A device without pools: freeing waits for what is running.
         memory = DeviceMemory(context, size)
         try:
@@ -61,7 +71,7 @@ def stream_memory(context: Context, stream: int, size: int) -> Generator[int]:
     pointer, on = ctypes.c_uint64(), ctypes.c_void_p(stream)
     with context:
         lib, count = context.driver.lib, ctypes.c_size_t(max(size, 1))
-        code = lib.cuMemAllocFromPoolAsync(ctypes.byref(pointer), count, _pool(context), on)
+        code = lib.cuMemAllocFromPoolAsync(ctypes.byref(pointer), count, pool, on)
         context.driver.check(code, f"allocating {size} bytes for T.alloc_global on {context.device.name}")
         try:
             yield pointer.value
