@@ -18,9 +18,12 @@ def parallel(w: Writer) -> None:
     if w.chance(0.15):
         w.random.shuffle(order)
     inner = _inner(w, order)
-    head = (
-        f"for {', '.join(a.text for a in order)} in T.Parallel({', '.join(str(a.high + 1) for a in order)}):"
-    )
+    extents = [str(a.high + 1) for a in order]
+    if w.chance(0.06) and not w.group:
+        # One that only the running kernel knows.
+        extents[0], given = w.name("e"), extents[0]
+        w.say(f"{extents[0]} = T.alloc_var('int32', init={given})")
+    head = f"for {', '.join(a.text for a in order)} in T.Parallel({', '.join(extents)}):"
     taken_apart = ""
     if w.chance(0.08) and len(order) > 1 and inner is None:
         head, taken_apart = _flattened(order)

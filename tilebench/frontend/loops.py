@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError
-from ..ir import FALSE, TRUE, Expr, If, Load, LoopStmt, Stmt, Store, While, names_read_and_written, walk
+from ..ir import FALSE, TRUE, Expr, If, Load, Stmt, Store, Var, While, names_read_and_written, walk
+from ..language.launch import LoopSpec
 from ..language.memory import AllocVar
-from ..language.structure import Parallel, Vectorized
 from ..language.tracing.builder import BodyFrame
 from .exits import Exit, Exits, first_exit, flag, holds, leaves
 
@@ -55,15 +54,15 @@ def python_turn(tracer: Statements, body: list[ast.stmt]) -> bool:
     return isinstance(last, Exit) and last.kind == "break"
 
 
-def close(tracer: Statements, node: ast.For, build: Callable[[Body], LoopStmt], body: Body) -> None:
+def close(tracer: Statements, node: ast.For, spec: LoopSpec, variables: tuple[Var, ...], body: Body) -> None:
     """Emit a loop whose body has been traced."""
     exits = Exits(tracer.builder, body)
-    loop = build(exits.body).at(tracer.place(node))
-    if exits.going is not None and isinstance(loop, (Parallel, Vectorized)):
+    loop = spec.build(variables, exits.body).at(tracer.place(node))
+    if exits.going is not None and not spec.ordered:
         left = first_exit(body, "break")
         raise LanguageError(
-            "`break` cannot leave T.{word}: its iterations run in no order",
-            word=loop.word, at=left.place if left else None,
+            "`break` cannot leave {word}: its iterations run in no order",
+            word=spec.word, at=left.place if left else None,
             hint="`continue` ends one iteration; T.serial runs them in order",
         )  # fmt: skip
     for statement in exits.around(loop):

@@ -197,7 +197,7 @@ class Statements(Assignments):
             variables = self.fresh(names)
             body = self.filled(iterable.kind, node, node.body, lambda: self.bind_loop(names, variables))
             self.current = node
-            loops.close(self, node, lambda inside: iterable.build(variables, inside), body)
+            loops.close(self, node, iterable, variables, body)
             return
         if isinstance(iterable, (Value, BufferView, RegionRef, KernelSpec, str)) or not isinstance(
             iterable, Iterable

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
-from ..ir import Const, Expr, LoopStmt, Stmt, Var, int32
+from ..ir import ZERO, Const, Expr, Let, LoopStmt, Stmt, Var, int32, show
+from ..ir.arith import linear
 from .dynamic import size_of
 from .layouts import loop_map
 from .lowered.decisions import ROW_BY_ROW, Panels
@@ -18,8 +19,10 @@ from .notes import note_unused
 from .steps import by_count, counts_up
 from .structure import Pipelined as PipelinedStmt
 from .structure import Serial, Unroll, Vectorized
+from .swept import swept
 from .threads.block import BlockThreads
 from .tracing.builder import for_tiles, here, in_trace, inside_kernel
+from .tracing.expressions import Value
 from .tracing.operands import at_least, positive, whole_number
 from .tracing.promote import convert, expr_of
 
@@ -57,6 +60,8 @@ class LoopSpec:
     build: Build
     # Whether it has no iteration, so that its body is not looked at.
     empty: bool = False
+    # Whether its iterations have an order, so that one can end the loop.
+    ordered: bool = True
 
     def __iter__(self) -> NoReturn:
         raise LanguageError(
@@ -180,18 +185,37 @@ def unroll(
     return replace(spec, build=build)
 
 
-def vectorized(extent: int) -> LoopSpec:
-    """Iterations that do not depend on each other, as one vector of a thread.
+def vectorized(start: Whole, stop: Whole | None = None, *, annotations: Any = None) -> LoopSpec:
+    """Iterations that do not depend on each other, as one vector of a thread: `T.vectorized(8)`.
 
-    `extent` is a constant, and 0 gives none. Raises `ShapeError` for one below zero.
+    From `start` to `stop`, whose distance is a constant; 0 gives none. Raises `ShapeError` for a distance
+    that is none, or below zero.
     """
-    inside_kernel("T.vectorized")
-    n = at_least(0, extent, "T.vectorized", "the extent")
-    return LoopSpec("T.vectorized", "serial", 1, lambda vars, body: Vectorized(n, vars, body), n == 0)
+    word = "T.vectorized"
+    builder = inside_kernel(word)
+    note_unused(word, annotations=annotations)
+    if stop is None:
+        start, stop = 0, start
+    first, last, _ = _bounds(word, start, stop, None)
+    distance = linear(last - first)
+    if distance.terms:
+        raise ShapeError(
+            "the extent of T.vectorized is not a number known at compile time", text=show(last - first),
+            found="{text}", hint="T.serial has any extent",
+        )  # fmt: skip
+    n = at_least(0, distance.constant, word, "the extent")
+
+    def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
+        if first == ZERO:
+            return Vectorized(n, vars, body)
+        lane = Var(builder.unique(f"{vars[0].name}_lane"), place=vars[0].place)
+        return Vectorized(n, (lane,), (Let(vars[0], first + lane, place=builder.place), *body))
+
+    return LoopSpec(word, "serial", 1, build, n == 0, ordered=False)
 
 
 def Parallel(
-    *extents: int,
+    *extents: Whole,
     coalesced_width: int | None = None,
     loop_layout: Any = None,
     prefer_async: bool | None = None,
@@ -200,24 +224,38 @@ def Parallel(
     """Every index once a block, in no order: `for i, j in T.Parallel(m, n)`.
 
     The body works on elements; the iterations are spread over the threads of the block. Elements of
-    buffers outside their extents read as zero and are not written. Extents are constants. One directly
-    inside another is one loop over the indices of both. `coalesced_width` caps the vector
-    width, in elements, and `loop_layout` (a `T.Fragment` of the loop's extents) says which
-    thread does what; the other options choose nothing here, which a remark tells. Raises `ShapeError` for no
-    extent, or one below zero, `LayoutError` for a mapping of other extents.
+    buffers outside their extents read as zero and are not written. An extent may be a value of the running
+    kernel, read once. One loop directly inside another is one over the indices of both, where all extents
+    are constants. `coalesced_width` caps the vector width, in elements, and `loop_layout` (a `T.Fragment` of
+    the loop's extents) says which thread does what; the other options choose nothing here, which a remark
+    tells. Raises `ShapeError` for no extent, or a constant one below zero, `LayoutError` for a mapping of
+    other extents.
     """
-    enter_parallel("T.Parallel")
+    builder = enter_parallel("T.Parallel")
     note_unused("T.Parallel", prefer_async=prefer_async, annotations=annotations)
     width = None if coalesced_width is None else positive(coalesced_width, "T.Parallel", "coalesced_width")
     if not extents:
         raise ShapeError("T.Parallel needs at least one extent")
-    sizes = tuple(at_least(0, each, "T.Parallel", f"extent {axis}") for axis, each in enumerate(extents))
-    layout = loop_map(loop_layout, sizes, "T.Parallel")
+    sizes = [_extent_of(each, axis) for axis, each in enumerate(extents)]
+    constant = tuple(size for size in sizes if isinstance(size, int))
+    moving = len(constant) < len(sizes)
+    if moving and loop_layout is not None:
+        raise LanguageError("a loop_layout is of constant extents, and one of these is not")
+    tiles = swept(builder, sizes, width) if moving else None
+    layout = None if moving else loop_map(loop_layout, constant, "T.Parallel")
 
     def build(vars: tuple[Var, ...], body: tuple[Stmt, ...]) -> LoopStmt:
-        return merged(sizes, vars, body, layout, width)
+        return merged(constant, vars, body, layout, width) if tiles is None else tiles(vars, body)
 
-    return LoopSpec("T.Parallel", "parallel", len(sizes), build, 0 in sizes)
+    return LoopSpec("T.Parallel", "parallel", len(sizes), build, 0 in constant, ordered=False)
+
+
+def _extent_of(given: object, axis: int) -> int | Expr:
+    """An extent of T.Parallel: a number, or a value of the running kernel."""
+    if not isinstance(given, Value):
+        return at_least(0, given, "T.Parallel", f"extent {axis}")
+    expr = _index(given, "T.Parallel", f"extent {axis}")
+    return at_least(0, expr.value, "T.Parallel", f"extent {axis}") if isinstance(expr, Const) else expr
 
 
 def Pipelined(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import LanguageError
 from ..ir import Let, Stmt, Var
+from ..ir.stmt import statements
 from ..layout import Fragment
 from .notes import Note
 from .structure import Parallel
@@ -29,6 +30,12 @@ def merged(
     """
     places = [n for n, each in enumerate(body) if isinstance(each, Parallel)]
     if not places:
+        deeper = next((each for each in statements(body) if isinstance(each, Parallel)), None)
+        if deeper is not None:
+            raise LanguageError(
+                "the T.Parallel inside this one has an extent that only the running kernel knows",
+                at=deeper.place, hint="give one loop all the extents: for i, j in T.Parallel(m, n)",
+            )  # fmt: skip
         return Parallel(extents, vars, body, map=layout, coalesced_width=width)
     (first, *_), inner = places, body[places[0]]
     assert isinstance(inner, Parallel)
