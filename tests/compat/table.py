@@ -56,11 +56,15 @@ WAVES = (
     Row("blocksparse_attention/example_tilelang_block_sparse_attn.py", wave=2),
     Row("seer_attention/block_sparse_attn_tilelang.py", wave=2),
 )  # fmt: skip
-# The lines at a file's end that name sizes, made smaller.
+_TOP = "topk={},\n        dtype=torch.bfloat16,\n        check"
+FEW = ((_TOP.format(2048), _TOP.format(64)),)
+FEWER = (_TOP.format(1024), _TOP.format(64))
+
 OTHERS = (
     Row("analyze/example_conv_analyze.py"),
     Row("analyze/example_gemm_analyze.py"),
-    Row("attention_sink/benchmark_gqa_sink_fwd.py", "--batch 1 --heads 4 --seq_q 256 --seq_kv 256 --groups 2"),
+    Row("attention_sink/benchmark_gqa_sink_fwd.py",
+        "--batch 1 --heads 4 --seq_q 256 --seq_kv 256 --groups 2"),
     Row("attention_sink/benchmark_mha_sink_fwd.py", "--batch 1 --heads 2 --seq_q 256 --seq_kv 256"),
     Row("attention_sink/example_gqa_sink_bwd_bhsd.py",
         "--h 64 --groups 8 --n_ctx 128 --d_head 64 --window_size 64"),
@@ -75,7 +79,8 @@ OTHERS = (
     Row("blocksparse_attention/example_tilelang_sparse_gqa_decode_varlen_mask.py"),
     Row("cast/example_group_per_split_token_cast_to_fp8.py", "", (("M=8192, N=8192", "M=512, N=512"),)),
     Row("convolution/example_convolution_autotune.py", "--n 1 --c 32 --h 16 --w 16 --f 32"),
-    Row("deepseek_deepgemm/example_deepgemm_fp8_2xAcc.py", "", (("1024, 1024, 8192, block_N", "256, 256, 512, block_N"),)),
+    Row("deepseek_deepgemm/example_deepgemm_fp8_2xAcc.py", "",
+        (("1024, 1024, 8192, block_N", "256, 256, 512, block_N"),)),
     Row("deepseek_mhc/example_mhc_bwd.py", "", (("seqlen = 65536", "seqlen = 512"),)),
     Row("deepseek_mhc/example_mhc_post.py"),
     Row("deepseek_mhc/example_mhc_pre.py"),
@@ -83,7 +88,8 @@ OTHERS = (
     Row("deepseek_mla/example_mla_decode_paged.py", "--batch 2 --h_q 64 --cache_seqlen 512"),
     Row("deepseek_mla/example_mla_decode_persistent.py", "--batch 1 --heads 64 --kv_ctx 4096"),
     Row("deepseek_mla/example_mla_decode_ws.py", "--batch 1 --heads 64 --kv_ctx 1024"),
-    Row("deepseek_mla/experimental/example_mla_decode_kv_fp8.py", "--batch 1 --heads 64 --kv_ctx 256", (SHORT,)),
+    Row("deepseek_mla/experimental/example_mla_decode_kv_fp8.py", "--batch 1 --heads 64 --kv_ctx 256",
+        (SHORT,)),
     Row("deepseek_nsa/example_tilelang_nsa_bwd.py"),
     Row("deepseek_nsa/example_tilelang_nsa_decode.py"),
     Row("deepseek_nsa/example_tilelang_nsa_fwd.py"),
@@ -94,7 +100,7 @@ OTHERS = (
         (("S=4096, SKV=8192, H=64, HKV=1, DQKV=576, DV=512, topk=2048, dtype=torch.bfloat16, check",
           "S=64, SKV=256, H=64, HKV=1, DQKV=576, DV=512, topk=64, dtype=torch.bfloat16, check"),)),
     Row("deepseek_v32/sparse_mla_fwd.py", "",
-        (("        S=4096,\n        SKV=4096,", "        S=64,\n        SKV=256,"), ("topk=2048,\n        dtype=torch.bfloat16,\n        check", "topk=64,\n        dtype=torch.bfloat16,\n        check"))),
+        (("        S=4096,\n        SKV=4096,", "        S=64,\n        SKV=256,"), *FEW)),
     Row("deepseek_v32/sparse_mla_fwd_pipelined.py"),
     Row("deepseek_v32/sparse_mla_fwd_seesaw.py"),
     Row("deepseek_v32/topk_selector.py"),
@@ -115,7 +121,8 @@ OTHERS = (
     Row("dsa_sparse_finetune/indexer_bwd.py"),
     Row("dsa_sparse_finetune/indexer_topk_reducesum.py"),
     Row("dsa_sparse_finetune/sparse_mla_bwd.py"),
-    Row("dsa_sparse_finetune/sparse_mla_fwd.py", "", (("        S=4096,\n        H=128", "        S=64,\n        H=64"), ("topk=1024,\n        dtype=torch.bfloat16,\n        check", "topk=64,\n        dtype=torch.bfloat16,\n        check"))),
+    Row("dsa_sparse_finetune/sparse_mla_fwd.py", "",
+        (("        S=4096,\n        H=128", "        S=64,\n        H=64"), FEWER)),
     Row("dsa_sparse_finetune/sparse_mla_topk_reducesum.py"),
     Row("flash_attention/example_gqa_bwd_tma_reduce.py", "--batch 1 --h 4 --n_ctx 128 --groups 2"),
     Row("flash_attention/example_gqa_bwd_tma_reduce_varlen.py", "--batch 1 --h 4 --n_ctx 128 --groups 2"),

@@ -1,4 +1,4 @@
-"""Kernels of several launches, with memory of their own between them: split sums and split decoding in one call."""
+"""Several launches in one call, with memory of their own between them: split sums and split decoding."""
 
 from __future__ import annotations
 
