@@ -13,6 +13,7 @@ from ..ir import If, Stmt, Var
 from ..language.groups import GroupSpec
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch, ThreadGroup
+from ..language.threads.block import block_of
 from ..language.tracing.builder import BodyFrame
 from ..language.tracing.expressions import Value
 from ..language.tracing.values import BufferView, RegionRef
@@ -133,6 +134,9 @@ class Statements(Assignments):
         if word is language.threads or word is language.ws:
             self.group(node, self.expr(call))
             return
+        if word is language.attr and isinstance(call, ast.Call):
+            self.attribute_of(node, call)
+            return
         spec = self.expr(call) if word is language.Kernel else None
         if not isinstance(spec, KernelSpec):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
@@ -146,6 +150,14 @@ class Statements(Assignments):
         self.builder.grid = spec.grid
         self.launch(node, item.optional_vars, spec)
 
+    def attribute_of(self, node: ast.With, call: ast.Call) -> None:
+        """`with T.attr(reducer, key, handle):`; the handle is TileLang's own, and not looked at."""
+        self.current = call
+        spec = language.attr(*(self.expr(each) for each in call.args[:2]))
+        around, self.builder.reducer = self.builder.reducer, spec.reducer.kind
+        self.statements(node.body)
+        self.builder.reducer = around
+
     def launch(self, node: ast.With, target: ast.expr | None, spec: KernelSpec) -> None:
         # `as bx` for a grid of several dimensions gives a list, as in TileLang.
         listed = isinstance(target, ast.Name) and len(spec.grid) > 1
@@ -157,6 +169,7 @@ class Statements(Assignments):
         else:
             names = self.variables(target, len(spec.grid), "T.Kernel")
         variables = self.fresh(names)
+        block_of(self.builder).block = variables
 
         def bind() -> None:
             if listed and isinstance(target, ast.Name):

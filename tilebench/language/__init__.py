@@ -24,6 +24,7 @@ from . import reduce as _reduce
 from . import reducers as _reducers
 from . import spellings as _spellings
 from . import thread_numbers as _thread_numbers
+from . import thread_reduction as _thread_reduction
 from . import thread_words as _thread_words
 from . import tile_idioms as _tile_idioms
 from . import views as _views
@@ -86,6 +87,7 @@ from .reduce import *
 from .reducers import *
 from .spellings import *
 from .thread_numbers import *
+from .thread_reduction import *
 from .thread_words import *
 from .tile_idioms import *
 from .tracing.expressions import SHORT as _short
@@ -201,11 +203,11 @@ __all__ = [
 __all__ += _reduce.__all__
 __all__ += _hints.__all__
 __all__ += _promises.__all__
+__all__ += _reducers.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__
 __all__ += _bits.__all__
-__all__ += _reducers.__all__
 __all__ += _views.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
@@ -213,6 +215,7 @@ __all__ += _persistent.__all__
 __all__ += _spellings.__all__
 __all__ += _thread_numbers.__all__
 __all__ += _thread_words.__all__
+__all__ += _thread_reduction.__all__
 # All words by name, for those who look one up.
 NAMES: list[str] = [name for name in dir() if name in __all__]
 

@@ -68,6 +68,24 @@ def get_thread_extents() -> list[int]:
     return list(block_of(inside_kernel("T.get_thread_extents")).extents[::-1])
 
 
+def get_block_binding(dim: int = 0) -> Value:
+    """The number of the block along dimension `dim` of the grid, 0 being x: what `T.Kernel` binds."""
+    numbers = block_of(inside_kernel("T.get_block_binding")).block
+    axis = whole_number(dim, "T.get_block_binding", "the dimension")
+    if not 0 <= axis < len(numbers):
+        raise LanguageError(
+            "T.get_block_binding takes dimension {axis}, and the grid has {count}",
+            axis=axis,
+            count=len(numbers),
+        )
+    return Value(numbers[axis])
+
+
+def get_block_bindings() -> list[Value]:
+    """The numbers of the block along all dimensions of the grid, x first."""
+    return [Value(number) for number in block_of(inside_kernel("T.get_block_bindings")).block]
+
+
 def _linear(word: str) -> Expr:
     builder = for_tiles(word)
     return block_of(builder).linear(builder)
@@ -133,6 +151,8 @@ def thread_binding(extent: int, thread: str = "threadIdx.x") -> LoopSpec:
 
 
 __all__ = [
+    "get_block_binding",
+    "get_block_bindings",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent", "get_thread_extents",
     "get_warp_group_idx", "get_warp_idx", "get_warp_idx_sync", "thread_binding",
 ]  # fmt: skip

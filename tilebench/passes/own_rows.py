@@ -2,10 +2,12 @@
 
 `x = T.alloc_fragment((128, 4), T.float32, of_threads=True)` -> `x = T.alloc_local((4,), T.float32)`, and in
 loops over threads `x[tx, k]` -> `x[k]`. What is read of another thread's row is that thread's by a shuffle.
+Where threads along a dimension all store to one element, the first of them does: what they store is the same.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ..ir import (
@@ -23,9 +25,13 @@ from ..ir import (
     Stmt,
     Store,
     Var,
+    all_of,
+    children,
     map_children,
+    walk,
 )
 from ..ir.names import Names
+from ..ir.stmt import statements
 from ..language.memory import AllocFragment, AllocLocal, AllocVar
 from ..language.structure import Parallel
 from .analysis.launches import launch_of
@@ -41,9 +47,38 @@ def own_rows(function: Function, context: Context) -> Function:
 
 
 def _parallel(function: Function) -> list[Parallel]:
-    from ..ir.stmt import statements
-
     return [statement for statement in statements(function.body) if isinstance(statement, Parallel)]
+
+
+@dataclass(frozen=True)
+class _Alike:
+    """`numbers` are those that no condition around tells threads apart by, `names` those of the run."""
+
+    numbers: frozenset[str]
+    names: frozenset[str]
+
+    def under(self, statement: Stmt) -> _Alike:
+        """What is left inside a branch or loop."""
+        parts = [part for part in children(statement) if isinstance(part, Expr)]
+        return _Alike(self.numbers.difference(*map(self.told, parts)), self.names)
+
+    def told(self, expr: Expr) -> frozenset[str]:
+        """The numbers that an expression may depend on."""
+        found: set[str] = set()
+        for part in walk(expr):
+            if isinstance(part, Load) or (isinstance(part, Var) and part.name in self.names):
+                return self.numbers
+            if isinstance(part, Var):
+                found.add(part.name)
+        return self.numbers & found
+
+    def once(self, store: Store) -> Stmt:
+        """A store that threads do alike, by one of them."""
+        if store.buffer.scope not in ("shared", "global"):
+            return store
+        others = self.numbers.difference(*map(self.told, store.index))
+        tests = [Var(name).compare("==", 0) for name in sorted(others)]
+        return If(all_of(tests), (store,), (), place=store.place) if tests else store
 
 
 class _Rows:
@@ -64,8 +99,14 @@ class _Rows:
         if isinstance(node, AllocFragment) and node.of_threads:
             return self.allocation(node)
         if isinstance(node, Parallel):
-            return node.but(body=self.body(node.body, node.vars)) if node.of_threads else node
+            return self.loop(node) if node.of_threads else node
         return map_children(node, self.outside) if isinstance(node, Stmt) else node
+
+    def loop(self, loop: Parallel) -> Parallel:
+        numbers = zip(loop.vars, loop.extents, strict=True)
+        alike = frozenset(var.name for var, extent in numbers if extent > 1)
+        names = frozenset(node.var.name for node in statements(loop.body) if isinstance(node, Let))
+        return loop.but(body=self.body(loop.body, loop.vars, _Alike(alike, names)))
 
     def allocation(self, node: AllocFragment) -> AllocStmt:
         old = node.buffer
@@ -75,7 +116,7 @@ class _Rows:
         kind: Any = AllocLocal if shape else AllocVar
         return kind(self.own[old.name], place=node.place)
 
-    def body(self, body: tuple[Stmt, ...], numbers: tuple[Var, ...]) -> tuple[Stmt, ...]:
+    def body(self, body: tuple[Stmt, ...], numbers: tuple[Var, ...], alike: _Alike) -> tuple[Stmt, ...]:
         """Statements of one thread; what it has of others comes before the statement that needs it."""
         lowered: list[Stmt] = []
         for statement in body:
@@ -89,14 +130,17 @@ class _Rows:
 
             changed: Any = map_children(statement, step)
             if isinstance(statement, (If, LoopStmt)):
+                inner = alike.under(statement)
                 fields = {
-                    mark.name: self.body(getattr(statement, mark.name), numbers)
+                    mark.name: self.body(getattr(statement, mark.name), numbers, inner)
                     for mark in statement.marks if mark.mark == "body"
                 }  # fmt: skip
                 changed = changed.but(**fields)
             if isinstance(changed, Store) and changed.buffer.name in self.own:
                 own = self.own[changed.buffer.name]
                 changed = changed.but(buffer=own, index=changed.index[len(numbers) :])
+            elif isinstance(changed, Store) and changed.plain:
+                changed = alike.once(changed)
             lowered += [*before, changed]
         return tuple(lowered)
 

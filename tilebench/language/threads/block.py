@@ -29,6 +29,8 @@ class BlockThreads:
     shape: tuple[int, ...] = ()
     numbers: dict[int, Var] = field(default_factory=dict[int, Var])
     kept: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    # The numbers of the block itself, x first.
+    block: tuple[Var, ...] = ()
 
     @property
     def extents(self) -> tuple[int, ...]:

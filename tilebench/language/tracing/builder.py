@@ -61,6 +61,8 @@ class Builder:
     # Other hints of the launch, by its fields, and statements about the kernel in front of it.
     launch_hints: dict[str, Any] = field(default_factory=dict[str, Any])
     before: list[Stmt] = field(default_factory=list[Stmt])
+    # How a reduction over threads combines, where the kernel says it around.
+    reducer: str = ""
     # Fragments of which an element is used outside T.Parallel, and where first.
     lone: dict[str, Place | None] = field(default_factory=dict[str, "Place | None"])
     # Views of buffers, by name, and the buffer whose memory each is.
