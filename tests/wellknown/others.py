@@ -107,6 +107,36 @@ def gemv_split(N, K, block_N, block_K, splits, dtype, threads=128):
     return main
 
 
+@tilebench.jit
+def gemv_by_threads(N, K, block_N, reduce_threads, each, dtype):
+    """Written for threads: vectors of their own, and sums that they add to in shared memory."""
+    block_K = reduce_threads * each
+
+    @T.prim_func
+    def main(X: T.Tensor((K,), dtype), A: T.Tensor((N, K), dtype), Y: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), threads=(reduce_threads, block_N)) as bx:
+            tk = T.get_thread_binding(0)
+            tn = T.get_thread_binding(1)
+            x = T.alloc_local((each,), dtype)
+            a = T.alloc_local((each,), dtype)
+            total = T.alloc_local((1,), "float32")
+            sums = T.alloc_shared((block_N,), "float32")
+            if tk == 0:
+                sums[tn] = 0
+            T.clear(total)
+            for k in T.serial(T.ceildiv(K, block_K)):
+                for j in T.vectorized(each):
+                    x[j] = X[k * block_K + tk * each + j]
+                    a[j] = A[bx * block_N + tn, k * block_K + tk * each + j]
+                for j in T.serial(each):
+                    total[0] += T.cast(x[j], "float32") * T.cast(a[j], "float32")
+            T.atomic_add(sums[tn], total[0])
+            if tk == 0:
+                Y[bx * block_N + tn] = sums[tn]
+
+    return main
+
+
 def exact_gemv(xp: Any, a: Arrays, p: Mapping[str, Any]) -> Mapping[str, Exact]:
     return {"Y": (near(xp, a["A"]) @ near(xp, a["X"][:, None]))[:, 0].exact()}
 
@@ -257,6 +287,8 @@ CASES = (
     gemv_case(gemv_by_blocks, 5, 7, "float32", block_N=4, block_K=32),
     gemv_case(gemv_split, 70, 500, "float16", block_N=8, block_K=64, splits=3),
     gemv_case(gemv_split, 33, 100, "float32", block_N=16, block_K=16, splits=2),
+    gemv_case(gemv_by_threads, 70, 200, "float16", block_N=4, reduce_threads=16, each=8),
+    gemv_case(gemv_by_threads, 33, 101, "float32", block_N=2, reduce_threads=32, each=4),
     int4_case(gemm_of_int4, (33, 70, 128), (32, 32, 32), "float16", group=32),
     int4_case(gemm_of_int4, (17, 40, 90), (16, 32, 32), "bfloat16", group=16),
     int4_case(gemm_of_nibbles, (33, 70, 128), (32, 32, 32), "float16"),
@@ -264,6 +296,7 @@ CASES = (
     convolution_case((32, 64, 64, 128, 128), (3, 1, 1, 1), (128, 128, 32), "float16", True),
     gemv_case(gemv_by_blocks, 8192, 8192, "float16", True, block_N=4, block_K=1024, threads=128),
     gemv_case(gemv_split, 8192, 8192, "float16", True, block_N=4, block_K=1024, splits=4, threads=128),
+    gemv_case(gemv_by_threads, 8192, 8192, "float16", True, block_N=4, reduce_threads=32, each=8),
     int4_case(gemm_of_int4, (256, 4096, 4096), (128, 128, 32), "float16", True, group=128),
     int4_case(gemm_of_nibbles, (256, 4096, 4096), (128, 128, 32), "float16", True),
 )
