@@ -5,20 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import DTypeError, LanguageError, ShapeError
-from ..ir import OpStmt, Region, Word, accumulates, attribute, boolean, decision, node, reads, works, writes
+from ..ir import (
+    Buffer,
+    Const,
+    Expr,
+    Load,
+    OpStmt,
+    Region,
+    Store,
+    Word,
+    accumulates,
+    attribute,
+    boolean,
+    decision,
+    node,
+    reads,
+    works,
+    writes,
+)
 from ..layout import Fragment
 from .lowered.decisions import Instr
+from .memory import AllocFragment, AllocLocal
 from .notes import note_unused
+from .own_reductions import combined, reduce_own
 from .stages import TILES
-from .tracing.builder import for_tiles
+from .tracing.builder import for_tiles, inside_kernel
 from .tracing.operands import TileOperand, whole_number, whole_part
-from .tracing.values import BufferView
+from .tracing.values import BufferView, VarRef
 
 if TYPE_CHECKING:
     from .tracing.taken import Tile
 
 # `max_nan` and `min_nan` hand a NaN on, which loses against a number in `max` and `min`.
 KINDS = ("sum", "max", "min", "bitand", "bitor", "bitxor", "max_nan", "min_nan")
+ON_CHIP = ("fragment", "shared")
 BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
 
 
@@ -89,12 +109,12 @@ __all__ = [
 def reduce_sum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
     """Sum a tile along `dim`: `T.reduce_sum(X, s, dim=1)` gives `s[i] = sum over j of X[i, j]`.
 
-    Both are whole fragments or shared tiles; `out` lacks dimension `dim` or has it as 1 (a tile of
-    one dimension gives shape (1,)). With `clear=False` the old value of `out` is added, once.
-    Sums are formed in the wider of both dtypes, floats in float32 at least; bools are counted. Integers
-    may be summed into a float, and are converted first. `batch` (how many results threads exchange at
-    once) is the compiler's to choose. Raises `ShapeError` where the shapes do not fit, `DTypeError` for
-    dtypes of two kinds.
+    Both are whole fragments or shared tiles, or arrays of a thread's own; `out` lacks dimension `dim` or has
+    it as 1 (a tile of one dimension gives shape (1,)), or is a scalar. With `clear=False` the old value of
+    `out` is added, once. Sums are formed in the wider of both dtypes, floats in float32 at least; bools are
+    counted. Integers may be summed into a float, and are converted first. `batch` (how many results threads
+    exchange at once) is the compiler's to choose. Raises `ShapeError` where the shapes do not fit,
+    `DTypeError` for dtypes of two kinds.
     """
     reduce_by("sum", buffer, out, dim, clear, batch)
 
@@ -139,9 +159,14 @@ def _with_nan(kind: str, buffer: Tile, nan_propagate: bool) -> str:
 def reduce_by(kind: str, buf: Tile, out: Tile, dim: object, clear: bool, batch: int = 1) -> None:
     """A reduction of one of the kinds."""
     word = f"T.reduce_{kind.removesuffix('_nan')}"
-    builder = for_tiles(word)
+    if isinstance(out, VarRef):
+        _into_scalar(kind, buf, out, dim, clear)
+        return
+    own = isinstance(buf, BufferView) and buf.scope == "local"
+    builder = inside_kernel(word) if own else for_tiles(word)
     note_unused(word, batch=None if batch == 1 else batch)
-    src, dst = _on_chip(buf, word), _on_chip(out, word)
+    places = ("local",) if own else ON_CHIP
+    src, dst = _on_chip(buf, word, places), _on_chip(out, word, places)
     axis = _dimension(whole_number(dim, word, "dim"), src, word)
     _check_out(axis, src, dst, word)
     _check_dtypes(src, dst, word)
@@ -152,8 +177,26 @@ def reduce_by(kind: str, buf: Tile, out: Tile, dim: object, clear: bool, batch: 
             dtype=src.view.buffer.dtype,
             also=[src.declared],
         )
+    if own:
+        reduce_own(builder, kind, src.view.buffer, dst.view.buffer, axis, bool(clear))
+        return
     last = -1 if axis == src.view.ndim - 1 else axis
     builder.emit(Reduce(kind, src.region, dst.region, dim=last, clear=bool(clear), place=builder.place))
+
+
+def _into_scalar(kind: str, buf: Tile, out: VarRef, dim: object, clear: bool) -> None:
+    """A reduction of a tile of one dimension into a scalar of the thread: by way of a tile of one element."""
+    builder, scalar = inside_kernel("T.reduce"), out.view.buffer
+    own = isinstance(buf, BufferView) and buf.scope == "local"
+    allocate, scope = (AllocLocal, "local") if own else (AllocFragment, "fragment")
+    tile = Buffer(builder.unique(f"{scalar.name}_tile"), (1,), scalar.dtype, scope)
+    builder.emit(allocate(tile, place=builder.place))
+    reduce_by(kind, buf, BufferView(tile, builder.frames[-1], builder.place), dim, True)
+    if not own:
+        builder.lone.setdefault(tile.name, builder.place)
+    found: Expr = Load(tile, (Const(0),), place=builder.place)
+    value = found if clear else combined(kind, Load(scalar, ()), found)
+    builder.emit(Store(scalar, (), value, place=builder.place))
 
 
 def cumsum(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = False) -> None:
@@ -187,10 +230,10 @@ def _scan(kind: str, src: Tile, dst: Tile | None, dim: int, reverse: bool) -> No
     builder.emit(scan)
 
 
-def _on_chip(given: object, word: str) -> TileOperand:
-    """A whole tile in shared memory or registers."""
+def _on_chip(given: object, word: str, places: tuple[str, ...] = ON_CHIP) -> TileOperand:
+    """A whole tile in shared memory or registers, or both arrays of one thread."""
     part = whole_part(given, word)
-    if part.view.scope not in ("fragment", "shared"):
+    if part.view.scope not in places:
         raise LanguageError(
             "{word} works on fragments and shared tiles, {name} is in {scope} memory",
             word=word,
