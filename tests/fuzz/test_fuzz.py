@@ -52,8 +52,9 @@ def test_drawing_is_the_same_everywhere_and_leaves_no_word_out() -> None:
     assert texts[:50] == [draw(seed).text for seed in range(50)]
     words = set(re.findall(r"T\.(\w+)", "\n".join(texts)))
     missing = {
-        "Kernel", "Parallel", "Pipelined", "Tensor", "StridedTensor", "alloc_fragment", "alloc_local",
-        "alloc_shared", "alloc_var", "cast", "clear", "copy", "cumsum", "dynamic", "exp", "fill", "gemm",
+        "Kernel", "Parallel", "Pipelined", "Tensor", "StridedTensor", "alloc_fragment", "alloc_global",
+        "alloc_local", "alloc_shared", "alloc_var", "cast", "clear", "copy", "cumsum", "dynamic", "exp",
+        "fill", "gemm",
         "get_thread_binding", "if_then_else", "max", "min", "reduce_max", "reduce_min", "reduce_sum",
         "serial", "threads", "unroll", "vectorized",
     } - words  # fmt: skip

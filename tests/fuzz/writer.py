@@ -83,6 +83,8 @@ class Writer:
     random: random.Random
     head: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
+    # What stands in front of the kernel's own launch.
+    before: list[str] = field(default_factory=list[str])
     depth: int = 0
     params: list[str] = field(default_factory=list[str])
     buffers: list[Buffer] = field(default_factory=list[Buffer])
@@ -212,7 +214,29 @@ class Writer:
             return self.pick(*fit)
         lead = (self.pick(1, 2, 3),) if len(shape) < 3 and self.chance(0.1) else ()
         extents = tuple(max(1, each + self.pick(0, 0, 0, 1, 3, each, -1)) for each in shape)
+        if dtype not in ("int4", "uint4") and self.chance(0.06):
+            return self.workspace((*lead, *extents), dtype)
         return self.array("A", (*lead, *extents), dtype)
+
+    def workspace(self, shape: tuple[int, ...], dtype: str) -> Buffer:
+        """Memory of the call with what an array holds, which a launch before the kernel's copies there."""
+        source = self.array("A", shape, dtype)
+        made = Buffer(self.name("W"), shape, dtype, "global")
+        places = [self.name("q") for _ in shape]
+        blocks = shape[0] if len(shape) > 1 else 1
+        loop = places[1:] if len(shape) > 1 else places
+        counts = shape[1:] if len(shape) > 1 else shape
+        texts = ", ".join(self.extent(each) for each in shape) + ("," if len(shape) == 1 else "")
+        index = ", ".join(places)
+        named = places[0] if len(shape) > 1 else self.name("q")
+        self.before += [
+            f"{made.name} = T.alloc_global(({texts}), {dtype!r})",
+            f"with T.Kernel({blocks}, threads={self.pick(32, 64)}) as {named}:",
+            f"    for {', '.join(loop)} in T.Parallel({', '.join(map(str, counts))}):",
+            f"        {made.name}[{index}] = {source.name}[{index}]",
+        ]
+        self.buffers.insert(0, made)
+        return made
 
     def array(self, letter: str, shape: tuple[int, ...], dtype: str, slab: Slab | None = None) -> Buffer:
         made = Buffer(self.name(letter), shape, dtype, "global", slab)
@@ -329,6 +353,7 @@ class Writer:
             [
                 "@tilebench.jit", "def kernel():", *sizes, "    @T.prim_func",
                 f"    def main({', '.join(self.params)}):",
+                *(" " * 8 + line for line in self.before),
                 f"        with T.Kernel({', '.join(map(str, self.grid))}{said}) as {named}:",
                 *(" " * 12 + line for line in inside), "    return main", "",
             ]

@@ -186,11 +186,35 @@ def test_memory_of_calls_is_kept_and_bounded() -> None:
         assert again == second
     with pool.take(1 << 20) as again:
         assert again == first
+    with pool.take(1 << 10) as one, pool.take(1 << 10) as other:
+        assert one != other
     for count in range(20):
         with pool.take((count + 2) << 20):
             pass
     assert len(pool._free) <= workspace.MOST_PIECES
     assert sum(piece.size for piece in pool._free) <= workspace.MOST_BYTES
+
+
+def test_arrays_of_a_call_lie_apart() -> None:
+    @tilebench.jit(target="cpu")
+    def two() -> Any:
+        @T.prim_func
+        def main(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):  # type: ignore[valid-type]
+            V = T.alloc_global((64,), "float32")
+            W = T.alloc_global((64,), "int32")
+            with T.Kernel(1):
+                for i in T.Parallel(64):
+                    V[i] = A[i] * 2.0
+                    W[i] = i
+            with T.Kernel(1):
+                for i in T.Parallel(64):
+                    B[i] = V[i] + W[i]
+
+        return main
+
+    a, b = numbers(64), np.zeros(64, np.float32)
+    two()(a, b)
+    np.testing.assert_array_equal(b, 2 * a + np.arange(64))
 
 
 def test_where_workspaces_begin() -> None:

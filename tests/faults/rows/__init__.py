@@ -12,6 +12,7 @@ from . import (
     cuda,
     facts,
     kernels,
+    launches,
     layouts,
     memory,
     numbers,
@@ -28,6 +29,7 @@ from . import (
 FAULTS: tuple[Fault, ...] = (
     *facts.FAULTS,
     *tiles.FAULTS,
+    *launches.FAULTS,
     *layouts.FAULTS,
     *memory.FAULTS,
     *threads.FAULTS,

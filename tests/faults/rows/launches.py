@@ -1,0 +1,59 @@
+"""Faults of functions with several launches."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+TEST = "tests/kernel/test_programs.py::test_"
+SYNC = "tests/language/test_sync_grid.py::test_"
+
+FAULTS = (
+    Fault(
+        "launches/last-first",
+        "the launches of a call run from the last",
+        "tilebench.targets.cpu.run.load:CpuProgram.__call__",
+        "self.launches",
+        "self.launches[::-1]",
+        (TEST + "launches_see_what_earlier_ones_wrote",),
+    ),
+    Fault(
+        "launches/memory-shared-by-calls",
+        "memory of a call is given to the next one while it is used",
+        "tilebench.targets.cpu.run.workspace:WorkspacePool._smallest",
+        "self._free.remove(piece)",
+        "None",
+        (TEST + "memory_of_calls_is_kept_and_bounded",),
+    ),
+    Fault(
+        "launches/workspaces-overlap",
+        "each array of a call begins at the same byte",
+        "tilebench.targets.workspaces:Workspaces._laid_out",
+        "offsets.append(size)",
+        "offsets.append(0)",
+        (TEST + "arrays_of_a_call_lie_apart",),
+    ),
+    Fault(
+        "launches/stream-of-nobody",
+        "launches of several go to the default stream",
+        "tilebench.targets.cuda.run.program:CudaProgram.__call__",
+        "current_stream(infos[0].owner, ordinal)",
+        "0",
+        ("tests/targets/cuda/test_program.py",),
+    ),
+    Fault(
+        "launches/kept-over-the-barrier",
+        "a tile that is not written anew behind T.sync_grid is read there",
+        "tilebench.language.grid_barriers:_Flow.use",
+        "name in self.kept and name not in written",
+        "False",
+        (SYNC + "a_block_keeps_nothing",),
+    ),
+    Fault(
+        "launches/part-of-a-tile-is-all",
+        "what is written in part counts as written anew",
+        "tilebench.language.grid_barriers:_is_whole",
+        "tuple(extents.get(name) for name in names) == shape",
+        "True",
+        (SYNC + "a_block_keeps_nothing",),
+    ),
+)
