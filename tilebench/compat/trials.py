@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from ..kernel import Kernel
 
-State = Literal["compiled", "timed", "illegal", "failed"]
+State = Literal["compiled", "timed", "illegal", "failed", "stopped"]
+STATES: tuple[State, ...] = ("compiled", "timed", "illegal", "failed", "stopped")
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration. `illegal`: the compiler refuses it; `failed`: it does not run, or runs wrong."""
+    """One configuration. `illegal`: the compiler refuses it; `failed`: it does not run, or runs wrong.
+    `stopped`: it was given up after an estimate, its `milliseconds`."""
 
     config: Mapping[str, Any]
     state: State
@@ -26,6 +28,11 @@ class Trial:
     def without(self, why: str) -> Trial:
         """The same, which has no time for a reason."""
         return replace(self, state="failed", why=why, kernel=None, arrays=())
+
+    def stopped(self, milliseconds: float) -> Trial:
+        """The same, given up after an estimate."""
+        why = "slower than the best by more than early_stop_factor"
+        return replace(self, state="stopped", why=why, milliseconds=milliseconds, kernel=None, arrays=())
 
     def timed(self, milliseconds: float) -> Trial:
         """The same with its time."""
@@ -50,7 +57,7 @@ class TuningReport:
     def summary(self) -> str:
         """How many were timed, and each reason of the others with its number."""
         parts = [f"{len(self.of('timed'))} of {len(self.trials)} configurations were timed"]
-        for state in ("illegal", "failed"):
+        for state in ("illegal", "failed", "stopped"):
             reasons = Counter(trial.why for trial in self.of(state))
             parts += [f"{count} {state}: {why}" for why, count in reasons.most_common()]
         return "; ".join(parts)

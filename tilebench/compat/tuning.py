@@ -12,19 +12,24 @@ import inspect
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import ArgumentError, TileError
 from ..kernel import JitFunction, Kernel
-from ..kernel.measuring.measure import measure_kernel
-from ..kernel.measuring.profiler import Profiler, TensorSupplyType, do_bench
+from ..kernel.foreign import tell_options
+from ..kernel.measuring.profiler import TensorSupplyType, do_bench
 from ..kernel.snapshot.exact import frozen
 from ..profile.environment import allowed_cores
+from .bench import Bench
 from .compiling import jit, target_of
+from .kept_best import keep, kept, key_of_tuning
 from .trials import Trial, TuningReport, TuningResult
 
 log = logging.getLogger("tilebench.compat")
 Configs = Sequence[Mapping[str, Any]] | Callable[..., Sequence[Mapping[str, Any]]]
+# A name of a configuration that is none of the function's parameters.
+RESERVED = "pass_configs"
 # Tensors of `set_autotune_inputs`, innermost last.
 _inputs: list[tuple[Any, ...]] = []
 
@@ -69,7 +74,8 @@ class Tuned:
         if eager is None:
             return self.tuned(configs, lambda config: (self.kernels.kernel(args, {**kwargs, **config}), ()))
         chosen = self.tuned(configs, lambda config: self.split(args, {**kwargs, **config}))
-        return chosen(*self.split(args, {**kwargs, **(chosen.config or {})})[1])
+        config = {name: value for name, value in (chosen.config or {}).items() if name != RESERVED}
+        return chosen(*self.split(args, {**kwargs, **config})[1])
 
     def compile(self, *args: Any, **kwargs: Any) -> Kernel:
         """The kernel for these parameters: with the fastest configuration where they leave it open."""
@@ -87,12 +93,13 @@ class Tuned:
     def open_in(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """The configurations, where a call gives nothing of what they choose; else None."""
         given = self.configs(*args, **kwargs) if callable(self.configs) else self.configs
-        configs = [{k: v for k, v in config.items() if k != "pass_configs"} for config in given]
+        configs = [dict(config) for config in given]
         if not configs:
             raise ArgumentError("autotune has no configurations", at=self.kernels.place)
         names = list(inspect.signature(self.kernels.function).parameters)
         chosen = {*names[: len(args)], *kwargs}
-        return None if any(name in chosen for config in configs for name in config) else configs
+        tunable = {name for config in configs for name in config if name != RESERVED}
+        return None if tunable & chosen else configs
 
     def tuned(
         self, configs: list[dict[str, Any]], make: Callable[[dict[str, Any]], tuple[Kernel, Sequence[Any]]]
@@ -100,16 +107,27 @@ class Tuned:
         """The fastest kernel of these configurations, kept for the next call of the same parameters."""
         rest: list[object] = []
         first = _first(configs, make)
+        left_out = {*configs[0], *(self.settings.get("do_not_specialize") or ())}
         key = (
             None if first is None
-            else frozen({k: v for k, v in first.parameters.items() if k not in configs[0]}, rest.append)
+            else frozen({k: v for k, v in first.parameters.items() if k not in left_out}, rest.append)
         )  # fmt: skip
-        if key is None or rest or key not in self.best:
-            found = tune(configs, make, self.settings)
-            if key is None or rest:
-                return found
-            self.best[key] = found
-        return self.best[key]
+        if key is None or rest:
+            return tune(configs, make, self.settings)
+        if key not in self.best:
+            self.best[key] = tune(configs, make, self.settings)
+        best = self.best[key]
+        same = all(
+            best.parameters[k] == v for k, v in (first or best).parameters.items() if k not in configs[0]
+        )
+        return best if same else self.again(best, make)
+
+    def again(self, best: Kernel, make: Callable[[dict[str, Any]], tuple[Kernel, Sequence[Any]]]) -> Kernel:
+        """The kernel of other parameters by the configuration that was best for those that were timed."""
+        config = dict(best.config or {})
+        kernel = copy.copy(make({name: value for name, value in config.items() if name != RESERVED})[0])
+        kernel.config, kernel.latency, kernel.tuning = config, best.latency, best.tuning
+        return kernel
 
 
 def _first(
@@ -118,7 +136,7 @@ def _first(
     """The kernel of the first configuration that is legal."""
     for config in configs:
         with contextlib.suppress(TileError):
-            return make(config)[0]
+            return make({name: value for name, value in config.items() if name != RESERVED})[0]
     return None
 
 
@@ -130,86 +148,83 @@ def tune(
     """The fastest kernel of these configurations, with its `config`, `latency` and `tuning`.
 
     `make` gives the kernel of a configuration and the arrays to time it on; without arrays they are random.
-    Raises `ArgumentError` with all reasons where none of them runs.
+    What was found before, in this process or another, is taken from the compile cache. Raises `ArgumentError`
+    with all reasons where none of them runs.
     """
-
-    def compiled(config: dict[str, Any]) -> Trial:
-        try:
-            kernel, arrays = make(config)
-            kernel.reach_code()
-        except TileError as error:
-            return Trial(config, "illegal", str(error.message))
-        except Exception as error:
-            return Trial(config, "failed", f"{type(error).__name__}: {error}")
-        return Trial(config, "compiled", kernel=kernel, arrays=tuple(arrays))
-
+    bench = Bench(settings, _inputs[-1] if _inputs else None)
+    trials = [_made(config, make) for config in configs]
+    key = key_of_tuning(trials, bench)
+    known = None if key is None else kept(key, configs)
+    if known is not None and _is_right(trials[known.best], bench):
+        log.info("autotune: %s is the fastest by what was kept", dict(configs[known.best]))
+        return _chosen(trials[known.best], known.report, known.reference)
     with ThreadPoolExecutor(allowed_cores()) as pool:
-        trials = list(pool.map(compiled, configs))
-    trials = [_timed(trial, settings) if trial.kernel is not None else trial for trial in trials]
-    report = TuningReport(tuple(trials))
+        trials = list(pool.map(_compiled, trials))
+    timed = [bench.timed(trial) if trial.kernel is not None else trial for trial in trials]
+    report = TuningReport(tuple(timed))
     best = report.best
-    if best is None or best.kernel is None:
+    if best is None:
         raise ArgumentError("no configuration of autotune runs: {why}", why=report.summary)
-    if len(report.of("timed")) < len(trials):
+    if len(report.of("timed")) < len(timed):
         log.warning("autotune: %s", report.summary)
-    kernel = copy.copy(best.kernel)
-    kernel.config, kernel.latency = best.config, best.milliseconds
-    if settings.get("ref_prog") is not None:
-        kernel.ref_latency = Profiler(kernel, settings.get("supply_type")).do_bench(
-            settings["ref_prog"], settings.get("warmup", 25), settings.get("rep", 100)
-        )
-    kernel.tuning = report
+    kernel = _chosen(best, report, None)
+    kernel.ref_latency = bench.reference_time(kernel)
+    if key is not None:
+        keep(key, report, kernel.ref_latency)
     return kernel
 
 
-def _timed(trial: Trial, settings: Mapping[str, Any]) -> Trial:
-    """A compiled configuration with its time, or with why it has none."""
-    kernel = trial.kernel
-    assert kernel is not None  # its caller looks
+def _made(config: dict[str, Any], make: Callable[[dict[str, Any]], tuple[Kernel, Sequence[Any]]]) -> Trial:
+    """A configuration with its kernel, not compiled yet, or with why it has none."""
+    plain = {name: value for name, value in config.items() if name != RESERVED}
     try:
-        inputs = _supplied(trial, settings)
-        seconds = max(1e-3, settings.get("rep", 100) / 1e3)
-        arrays, timeout = _with_outputs(kernel, inputs), settings.get("timeout")
-        record = measure_kernel(kernel, arrays, seconds=seconds, check=False, timeout=timeout)
-        if record.seconds is None or record.failure:
-            return trial.without(record.failure or "it was not measured")
-        _compare(kernel, inputs, settings)
+        kernel, arrays = make(plain)
+    except TileError as error:
+        return Trial(config, "illegal", str(error.message))
     except Exception as error:
-        return trial.without(
-            error.message if isinstance(error, TileError) else f"{type(error).__name__}: {error}"
-        )
-    return trial.timed(record.seconds * 1e3)
+        return Trial(config, "failed", f"{type(error).__name__}: {error}")
+    return Trial(config, "compiled", kernel=kernel, arrays=tuple(arrays))
 
 
-def _supplied(trial: Trial, settings: Mapping[str, Any]) -> list[Any]:
-    """What one configuration is timed on."""
-    kernel = trial.kernel
-    assert kernel is not None  # its caller looks
-    if trial.arrays:
-        return list(trial.arrays)
-    if _inputs:
-        return list(_inputs[-1])
-    if settings.get("supply_prog") is not None:
-        return list(settings["supply_prog"](kernel.arguments))
-    return Profiler(kernel, settings.get("supply_type")).inputs()
+def _compiled(trial: Trial) -> Trial:
+    """The same with its code made, which the compiler may refuse."""
+    if trial.kernel is None:
+        return trial
+    try:
+        trial.kernel.reach_code()
+    except TileError as error:
+        return replace(trial, state="illegal", why=str(error.message), kernel=None, arrays=())
+    except Exception as error:
+        return trial.without(f"{type(error).__name__}: {error}")
+    return trial
 
 
-def _with_outputs(kernel: Kernel, inputs: Sequence[Any]) -> list[Any]:
-    """All arguments, with arrays for what a call makes itself."""
-    return list(kernel.with_outputs(inputs)[0]) if kernel.outputs or kernel.hidden else list(inputs)
+def _is_right(trial: Trial, bench: Bench) -> bool:
+    """Whether the configuration that was kept as the best still runs, and right where that is known."""
+    if trial.kernel is None:
+        return False
+    try:
+        trial.kernel.reach_code()
+        bench.compare(trial.kernel, bench.inputs(trial.kernel, trial.arrays))
+    except Exception as error:
+        log.warning("autotune: the configuration that was kept is timed again: %s", error)
+        return False
+    return True
 
 
-def _compare(kernel: Kernel, inputs: Sequence[Any], settings: Mapping[str, Any]) -> None:
-    reference = settings.get("ref_prog")
-    if reference is None or settings.get("skip_check"):
-        return
-    ratio = settings.get("max_mismatched_ratio", 0.01)
-    Profiler(kernel).assert_allclose(
-        reference, inputs, settings.get("atol", 1e-2), settings.get("rtol", 1e-2), ratio
-    )
+def _chosen(trial: Trial, report: TuningReport, reference: float | None) -> Kernel:
+    """The kernel of the best configuration, with what is known of it."""
+    assert trial.kernel is not None  # its callers look
+    kernel = copy.copy(trial.kernel)
+    best = report.best
+    kernel.config, kernel.latency = trial.config, best.milliseconds if best is not None else None
+    kernel.ref_latency, kernel.tuning = reference, report
+    if trial.config.get(RESERVED):
+        tell_options(kernel, {RESERVED: trial.config[RESERVED]})
+    return kernel
 
 
-# Options of `autotune` that mean something here, and those that are taken and choose nothing.
+# Options of `autotune`.
 _OPTIONS = {
     "warmup", "rep", "timeout", "supply_type", "ref_prog", "supply_prog", "rtol", "atol", "skip_check",
     "max_mismatched_ratio", "manual_check_prog", "cache_input_tensors", "do_not_specialize", "early_stop",
@@ -220,14 +235,21 @@ _OPTIONS = {
 def autotune(func: Any = None, *, configs: Configs, **settings: Any) -> Any:
     """Above `@jit`: calls that leave open what `configs` choose get the fastest of them.
 
-    `configs` is a list of dicts, or a function of the call's arguments that gives one. Raises `ArgumentError`
-    for an option that TileLang has not.
+    `configs` is a list of dicts, or a function of the call's arguments that gives one. The options are
+    TileLang's: `warmup` and `rep` (milliseconds), `timeout` (seconds of one measurement), `supply_type`,
+    `supply_prog` and `cache_input_tensors` (the inputs, and whether they are made once for all
+    configurations), `ref_prog` with `rtol`, `atol`, `max_mismatched_ratio`, `manual_check_prog(ours, theirs)`
+    and `skip_check`, `do_not_specialize` (parameters for whose values nothing is timed anew), `early_stop`
+    and `early_stop_factor` (configurations whose estimate is so many times the best are given up). Raises
+    `ArgumentError` for an option that TileLang has not, and a factor below one.
     """
     unknown = sorted(set(settings) - _OPTIONS)
     if unknown:
         raise ArgumentError(
             "autotune has no option {name}", name=unknown[0], expected=", ".join(sorted(_OPTIONS))
         )
+
+    _check_settings(settings)
 
     def wrap(kernels: Any) -> Tuned:
         if not isinstance(kernels, JitFunction):
@@ -238,6 +260,19 @@ def autotune(func: Any = None, *, configs: Configs, **settings: Any) -> Any:
         return Tuned(kernels, configs, settings)
 
     return wrap if func is None else wrap(func)
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    factor = settings.get("early_stop_factor", 2.0)
+    if settings.get("early_stop") and factor < 1:
+        raise ArgumentError("early_stop_factor is {factor}", factor=factor, expected="1 or more")
+
+
+def _tell_unused(options: Mapping[str, Any]) -> None:
+    """A warning that names options which choose nothing here."""
+    given = sorted(name for name, value in options.items() if value is not None)
+    if given:
+        log.warning("autotune: options that choose nothing here: %s", ", ".join(given))
 
 
 class AutoTuner:
@@ -260,14 +295,17 @@ class AutoTuner:
         return self
 
     def set_profile_args(self, **settings: Any) -> AutoTuner:
-        """How each is timed and compared: as for `autotune`."""
-        self.settings = {**self.settings, **settings}
+        """How each is timed and compared: as for `autotune`; what has no meaning here is told."""
+        _tell_unused({name: value for name, value in settings.items() if name not in _OPTIONS})
+        self.settings |= {name: value for name, value in settings.items() if name in _OPTIONS}
         return self
 
     def run(
-        self, warmup: float = 25, rep: float = 100, timeout: float | None = None, **_: Any
+        self, warmup: float = 25, rep: float = 100, timeout: float | None = None, **options: Any
     ) -> TuningResult:
         """Compile and time all configurations. Raises `ArgumentError` where none of them runs."""
+        self.set_profile_args(**options)
+        _check_settings(self.settings)
         kernels = self.function if isinstance(self.function, JitFunction) else jit(self.function)
         chosen = {
             "out_idx": self.compile_args.get("out_idx") or kernels.out_idx,
@@ -279,6 +317,9 @@ class AutoTuner:
             {**self.settings, "warmup": warmup, "rep": rep, "timeout": timeout},
         )
         kernel = tuned.compile()
+        tell_options(
+            kernel, {k: v for k, v in self.compile_args.items() if k in ("pass_configs", "compile_flags")}
+        )
         return TuningResult(
             kernel, kernel.latency, kernel.config, kernel.ref_latency, kernel.get_kernel_source()
         )
