@@ -1,4 +1,4 @@
-"""`tilebench` on the command line: `lab`, `demo`, `show`, `run`, `bench`, `targets`, `doctor`.
+"""`tilebench` on the command line: `lab`, `demo`, `show`, `run`, `bench`, `targets`, `help`, `doctor`.
 
 Each command is a file, imported when it is called: a stage is printed in about the time that
 compiling it takes, and nothing of Jupyter is loaded for it.
@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": (".kernels", "run a kernel on random arrays; --check compares, --bench times"),
     "bench": (".kernels", "time a kernel, one position or a sweep, against this machine's ceilings"),
     "targets": (".targets", "the targets there are, and what one of them has code for"),
+    "help": (".words", "the words of the language; what one of them does: help T.copy"),
     "doctor": (".doctor", "what this machine has, and what is missing"),
 }
 
@@ -75,7 +76,7 @@ def overview() -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; the exit status, 2 for what is the caller's to mend. `--help` raises `SystemExit`."""
     given = list(sys.argv[1:] if words is None else words)
-    if not given or given[0] in ("-h", "--help", "help"):
+    if not given or given[0] in ("-h", "--help"):
         print(overview())
         return 0 if given else 2
     if given[0] in ("-V", "--version"):
