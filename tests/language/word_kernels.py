@@ -177,6 +177,15 @@ KERNELS: list[WordKernel] = [
         grid="1",
     ),
     _kernel(
+        'A: T.Tensor((64,), "int32"), O: T.Tensor((64,), "int32")',
+        """
+        tx = T.get_thread_binding()
+        with T.attr(T.comm_reducer(lambda x, y: T.max(x, y), [T.int32(-100)]), "reduce_scope", 0):
+            T.evaluate(T.tvm_thread_allreduce(T.uint32(1), A[tx], True, O[tx], tx))
+        """,
+        grid="1",
+    ),
+    _kernel(
         'A: T.Tensor((1, 8, 8, 4), "float32"), O: T.Tensor((64, 36), "float32")',
         """
         S = T.alloc_shared((64, 36), "float32")
