@@ -20,11 +20,11 @@ from ...ir import (
     all_of,
     children,
     substitute,
-    walk,
     zero_of,
 )
 from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
+from ...ir.stmt import statements
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
 from ..analysis.accesses import MEMORY
@@ -244,7 +244,7 @@ def _bound(
     repeat a name in separate loops) gets another one.
     """
     new: dict[str, Expr] = {}
-    lets = [node.var for statement in body for node in walk(statement) if isinstance(node, Let)]
+    lets = [node.var for node in statements(body) if isinstance(node, Let)]
     for variable in (*loop.names, *lets):
         is_ours = ours and variable in loop.names
         name = emitter.name(variable.name) if is_ours else emitter.coordinate(variable.name)

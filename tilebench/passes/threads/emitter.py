@@ -66,6 +66,17 @@ class Emitter:
             # Digits of the thread number are bound at the head of the kernel and stay known.
             self.facts = facts.with_ranges(self._digit_ranges)
 
+    @contextmanager
+    def statement(self) -> Generator[None]:
+        """The code of one statement, whose own names nothing behind it uses: what is known of them goes.
+
+        The names stay bound. With what is known of all statements before it each would take longer than
+        the last.
+        """
+        facts = self.facts
+        yield
+        self.facts = facts.with_ranges(self._digit_ranges)
+
     def name(self, base: str) -> str:
         """A name of ours, bound from here to the end of the scope."""
         return self._bind(self._free(base))

@@ -13,11 +13,14 @@ def placed(body: Iterable[Stmt], source: Node) -> list[Stmt]:
 
 
 def _place(statement: Stmt, source: Node) -> Stmt:
-    changes: dict[str, object] = {
-        name: tuple([_place(inner, source) for inner in getattr(statement, name)])
-        for name, is_body in statement.below
-        if is_body
-    }
+    changes: dict[str, object] = {}
+    for name, is_body in statement.below:
+        if is_body:
+            body: tuple[Stmt, ...] = getattr(statement, name)
+            named = tuple([_place(inner, source) for inner in body])
+            # What a block inside has lowered has its places: nothing of it is made again.
+            if any(new is not old for new, old in zip(named, body, strict=True)):
+                changes[name] = named
     if statement.place is None:
         changes["place"] = source.place
     return statement.but(**changes) if changes else statement

@@ -87,7 +87,8 @@ class _Lowering:
                     rest = [substitute(each, {statement.var.name: renamed}) for each in rest]
                     statement = statement.but(var=renamed)
             # An error without a place is about the statement that is being lowered.
-            with statement.place or nullcontext():
+            own = nullcontext() if isinstance(statement, Let) else self.emitter.statement()
+            with own, statement.place or nullcontext():
                 lowered += placed(self.statement(statement), statement)
         return tuple(lowered)
 
