@@ -59,6 +59,7 @@ WAVES = (
 _TOP = "topk={},\n        dtype=torch.bfloat16,\n        check"
 FEW = ((_TOP.format(2048), _TOP.format(64)),)
 FEWER = (_TOP.format(1024), _TOP.format(64))
+VARLEN = "--batch 2 --heads 64 --groups 16 --q_seqlen 96 --k_seqlen 96 --dim 64 --is_causal"
 
 OTHERS = (
     Row("analyze/example_conv_analyze.py"),
@@ -68,8 +69,8 @@ OTHERS = (
     Row("attention_sink/benchmark_mha_sink_fwd.py", "--batch 1 --heads 2 --seq_q 256 --seq_kv 256"),
     Row("attention_sink/example_gqa_sink_bwd_bhsd.py",
         "--h 64 --groups 8 --n_ctx 128 --d_head 64 --window_size 64"),
-    Row("attention_sink/example_gqa_sink_bwd_varlen.py"),
-    Row("attention_sink/example_gqa_sink_fwd_varlen.py"),
+    Row("attention_sink/example_gqa_sink_bwd_varlen.py", VARLEN),
+    Row("attention_sink/example_gqa_sink_fwd_varlen.py", VARLEN),
     # As many heads as rows of a block, and more: the file's own tile of sinks has that size.
     Row("attention_sink/example_mha_sink_bwd_bhsd.py", "--h 128 --n_ctx 128 --d_head 64"),
     Row("block_causal_attention/block_causal_attention.py"),
@@ -77,11 +78,11 @@ OTHERS = (
     Row("blocksparse_attention/example_tilelang_sparse_gqa_decode_paged.py"),
     Row("blocksparse_attention/example_tilelang_sparse_gqa_decode_varlen_indice.py"),
     Row("blocksparse_attention/example_tilelang_sparse_gqa_decode_varlen_mask.py"),
-    Row("cast/example_group_per_split_token_cast_to_fp8.py", "", (("M=8192, N=8192", "M=512, N=512"),)),
+    Row("cast/example_group_per_split_token_cast_to_fp8.py", "", (("M=8192, N=8192", "M=512, N=512"), ("[2048, 6144]", "[128, 384]"))),
     Row("convolution/example_convolution_autotune.py", "--n 1 --c 32 --h 16 --w 16 --f 32"),
     Row("deepseek_deepgemm/example_deepgemm_fp8_2xAcc.py", "",
         (("1024, 1024, 8192, block_N", "256, 256, 512, block_N"),)),
-    Row("deepseek_mhc/example_mhc_bwd.py", "", (("seqlen = 65536", "seqlen = 512"),)),
+    Row("deepseek_mhc/example_mhc_bwd.py", "", (("seqlen = 65536", "seqlen = 512"), ("iters = 100", "iters = 10"), ("repeat = 512", "repeat = 2"))),
     Row("deepseek_mhc/example_mhc_post.py"),
     Row("deepseek_mhc/example_mhc_pre.py"),
     Row("deepseek_mla/benchmark_mla.py"),
@@ -94,7 +95,7 @@ OTHERS = (
     Row("deepseek_nsa/example_tilelang_nsa_decode.py"),
     Row("deepseek_nsa/example_tilelang_nsa_fwd.py"),
     Row("deepseek_nsa/example_tilelang_nsa_fwd_varlen.py"),
-    Row("deepseek_v32/fp8_lighting_indexer.py", "", (("S=4096, SKV=8192, H=32", "S=256, SKV=512, H=32"),)),
+    Row("deepseek_v32/fp8_lighting_indexer.py", "", (("S=4096, SKV=8192, H=32", "S=256, SKV=1024, H=32"), ("average_q_len=2048)", "average_q_len=64)"))),
     Row("deepseek_v32/inference/kernel.py"),
     Row("deepseek_v32/sparse_mla_bwd.py", "",
         (("S=4096, SKV=8192, H=64, HKV=1, DQKV=576, DV=512, topk=2048, dtype=torch.bfloat16, check",
