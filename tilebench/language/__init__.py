@@ -31,6 +31,7 @@ from . import views as _views
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_max, atomic_min
+from .atomic_neighbours import atomic_addx2, atomic_addx4
 from .bits import *
 from .convolution import im2col
 from .copy import clear, copy, fill
@@ -130,6 +131,8 @@ __all__ = [
     "alloc_var",
     "annotate_layout",
     "atomic_add",
+    "atomic_addx2",
+    "atomic_addx4",
     "atomic_max",
     "atomic_min",
     "bfloat16",

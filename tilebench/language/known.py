@@ -10,7 +10,7 @@ _LATER = """
     Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
     address_of alloc_barrier alloc_tmem
     alloc_cluster_barrier async_copy
-    atomic_addx2 atomic_addx4 atomic_load atomic_or atomic_store
+    atomic_load atomic_or atomic_store
     barrier_arrive barrier_wait call_extern copy_cluster
     cp_async_barrier_noinc dyn
     float4_e2m1fn float8_e8m0fnu gemm_sp import_source
