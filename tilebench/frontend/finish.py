@@ -39,6 +39,8 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     if runs is not kernel:
         # Now it is known what the numbers of threads count to.
         kernel = count_from_the_end(runs)
+    if builder.sources:
+        kernel = kernel.but(info=(*kernel.info, ("sources", tuple(builder.sources))))
     check_sizes(kernel)
     verify(kernel)
     check_iterations(kernel)

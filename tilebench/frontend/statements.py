@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .. import language
 from ..errors import TileError
-from ..ir import If, Stmt, Var
+from ..ir import Extern, If, Stmt, Var
 from ..language.groups import GroupSpec
 from ..language.launch import KernelSpec, LoopSpec
 from ..language.structure import KernelLaunch, ThreadGroup
@@ -261,6 +261,8 @@ class Statements(Assignments):
         value = self.expr(node.value)
         if isinstance(value, LoopSpec):
             self.refuse(node, "{word} does nothing by itself", "for i in {word}(...):", word=value.word)
+        if type(value) is Value and isinstance(value.expr, Extern):
+            self.refuse(node, "T.call_extern gives a value and has no effect", "store it, or leave it out")
         if isinstance(value, KernelSpec):
             self.refuse(node, "T.Kernel does nothing by itself", "with T.Kernel(...) as (bx, by):")
 

@@ -35,6 +35,7 @@ from .expr import (
     whole,
     zero_of,
 )
+from .extern import Extern
 from .node import (
     ACCUMULATES,
     READS,
@@ -97,6 +98,7 @@ __all__ = [
     "DType",
     "Effect",
     "Expr",
+    "Extern",
     "Function",
     "If",
     "LegalForms",

@@ -11,6 +11,7 @@ from ..errors import IRError, Place, TileError, nearest
 from .arith import linear
 from .dtypes import ALL, DType, boolean
 from .expr import FALSE, TRUE, Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Reinterpret, Var
+from .extern import Extern
 from .registry import Registry
 
 OPERATORS: dict[type, str] = {
@@ -257,6 +258,13 @@ class ValueParser:
             return (Cast if word == "cast" else Reinterpret)(self.expr(syntax.args[0]), type=dtype)
         if word == "chain" and len(syntax.args) > 2:
             return Arith(str(self.value(syntax.args[0])), tuple(self.expr(a) for a in syntax.args[1:]))
+        if word == "call_extern" and len(syntax.args) > 1:
+            dtype, name = (self.value(part) for part in syntax.args[:2])
+            if not isinstance(dtype, DType) or not isinstance(name, str):
+                self.fail(
+                    syntax, "a function of the kernel's own is called as T.call_extern(dtype, name, ...)"
+                )
+            return Extern(word, tuple(self.expr(part) for part in syntax.args[2:]), type=dtype, name=name)
         function = self.registry.functions.get(word)
         if function is None:
             close = nearest(word, list(self.registry.functions))

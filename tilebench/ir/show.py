@@ -10,6 +10,7 @@ from typing import Any
 
 from .dtypes import DType, boolean, int32
 from .expr import Arith, Buffer, Call, Cast, Const, Expr, Load, Region, Reinterpret, Var
+from .extern import Extern
 
 # Binding strength of Python's operators; a weaker operand is put in parentheses.
 LEVEL = {
@@ -110,6 +111,11 @@ def _const(expr: Const) -> tuple[str, int]:
     return text, UNARY if text.startswith("-") else ATOM
 
 
+def _extern(expr: Extern) -> tuple[str, int]:
+    parts = [f"T.{expr.type.name}", f'"{expr.name}"', *[_expr(arg)[0] for arg in expr.args]]
+    return f"T.{expr.word}({', '.join(parts)})", ATOM
+
+
 _SHOWN: dict[type, Callable[[Any], tuple[str, int]]] = {
     Var: lambda expr: (expr.name, ATOM),
     Const: _const,
@@ -117,6 +123,7 @@ _SHOWN: dict[type, Callable[[Any], tuple[str, int]]] = {
     Arith: lambda expr: _arith(expr),
     Cast: lambda expr: (f"T.cast({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
     Reinterpret: lambda expr: (f"T.reinterpret({_expr(expr.value)[0]}, T.{expr.type.name})", ATOM),
+    Extern: lambda expr: _extern(expr),
     Call: lambda expr: (f"T.{expr.word}({', '.join([_expr(a)[0] for a in expr.args])})", ATOM),
     Region: lambda expr: (show_region(expr), ATOM),
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any as _Any
 
 from . import bits as _bits
+from . import extern as _extern
 from . import float_functions as _float_functions
 from . import hints as _hints
 from . import macros as _macros
@@ -67,6 +68,7 @@ from .elementwise import (
     tanh,
 )
 from .extensions import function_of as _function_of
+from .extern import *
 from .float_functions import *
 from .gemm import GemmWarpPolicy, gemm
 from .grid_barriers import sync_grid
@@ -204,6 +206,7 @@ __all__ = [
 ]  # fmt: skip
 # What a family exports is said by the family.
 __all__ += _reduce.__all__
+__all__ += _extern.__all__
 __all__ += _hints.__all__
 __all__ += _promises.__all__
 __all__ += _reducers.__all__

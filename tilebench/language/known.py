@@ -7,13 +7,13 @@ from ..errors import LanguageError, nearest
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
     AtomicAdd ClusterKernel
-    Ramp Broadcast Shuffle CUDASourceCodeKernel access_ptr
-    address_of alloc_barrier alloc_tmem
+    Ramp Broadcast Shuffle CUDASourceCodeKernel
+    alloc_barrier alloc_tmem
     alloc_cluster_barrier async_copy
     atomic_load atomic_or atomic_store
-    barrier_arrive barrier_wait call_extern copy_cluster
+    barrier_arrive barrier_wait copy_cluster
     cp_async_barrier_noinc dyn
-    float4_e2m1fn float8_e8m0fnu gemm_sp import_source
+    float4_e2m1fn float8_e8m0fnu gemm_sp
     make_tensor mbarrier_arrive mbarrier_expect_tx
     mbarrier_wait_parity meta_class pdl_trigger pdl_sync ptr
     ptx_commit_group ptx_cp_async ptx_wait_group
@@ -30,7 +30,7 @@ _ALSO_LATER = """
     ieee_frsqrt ieee_fdiv add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256 lds32 lds64
     lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
     sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp
-    rng_rand_uint rng_rand_float4 isfinite address_of asinh acosh atanh log1p hypot copysign ldexp
+    rng_rand_uint rng_rand_float4 isfinite asinh acosh atanh log1p hypot copysign ldexp
     popcount clz fast_exp __exp __exp10 __log __log2 __log10 __sin __cos __tan shuffle_elect
     named_barrier_arrive
 """

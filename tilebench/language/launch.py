@@ -11,6 +11,7 @@ from ..errors import LanguageError, OptionError, Place, ShapeError, nearest
 from ..ir import ZERO, Const, Expr, Let, LoopStmt, Stmt, Var, int32, show
 from ..ir.arith import linear
 from .dynamic import size_of
+from .extern import add_source
 from .layouts import loop_map
 from .lowered.decisions import ROW_BY_ROW, Panels
 from .manual_stages import staged, whole_numbers
@@ -91,8 +92,7 @@ def Kernel(
             found="{count}",
             hint="fold the others into one",
         )
-    if prelude is not None:
-        raise LanguageError("T.Kernel(prelude=...) is TileLang's, not here yet")
+    add_source(prelude, "T.Kernel(prelude=)")
     # Without a grid it is one block.
     counted = enumerate(blocks or (1,))
     grid = tuple(size_of(each, "T.Kernel", f"grid dimension {axis}") for axis, each in counted)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import LanguageError, Place
-from ..ir import Arith, Call, Cast, Const, Expr, Load, Reinterpret, Var
+from ..ir import Arith, Call, Cast, Const, Expr, Extern, Load, Reinterpret, Var
+from ..language.meanings.extern import bounded_meaning_of, meaning_of
 from .boxes import clipped, gather, read_box, within
-from .numbers import Numbers
+from .numbers import BoundedNumbers, Numbers
 from .races import note
 from .scope import BoxAxis, LoopScope
 from .state import Run, State
@@ -90,6 +91,10 @@ class ExpressionRunner:
     def call(self, expr: Call) -> Run:
         if expr.word == "if_then_else":
             return self.choose(expr)
+        if isinstance(expr, Extern):
+            apply = bounded_meaning_of(expr) if isinstance(self.numbers, BoundedNumbers) else meaning_of(expr)
+            own = [self.prepare(each) for each in expr.args]
+            return lambda state: apply(*[each(state) for each in own])
         apply = self.numbers.function(expr.word, expr.args[0].dtype if expr.args else expr.type)
         if apply is None:
             raise too_late(f"T.{expr.word}", expr.place)

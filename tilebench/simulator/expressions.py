@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Load, Reinterpret, Var
+from ..ir import Arith, Buffer, Call, Cast, Const, Expr, Extern, Load, Reinterpret, Var
 from ..ir.dtypes import boolean
 from ..ir.expr import LOGIC
+from ..language.meanings.extern import meaning_of
 from ..language.meanings.rounding import number_in
 from .arithmetic import apply, computed, convert, operate, settle
 from .refusal import refuse
@@ -110,6 +111,8 @@ class LaneExpressions(LaneRegisters):
             return self._shuffle(expr, args, mask)
         if expr.word in ("min", "max") and all(isinstance(arg, int) for arg in args):
             return min(args) if expr.word == "min" else max(args)
+        if isinstance(expr, Extern):
+            return apply(meaning_of(expr), args, expr.type, expr, self.data, mask)
         function = self.functions.get(expr.word)
         if function is None:
             raise InternalError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...compiler import Compilation
-from ...ir import parse_function, print_function
+from ...ir import Extern, parse_function, print_function, walk
 from ...ir.sizes import Number, for_sizes
 from ...passes.context import Context
 from ...record import ParamRecord
@@ -71,6 +71,8 @@ def pack(
     from ...passes.analysis.count_work import count_work
 
     meaning = compilation.reference
+    if meaning is not None and any(isinstance(part, Extern) for part in walk(meaning)):
+        meaning = None  # a Python function of this process, which does not travel
     meaning = None if meaning is None else for_sizes(meaning, call.values)
     work = count_work(meaning or for_sizes(compilation.traced.function, call.values))
     last = next(reversed(compilation.functions))

@@ -75,6 +75,8 @@ class Builder:
     )
     # What names are short for, where no memory is read: it is the same wherever the name stands.
     values: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    # Text of the kernel's own that stands in front of it.
+    sources: list[str] = field(default_factory=list[str])
     # Whether it prints or asserts, and how what it says is to be read.
     speaks: bool = False
     printed: Any = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...errors import InternalError, TargetError
-from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Load, Var, const_of, lift
+from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Extern, Load, Var, const_of, lift
 from ...ir.arith import INFINITE
 from ...ir.dtypes import int32
 from .conversions import cast, narrow_int
@@ -214,6 +214,8 @@ class Expressions:
 
     # -- functions
     def _call(self, expr: Call) -> Spelled:
+        if isinstance(expr, Extern):
+            return f"{expr.name}({', '.join([self.text(arg) for arg in expr.args])})", ATOM
         rows = self.dialect.functions
         row = rows.get(expr.word)
         if row is None:

@@ -49,9 +49,11 @@ def render(
         # The head of one of several comes from its launch, which has a line of its own.
         _kernel(renderer, part, part if part is function else renderer.launch)
     numbers = line_numbers(function)
-    written = [line for renderer in renderers for line in renderer.lines]
+    # The kernel's own text stands between ours and its kernels, and no line of a stage is behind it.
+    own = [line for text in function.known("sources", ()) for line in text.splitlines()]
+    written = [*own, *(line for renderer in renderers for line in renderer.lines)]
     text, before = dialect.prelude.before("\n".join(written) + "\n")
-    lines: list[tuple[int, ...]] = [()] * before
+    lines: list[tuple[int, ...]] = [()] * (before + len(own))
     for source in (source for renderer in renderers for source in renderer.sources):
         number = None if source is None else numbers.get(id(source))
         lines.append(() if number is None else (number,))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import TargetError
-from ...ir import DType, Expr, Function, Region, Stmt
+from ...ir import DType, Expr, Extern, Function, Region, Stmt, walk
 from ...ir.facts import Facts
 from ...machine import Machine
 from ...passes.analysis.launches import launch_of
@@ -29,7 +29,9 @@ class Renderer:
         self.machine = machine
         self.rows = rows
         self.launch = launch_of(function)
-        self.names = names_in_c(function, dialect.reserved, dialect.reserved_starts)
+        # A variable would hide a function of the kernel's own text.
+        called = {part.name.split("::")[0] for part in walk(function) if isinstance(part, Extern)}
+        self.names = names_in_c(function, dialect.reserved | called, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []

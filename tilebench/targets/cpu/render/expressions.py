@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....errors import TargetError
-from ....ir import Arith, Call, Cast, Const, DType, Expr, Load, Reinterpret, Var, walk
+from ....ir import Arith, Call, Cast, Const, DType, Expr, Extern, Load, Reinterpret, Var, walk
 from ....ir.arith import linear
 from ....ir.expr import COMPARE, LOGIC
 from ....language.meanings.rounding import number_in
@@ -209,6 +209,12 @@ class Expressions(Elements):
     def _call(self, expr: Call, round_last: bool) -> Value:
         if expr.word == "if_then_else":
             return self._choice(expr)
+        if isinstance(expr, Extern):
+            raise TargetError(
+                "{name} of T.call_extern is CUDA text, which the CPU cannot run", name=expr.name,
+                at=expr.place,
+                hint="write it as a Python function of the language, which every target runs",
+            )  # fmt: skip
         if expr.dtype.kind == "bool":
             raise TargetError("the CPU has no T.{word} of bools", word=expr.word, at=expr.place)
         values = self.state.alike(*(self.value(arg) for arg in expr.args))

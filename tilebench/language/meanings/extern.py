@@ -1,0 +1,40 @@
+"""What functions of a kernel's own CUDA text give, where its author says it in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import LanguageError
+from ...ir import Extern
+from .inexact import Inexact
+
+# By the function's name; the last that was said holds.
+MEANINGS: dict[str, Callable[..., Any]] = {}
+
+
+def meaning_of(expr: Extern) -> Callable[..., Any]:
+    """The function of arrays that a call means. Raises `LanguageError` at its line where nobody said it."""
+    found = MEANINGS.get(expr.name)
+    if found is None:
+        raise LanguageError(
+            "{name} of T.call_extern has no meaning in Python, so only a card can run it", name=expr.name,
+            at=expr.place,
+            hint="say it: T.call_extern(..., meaning=lambda x: ...), a function of NumPy arrays",
+        )  # fmt: skip
+    kind = expr.type.numpy
+    return lambda *args: np.asarray(found(*args)).astype(kind)[()]
+
+
+def bounded_meaning_of(expr: Extern) -> Callable[..., Any]:
+    """The same with a bound of the error: none, for nobody says how exact the function is."""
+    plain = meaning_of(expr)
+    wide = np.dtype(np.float64) if expr.type.is_float else expr.type.numpy
+
+    def bounded(*args: Any) -> Inexact:
+        value = np.asarray(plain(*[getattr(arg, "value", arg) for arg in args])).astype(wide)
+        return Inexact(value, np.full(value.shape, np.inf))
+
+    return bounded
