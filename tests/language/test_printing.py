@@ -105,6 +105,41 @@ def test_a_pipelined_loop_and_a_group_of_threads(capsys: Any) -> None:
     )
 
 
+def test_threads_that_say_something_of_their_own(capsys: Any) -> None:
+    out = said(
+        capsys,
+        """
+        tx = T.get_thread_binding()
+        L = T.alloc_local((2,), "int32")
+        L[0] = tx
+        L[1] = A[tx % 8]
+        if tx % 64 == 3:
+            T.print(L[1], "mine")
+        if tx < 2:
+            T.print(L)
+        T.print(5, "all alike")
+        for i in T.serial(2):
+            T.print(tx // 64 + i)
+        if tx < 8:
+            O[tx] = 1
+        """,
+        A=np.arange(8, dtype=np.int32) * 10,
+    )
+    lines = out.splitlines()
+    assert lines[:8] == [
+        "block (0,): mine L[1] = 30 at tx = 3", "  L[1] = 30 at tx = 67",
+        "block (0,): L = 0 at tx = 0, i0 = 0", "  L = 0 at tx = 0, i0 = 1", "  L = 1 at tx = 1, i0 = 0",
+        "  L = 10 at tx = 1, i0 = 1", "block (0,): all alike 5 = 5",
+        "block (0,): tx // 64 + i at tx of [128] int32",
+    ]  # fmt: skip
+
+
+def test_an_assertion_on_the_number_of_a_thread() -> None:
+    jit = kernel_of("tx = T.get_thread_binding()\nT.device_assert(tx < 70)\nif tx < 8:\n    O[tx] = 1", LINE)
+    with pytest.raises(LaunchError, match=r"found: block \(0,\), tx = 70"):
+        jit.using(target="cpu")()(np.zeros(8, np.int32), np.zeros(8, np.int32))
+
+
 BLOCKS = """
 import tilebench
 import tilebench.language as T
@@ -211,6 +246,8 @@ def test_much_is_cut_short(capsys: Any) -> None:
          "T.print works on a whole tile, with all threads, and cannot stand inside T.Parallel"),
         ("for i in T.Parallel(8):\n    for k in T.serial(I[i]):\n        T.print(k)",
          "T.print stands in a loop inside T.Parallel whose number of iterations is not known"),
+        ("S = T.alloc_shared((8, 8), 'int32')\ntx = T.get_thread_binding()\nif tx == 0:\n    T.print(S)",
+         "T.print of a tile stands under a condition on the number of a thread"),
         ("T.device_assert(M < 3, 'too many')", "the assertion failed: too many"),
         ("assert M < 3", "the assertion failed"),
     ],

@@ -31,7 +31,7 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
         )
     traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
     if builder.speaks:
-        traced, builder.printed = with_rows(traced)
+        traced, builder.printed = with_rows(traced, builder)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced
     opened = open_views(count_from_the_end(kernel), builder.views)
     kernel = split_at_barriers(open_reducers(opened, builder.reducers))

@@ -37,7 +37,9 @@ from ..ir.stmt import LoopStmt
 from .memory import AllocVar
 from .printing import DeviceAssert, Print, Saying, as_written
 from .structure import KernelLaunch, Parallel, Serial, ThreadGroup, Unroll, Vectorized
+from .threads.differing import Differing, heads
 from .tracing.arithmetic import logical_not
+from .tracing.builder import Builder
 from .tracing.promote import convert
 
 # Numbers that one call keeps, blocks that have a row, and the least and most that a row holds.
@@ -45,6 +47,9 @@ _NUMBERS, _MOST_ROWS, _LEAST, _MOST = 1 << 21, 2048, 2048, 1 << 16
 # What a failed assertion leaves is this less its block and iteration, so that the first is the most.
 FIRST = 1 << 62
 ITERATIONS = 1 << 32
+
+
+_Loops = tuple[tuple[Var, Expr, Expr | int], ...]
 
 
 @dataclass(frozen=True)
@@ -85,24 +90,28 @@ class _Nest:
     """Loops of T.Parallel and those inside, whose iterations are told apart; what stands in front of them."""
 
     before: list[Stmt] = field(default_factory=list[Stmt])
-    loops: tuple[tuple[Var, Expr, Expr | int], ...] = ()
+    loops: _Loops = ()
 
 
-def with_rows(function: Function) -> tuple[Function, Speech]:
+def with_rows(function: Function, builder: Builder) -> tuple[Function, Speech]:
     """The kernel with its prints and assertions as stores, and what they mean.
 
     Raises `LanguageError` for a print whose iterations cannot be told apart.
     """
     said = sum(isinstance(each, (Print, DeviceAssert)) for each in walk(function))
-    writer = _Writer(Names(function), said)
+    writer = _Writer(Names(function), said, builder)
     body = writer.body(function.body, None, None)
     printed = writer.printed()
     return function.but(body=body, params=(*function.params, *printed.arrays)), printed
 
 
 class _Writer:
-    def __init__(self, names: Names, count: int) -> None:
+    def __init__(self, names: Names, count: int, builder: Builder) -> None:
         self.names = names
+        self.builder = builder
+        # In a kernel of single threads: their numbers, and what differs from one to another.
+        self.threads: _Loops = ()
+        self.differing: Differing | None = None
         self.count = count
         self.sites: list[Saying] = []
         self.rows: list[Rows] = []
@@ -120,6 +129,12 @@ class _Writer:
     ) -> tuple[Stmt, ...]:
         out: list[Stmt] = []
         for statement in statements:
+            if nest is None and self.differs(statement):
+                # From here on each thread has something of its own to say.
+                inner = _Nest(loops=self.threads)
+                own = self.body((statement,), inner, group)
+                out += [*inner.before, *own]
+                continue
             match statement:
                 case Print():
                     out += self.print(statement, nest, group)
@@ -150,8 +165,23 @@ class _Writer:
             else statement
         )
 
+    def differs(self, statement: Stmt) -> bool:
+        """Whether what a statement says, or whether it is reached, differs from thread to thread."""
+        if self.differing is None or isinstance(statement, (Parallel, ThreadGroup)):
+            return False
+        said = isinstance(statement, (Print, DeviceAssert, If, LoopStmt))
+        return said and any(map(self.differing, heads(statement))) and _speaks(statement)
+
     def launched(self, launch: KernelLaunch) -> Stmt:
         self.launch, self.places = launch, []
+        self.threads, self.differing = (), None
+        names = {part.name for part in walk(launch) if isinstance(part, Var)}
+        for block in self.builder.blocks:
+            if any(var.name in names for var in block.numbers.values()):
+                numbers = block.coordinates(self.builder)
+                starts = (lift(0),) * len(numbers)
+                self.threads = tuple(zip(numbers, starts, block.extents, strict=True))
+                self.differing = Differing(launch.body, [var.name for var in numbers], list(block.kept))
         body = self.body(launch.body, None, [])
         first = tuple(AllocVar(place, init=Const(1), place=launch.place) for place in self.places)
         return launch.but(body=(*first, *body))
@@ -160,7 +190,7 @@ class _Writer:
         self,
         loop: Stmt,
         nest: _Nest,
-        loops: tuple[tuple[Var, Expr, Expr | int], ...],
+        loops: _Loops,
         group: list[_Group] | None,
     ) -> Stmt:
         around = nest.loops
@@ -251,6 +281,8 @@ class _Writer:
                 at=said.place,
                 hint="print the tile after the loop, T.print(S), or store what is to be printed",
             )  # fmt: skip
+        if said.region is not None:
+            return self.each_element(said, said.region, nest, group)
         start = Var(self.names.fresh("print_start"))
         nest.before.append(Let(start, Load(group.place, ()), place=said.place))
         nest.before += self.head(group, number, math.prod(counts), said, per_value=2)
@@ -260,6 +292,27 @@ class _Writer:
         if said.value is not None:
             out.append(_keep(group, here + 1, said.value, said))
         return out
+
+    def each_element(self, said: Print, region: Region, nest: _Nest, group: _Group) -> list[Stmt]:
+        """A thread's own array, element by element."""
+        if region.buffer.scope != "local":
+            raise LanguageError(
+                "T.print of a tile stands under a condition on the number of a thread", at=said.place,
+                hint="print it outside: a tile is printed once, by the block",
+            )  # fmt: skip
+        extent = region.extent or region.buffer.extents
+        names = tuple(Var(self.names.fresh(f"i{axis}")) for axis in range(len(extent)))
+        starts = region.start or (lift(0),) * len(names)
+        index = tuple(start + name for start, name in zip(starts, names, strict=True))
+        value = Load(region.buffer, index, place=said.place)
+        self.sites.pop()  # it is one of more loops
+        loops: _Loops = tuple(zip(names, (lift(0),) * len(names), extent, strict=True))
+        inner = _Nest(nest.before, (*nest.loops, *loops))
+        inside = Print(value=value, site=said.site, place=said.place)
+        body = tuple(self.in_each(inside, inner, group, self.site(said.site, inner)))
+        for name, count in zip(reversed(names), reversed(extent), strict=True):
+            body = (Serial(lift(count), (name,), body, place=said.place),)
+        return list(body)
 
     # -- assertions
     def assertion(self, said: DeviceAssert, nest: _Nest | None) -> Stmt:
@@ -276,7 +329,11 @@ class _Writer:
         return If(logical_not(said.condition), (store,), (), place=said.place)
 
 
-def _counted(loop: Stmt) -> tuple[tuple[Var, Expr, Expr | int], ...]:
+def _speaks(statement: Stmt) -> bool:
+    return any(isinstance(inner, (Print, DeviceAssert)) for inner in walk(statement))
+
+
+def _counted(loop: Stmt) -> _Loops:
     """The variables of a loop inside T.Parallel, with where they start and how many values they have."""
     match loop:
         case Vectorized():
@@ -296,7 +353,7 @@ def _row(launch: KernelLaunch) -> Expr:
     return row
 
 
-def _flat(loops: tuple[tuple[Var, Expr, Expr | int], ...]) -> Expr:
+def _flat(loops: _Loops) -> Expr:
     """The number of an iteration, the last variable fastest."""
     flat: Expr = lift(0)
     for var, start, count in loops:
