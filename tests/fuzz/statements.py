@@ -111,6 +111,35 @@ def reduce(w: Writer) -> None:
     return None
 
 
+def reducer(w: Writer) -> None:
+    """What iterations form together: begun with a number, updated in a loop, and left in a tile."""
+    source = w.some(dtype=w.dtype_computed(w.pick("float", "int")))
+    if len(source.shape) < 2 or w.group:
+        return
+    op, kept = w.pick("sum", "max", "min"), w.random.randrange(len(source.shape))
+    name = w.name("r")
+    w.say(f"{name} = T.alloc_reducer({source.shape[kept]}, {source.dtype!r}, {op!r})")
+    w.say(f"T.reducer_init({name}{w.pick('', ', ' + w.constant(source.kind))})")
+    axes = [w.name("i") for _ in source.shape]
+    with w.block(f"for {', '.join(axes)} in T.Parallel({', '.join(map(str, source.shape))}):"):
+        element = f"{source.name}[{', '.join(axes)}]"
+        if w.chance(0.3):
+            with w.block(f"if {axes[0]} % 2 == 0:"):
+                w.say(f"T.reducer_update({name}[{axes[kept]}], {element})")
+        else:
+            w.say(f"T.reducer_update({name}[{axes[kept]}], {element})")
+    target = w.some((source.shape[kept],), source.dtype, but=(source.name,))
+    w.say(f"T.finalize_reducer({name}, {target.name})")
+
+
+def transposed(w: Writer) -> None:
+    source = w.some()
+    if len(source.shape) == 2 and not source.packed:
+        target = w.some(source.shape[::-1], but=(source.name,))
+        if not target.packed:
+            w.say(f"T.transpose({source.name}, {target.name})")
+
+
 def cumsum(w: Writer, source: Buffer) -> None:
     dim = w.random.randrange(len(source.shape))
     to = ""
@@ -299,8 +328,8 @@ def group(w: Writer) -> None:
 
 
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
-    (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4), (branch, 2), (group, 1),
-    (single, 1), (variable, 1), (turning, 1),
+    (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4), (branch, 2),
+    (group, 1), (single, 1), (variable, 1), (turning, 1),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ Whatever is drawn has a meaning, so that a difference is somebody's fault:
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from tests.fuzz.program import HEAD, Program
 Some = TypeVar("Some")
 FLOATS = ("float32", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2")
 INTS = ("int32", "int8", "uint8", "int64", "int16", "uint16", "uint32", "uint64", "int4", "uint4")
+# Two elements of the second make one of the first, of which every pattern is a number.
+NARROWER = {"int32": "int16", "uint16": "int8", "int64": "float32", "int16": "uint8", "uint32": "float16"}
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 20, 32, 33, 64, 100)
 THREADS = (32, 64, 128, 256, 96, 160, 224, 416, 512, 1024)
 MOST_ELEMENTS = 1024
@@ -171,7 +174,9 @@ class Writer:
         loops = [] if here else [each for each in self.numbers if not each.lasting]
         self.numbers = [each for each in self.numbers if each not in loops]
         made = [f"{tile.name} = T.alloc_{scope}({shape}, {dtype!r})", self.first_fill(tile)]
-        if scope == "shared" and self.chance(0.04):
+        if not tile.packed and self.chance(0.06):
+            made = self.viewed(tile)
+        elif scope == "shared" and self.chance(0.04):
             made.insert(1, f"T.swizzle({tile.name}{self.pick('', ', False')})")
         self.numbers += loops
         if here:
@@ -181,6 +186,24 @@ class Writer:
             self.head += made
         self.buffers.append(tile)
         return tile
+
+    def viewed(self, tile: Buffer) -> list[str]:
+        """The tile as the second name of another one, of other extents and now and then of a narrower dtype.
+
+        The first name is not used again: two loops would meet in one element by two names.
+        """
+        count, dtype = math.prod(tile.shape), tile.dtype
+        first = self.pick(1, count, *[each for each in (2, 3, 4) if count % each == 0])
+        shape: tuple[int, ...] = (first, count // first)
+        if dtype in NARROWER and self.chance(0.4):
+            dtype = NARROWER[dtype]
+            shape = (first, count // first * 2)
+        behind = Buffer(self.name("b"), shape, dtype, tile.scope)
+        return [
+            f"{behind.name} = T.alloc_{tile.scope}({shape}, {dtype!r})",
+            self.first_fill(behind),
+            f"{tile.name} = T.view({behind.name}, {tile.shape}, {tile.dtype!r})",
+        ]
 
     def first_fill(self, tile: Buffer) -> str:
         if not tile.packed and self.chance(0.5):
