@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
+from ..language.launch import LoopSpec
 from ..language.thread_numbers import is_thread_number
 from ..language.tracing.expressions import Value, cast_value
 from ..language.tracing.stores import assign_var, store_element
@@ -120,6 +121,8 @@ class Assignments(Expressions):
 
     def assign_name(self, target: ast.Name, value: Any, fresh: bool = False) -> None:
         name = target.id
+        if isinstance(value, LoopSpec) and value.number is not None:
+            value = Value(value.number)
         binding = self.scope.locals.get(name)
         if binding is not None:
             old = binding.value

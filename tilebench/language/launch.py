@@ -63,6 +63,8 @@ class LoopSpec:
     empty: bool = False
     # Whether its iterations have an order, so that one can end the loop.
     ordered: bool = True
+    # What a name gets that the loop is assigned to: the number of a thread, of a loop over threads.
+    number: Expr | None = None
 
     def __iter__(self) -> NoReturn:
         raise LanguageError(

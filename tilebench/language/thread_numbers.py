@@ -119,12 +119,15 @@ def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None
     return Value(_linear(word) // size)
 
 
-def thread_binding(extent: int, thread: str = "threadIdx.x") -> LoopSpec:
+def thread_binding(start: int, stop: int | None = None, thread: str = "threadIdx.x") -> LoopSpec:
     """Each turn by the thread of its number: `for tx in T.thread_binding(128, thread="threadIdx.x"):`.
 
-    `extent` is the number of threads along that dimension. Raises `LanguageError` for another one, and for
-    numbers of blocks, which `T.Kernel` brings.
+    The extent, `start` alone or `stop` behind a `start` of 0, is the number of threads along that dimension.
+    Assigned to a name, `tx = T.thread_binding(0, 128, thread="threadIdx.x")`, it is the number of the thread.
+    Raises `LanguageError` for another extent, and for numbers of blocks, which `T.Kernel` brings.
     """
+    if isinstance(stop, str):
+        stop, thread = None, stop
     builder = for_tiles("T.thread_binding")
     block = block_of(builder)
     if thread not in _AXES:
@@ -133,7 +136,10 @@ def thread_binding(extent: int, thread: str = "threadIdx.x") -> LoopSpec:
             hint="blocks are numbered by `with T.Kernel(...) as bx:`",
         )  # fmt: skip
     axis = _axis(_AXES[thread], "T.thread_binding", block)
-    count = positive(extent, "T.thread_binding", "the extent")
+    first = 0 if stop is None else whole_number(start, "T.thread_binding", "start")
+    count = positive(start if stop is None else stop, "T.thread_binding", "the extent")
+    if first:
+        raise LanguageError("T.thread_binding counts from 0", found=f"{first}")
     if count != block.extents[::-1][axis]:
         raise LanguageError(
             "T.thread_binding is over {count} threads, and the block has {there} along {thread}", count=count,
@@ -147,7 +153,7 @@ def thread_binding(extent: int, thread: str = "threadIdx.x") -> LoopSpec:
         # A branch that is always taken: the splitting of runs takes it away.
         return If(Const(True, type=boolean), inside, (), place=here())  # type: ignore[return-value]
 
-    return LoopSpec("T.thread_binding", "serial", 1, build)
+    return LoopSpec("T.thread_binding", "serial", 1, build, number=number)
 
 
 __all__ = [
