@@ -62,7 +62,8 @@ CPUS = tuple(f"cpu:{level}" for level in ("x86-64", "x86-64-v3") if _runs_here(l
 
 def _schedule(w: Writer) -> None:
     """Choices that a schedule makes over the kernel's own."""
-    if w.chance(0.05):
+    # Code of single threads is written for as many as there are.
+    if w.chance(0.05) and not any("tx" in line for line in w.lines):
         w.schedule["threads"] = w.pick(32, 64, 128, 256)
     if w.chance(0.05):
         w.schedule["order"] = w.pick(1, 2, 3)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.fuzz.elements import parallel, single
 from tests.fuzz.expressions import Site, value
+from tests.fuzz.threads import threads
 from tests.fuzz.writer import Buffer, Number, Writer, kind_of
 
 # Dtype of the operands -> of the sum.
@@ -329,7 +330,7 @@ def group(w: Writer) -> None:
 
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
     (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4), (branch, 2),
-    (group, 1), (single, 1), (variable, 1), (turning, 1),
+    (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1),
 )  # fmt: skip
 
 

@@ -371,3 +371,24 @@ def test_threads_that_store_different_values_to_one_element_race() -> None:
         run_reference(kernel.compilation.reference, arrays)
     # The same value is no race: what stands there does not depend on who came last.
     run_reference(kernel.compilation.reference, {**arrays, "I": np.ones(128, np.int32)})
+
+
+def test_what_only_some_threads_have_written_is_read_by_those_alone() -> None:
+    body = """
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((128,), "int32")
+        m = T.alloc_var("int32", init=0)
+        m = I[tx]
+        O[tx] = m
+        if m > 1:
+            s[tx] = m
+            r = T.alloc_local((2,), "int32")
+            for k in T.serial(2):
+                r[k] = m + k
+            m = s[tx] + r[1]
+            O[tx] = m
+    """
+    out = found(body)
+    np.testing.assert_array_equal(out["O"], np.where(out["I"] > 1, 2 * out["I"] + 1, out["I"]))
+    function = kernel_of(body, NUMBERS).using(target="cpu")().compilation.reference
+    run_reference(function, {"I": out["I"], "O": np.zeros(128, np.int32)}, uninitialised="raise")

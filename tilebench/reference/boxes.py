@@ -37,18 +37,18 @@ def _cut(
 
 
 def read_box(
-    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], place: Place | None
+    state: State, buffer: Buffer, start: Sequence[int], extent: Sequence[int], mask: Any, place: Place | None
 ) -> Any:
-    """The box as an array of shape `extent`; it may be a view."""
+    """The box as an array of shape `extent`; it may be a view. `mask` are the elements that are meant."""
     memory, numbers = state.names[buffer.name], state.numbers
     if inside(buffer.extents, start, extent):
-        return numbers.read(memory, _slices(start, extent), state.mask, buffer.dtype, place)
+        return numbers.read(memory, _slices(start, extent), mask, buffer.dtype, place)
     padded = numbers.zeros(tuple(extent), buffer.dtype)
     if buffer.name in state.safe:
         padded[...] = numbers.spread(state.safe[buffer.name], tuple(extent), buffer.dtype)
     outer, inner = _cut(buffer.extents, start, extent)
     padded[inner] = memory[outer]
-    return numbers.read(padded, ..., state.mask, buffer.dtype, place)
+    return numbers.read(padded, ..., mask, buffer.dtype, place)
 
 
 def write_box(

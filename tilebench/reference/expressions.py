@@ -154,9 +154,20 @@ class ExpressionRunner:
 
         def run(state: State) -> Any:
             corner = [int(each) for each in start(state)]
-            elements = read_box(state, buffer, corner, extent, place)
-            return elements if plain else elements.reshape(flat).transpose(order).reshape(shape)
+            if plain:
+                return read_box(state, buffer, corner, extent, state.mask, place)
+            mask = None if state.mask is None else turned(state.mask)
+            elements = read_box(state, buffer, corner, extent, mask, place)
+            return elements.reshape(flat).transpose(order).reshape(shape)
 
+        def turned(mask: Any) -> Any:
+            """The elements of the box that some element of the loop reads."""
+            mask = np.broadcast_to(mask, box)
+            unused = tuple(k for k, n in enumerate(shape) if n == 1)
+            read = mask.any(axis=unused, keepdims=True).reshape(tuple(flat[k] for k in order))
+            return read.transpose(np.argsort(order)).reshape(extent)
+
+        box = self.scope.extents
         return run
 
 

@@ -330,7 +330,7 @@ class StatementRunner(StoreRunner):
             for region in regions_read(operation, known):
                 first, size = readers[id(region)]
                 corner = [int(k) for k in first(state)]
-                boxes.append(read_box(state, region.buffer, corner, size, region.place or place))
+                boxes.append(read_box(state, region.buffer, corner, size, state.mask, region.place or place))
             result = apply(operation, *given.values(), *boxes)
             if np.ndim(getattr(result, "value", result)):
                 result = result.reshape(extent)

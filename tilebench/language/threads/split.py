@@ -278,10 +278,10 @@ class Splitter:
     # -- loops
     def loop(self, loop: LoopStmt) -> None:
         bounds = next((name for part in heads(loop) if (name := self.differing.culprit(part))), None)
-        if not self.differing(loop):
-            self.together(loop)
-        elif self.whole(loop):
+        if self.whole(loop):
             self.each(loop)
+        elif not self.differing(loop):
+            self.together(loop)
         elif bounds is not None:
             self.refuse_loop(loop, bounds)
         else:
@@ -313,7 +313,9 @@ class Splitter:
         """Whether a loop or branch is each thread's own as it stands: nobody meets or waits inside."""
         self.touches.note(statement)
         made = {inner.buffer.name for inner in statements((statement,)) if isinstance(inner, AllocStmt)}
-        under = bool(self.guards) or any(map(self.differing, heads(statement)))
+        # Inside a group of threads a statement without the number of one is the group's.
+        alone = any(guard.group is None for guard in self.guards)
+        under = alone or any(map(self.differing, heads(statement)))
         return (
             (under or self.differing(statement))
             and self._own(statement, made, under)
