@@ -167,11 +167,11 @@ def test_22_a_parallel_loop_in_a_parallel_loop() -> None:
 
 
 def test_23_extents_of_the_running_kernel() -> None:
-    """They run, or are refused at their line: T.fill of a region whose extent is loaded is."""
-    body = "n = A[0]\nT.fill(O[0:n], 1.0)"
-    said = _refused(body, _head(A=((1,), "int32"), O=((4,), F32)))
-    assert "is not a number known at compile time" in said
-    assert "T.fill(O[0:n], 1.0)" in said
+    body = "n = A[0]\nT.fill(O[0:n], 1.0)\nfor i in T.Parallel(n):\n    P[i] = 2.0"
+    given = {"A": np.array([3], np.int32), "O": np.zeros(4, np.float32), "P": np.zeros(4, np.float32)}
+    found = everywhere(body, _head(A=((1,), "int32"), O=((4,), F32), P=((4,), F32)), **given)
+    assert found["O"].tolist() == [1, 1, 1, 0]
+    assert found["P"].tolist() == [2, 2, 2, 0]
 
 
 def test_24_25_while_and_loops_that_count_down() -> None:

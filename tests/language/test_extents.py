@@ -160,3 +160,65 @@ def test_what_is_refused(body: str, message: str, kind: type[Exception]) -> None
     with pytest.raises(kind) as error:
         kernel_of(body, HEAD).using(target="cpu")()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 200])
+def test_parts_whose_extents_are_loaded(count: int) -> None:
+    found = everywhere(
+        """
+        n = N[0]
+        T.copy(A[3 : 3 + n], O[7 : 7 + n])
+        T.fill(O[n : 2 * n], 5)
+        S = T.alloc_shared((300,), "int32")
+        T.clear(S)
+        T.copy(A[0:n], S[0:n])
+        T.copy(S[0:n], R[1, 0:n])
+        T.copy(A[0:n], R[0, 2])
+        T.clear(R[0:n, 299])
+        """,
+        HEAD + ', R: T.Tensor((2, 300), "int32")',
+        N=np.array([count, 0, 0, 0], np.int32), O=np.zeros(300, np.int32), R=np.full((2, 300), 9, np.int32),
+    )  # fmt: skip
+    a, o, r = found["A"], np.zeros(300, np.int32), np.full((2, 300), 9, np.int32)
+    o[7 : 7 + count] = a[3 : 3 + count]
+    o[count : 2 * count] = 5
+    r[1, :count] = a[:count]
+    r[0, 2 : 2 + count] = a[:count]
+    r[:count, 299] = 0
+    assert found["O"].tolist() == o.tolist()
+    assert found["R"].tolist() == r.tolist()
+
+
+def test_parts_of_two_axes_and_another_dtype() -> None:
+    head = 'N: T.Tensor((4,), "int32"), A: T.Tensor((40, 50), "float32"), O: T.Tensor((40, 50), "float16")'
+    found = everywhere(
+        """
+        n, m = N[0], N[1]
+        F = T.alloc_fragment((40, 50), "float32")
+        T.clear(F)
+        T.copy(A[0:n, 4 : 4 + m], F[0:n, 0:m])
+        T.copy(F[0:n, 0:m], O[1 : 1 + n, 0:m])
+        """,
+        head, N=np.array([7, 13, 0, 0], np.int32), O=np.zeros((40, 50), np.float16),
+    )  # fmt: skip
+    want = np.zeros((40, 50), np.float16)
+    want[1:8, :13] = found["A"][:7, 4:17].astype(np.float16)
+    assert (found["O"] == want).all()
+
+
+PARTS = [
+    ("T.copy(A[0 : N[0]], O[0 : N[1]])", "the two sides of this copy have different extents"),
+    ("T.copy(A[0 : N[0]], O[0:4])", "is not a number known at compile time"),
+    (
+        "T.copy(A[0 : N[0]], A[4 : 4 + N[0]])",
+        "a copy within A of an extent that only the running kernel knows",
+    ),
+    ("T.reduce_sum(A[0 : N[0]], O[0:1])", "is not a number known at compile time"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), PARTS)
+def test_parts_that_are_refused(body: str, message: str) -> None:
+    with pytest.raises(ShapeError) as error:
+        kernel_of(body, HEAD).using(target="cpu")()
+    assert message in str(error.value)

@@ -9,13 +9,14 @@ from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand,
 from ..layout import Fragment
 from .layouts import loop_map
 from .lowered.decisions import Instr, Stage
+from .moving_parts import copy_moving, fill_moving
 from .notes import note_unused
 from .stages import TILES
 from .tracing.builder import for_tiles, holds_nothing, inside_kernel, shown
 from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of, positive
 from .tracing.stores import assign_var, store_element, stored
-from .tracing.values import ElementRef, VarRef
+from .tracing.values import ElementRef, MovingRef, VarRef
 
 if TYPE_CHECKING:
     from .tracing.taken import Number, Tile
@@ -88,8 +89,9 @@ def copy(
     """Move a tile: `T.copy(A[by * 128, ko * 32], A_s)`; synchronous, converting the dtype where it differs.
 
     Each side is a buffer, a region `A[i : i + 8, :]` or a head address `A[i, j]` that takes the other
-    side's extents, aligned to the right. Extents that are not 1 must agree one by one; nothing is
-    broadcast. Outside a buffer reads give zero and writes are skipped. `coalesced_width` caps
+    side's extents, aligned to the right. Extents that are not 1 must agree one by one, those that only the
+    running kernel knows as well; nothing is broadcast. Outside a buffer reads give zero and writes are
+    skipped. `coalesced_width` caps
     the vector width, in elements, and `loop_layout` (a `T.Fragment` over the extents that are not 1) says
     which thread moves what. The other options choose nothing here, which a remark tells. Raises `ShapeError`
     where the sides do not match, `LanguageError` for a policy or instruction that there is not.
@@ -101,6 +103,9 @@ def copy(
         store_element(dst, src)
         return
     builder = for_tiles("T.copy")
+    if isinstance(src, MovingRef) or isinstance(dst, MovingRef):
+        copy_moving(builder, src, dst, coalesced_width)
+        return
     source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
     _match(source, target)
     width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
@@ -159,6 +164,9 @@ def _fill(word: str, dst: Tile | VarRef, value: Number) -> None:
         assign_var(dst, value)
         return
     builder = for_tiles(word)
+    if isinstance(dst, MovingRef):
+        fill_moving(builder, word, dst, value)
+        return
     part = part_of(dst, word)
     region = part.region if part.extent is not None else part.region.but(extent=(1,) * part.view.ndim)
     builder.emit(Fill(region, stored(value, part.view.buffer.dtype), place=builder.place))

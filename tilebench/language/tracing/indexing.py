@@ -8,7 +8,7 @@ from ...errors import DTypeError, LanguageError, ShapeError
 from ...ir import Const, Expr, Var, int32, lift
 from ...ir.arith import Linear, linear
 from ...ir.expr_walks import replaced
-from .builder import in_trace
+from .builder import here, in_trace
 from .promote import convert, expr_of, number_of
 
 if TYPE_CHECKING:
@@ -60,6 +60,13 @@ def _integer(view: BufferView, axis: int, given: object) -> Expr:
             hint="use // for integer division, or T.cast(x, T.int32)",
         )
     return convert(expr, int32)
+
+
+class UnknownExtent(ShapeError):
+    """The extent of `start : stop` is a value of the running kernel, `size`."""
+
+    start: Expr
+    size: Expr
 
 
 def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
@@ -127,7 +134,7 @@ def _end(view: BufferView, axis: int, given: object) -> Expr:
 def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
     from ...ir import show
 
-    raise ShapeError(
+    error = UnknownExtent(
         "the extent of dimension {axis} of this region of {name} is not a number known at compile time",
         axis=axis,
         name=view.name,
@@ -135,4 +142,7 @@ def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
         hi=show(hi),
         found="{lo} : {hi}",
         hint="write it as `start : start + number`",
+        at=here(),
     )
+    error.start, error.size = lo, hi - lo
+    raise error

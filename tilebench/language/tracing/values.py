@@ -9,7 +9,7 @@ from ...errors import LanguageError, Place, ShapeError
 from ...ir import Buffer, Expr, Load, Region, show
 from .builder import BodyFrame, here, in_trace
 from .expressions import DTypeWord, Value, refuse, word_for
-from .indexing import index_box, index_expr
+from .indexing import UnknownExtent, index_box, index_expr
 from .kinds import Tile
 from .stores import store_element
 
@@ -90,6 +90,30 @@ class RegionRef(Tile):
         return show(self.region)
 
 
+class MovingRef(RegionRef):
+    """`A[lo : lo + n]` with an `n` of the running kernel: `T.fill`, `T.clear` and `T.copy` take it alone.
+
+    To every other word it is the error that says so.
+    """
+
+    __slots__ = ("error", "sizes", "start")
+
+    def __init__(
+        self, view: BufferView, start: tuple[Expr, ...], sizes: tuple[int | Expr, ...], error: ShapeError
+    ) -> None:
+        self.view = view
+        self.start = start
+        self.sizes = sizes
+        self.error = error
+
+    @property
+    def region(self) -> Region:  # pyright: ignore[reportIncompatibleVariableOverride]  # it has none
+        raise self.error
+
+    def __repr__(self) -> str:
+        return f"a part of {self.name}"
+
+
 @dataclass(frozen=True, eq=False)
 class Storage:
     """The memory of a buffer."""
@@ -149,13 +173,7 @@ class BufferView(Tile):
         self.check_scope()
         parts = self._parts(key)
         if any(isinstance(each, slice) for each in parts):
-            start: list[Expr] = []
-            extent: list[int] = []
-            for axis, part in enumerate(parts):
-                lo, n = index_box(self, axis, part)
-                start.append(lo)
-                extent.append(n)
-            return RegionRef(self, Region(self.buffer, tuple(start), extent=tuple(extent), place=here()))
+            return self._box(parts)
         return ElementRef(self, tuple(index_expr(self, axis, each) for axis, each in enumerate(parts)))
 
     def __setitem__(self, key: object, value: object) -> None:
@@ -165,6 +183,25 @@ class BufferView(Tile):
                 "a whole region of {name} cannot be assigned", name=self.name, hint="use T.copy"
             )
         store_element(target, value)
+
+    def _box(self, parts: list[object]) -> RegionRef:
+        """A box; one of which an extent is a value of the running kernel is a `MovingRef`."""
+        start: list[Expr] = []
+        extent: list[int] = []
+        sizes: list[int | Expr] = []
+        unknown: UnknownExtent | None = None
+        for axis, part in enumerate(parts):
+            try:
+                lo, n = index_box(self, axis, part)
+                extent.append(n)
+                sizes.append(n)
+            except UnknownExtent as error:
+                unknown, lo = unknown or error, error.start
+                sizes.append(error.size)
+            start.append(lo)
+        if unknown is not None:
+            return MovingRef(self, tuple(start), tuple(sizes), unknown)
+        return RegionRef(self, Region(self.buffer, tuple(start), extent=tuple(extent), place=here()))
 
     def _parts(self, key: object) -> list[object]:
         parts: list[object] = list(key) if isinstance(key, tuple) else [key]  # pyright: ignore[reportUnknownArgumentType]
