@@ -167,7 +167,9 @@ def test_parts_whose_extents_are_loaded(count: int) -> None:
     found = everywhere(
         """
         n = N[0]
-        T.copy(A[3 : 3 + n], O[7 : 7 + n])
+        lo = N[1]
+        hi = lo + n
+        T.copy(A[lo:hi], O[7 : 7 + n])
         T.fill(O[n : 2 * n], 5)
         S = T.alloc_shared((300,), "int32")
         T.clear(S)
@@ -177,7 +179,7 @@ def test_parts_whose_extents_are_loaded(count: int) -> None:
         T.clear(R[0:n, 299])
         """,
         HEAD + ', R: T.Tensor((2, 300), "int32")',
-        N=np.array([count, 0, 0, 0], np.int32), O=np.zeros(300, np.int32), R=np.full((2, 300), 9, np.int32),
+        N=np.array([count, 3, 0, 0], np.int32), O=np.zeros(300, np.int32), R=np.full((2, 300), 9, np.int32),
     )  # fmt: skip
     a, o, r = found["A"], np.zeros(300, np.int32), np.full((2, 300), 9, np.int32)
     o[7 : 7 + count] = a[3 : 3 + count]
@@ -187,6 +189,17 @@ def test_parts_whose_extents_are_loaded(count: int) -> None:
     r[:count, 299] = 0
     assert found["O"].tolist() == o.tolist()
     assert found["R"].tolist() == r.tolist()
+
+
+def test_what_a_fill_reads_is_what_was_there_when_it_began() -> None:
+    found = everywhere(
+        """
+        T.fill(N[N[0] : N[0] + N[1]], N[1])
+        """,
+        'N: T.Tensor((9,), "int32"), A: T.Tensor((1,), "int32")',
+        N=np.array([0, 4, 7, 7, 7, 7, 7, 7, 7], np.int32),
+    )["N"]  # fmt: skip
+    assert found.tolist() == [4, 4, 4, 4, 7, 7, 7, 7, 7]
 
 
 def test_parts_of_two_axes_and_another_dtype() -> None:
@@ -211,7 +224,7 @@ PARTS = [
     ("T.copy(A[0 : N[0]], O[0:4])", "is not a number known at compile time"),
     (
         "T.copy(A[0 : N[0]], A[4 : 4 + N[0]])",
-        "a copy within A of an extent that only the running kernel knows",
+        "a copy within A of an extent that only the",
     ),
     ("T.reduce_sum(A[0 : N[0]], O[0:1])", "is not a number known at compile time"),
 ]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..errors import ShapeError
 from ..ir import Arith, Expr, Load, Stmt, Store, Var, lift
 from ..ir.arith import linear
-from .swept import swept
+from .swept import read_once, swept
 from .tracing.builder import Builder
 from .tracing.operands import part_of
 from .tracing.promote import convert
@@ -48,11 +48,22 @@ def _box(given: Any, word: str) -> Box:
     return Box(part.view, part.region.start, None if head else part.extent or part.view.buffer.shape)
 
 
+def _settled(builder: Builder, box: Box) -> Box:
+    """The box as it is where the statement begins."""
+    start = tuple(read_once(builder, each, f"{box.view.name}_start") for each in box.start)
+    return box._replace(start=start)
+
+
 def fill_moving(builder: Builder, word: str, part: MovingRef, value: Any) -> None:
     """Set every element of a part."""
     box = _box(part, word)
-    new = stored(value, part.view.buffer.dtype)
-    _sweep(builder, box, lambda steps: Store(box.view.buffer, box.element(steps), new), None)
+    box = _settled(builder, box)
+    new = read_once(builder, stored(value, part.view.buffer.dtype), "value")
+
+    def filled(steps: Sequence[Expr]) -> Stmt:
+        return Store(box.view.buffer, box.element(steps), new)
+
+    _sweep(builder, box, filled, None)
 
 
 def copy_moving(builder: Builder, src: Any, dst: Any, width: int | None) -> None:
@@ -64,6 +75,7 @@ def copy_moving(builder: Builder, src: Any, dst: Any, width: int | None) -> None
             hint="its sides may overlap: copy through a tile, or with T.serial",
         )  # fmt: skip
     source, target = _headed(source, target), _headed(target, source)
+    source, target = _settled(builder, source), _settled(builder, target)
     _match(src, dst, source, target)
     dtype = target.view.buffer.dtype
 
@@ -103,7 +115,7 @@ def _match(src: Any, dst: Any, source: Box, target: Box) -> None:
 
 
 def _sweep(builder: Builder, box: Box, statement: Any, width: int | None) -> None:
-    """A loop over the extents of a part that are not 1, around a statement of the distances from its start."""
+    """A loop over the extents of a part that are not 1, around a statement of the steps from its start."""
     sizes = _long(box)
     names = tuple(Var(builder.unique(f"{box.view.name}_{axis}")) for axis in range(len(sizes)))
     build = swept(builder, sizes, width)

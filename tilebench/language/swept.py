@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from ..errors import LanguageError
-from ..ir import Const, Expr, If, Let, LoopStmt, Stmt, Var, all_of
+from ..ir import Expr, If, Let, Load, LoopStmt, Stmt, Var, all_of, walk
 from ..ir.stmt import statements
 from .elementwise import ceildiv
 from .nested import merged
@@ -48,7 +48,7 @@ def swept(
 
     `width` caps the width of its vectors.
     """
-    limits = [size if isinstance(size, int) else _once(builder, size) for size in sizes]
+    limits = [size if isinstance(size, int) else read_once(builder, size, "extent") for size in sizes]
     threads = builder.blocks[-1].count if builder.blocks else USUAL
     extents = tile_extents(limits, threads)
 
@@ -84,13 +84,13 @@ def refuse_inner(body: Sequence[Stmt]) -> None:
         )  # fmt: skip
 
 
-def _once(builder: Builder, size: Expr) -> Expr:
-    """A name for an extent, so that a store in the loop does not change it."""
-    if isinstance(size, (Const, Var)):
-        return size
-    var = Var(builder.unique("extent"), type=size.dtype, place=builder.place)
-    builder.emit(Let(var, size, place=builder.place))
+def read_once(builder: Builder, expr: Expr, name: str) -> Expr:
+    """A name for a value that reads memory, so that a store in the loop does not change it."""
+    if not any(isinstance(part, Load) for part in walk(expr)):
+        return expr
+    var = Var(builder.unique(name), type=expr.dtype, place=builder.place)
+    builder.emit(Let(var, expr, place=builder.place))
     return var
 
 
-__all__ = ["refuse_inner", "swept"]
+__all__ = ["read_once", "refuse_inner", "swept"]

@@ -85,7 +85,7 @@ def index_box(view: BufferView, axis: int, given: object) -> tuple[Expr, int]:
     hi = lift(extent) if given.stop is None else _end(view, axis, given.stop)
     form = _extent(lo, hi)
     if form.terms:
-        _not_constant(view, axis, lo, hi)
+        _not_constant(view, axis, lo, hi, form.expr())
     # A range without elements is one of an array whose size is zero.
     if form.constant < (0 if extent == 0 else 1):
         raise ShapeError(
@@ -131,7 +131,7 @@ def _end(view: BufferView, axis: int, given: object) -> Expr:
     return expr
 
 
-def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
+def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr, size: Expr) -> NoReturn:
     from ...ir import show
 
     error = UnknownExtent(
@@ -144,5 +144,5 @@ def _not_constant(view: BufferView, axis: int, lo: Expr, hi: Expr) -> NoReturn:
         hint="write it as `start : start + number`",
         at=here(),
     )
-    error.start, error.size = lo, hi - lo
+    error.start, error.size = lo, size
     raise error
