@@ -23,13 +23,13 @@ from tilebench.simulator import run_threaded
 ROOM = Path(T.__file__).parent
 SUPPORT, PAGE = ROOM / "support.json", ROOM / "WORDS.md"
 # Words that are here to be refused by name.
-REFUSED = ("set_max_nreg",)
+REFUSED = ("access_ptr", "set_max_nreg")
 ROADS = ("reference", "cpu", "simulator", "sm_80", "sm_90a")
 _WORD = re.compile(r"\bT\.(\w+)")
 
 
 def words_of(kernel: WordKernel) -> set[str]:
-    return set(_WORD.findall(kernel.text))
+    return set(kernel.only or _WORD.findall(kernel.text))
 
 
 def roads_of(kernel: WordKernel) -> set[str]:
@@ -39,7 +39,7 @@ def roads_of(kernel: WordKernel) -> set[str]:
     for road in ("cpu", "simulator", "sm_80", "sm_90a"):
         try:
             if _right(jit, road, kernel.sizes):
-                found |= {road, "reference"} if road == "cpu" else {road}
+                found |= {road, "reference"} if road in ("cpu", "simulator") else {road}
         except TileError:
             continue
     return found

@@ -20,10 +20,11 @@ def kernel():
 
 
 class WordKernel(NamedTuple):
-    """A kernel as text, with the sizes at which it is run."""
+    """A kernel as text, with the sizes at which it is run; `only` are the words it tells of, if not all."""
 
     text: str
     sizes: dict[str, int]
+    only: tuple[str, ...] = ()
 
 
 def _kernel(head: str, body: str, grid: str = "2", blocks: str = "bx", threads: int = 64) -> WordKernel:
@@ -185,6 +186,15 @@ KERNELS: list[WordKernel] = [
         """,
         grid="1",
     ),
+    _kernel(
+        _VECTOR.format(a="float32", o="float32"),
+        """
+        T.import_source("__device__ float twice(float x) { return x * 2; }")
+        for i in T.Parallel(64):
+            O[i] = T.call_extern("float32", "twice", A[i], meaning=lambda x: x * 2)
+        """,
+        grid="1",
+    )._replace(only=("call_extern", "import_source")),
     _kernel(
         'A: T.Tensor((1, 8, 8, 4), "float32"), O: T.Tensor((64, 36), "float32")',
         """
