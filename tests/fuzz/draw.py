@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 
+from tests.fuzz.layouts import layouts
 from tests.fuzz.program import Program
 from tests.fuzz.statements import body, results
 from tests.fuzz.writer import FLOATS, INTS, THREADS, Number, Writer
@@ -36,6 +37,7 @@ def draw(seed: int) -> Program:
         w.say(f"T.use_swizzle({w.pick(1, 2, 3)}{w.pick('', ', order=' + repr('column'))})")
     body(w, w.pick(1, 2, 3, 3, 4))
     results(w)
+    layouts(w)
     _schedule(w)
     named = set(re.findall(r"\w+", " ".join(w.params)))
     for name in sorted(w.sizes.keys() - named):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from tests.fuzz.expressions import Site, condition, value
+from tests.fuzz.layouts import mapping
 from tests.fuzz.writer import Buffer, Number, Writer
 
 AXES = "ijk"
@@ -19,11 +20,12 @@ def parallel(w: Writer) -> None:
         w.random.shuffle(order)
     inner = _inner(w, order)
     extents = [str(a.high + 1) for a in order]
+    given = "" if w.group else mapping(w, tuple(a.high + 1 for a in order))
     if w.chance(0.06) and not w.group:
-        # One that only the running kernel knows.
-        extents[0], given = w.name("e"), extents[0]
-        w.say(f"{extents[0]} = T.alloc_var('int32', init={given})")
-    head = f"for {', '.join(a.text for a in order)} in T.Parallel({', '.join(extents)}):"
+        # One that only the running kernel knows, of which no mapping is known.
+        extents[0], first, given = w.name("e"), extents[0], ""
+        w.say(f"{extents[0]} = T.alloc_var('int32', init={first})")
+    head = f"for {', '.join(a.text for a in order)} in T.Parallel({', '.join(extents)}{given}):"
     taken_apart = ""
     if w.chance(0.08) and len(order) > 1 and inner is None:
         head, taken_apart = _flattened(order)

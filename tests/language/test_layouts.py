@@ -12,8 +12,9 @@ import tilebench.language as T
 from tests.everywhere import everywhere, kernel_of
 from tests.passes.test_thread_groups import TARGETS, outputs
 from tilebench.errors import TileError
-from tilebench.ir import parse_function
+from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
+from tilebench.kernel.calls.variants import Variant, under
 from tilebench.kernel.edited import compile_from
 from tilebench.language import layouts as made
 from tilebench.language.layouts import make_linear_layout, make_swizzled_layout
@@ -392,3 +393,12 @@ def test_a_layout_is_one_kernels_of_a_function_of_several(target: str) -> None:
         text = kernel.stage("bounded")
         assert "T.atomic_add(B[2, 11], T.float32(1))" in text
         assert "T.copy(B, C)" in text
+
+
+def test_arrays_at_any_address_have_layouts_too() -> None:
+    kernel = kernel_of("T.annotate_layout({A: lambda i, j: (j, i)})\nT.copy(A, O)").using(
+        target="cuda:sm_80"
+    )()
+    traced = kernel.compilation.functions["tile"]
+    general = under(traced, Variant(aligned=False), machine_of("sm_80"))
+    assert parse_function(print_function(general).text, registry()) == general

@@ -58,11 +58,15 @@ def substitute(node: Any, values: Mapping[str, Expr]) -> Any:
 
 
 def rename_buffers(node: Any, buffers: Mapping[str, Buffer]) -> Any:
-    """The node with buffers replaced by name, in loads, stores and regions (not allocations)."""
+    """The node with buffers replaced by name, wherever one is named (allocations are not)."""
 
     def change(old: Any) -> Any:
-        if isinstance(old, (Load, Region, Store)) and old.buffer.name in buffers:
-            return old.but(buffer=buffers[old.buffer.name])
+        if isinstance(old, (Load, Region, Store)):
+            return old.but(buffer=buffers[old.buffer.name]) if old.buffer.name in buffers else old
+        for mark in old.effect_marks:
+            named = getattr(old, mark.name)
+            if isinstance(named, Buffer) and named.name in buffers:
+                return old.but(**{mark.name: buffers[named.name]})
         return old
 
     return rewrite(node, change) if buffers else node
