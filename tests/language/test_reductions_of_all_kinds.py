@@ -148,3 +148,21 @@ def test_what_is_refused(statement: str, what: str) -> None:
         kernel_of(body).using(target="cuda:sm_80")()
     first = str(error.value).splitlines()[0]
     assert first.split("error: ")[1] == what
+
+
+@pytest.mark.parametrize("kind", ["cummax", "cumsum"])
+def test_lines_of_one_element(kind: str) -> None:
+    """A maximum of a NaN alone is where maxima start; a sum of it is NaN."""
+    a = np.array([[1.0, np.nan, -np.inf, 2.0]], np.float32)
+    head = 'A: T.Tensor((1, 4), "float32"), O: T.Tensor((1, 4), "float32")'
+    found = everywhere(
+        f"""
+        S = T.alloc_shared((1, 4), "float32")
+        T.copy(A, S)
+        T.{kind}(S, dim=0)
+        T.copy(S, O)
+        """,
+        head, A=a,
+    )  # fmt: skip
+    wanted = np.fmax(a, -np.inf) if kind == "cummax" else a
+    np.testing.assert_array_equal(found["O"], wanted)

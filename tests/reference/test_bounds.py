@@ -352,10 +352,12 @@ T.copy(y, C[0{", 0" if shape == "(4, 4)" else ""}])
     )
     most = float(kind.largest)
     a = np.array([[most, most, -most, 0], [most, most, 0, 0], [1, 2, -3, 0], [most, -most / 2, 0, 0]])
+    if not kind.saturates:
+        a[3] = [-most, -most, np.inf, 0]  # infinite, or NaN where the others are added first
     inputs = {"A": a.astype(kind.numpy), "C": np.zeros((4, 4)[: shape.count("4")], kind.numpy)}
     found = run_bounded(function, inputs)["C"]
     value, error = (np.asarray(part, np.float64).reshape(4, -1)[:, -1] for part in (found.value, found.error))
-    assert np.isposinf(error[0])
+    assert np.isposinf(error[[0] if kind.saturates else [0, 3]]).all()
     assert np.isfinite(error[1:3]).all()
     assert value[1] == (most if kind.saturates else np.inf)
     assert value[2] == 0
@@ -394,3 +396,16 @@ def test_a_number_near_the_edge_of_a_domain_may_lie_on_either_side() -> None:
     assert found.error[1] == 0
     assert found.error[2] == np.inf
     assert found.error[3] < 1e-6
+
+
+def test_the_bits_of_nan_have_no_bound() -> None:
+    """What a NaN carries is each processor's own: 0 * inf is 0x7e00 on one and 0xfe00 on another."""
+    function = kernel(
+        "A: T.Tensor((4,), T.float16), C: T.Tensor((4,), T.uint16)",
+        """
+for i in T.Parallel(4):
+    C[i] = T.reinterpret(A[i] * T.float16(0), T.uint16)
+""",
+    )
+    inputs = {"A": np.array([1, np.inf, 2, np.nan], np.float16), "C": np.zeros(4, np.uint16)}
+    assert np.isposinf(run_bounded(function, inputs)["C"].error).tolist() == [False, True, False, True]

@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from kit import named_isa, run_map, runnable, ulp_error
 
+from tests.everywhere import everywhere
 from tilebench.errors import TargetError
 from tilebench.targets.cpu.numbers import functions as functions
 
@@ -135,3 +136,15 @@ def test_remainders_are_exact() -> None:
     wanted = np.fmod(a, b)
     np.testing.assert_array_equal(found, wanted)
     assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("word", ["sin", "tan", "exp"])
+def test_functions_beside_values_twice_as_wide(word: str) -> None:
+    """Vectors have the lanes of the widest value: a float32 is half a register then."""
+    body = f"""
+    for i in T.Parallel(64):
+        O[i] = T.{word}(A[i])
+    """
+    a = np.linspace(-3, 3, 64, dtype=np.float32)
+    found = everywhere(body, 'A: T.Tensor((64,), "float32"), O: T.Tensor((64,), "float64")', exact=False, A=a)
+    np.testing.assert_allclose(found["O"], getattr(np, word)(a.astype(np.float64)), rtol=1e-5, atol=1e-6)

@@ -99,8 +99,11 @@ def bits_meaning(value: Any, source: DType, target: DType) -> Any:
 
 
 def bits_bound(value: Any, source: DType, target: DType) -> Any:
-    """The same with bounds: of what is not known exactly the bits can be anything."""
+    """The same with bounds: of what is not known exactly, and of a NaN, the bits can be anything."""
     known = inexact(value)
     found = bits_meaning(known.value, source, target)
-    error = np.where(np.asarray(known.error) > 0, np.inf, 0.0)
+    unsure = np.asarray(known.error) > 0
+    if source.is_float:
+        unsure = unsure | np.isnan(np.asarray(known.value))  # what its payload is, each processor decides
+    error = np.where(unsure, np.inf, 0.0)
     return Inexact(found.astype(np.float64), error) if target.is_float else plain_if_sure(found, error)

@@ -55,15 +55,26 @@ def fill_meaning(op: Fill, value: Any) -> Any:
     return value
 
 
-def _with_overflow_on_the_way(value: Any, sizes: Any, carried: Any, dtype: DType) -> Any:
+def _with_overflow_on_the_way(
+    value: Any, sizes: Any, carried: Any, dtype: DType, finite_sizes: Callable[[], Any]
+) -> Any:
     """The carried error of sums, infinite where a partial sum may leave the dtype though the whole does not.
 
-    `sizes` are the sums of magnitudes: as large as the whole where all terms have one sign.
+    `sizes` are the sums of magnitudes: as large as the whole where all terms have one sign. A whole that is
+    infinite by a term of its own is NaN where the other terms, of `finite_sizes`, leave the dtype first.
     """
-    if sizes.size == 0 or not sizes.max() >= limits(dtype).overflow:
+    edge = limits(dtype).overflow
+    if sizes.size == 0 or not sizes.max() >= edge:
         return carried
-    passes = (sizes >= limits(dtype).overflow) & np.isfinite(value) & (np.abs(value) < sizes)
+    passes = (sizes >= edge) & np.isfinite(value) & (np.abs(value) < sizes)
+    infinite = np.isinf(value)
+    if infinite.any():
+        passes |= infinite & (finite_sizes() >= edge)
     return np.where(passes, np.inf, carried)
+
+
+def _finite(sizes: Any) -> Any:
+    return np.where(np.isfinite(sizes), sizes, 0.0)
 
 
 # -- matrix product
@@ -149,7 +160,13 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
         value += before
         sizes += np.abs(before)
         carried += old.error.reshape(value.shape)
-    carried = _with_overflow_on_the_way(value, sizes, carried, target)
+    else:
+        before = np.zeros(())
+
+    def finite_sizes() -> Any:
+        return _finite(left_size) @ _finite(right_size) + _finite(np.abs(before))
+
+    carried = _with_overflow_on_the_way(value, sizes, carried, target, finite_sizes)
     u = accumulation_roundoff(op.a.buffer.dtype, target) + DOUBLE_ROUNDOFF
     lost = (k + 1) * 0.5 * limits(target).subnormal
     # In place: with a dozen temporaries of the tile's size this was half the time of a gemm's bound.
@@ -266,7 +283,12 @@ def _sum_bound(op: Reduce, read: Inexact, before: Inexact | None, target: DType)
         sizes = sizes + np.abs(before.value.reshape(sizes.shape))
         carried = carried + before.error.reshape(carried.shape)
         additions += 1
-    carried = _with_overflow_on_the_way(value, sizes, carried, target)
+
+    def finite_sizes() -> Any:
+        sums = np.sum(_finite(np.abs(read.value)), axis=op.dim)
+        return sums if before is None else sums + _finite(np.abs(before.value.reshape(sums.shape)))
+
+    carried = _with_overflow_on_the_way(value, sizes, carried, target, finite_sizes)
     # A sum of float32 into a float16 may be formed in either.
     error = carried + gamma(additions, target.unit_roundoff + DOUBLE_ROUNDOFF) * (sizes + carried)
     if narrows(op.src.buffer.dtype, target):
@@ -313,7 +335,9 @@ def scan_bound(op: Scan, source: Any) -> Any:
     if not target.is_float:
         return Inexact(scan_meaning(op, known.value), carried)
     value, sizes = along(known.value), along(np.abs(known.value))
-    carried = _with_overflow_on_the_way(value, sizes, carried, target)
+    carried = _with_overflow_on_the_way(
+        value, sizes, carried, target, lambda: along(_finite(np.abs(known.value)))
+    )
     count = known.value.shape[op.dim]
     u = target.unit_roundoff + DOUBLE_ROUNDOFF
     error = carried + gamma(max(count - 1, 0), u) * (sizes + carried)

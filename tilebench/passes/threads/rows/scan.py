@@ -71,13 +71,13 @@ def _cast(value: Expr, dtype: DType) -> Expr:
 
 
 def _lines(emitter: Emitter, scan: Scan, box: tuple[int, ...], sums: Buffer) -> list[Stmt]:
-    """The sums along each line; nothing where a line is one element."""
+    """The sums along each line; nothing where a line is one element and that is its sum."""
     extents = scan.src.extent or scan.src.buffer.shape
     dim = scan.dim % len(extents)
-    if extents[dim] == 1:
+    if extents[dim] == 1 and scan.kind == "sum":  # a maximum of a NaN alone is where maxima start
         return []
     axis = sum(extent != 1 for extent in extents[:dim])
-    pitch, length = prod(box[axis + 1 :]), box[axis]
+    pitch, length = (prod(box[axis + 1 :]), box[axis]) if extents[dim] != 1 else (1, 1)
     count = prod(box) // length
     threads, warp = emitter.threads.count, emitter.machine.warp
     alone = count >= threads or threads % warp != 0

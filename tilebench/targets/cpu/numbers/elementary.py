@@ -92,17 +92,20 @@ def _scales(f: Function, x: Value) -> bool:
 
 def nearest(f: Function, x: Value) -> tuple[Value, Value]:
     """The nearest whole number of a small x, as float and as integer."""
-    if _scales(f, x):  # `_scale` then wants the float alone
-        return f.intrinsic("roundeven", x), x
     magic = constant(x, 1.5 * 2.0**52 if is_double(x) else 1.5 * 2.0**23)
     moved = f.fadd(x, magic)
     kind = integer_type(x)
     return f.fsub(moved, magic), f.binary("sub", f.bits(moved, kind), f.bits(magic, kind))
 
 
-def _scale(f: Function, x: Value, whole: Value, n: Value) -> Value:
-    """x * 2**n, with one rounding also where the result is subnormal; `whole` is n as a float."""
-    if _scales(f, x):
+def _exponent(f: Function, x: Value) -> tuple[Value, Value | None]:
+    """The nearest whole number of a small x, as float, and as integer where `_scale` wants one."""
+    return (f.intrinsic("roundeven", x), None) if _scales(f, x) else nearest(f, x)
+
+
+def _scale(f: Function, x: Value, whole: Value, n: Value | None) -> Value:
+    """x * 2**n, with one rounding also where the result is subnormal; both are of `_exponent`."""
+    if n is None:
         return _scale_instruction(f, x, whole)
     bias, place = (1023, 52) if is_double(x) else (127, 23)
     half = f.binary("ashr", n, 1)
@@ -139,7 +142,7 @@ def exp(f: Function, x: Value) -> Value:
     """e**x."""
     low, high = (-750.0, 712.0) if is_double(x) else (-105.0, 90.0)
     x = clamp(f, x, low, high)
-    whole, n = nearest(f, f.fmul(x, constant(x, _LOG2E)))
+    whole, n = _exponent(f, f.fmul(x, constant(x, _LOG2E)))
     if is_double(x):
         # fdlibm's split of ln 2: 33 bits, so that up to 2**20 times the first is exact.
         first, rest = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -152,7 +155,7 @@ def exp(f: Function, x: Value) -> Value:
 def exp2(f: Function, x: Value) -> Value:
     """2**x."""
     x = clamp(f, x, -1080.0, 1030.0) if is_double(x) else clamp(f, x, -152.0, 130.0)
-    whole, n = nearest(f, x)
+    whole, n = _exponent(f, x)
     r = f.fsub(x, whole)
     if is_double(x):
         return _scale(f, _exp_reduced(f, f.fmul(r, constant(x, math.log(2)))), whole, n)
@@ -162,7 +165,7 @@ def exp2(f: Function, x: Value) -> Value:
 def exp10(f: Function, x: Value) -> Value:
     """10**x."""
     x = clamp(f, x, -326.0, 310.0) if is_double(x) else clamp(f, x, -46.0, 39.5)
-    whole, n = nearest(f, f.fmul(x, constant(x, math.log2(10))))
+    whole, n = _exponent(f, f.fmul(x, constant(x, math.log2(10))))
     first, rest = _LOG10_2_PARTS if is_double(x) else _split(math.log10(2), 12)
     r = f.fma(whole, constant(x, -rest), f.fma(whole, constant(x, -first), x))
     return _scale(f, _exp_reduced(f, f.fmul(r, constant(x, math.log(10)))), whole, n)

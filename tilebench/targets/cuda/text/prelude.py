@@ -90,6 +90,8 @@ _ABS_NARROW = """\
 TB {type} tb_abs({type} x) {{
   return {type}_from_bits(x.bits & (1 << (8 * sizeof(x.bits) - 1)) - 1);
 }}"""
+# Of 8 bits as the other functions: rounded into them, which stops an infinity at the largest.
+_ABS_EIGHT = "TB {type} tb_abs({type} x) {{ return {type}(fabsf((float)x)); }}"
 _POW = """\
 TB float tb_pow(float x, float y) { return powf(x, y); }
 TB double tb_pow(double x, double y) { return pow(x, y); }"""
@@ -164,7 +166,8 @@ def _math(wanted: Wanted) -> str:
             out.append(_MATH.format(name=name))
             out += [_MATH_NARROW.format(type=struct, name=name) for struct in structs]
     if wanted.has("tb_abs"):
-        out += [_ABS, *(_ABS_NARROW.format(type=struct) for struct in structs)]
+        eight = ("tb_e4m3", "tb_e5m2")
+        out += [_ABS, *((_ABS_EIGHT if t in eight else _ABS_NARROW).format(type=t) for t in structs)]
     if wanted.has("tb_pow"):
         out.append(_POW)
     if wanted.has("tb_fmod"):
