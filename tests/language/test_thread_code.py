@@ -331,9 +331,13 @@ REFUSED = {
         "for t in T.thread_binding(64):\n    O[t] = 1",
         "T.thread_binding is over 64 threads, and the block has 128 along threadIdx.x",
     ),
-    "a barrier with a number": (
-        "T.sync_threads(1, 64)",
-        "T.sync_threads(barrier_id, arrive_count) is TileLang's, not here yet",
+    "a barrier of others": (
+        "if tx < 32:\n    T.sync_threads(1, 64)",
+        "a barrier of 64 threads, where 32 come to it",
+    ),
+    "a barrier of whoever": (
+        "if I[tx] < 32:\n    T.sync_threads(1, 64)",
+        "a barrier of 64 threads, where nobody knows how many come to it",
     ),
 }  # fmt: skip
 
@@ -392,3 +396,27 @@ def test_what_only_some_threads_have_written_is_read_by_those_alone() -> None:
     np.testing.assert_array_equal(out["O"], np.where(out["I"] > 1, 2 * out["I"] + 1, out["I"]))
     function = kernel_of(body, NUMBERS).using(target="cpu")().compilation.reference
     run_reference(function, {"I": out["I"], "O": np.zeros(128, np.int32)}, uninitialised="raise")
+
+
+def test_running_sums_by_threads_that_have_a_barrier_of_their_own() -> None:
+    out = found(
+        """
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((128,), "int32")
+        mine = T.alloc_var("int32")
+        s[tx] = I[tx]
+        if tx < 64:
+            for k in T.serial(6):
+                step = 1 << k
+                T.sync_threads(3, 64)
+                if tx < 64 - step:
+                    mine = s[tx] + s[tx + step]
+                T.sync_threads(3, 64)
+                if tx < 64 - step:
+                    s[tx] = mine
+        T.sync_threads()
+        O[tx] = s[tx]
+        """
+    )
+    i = out["I"]
+    np.testing.assert_array_equal(out["O"], [*np.cumsum(i[63::-1])[::-1], *i[64:]])

@@ -18,7 +18,7 @@ from .threads.block import BlockThreads, block_of
 from .tracing.arithmetic import arithmetic, comparison, truth
 from .tracing.builder import Builder, for_tiles
 from .tracing.expressions import Value
-from .tracing.operands import whole_number
+from .tracing.operands import positive, whole_number
 from .tracing.promote import computable, convert, expr_of
 
 if TYPE_CHECKING:
@@ -34,16 +34,23 @@ _ALL = 0xFFFFFFFF
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:
     """All threads of the block wait for each other, and see what the others have written.
 
-    Barriers that the kernel's accesses need are there anyway; this one is kept as it is written. Raises
-    `LanguageError` under a condition that differs from thread to thread, and for barriers with a number.
+    Barriers that the kernel's accesses need are there anyway; this one is kept as it is written. Under a
+    condition on the numbers of threads, `if tx < 64: T.sync_threads(3, 64)` is one of those `arrive_count`
+    threads, and all of the block wait with them. Raises `LanguageError` under another condition that differs
+    from thread to thread.
     """
     builder = for_tiles("T.sync_threads")
-    if barrier_id is not None or arrive_count is not None:
+    if (barrier_id is None) != (arrive_count is None):
         raise LanguageError(
-            "T.sync_threads(barrier_id, arrive_count) is TileLang's, not here yet",
-            hint="threads of a group (if tx < 64:) meet by themselves where tiles are shared",
+            "a barrier of some threads has a number and a count", expected="T.sync_threads(3, 64)"
         )
-    builder.emit(SyncThreads(why="written in the kernel", place=builder.place))
+    count = 0 if arrive_count is None else positive(arrive_count, "T.sync_threads", "the count")
+    number = 0 if barrier_id is None else whole_number(barrier_id, "T.sync_threads", "the number")
+    why = "written in the kernel"
+    builder.emit(SyncThreads(why=why, barrier=number, threads=count, place=builder.place))
+    if count and not block_of(builder).numbers:
+        # A block that asks for no number has its barriers as they are: it is one of all.
+        block_of(builder).coordinates(builder)
 
 
 def sync_warp(mask: int | None = None) -> None:

@@ -63,6 +63,16 @@ def range_of(condition: Expr, extents: Sequence[int], coordinates: Sequence[Var]
     return int(where[0]), int(where[-1]) + 1
 
 
+def how_many(condition: Expr, extents: Sequence[int], coordinates: Sequence[Var]) -> int | None:
+    """For how many threads a condition on their numbers holds; None where something else decides it."""
+    import numpy as np
+
+    names = {part.name for part in walk(condition) if isinstance(part, Var)}
+    numbers = _numbers(extents, coordinates)
+    found = holds(condition, numbers) if names <= numbers.keys() else None
+    return None if found is None else int(np.broadcast_to(found, (int(np.prod(tuple(extents))),)).sum())
+
+
 def same_in_warps(condition: Expr, extents: Sequence[int], coordinates: Sequence[Var]) -> bool:
     """Whether a condition holds for all threads of each warp, or for none."""
     import numpy as np

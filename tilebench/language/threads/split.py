@@ -40,7 +40,7 @@ from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
 from ..structure import Parallel, ThreadGroup, Unroll, Vectorized
 from .block import BlockThreads
-from .conditions import same_in_warps
+from .conditions import how_many, same_in_warps
 from .differing import OWN, Differing, heads, on_tiles, pure, with_tiles
 from .meeting import SharedTouch, Touches
 from .parts import elements_of, flagged
@@ -197,6 +197,9 @@ class Splitter:
             self.each(Store(allocation.buffer, (), init, place=allocation.place))
 
     def barrier(self, barrier: SyncThreads | SyncWarp) -> None:
+        if isinstance(barrier, SyncThreads) and barrier.threads:
+            self.barrier_of_some(barrier)
+            return
         if self.guards and isinstance(barrier, SyncThreads):
             raise LanguageError(
                 "a barrier of the block stands under a condition that differs from thread to thread",
@@ -206,6 +209,19 @@ class Splitter:
             )  # fmt: skip
         self.flush()
         self.out.append(barrier)
+
+    def barrier_of_some(self, barrier: SyncThreads) -> None:
+        """A barrier with a count: here all threads pass it, those that it is for and the others."""
+        tests = [replaced(guard.condition, self.touches.short) for guard in self.guards]
+        found = how_many(all_of(tests), self.block.extents, self.coordinates) if tests else self.block.count
+        if found != barrier.threads:
+            raise LanguageError(
+                "a barrier of {count} threads, where {others} come to it", at=barrier.place,
+                count=barrier.threads, others=found if found is not None else "nobody knows how many",
+                expected="a condition on the numbers of threads that chooses as many",
+            )  # fmt: skip
+        self.flush()
+        self.out.append(SyncThreads(why=barrier.why, place=barrier.place))
 
     def tiles(self, statement: Stmt) -> None:
         culprit = self.differing.culprit(statement)
