@@ -94,6 +94,9 @@ _BITS = (32, 64, 128, 256)
 _CURES = {
     "ptx_cp_async": _COPIES, "async_copy": _COPIES, "ptx_commit_group": _COPIES,
     "ptx_wait_group": _COPIES, "ptx_ldmatrix": _PRODUCTS, "ptx_mma": _PRODUCTS, "ptx_mma_sp": _PRODUCTS,
+    "ptr": "pass the array itself, A: T.Tensor(shape, dtype)",
+    "make_tensor": "pass the array itself, A: T.Tensor(shape, dtype); T.view gives it another shape",
+    "make_tensor_from_addr": "pass the array itself, A: T.Tensor(shape, dtype)",
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
     **{
         f"{kind}{bits}": f"{way}s are made as wide as they can be"

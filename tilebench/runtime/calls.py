@@ -22,6 +22,7 @@ from ..language.scopes import MOST_SIZE
 from ..record import ParamRecord
 from .describe import describe
 
+_MOST_SHAPES = 256
 # What a scalar is given as, by the kind of its dtype.
 _EXPECTED = {"float": "a number", "bool": "True or False"}
 
@@ -71,6 +72,8 @@ class CallBinder:
         self.scalars = {var.name: var for var in function.scalars}
         self.buffers = {buffer.name: buffer for buffer in function.arrays}
         self._sources = {var.name: self._where(var) for var in self.sizes}
+        # Records by the sizes of a call: to make them takes longer than to launch.
+        self._known: dict[tuple[Number, ...], tuple[ParamRecord, ...]] = {}
 
     @property
     def plain(self) -> bool:
@@ -243,6 +246,15 @@ class CallBinder:
 
     def _records(self, values: Mapping[str, Number]) -> tuple[ParamRecord, ...]:
         """The arrays' records for these sizes."""
+        key = tuple([values[var.name] for var in self.sizes])
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_SHAPES:
+                self._known.clear()
+            found = self._known[key] = self._sized(values)
+        return found
+
+    def _sized(self, values: Mapping[str, Number]) -> tuple[ParamRecord, ...]:
         out: list[ParamRecord] = []
         for record in self.records:
             if record.is_scalar:
