@@ -377,3 +377,72 @@ def test_a_loop_without_end_can_be_interrupted() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_loop_without_end_costs_a_measurement_and_no_more() -> None:
+    import importlib
+
+    from tilebench.errors import TileError
+
+    kernel = kernel_of(ENDLESS, HEAD).using(target="cpu")()
+    worker = importlib.import_module("tilebench.runtime.worker").default_worker()
+    try:
+        measure = importlib.import_module("tilebench.kernel.measuring.measure").measure_kernel
+        with pytest.raises(TileError, match="did not finish in 3 s and was ended"):
+            measure(kernel, check=False, timeout=3)
+        other = kernel_of("O[0] = A[0]", HEAD).using(target="cpu")()
+        assert measure(other, check=False, seconds=0.01).seconds > 0
+    finally:
+        worker.close()
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_code_is_made_of_every_form(arch: str) -> None:
+    for body in (ENDLESS, *(f"{loop}\n    if A[i] > 2:\n        break\n    O[i] = A[i]" for loop in LOOPS)):
+        kernel_of(body, HEAD).using(target=f"cuda:{arch}")().reach_code()
+
+
+THREADS = 'A: T.Tensor((64,), "int32"), O: T.Tensor((128,), "int32")'
+
+
+def test_threads_meet_in_a_loop_that_all_of_them_leave_together() -> None:
+    found = everywhere(
+        """
+        tx = T.get_thread_binding()
+        S = T.alloc_shared((128,), "int32")
+        S[tx] = tx
+        T.sync_threads()
+        n = T.alloc_var("int32", init=64)
+        while n > 0:
+            if tx < n:
+                S[tx] = S[tx] + S[tx + n]
+            T.sync_threads()
+            n = n // 2
+            if n == 1:
+                break
+        O[tx] = S[0] + S[1]
+        """,
+        THREADS,
+    )
+    assert found["O"].tolist() == [128 * 127 // 2] * 128
+
+
+def test_each_thread_leaves_its_own_loop() -> None:
+    found = everywhere(
+        """
+        tx = T.get_thread_binding()
+        n = T.alloc_var("int32", init=0)
+        while n < tx:
+            n = n + 1
+            if n == 50:
+                break
+        for k in T.serial(64):
+            if A[k] > tx - 2:
+                continue
+            n += A[k]
+        O[tx] = n
+        """,
+        THREADS,
+    )
+    a = found["A"]
+    assert found["O"].tolist() == [min(tx, 50) + int(a[a <= tx - 2].sum()) for tx in range(128)]
