@@ -78,10 +78,11 @@ class Calls:
 
     def _filled(self, arguments: Sequence[Any], error: ArgumentError) -> list[Any]:
         """The arguments with an array for each None that the kernel does not touch. Raises the error else."""
-        given = [argument for argument in arguments if hasattr(argument, "shape")]
         missing = [k for k, argument in enumerate(arguments) if argument is None]
         if not missing or len(arguments) != len(self._records):
             raise error
+        # Of the type: a nested tensor has no shape that can be asked for.
+        given = [argument for argument in arguments if hasattr(type(argument), "shape")]
         filled = list(arguments)
         for k in missing:
             record = self._records[k]
