@@ -50,6 +50,8 @@ class _Verifier:
     def __init__(self, forms: LegalForms | None) -> None:
         self.forms = forms
         self.names: dict[str, Var | Buffer] = {}
+        # The same names in the order in which they were bound: those of a body go at its end.
+        self.order: list[str] = []
         # How many bodies are open; allocations of device memory stand in the outermost.
         self.depth = 0
 
@@ -61,6 +63,13 @@ class _Verifier:
         if name in self.names:
             self.fail(node, "the name {name} is bound twice", name=name)
         self.names[name] = value
+        self.order.append(name)
+
+    def leave(self, bound: int) -> None:
+        """The end of a scope that began when so many names were bound."""
+        for name in self.order[bound:]:
+            del self.names[name]
+        del self.order[bound:]
 
     def function(self, function: Function) -> None:
         for each in function.params:
@@ -72,12 +81,12 @@ class _Verifier:
         self.body(function.body)
 
     def body(self, body: tuple[Stmt, ...]) -> None:
-        before = dict(self.names)
+        bound = len(self.order)
         self.depth += 1
         for each in body:
             self.statement(each)
         self.depth -= 1
-        self.names = before
+        self.leave(bound)
 
     def statement(self, stmt: Stmt) -> None:
         self.legal(stmt)
@@ -112,11 +121,11 @@ class _Verifier:
                 self.body(stmt.orelse)
             case LoopStmt() | WithStmt():
                 self.turns(stmt)
-                before = dict(self.names)
+                bound = len(self.order)
                 for each in stmt.vars:
                     self.bind(stmt, each.name, each)
                 self.body(stmt.body)
-                self.names = before
+                self.leave(bound)
             case _:
                 pass
 
