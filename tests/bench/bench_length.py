@@ -1,4 +1,4 @@
-"""How compiling grows with the length of a kernel, step by step: 1, 2, 4 and 8 times as long, in several forms.
+"""How compiling grows with the length of a kernel, step by step: 1, 2, 4 and 8 times as long.
 
     python -m tests.bench.bench_length [straight tiles products ...] [--target cuda:sm_80]
 

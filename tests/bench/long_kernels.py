@@ -1,4 +1,4 @@
-"""Kernels of any length in several forms: what the steps of the compiler take must grow with the length alone."""
+"""Kernels of any length in several forms: the time of each step must grow with the length alone."""
 
 from __future__ import annotations
 
