@@ -167,6 +167,14 @@ def test_what_lies_outside_an_array_is_its_safe_value() -> None:
     np.testing.assert_array_equal(found["O"], wanted)
 
 
+def test_a_safe_value_is_converted() -> None:
+    found = everywhere(
+        "T.annotate_safe_value({A: T.infinity('float32')})\nT.copy(A[32:96, 0:64], O)",
+        head='A: T.Tensor((64, 64), "float16"), O: T.Tensor((64, 64), "float16")',
+    )
+    assert np.isposinf(found["O"][32:]).all()
+
+
 def test_a_safe_value_and_a_layout_of_one_array() -> None:
     found = everywhere(
         """

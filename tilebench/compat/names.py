@@ -49,7 +49,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.contrib": {},
     "tilelang.contrib.nvcc": _all_of("compat.card", "get_target_compute_version"),
     "tilelang.cuda": {},
-    "tilelang.cuda.intrinsics": {"make_mma_swizzle_layout": "language.layouts:make_swizzled_layout"},
+    "tilelang.cuda.intrinsics": _all_of("language.layouts", "make_mma_swizzle_layout"),
     "tilelang.engine": {},
     "tilelang.engine.callback": _all_of("compat.card", "register_cuda_postproc_callback"),
     "tilelang.env": _CACHE,

@@ -179,6 +179,11 @@ def make_swizzled_layout(buffer: BufferView, k_major: bool = True, allow_pad: bo
     return Asked(True)
 
 
+def make_mma_swizzle_layout(shared_buf: BufferView, is_smooth: bool = False) -> Asked:
+    """A layout without bank conflicts, or with `is_smooth` rows one behind the other."""
+    return Asked(not is_smooth)
+
+
 def make_volta_swizzled_layout(buffer: BufferView, is_a: bool = True, k_inner: bool = True) -> Asked:
     """A layout without bank conflicts; which one is the compiler's to choose."""
     return Asked(True)

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import LanguageError
-from ..ir import Buffer, Const, Expr, OpStmt, Word, attribute, node, operand
+from ..ir import Buffer, Cast, Const, Expr, OpStmt, Word, attribute, node, operand
 from ..ir.node import ADDRESSES
 from .tracing.arithmetic import truth
 from .tracing.builder import in_trace, inside_kernel, shown
 from .tracing.expressions import Value
-from .tracing.promote import expr_of
+from .tracing.promote import expr_of, literal
 from .tracing.stores import stored
 from .tracing.values import BufferView
 
@@ -82,7 +82,7 @@ def annotate_safe_value(safe_value_map: Mapping[BufferView, Number]) -> None:
             raise LanguageError(
                 "T.annotate_safe_value is for arrays in global memory", text=shown(buffer), found="{text}"
             )
-        value = stored(given, buffer.buffer.dtype)
+        value = _folded(stored(given, buffer.buffer.dtype))
         if not isinstance(value, Const):
             raise LanguageError(
                 "the safe value of {name} is a constant", name=buffer.name, text=shown(given), found="{text}"
@@ -95,3 +95,10 @@ def annotate_safe_value(safe_value_map: Mapping[BufferView, Number]) -> None:
             )
         if before is None:
             body.insert(0, SafeValue(buffer.buffer, value, place=builder.place))
+
+
+def _folded(value: Expr) -> Expr:
+    """A constant that is converted to a float of another width, as a constant of that width."""
+    if isinstance(value, Cast) and isinstance(value.value, Const) and value.type.is_float:
+        return literal(value.value.value, value.type)
+    return value
