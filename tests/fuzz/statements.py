@@ -329,8 +329,8 @@ def group(w: Writer) -> None:
 
 
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
-    (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4), (branch, 2),
-    (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1),
+    (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4),
+    (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1),
 )  # fmt: skip
 
 
