@@ -420,3 +420,35 @@ def test_running_sums_by_threads_that_have_a_barrier_of_their_own() -> None:
     )
     i = out["I"]
     np.testing.assert_array_equal(out["O"], [*np.cumsum(i[63::-1])[::-1], *i[64:]])
+
+
+def test_one_thread_of_those_that_store_alike_is_one_that_comes() -> None:
+    out = everywhere(
+        """
+        tx, ty = T.get_thread_bindings()
+        O[tx] = 0
+        if ty == 2:
+            O[tx] = I[tx] + 1
+        """,
+        'I: T.Tensor((16,), "int32"), O: T.Tensor((16,), "int32")',
+        threads=(16, 4),  # type: ignore[arg-type]
+    )
+    np.testing.assert_array_equal(out["O"], out["I"] + 1)
+
+
+def test_a_branch_that_changes_its_condition_is_the_same_branch_behind_a_meeting() -> None:
+    out = found(
+        """
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((128,), "int32")
+        T.copy(I, s)
+        m = T.alloc_var("int32", init=0)
+        m = I[tx]
+        O[tx] = m
+        if m > 0:
+            m = s[127 - tx] - 9
+            s[tx] = 5
+            O[tx] = m
+        """
+    )
+    np.testing.assert_array_equal(out["O"], np.where(out["I"] > 0, out["I"][::-1] - 9, out["I"]))

@@ -1,0 +1,58 @@
+"""Faults of code of single threads: threads that do not meet, and rows of others."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+TEST = "tests/language/test_thread_code.py::test_"
+
+FAULTS = (
+    Fault(
+        "thread-code/threads-do-not-meet",
+        "a thread reads what another wrote in the same run",
+        "tilebench.language.threads.meeting:Touches.apart",
+        "all((name in covered for name, extent in self.extents.items() if extent > 1))",
+        "True",
+        (TEST + "threads_meet_by_themselves_where_one_reads_what_another_wrote",),
+    ),
+    Fault(
+        "thread-code/name-of-memory-worked-out-again",
+        "what a name read from memory before a barrier is read again behind it",
+        "tilebench.language.threads.kept:RunNames.missing",
+        "pure(let.value)",
+        "True",
+        (TEST + "what_a_thread_has_of_its_own_lives_across_barriers",),
+    ),
+    Fault(
+        "thread-code/condition-read-again",
+        "a condition on memory is read again in each run of its branch, when the branch has changed it",
+        "tilebench.language.threads.split:Splitter.distribute",
+        "not pure(condition)",
+        "False",
+        (TEST + "a_branch_that_changes_its_condition_is_the_same_branch_behind_a_meeting",),
+    ),
+    Fault(
+        "thread-code/exchange-of-some",
+        "threads of a warp exchange values where not all of them come",
+        "tilebench.language.threads.conditions:same_in_warps",
+        "bool(np.all(rows == rows[:, :1]))",
+        "True",
+        (TEST + "what_threads_cannot_do_is_refused_at_its_line",),
+    ),
+    Fault(
+        "thread-code/another-lane",
+        "a shuffle asks the thread's own lane",
+        "tilebench.passes.own_rows:_Rows.load",
+        "who == numbers",
+        "True",
+        (TEST + "threads_of_a_warp_exchange_values",),
+    ),
+    Fault(
+        "thread-code/store-of-one-that-a-condition-leaves-out",
+        "of threads that store alike the first does, where a condition has left it out",
+        "tilebench.passes.own_rows:_Alike.under",
+        "self.numbers.difference(*map(self.told, parts))",
+        "self.numbers",
+        (TEST + "one_thread_of_those_that_store_alike_is_one_that_comes",),
+    ),
+)
