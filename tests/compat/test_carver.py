@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,19 @@ def test_the_equivalent_function_is_the_product(trans_a: bool, trans_b: bool) ->
     a, b = rng.uniform(-1, 1, (m, k)).astype(np.float32), rng.uniform(-1, 1, (k, n)).astype(np.float32)
     turned = [np.ascontiguousarray(x.T) if t else x for x, t in ((a, trans_a), (b, trans_b))]
     np.testing.assert_allclose(np.asarray(kernel(*turned)), a @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_the_work_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyzer: Any = importlib.import_module("tilelang.tools").Analyzer
+    m, n, k = 300, 70, 90
+    template = MatmulTemplate(m, n, k, "float16", "float32", "float32")
+    kernel = importlib.import_module("tilelang").compile(template.equivalent_function(), target="llvm")
+    function = kernel.compilation.functions["tile"]
+    found = analyzer.analysis(function, arch().CUDA({"kind": "cuda", "arch": "sm_90a"}))
+    assert (found.total_flops, found.total_global_bytes) == (2 * m * n * k, 2 * (m + n) * k + 4 * m * n)
+    assert np.isnan(found.estimated_time)
+    most = SimpleNamespace(flops_s={"float32": 1e9}, bandwidth_bytes_s=1e12)
+    monkeypatch.setattr("tilebench.compat.analyzer.ceilings", lambda: most)
+    here = analyzer.analysis(function, arch().CPU())
+    assert here.estimated_time == 2 * m * n * k / 1e9
+    assert here.expected_tflops == pytest.approx(1e-3)

@@ -73,6 +73,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     ),
     "tilelang.tileop": {},
     "tilelang.tileop.base": {"GemmWarpPolicy": "language:GemmWarpPolicy"},
+    "tilelang.tools": _all_of("compat.analyzer", "Analyzer"),
     "tilelang.transform": _CONFIGS,
     "tilelang.utils": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
     "tvm": {"DataType": "language:dtype"},
