@@ -58,6 +58,23 @@ def test_a_parameter_is_the_number_at_the_call_and_a_ref_is_the_variable() -> No
     np.testing.assert_allclose(found["O"], wanted + np.float32(5000 + 50000 + 1e7), rtol=1e-6)
 
 
+def test_what_a_macro_returns_is_what_it_was_then() -> None:
+    found = everywhere("""
+        @T.macro
+        def now(x: T.Ref):
+            return x
+        @T.macro
+        def bumped(x: T.Ref):
+            x = x + 1
+            return x
+        v = T.alloc_var("int32", init=1)
+        both = now(v) * 10 + bumped(v)
+        for i, j in T.Parallel(64, 64):
+            O[i, j] = both
+    """)
+    assert (found["O"] == 12).all()
+
+
 def test_a_variable_that_a_macro_makes_is_the_callers_and_names_are_the_macros_own() -> None:
     found = everywhere("""
         @T.macro

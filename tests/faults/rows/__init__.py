@@ -21,6 +21,7 @@ from . import (
     reductions,
     roads,
     simulator,
+    speech,
     storage,
     thread_code,
     threads,
@@ -49,5 +50,6 @@ FAULTS: tuple[Fault, ...] = (
     *control.FAULTS,
     *workbench.FAULTS,
     *numbers.FAULTS,
+    *speech.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}
