@@ -15,6 +15,8 @@ from tilebench.errors import LaunchError, TileError
 from tilebench.ir import parse_function, print_function
 from tilebench.language.words import registry
 from tilebench.reference import check_function, run_reference
+from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
+from tilebench.targets.cuda.machines import machine_of
 
 DTYPES = [
     "float32",
@@ -234,3 +236,40 @@ def test_blocks_in_the_reference_add_in_order() -> None:
     found = run_reference(kernel.calls.traced.function, arrays)
     assert found["H"].tolist() == [75] * 8
     assert found["F"][0] == 3
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "int16", "uint16"])
+def test_bits_are_gathered(dtype: str) -> None:
+    """By many iterations in one element, in global and in shared memory."""
+    body = f"""
+    S = T.alloc_shared((4,), "{dtype}")
+    T.clear(S)
+    for i, j in T.Parallel(4, 8):
+        T.atomic_or(S[i], A[i, j])
+        T.atomic_or(O[j], A[i, j], memory_order="relaxed")
+    T.copy(S, P)
+    """
+    head = f'A: T.Tensor((4, 8), "{dtype}"), O: T.Tensor((8,), "{dtype}"), P: T.Tensor((4,), "{dtype}")'
+    a = (1 << np.arange(32) % 15).reshape(4, 8).astype(dtype)
+    found = everywhere(body, head, A=a, O=np.full(8, 4, dtype))
+    np.testing.assert_array_equal(found["P"], np.bitwise_or.reduce(a, axis=1))
+    np.testing.assert_array_equal(found["O"], np.bitwise_or.reduce(a, axis=0) | 4)
+
+
+def test_what_gathers_bits_is_refused() -> None:
+    for statement, what in (
+        ("T.atomic_or(O[0, 0], 1)", "T.atomic_or takes integers, found float32"),
+        ("T.atomic_load(O[0, 0])", "T.atomic_load is TileLang's, not here yet"),
+        ("T.rng_init(1)", "T.rng_init is TileLang's, not here yet"),
+    ):
+        with pytest.raises(TileError) as error:
+            kernel_of(statement).using(target="cuda:sm_80")()
+        assert what in str(error.value)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_gathered_bits_compile_for_cards(arch: str) -> None:
+    for dtype in ("int16", "uint16", "int32", "uint64"):
+        head = f'A: T.Tensor((64,), "{dtype}"), O: T.Tensor((64,), "{dtype}")'
+        kernel = kernel_of("for i in T.Parallel(64):\n    T.atomic_or(O[i // 2], A[i])", head)
+        compile_cuda(kernel.using(target=f"cuda:{arch}")().stage("cuda"), machine_of(f"cuda:{arch}"))

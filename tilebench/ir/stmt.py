@@ -88,7 +88,7 @@ class Let(Stmt):
 
 
 # The words of stores that combine, and how they do.
-ATOMICS = {"atomic_add": "add", "atomic_max": "max", "atomic_min": "min"}
+ATOMICS = {"atomic_add": "add", "atomic_max": "max", "atomic_min": "min", "atomic_or": "or"}
 
 
 @node

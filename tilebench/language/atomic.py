@@ -54,6 +54,13 @@ def atomic_min(
     _atomic("min", dst, value, memory_order, return_prev)
 
 
+def atomic_or(
+    dst: Tile, value: Number | Tile, memory_order: str | None = None, return_prev: bool = False
+) -> None:
+    """The bits of a value into an element of integers, as `T.atomic_add` adds."""
+    _atomic("or", dst, value, memory_order, return_prev)
+
+
 def _atomic(how: str, dst: Any, value: Any, memory_order: str | None, return_prev: bool) -> None:
     word = f"T.atomic_{how}"
     if return_prev:
@@ -66,6 +73,11 @@ def _atomic(how: str, dst: Any, value: Any, memory_order: str | None, return_pre
     builder = inside_kernel(word)
     target = part_of(dst, word)
     _check_memory(target, word)
+    if how == "or" and not target.view.buffer.dtype.is_integer:
+        raise DTypeError(
+            "{word} takes integers, found {dtype}", word=word, dtype=target.view.buffer.dtype,
+            also=[target.declared],
+        )  # fmt: skip
     if isinstance(value, (BufferView, RegionRef)) or (
         isinstance(value, ElementRef) and not isinstance(dst, ElementRef)
     ):

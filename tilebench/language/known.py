@@ -10,7 +10,7 @@ _LATER = """
     Ramp Broadcast Shuffle CUDASourceCodeKernel
     alloc_barrier alloc_tmem
     alloc_cluster_barrier async_copy
-    atomic_load atomic_or atomic_store
+    atomic_load atomic_store
     barrier_arrive barrier_wait copy_cluster
     cp_async_barrier_noinc dyn
     float4_e2m1fn float8_e8m0fnu gemm_sp

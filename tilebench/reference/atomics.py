@@ -46,7 +46,8 @@ def _combined(numbers: Numbers, store: Store) -> Callable[[State, Any, Any, Any]
     dtype = store.buffer.dtype
     if store.atomic == "add" and dtype.is_float and isinstance(numbers, BoundedNumbers):
         return lambda state, spot, old, new: _bounded_sum(state, store, spot, inexact(old), inexact(new))
-    apply = numbers.operator("+", dtype) if store.atomic == "add" else numbers.function(store.atomic, dtype)
+    operator = {"add": "+", "or": "|"}.get(store.atomic)
+    apply = numbers.operator(operator, dtype) if operator else numbers.function(store.atomic, dtype)
     assert apply is not None  # every dtype has a greater and a lesser of two
     return lambda state, spot, old, new: apply(old, new)
 

@@ -14,7 +14,8 @@ from .elements import scalar_meaning
 
 def combination(how: str, dtype: DType) -> Callable[..., Any]:
     """What comes of an element and a value by `T.atomic_<how>`."""
-    found = operator_meaning("+", dtype) if how == "add" else scalar_meaning(how, dtype)
+    operator = {"add": "+", "or": "|"}.get(how)
+    found = operator_meaning(operator, dtype) if operator else scalar_meaning(how, dtype)
     assert found is not None  # every dtype has a greater and a lesser of two
     return found
 

@@ -14,11 +14,9 @@ def put_combined(f: Function, how: str, pointer: Value, value: Value, dtype: str
     """The element at `pointer` and the bits `value` combined: an instruction of integers, else tried until
     nobody else came between. `bits` is the integer type of an element in memory."""
     if not is_float(dtype):
-        extreme = ("u" if is_unsigned(dtype) else "") + how
-        f.impure(
-            f"atomicrmw {how if how == 'add' else extreme} ptr {pointer.name}, {bits} {value.name} monotonic",
-            bits,
-        )
+        extreme = how in ("max", "min") and is_unsigned(dtype)
+        operation = f"u{how}" if extreme else how
+        f.impure(f"atomicrmw {operation} ptr {pointer.name}, {bits} {value.name} monotonic", bits)
         return
     again, done = f.block(), f.block()
     f.branch(again)
