@@ -50,8 +50,16 @@ class HostCuda:
         _hosts.remove(self)
 
 
-def _nothing(*_: object) -> None:
-    """What there is to wait for on the host."""
+def _nothing() -> Any:
+    """A function that does nothing, as there is nothing to wait for on the host.
+
+    One for each name: torch's compiler has rules by function, and refuses one of two names.
+    """
+
+    def nothing(*_: object) -> None:
+        return None
+
+    return nothing
 
 
 class WallEvent:
@@ -88,9 +96,9 @@ def _properties(*_: object) -> SimpleNamespace:
 
 _NAME = "the host, in place of a card"
 _REPLACED: dict[str, Any] = {
-    "synchronize": _nothing, "Event": WallEvent, "is_available": _always(True), "device_count": _always(1),
-    "current_device": _always(0), "get_device_capability": _always((8, 0)), "set_device": _nothing,
-    "init": _nothing, "get_device_name": _always(_NAME), "get_device_properties": _properties,
+    "synchronize": _nothing(), "Event": WallEvent, "is_available": _always(True), "device_count": _always(1),
+    "current_device": _always(0), "get_device_capability": _always((8, 0)), "set_device": _nothing(),
+    "init": _nothing(), "get_device_name": _always(_NAME), "get_device_properties": _properties,
 }  # fmt: skip
 
 
