@@ -67,6 +67,8 @@ def test_blocks_see_what_all_wrote_before_the_barrier() -> None:
         (("for g in T.serial(W.shape[0] - 8):\n        T.clear(x)\n    for g in T.serial(4):\n"
          "        T.copy(x, B[first])"), "x"),
         ("T.reduce_sum(x, s)", "x"),
+        ("for k in T.serial(32):\n        x[k] = 1.0\n        B[k] = x[31 - k]", "x"),
+        ("for k in T.serial(1, 32):\n        x[k] = 1.0\n    T.copy(x, B[first])", "x"),
     ],
 )  # fmt: skip
 def test_a_block_keeps_nothing(behind: str, name: str) -> None:
@@ -82,10 +84,31 @@ def test_a_block_keeps_nothing(behind: str, name: str) -> None:
         "if b0 > 2:\n        T.clear(x)\n        T.copy(x, B[first])",
         "if b0 > 2:\n        T.clear(x)\n    else:\n        T.fill(x, 1.0)\n    T.copy(x, B[first])",
         "for g in T.serial(3):\n        T.clear(x)\n        T.copy(x, B[first])",
+        "for i in T.Parallel(1):\n        s[0] = 1.0\n    T.copy(s, W[b0])",
     ],
 )
 def test_what_is_written_anew_may_be_used(behind: str) -> None:
     jitted(PARTS + "    " + behind + "\n", launch="8, threads=32", **arrays()).using(target="cpu")()
+
+
+def test_threads_write_their_own_arrays_anew() -> None:
+    body = """
+    tx = T.get_thread_binding(0)
+    v = T.alloc_local((1,), "float32")
+    w = T.alloc_local((4,), "float32")
+    v[0] = A[b0 * 32 + tx] * 2.0
+    for k in T.serial(4):
+        w[k] = v[0]
+    B[b0 * 32 + tx] = w[3]
+    T.sync_grid()
+    v[0] = B[255 - b0 * 32 - tx]
+    for k in T.serial(4):
+        w[k] = v[0] + k
+    A[b0 * 32 + tx] = w[1] + w[2]
+    """
+    given = arrays()
+    found = everywhere(body, launch="8, threads=32", **given)
+    np.testing.assert_array_equal(found["A"], 4 * given["A"][::-1] + 3)
 
 
 def test_a_value_read_before_is_read_again() -> None:

@@ -24,6 +24,7 @@ from ..ir import (
     Store,
     Var,
     children,
+    const_of,
     node,
     walk,
 )
@@ -31,7 +32,7 @@ from ..ir.effects import effects_of
 from ..ir.node import ADDRESSES
 from ..ir.stmt import LoopStmt, WithStmt, statements
 from .placement import AnnotatedLayout
-from .structure import KernelLaunch, Parallel
+from .structure import KernelLaunch, Parallel, Serial, Unroll, Vectorized
 from .tracing.builder import for_tiles
 
 
@@ -152,9 +153,9 @@ class _Flow:
         if isinstance(statement, If):
             both = self.body(statement.then, written, None) & self.body(statement.orelse, written, None)
             return written | both
-        if isinstance(statement, Parallel):
-            inner = tuple(zip(statement.vars, statement.extents, strict=True))
-            return self.body(statement.body, written, inner)
+        counted = _counted(statement)
+        if counted:
+            return self.body(statement.body, written, (*(box or ()), *counted))
         if isinstance(statement, (LoopStmt, WithStmt)):
             after = self.body(statement.body, written, box if isinstance(statement, WithStmt) else None)
             return after if isinstance(statement, WithStmt) else written
@@ -176,6 +177,28 @@ class _Flow:
             )  # fmt: skip
 
 
+def _counted(statement: Stmt) -> tuple[tuple[Var, int], ...]:
+    """The variables and extents of a loop that runs over numbers from 0 on, at least once.
+
+    Of one that runs in order, only where each element that it stores is the one that it reads.
+    """
+    if isinstance(statement, Parallel):
+        return tuple(zip(statement.vars, statement.extents, strict=True))
+    if isinstance(statement, Vectorized):
+        return ((statement.vars[0], statement.extent),) if statement.extent else ()
+    if not isinstance(statement, (Serial, Unroll)):
+        return ()
+    first, last, step = (const_of(part) for part in (statement.start, statement.stop, statement.step))
+    if first != 0 or step != 1 or not last or last < 1:
+        return ()
+    places: dict[str, set[str]] = {}
+    for part in walk(statement):
+        if isinstance(part, (Load, Store)):
+            places.setdefault(part.buffer.name, set()).add(repr(part.index))
+    stored = {part.buffer.name for part in walk(statement) if isinstance(part, Store)}
+    return ((statement.vars[0], last),) if all(len(places[name]) == 1 for name in stored) else ()
+
+
 def _is_whole(effect: Any, box: Any) -> bool:
     """Whether a write reaches every element of its buffer."""
     buffer, shape = effect.buffer, effect.buffer.shape
@@ -189,8 +212,15 @@ def _is_whole(effect: Any, box: Any) -> bool:
     if not buffer.rank:
         return True
     extents = {var.name: extent for var, extent in box or ()}
-    names = [part.name if isinstance(part, Var) else "" for part in store.index]
-    return len(set(names)) == len(names) and tuple(extents.get(name) for name in names) == shape
+    # A dimension of one element is reached by 0.
+    reached = [
+        (part.name, extents.get(part.name))
+        if isinstance(part, Var)
+        else ("", 1 if const_of(part) == 0 else None)
+        for part in store.index
+    ]
+    names = [name for name, _ in reached if name]
+    return len(set(names)) == len(names) and tuple(extent for _, extent in reached) == shape
 
 
 __all__ = ["SyncGrid", "split_at_barriers", "sync_grid"]
