@@ -26,6 +26,8 @@ def test_cuda_is_the_host_until_it_is_undone() -> None:
         assert target_of("cuda") is None
         assert torch.cuda.is_available()
         assert torch.cuda.get_device_capability(torch.cuda.current_device()) == (8, 0)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda.synchronize()
         assert torch.cuda.get_device_properties(0).multi_processor_count >= 1
         assert torch.randn(3, generator=torch.Generator(device="cuda"), device="cuda").shape == (3,)
     finally:

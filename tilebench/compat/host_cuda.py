@@ -13,6 +13,7 @@ import importlib
 import os
 import sys
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,6 +63,19 @@ def _nothing() -> Any:
     return nothing
 
 
+class HostStream:
+    """A stream of torch's: calls on the host have ended when they return, whichever stream they are of."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.cuda_stream = 0
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+    def wait_stream(self, _: object) -> None:
+        """Nor in another stream."""
+
+
 class WallEvent:
     """An event of torch's on the wall clock."""
 
@@ -99,6 +113,7 @@ _REPLACED: dict[str, Any] = {
     "synchronize": _nothing(), "Event": WallEvent, "is_available": _always(True), "device_count": _always(1),
     "current_device": _always(0), "get_device_capability": _always((8, 0)), "set_device": _nothing(),
     "init": _nothing(), "get_device_name": _always(_NAME), "get_device_properties": _properties,
+    "Stream": HostStream, "stream": nullcontext,
 }  # fmt: skip
 
 
