@@ -7,7 +7,7 @@ there too: tiles and scalars of the block may be used again behind the barrier o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import LanguageError
@@ -91,7 +91,7 @@ def _launches(launch: KernelLaunch) -> list[Stmt]:
         own = [each for each in piece if each not in placed]
         again = _made_again(before, own)
         if number:
-            known = {each.buffer.name for each in again if isinstance(each, AllocStmt)}
+            known = {each.buffer.name: each.buffer.scope for each in again if isinstance(each, AllocStmt)}
             _Flow(known, barriers[number - 1]).body(own, frozenset())
         out.append(launch.but(body=(*placed, *again, *own)))
         before += own
@@ -132,7 +132,7 @@ def _names(roots: Iterable[Stmt]) -> set[str]:
 class _Flow:
     """Whether each buffer of earlier launches, `kept`, is written whole before its value is read."""
 
-    def __init__(self, kept: set[str], barrier: Stmt) -> None:
+    def __init__(self, kept: Mapping[str, str], barrier: Stmt) -> None:
         self.kept, self.barrier = kept, barrier
 
     def body(self, body: Iterable[Stmt], written: frozenset[str], box: Any = None) -> frozenset[str]:
@@ -154,11 +154,14 @@ class _Flow:
             both = self.body(statement.then, written, None) & self.body(statement.orelse, written, None)
             return written | both
         counted = _counted(statement)
-        if counted:
+        if counted and isinstance(statement, LoopStmt):
             return self.body(statement.body, written, (*(box or ()), *counted))
         if isinstance(statement, (LoopStmt, WithStmt)):
             after = self.body(statement.body, written, box if isinstance(statement, WithStmt) else None)
-            return after if isinstance(statement, WithStmt) else written
+            if not isinstance(statement, WithStmt):
+                return written
+            # Threads outside a group have not written what is their own.
+            return written | {name for name in after if self.kept.get(name) not in ("local", "var")}
         new = {e.buffer.name for e in effects_of(statement) if e.kind == "writes"}
         return written | new
 
