@@ -1,7 +1,8 @@
 """`tilelang.tools.Analyzer`: operations and bytes of a kernel, and the time that a machine needs at least.
 
 Operations are those on true elements, and bytes those of each array, moved once: less than TileLang's
-count, which has every block's copies. The time is known of this host alone, by its measured ceilings; else it is NaN.
+count, which has every block's copies. The time is known of this host alone, by its measured ceilings; else it
+is NaN.
 """
 
 from __future__ import annotations
