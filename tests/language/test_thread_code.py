@@ -136,7 +136,7 @@ def test_tiles_and_threads_go_together() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint64"])
 def test_threads_of_a_warp_exchange_values(dtype: str) -> None:
-    head = f'A: T.Tensor((128,), "{dtype}"), O: T.Tensor((6, 128), "{dtype}")'
+    head = f'A: T.Tensor((128,), "{dtype}"), O: T.Tensor((7, 128), "{dtype}")'
     out = found(
         """
         tx = T.get_thread_binding()
@@ -147,6 +147,7 @@ def test_threads_of_a_warp_exchange_values(dtype: str) -> None:
         O[3, tx] = T.shfl_sync(x, (tx + 1) % 32)
         O[4, tx] = T.shfl_xor(x, 8, width=8)
         O[5, tx] = T.shfl_sync(x, 3, 16)
+        O[6, tx] = T.tvm_warp_shuffle(0xFFFFFFFF, x, tx % 32 ^ 1, 32, 32)
         """,
         head,
     )
@@ -154,7 +155,7 @@ def test_threads_of_a_warp_exchange_values(dtype: str) -> None:
     takes = [
         lane ^ 5, np.where(lane >= 3, lane - 3, lane), np.where(lane % 8 + 2 < 8, lane + 2, lane),
         (lane + 1) % 32,
-        np.where((lane ^ 8) < lane - lane % 8 + 8, lane ^ 8, lane), lane - lane % 16 + 3,
+        np.where((lane ^ 8) < lane - lane % 8 + 8, lane ^ 8, lane), lane - lane % 16 + 3, lane ^ 1,
     ]  # fmt: skip
     for row, source in zip(out["O"], takes, strict=True):
         np.testing.assert_array_equal(lanes(row), a[:, source])

@@ -20,7 +20,7 @@ _LATER = """
     rng_init rng_rand
     rng_rand_float
     tma_copy tma_store_wait
-    tvm_warp_shuffle wait_wgmma
+    wait_wgmma
     wgmma_gemm
     ieee_fmaf ieee_frsqrt
 """

@@ -167,6 +167,11 @@ def shfl_down(value: Number, delta: Number, width: int = 32, mask: int | None = 
     return _shuffled("T.shfl_down", value, delta, width, mask, "down")
 
 
+def tvm_warp_shuffle(mask: int, value: Number, lane: Number, width: int = 32, warp_size: int = 32) -> Value:
+    """`T.shfl_sync(value, lane, width)` in the words of TVM: all threads of a warp take part, as there."""
+    return _shuffled("T.tvm_warp_shuffle", value, lane, width, mask, "sync")
+
+
 # -- what a warp makes of its values
 
 
@@ -338,6 +343,7 @@ __all__ = [
     "syncthreads_and",
     "syncthreads_count",
     "syncthreads_or",
+    "tvm_warp_shuffle",
     "warp_reduce_bitand",
     "warp_reduce_bitor",
     "warp_reduce_max",
