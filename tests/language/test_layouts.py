@@ -402,3 +402,22 @@ def test_arrays_at_any_address_have_layouts_too() -> None:
     traced = kernel.compilation.functions["tile"]
     general = under(traced, Variant(aligned=False), machine_of("sm_80"))
     assert parse_function(print_function(general).text, registry()) == general
+
+
+def test_views_lie_where_their_buffers_do() -> None:
+    found = everywhere(
+        "V = T.reshape(A, (32, 128))\nT.annotate_layout({A: lambda i, j: (j, i)})\n"
+        "T.copy(V[0:8, 0:64], O[0:8, :])"
+    )
+    np.testing.assert_array_equal(found["O"][:8], found["A"].T.reshape(32, 128)[:8, :64])
+    body = (
+        "S = T.alloc_shared((8, 8), 'float32')\nV = T.view(S, (64,))\n"
+        "T.annotate_layout({V: lambda i: i})\nT.clear(S)"
+    )
+    assert told(kernel_of(body).using(target="cpu")()) == [
+        "V is a view of S and lies where that does: the layout chooses nothing here"
+    ]
+    for word, value in (("annotate_layout", "lambda i: i"), ("annotate_safe_value", "1")):
+        kernel = kernel_of(f"V = T.reshape(A, (4096,))\nT.{word}({{V: {value}}})")
+        with pytest.raises(TileError, match="V is a view of A"):
+            kernel()

@@ -39,10 +39,24 @@ def annotate_layout(layouts: Mapping[BufferView, Any]) -> None:
         if not isinstance(buffer, BufferView):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise LanguageError("T.annotate_layout names a buffer", text=shown(buffer), found="{text}")
         buffer.check_scope()
+        if buffer.name in builder.views:
+            _of_view(builder, buffer)
+            continue
         if callable(layout):
             layout = _of_function(buffer, layout)
         _refuse_shape(buffer, layout)
         _ANNOTATE.get(buffer.scope, _refuse)(builder, buffer, layout)
+
+
+def _of_view(builder: Builder, view: BufferView) -> None:
+    """A view lies where its buffer does: of a tile that is told, of an array results depend on it."""
+    root = builder.views[view.name].name
+    if view.scope == "global":
+        raise LayoutError(
+            "{name} is a view of {root} and has no layout of its own", name=view.name, root=root,
+            hint="give {root} the layout", also=[("the view is made here", view.place)],
+        )  # fmt: skip
+    note(f"{view.name} is a view of {root} and lies where that does: the layout chooses nothing here")
 
 
 def _of_function(buffer: BufferView, function: Forward) -> ForwardLayout | ForwardFragment:

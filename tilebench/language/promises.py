@@ -82,6 +82,11 @@ def annotate_safe_value(safe_value_map: Mapping[BufferView, Number]) -> None:
             raise LanguageError(
                 "T.annotate_safe_value is for arrays in global memory", text=shown(buffer), found="{text}"
             )
+        if buffer.name in builder.views:
+            root = builder.views[buffer.name].name
+            raise LanguageError(
+                "{name} is a view of {root}: give {root} the safe value", name=buffer.name, root=root
+            )
         value = _folded(stored(given, buffer.buffer.dtype))
         if not isinstance(value, Const):
             raise LanguageError(
