@@ -92,6 +92,8 @@ def without_triton(folder: Path) -> None:
         for name in ("", ".language", ".testing", ".tools", ".tools.tensor_descriptor", ".language.extra",
                      ".language.extra.libdevice"):  # fmt: skip
             sys.modules[f"triton{name}"] = Elsewhere(f"triton{name}")
+        # torch's compiler would take Triton for itself.
+        os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 
 def outcome(row: Row, tilelang: Path, limit: float) -> tuple[bool, str, float]:
