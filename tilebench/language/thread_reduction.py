@@ -66,12 +66,12 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Sequence[Number])
     )
 
 
-def attr(node: object, key: str, value: object = None) -> AttrSpec:
+def attr(node: CommReducer, key: str, value: Number | None = None) -> AttrSpec:
     """`with T.attr(T.comm_reducer(...), "reduce_scope", ...):` says how the reduction inside combines.
 
     Raises `LanguageError` for other attributes.
     """
-    if key != "reduce_scope" or not isinstance(node, CommReducer):
+    if key != "reduce_scope" or not isinstance(node, CommReducer):  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own
         raise LanguageError(
             "T.attr({key!r}) is TileLang's, not here yet", key=key,
             expected='T.attr(T.comm_reducer(...), "reduce_scope", ...)',
@@ -79,13 +79,13 @@ def attr(node: object, key: str, value: object = None) -> AttrSpec:
     return AttrSpec(node)
 
 
-def evaluate(value: object = None) -> None:
+def evaluate(value: Number | None = None) -> None:
     """What an expression does by itself has been done: `T.evaluate(T.tvm_thread_allreduce(...))`."""
     inside_kernel("T.evaluate")
 
 
 def tvm_thread_allreduce(
-    size: Number, value: Number, condition: object, result: Number, *threads: Number, dtype: str = "handle"
+    size: Number, value: Number, condition: bool, result: Number, *threads: Number, dtype: str = "handle"
 ) -> None:
     """Combine `value` over the threads along the dimensions whose numbers are named; all get the `result`.
 
