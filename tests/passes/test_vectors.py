@@ -139,11 +139,12 @@ def test_what_is_read_already_is_not_read_again_under_a_condition(body: str) -> 
     assert (text.count("T.vector_load("), text.count("T.vector_store("), text.count("A[")) == (1, 1, 1)
 
 
-def test_a_variable_that_has_no_value_on_some_way_stays_one() -> None:
+@pytest.mark.parametrize("store", ["O[i] = v", "if A[i] > 0:\n    O[i] = v"])
+def test_a_variable_without_a_first_value_is_zero_where_none_is_given(store: str) -> None:
     body = "for i in T.Parallel(64):\n    v = T.alloc_var('float32')\n    if A[i] > 0:\n        v = A[i]\n"
-    body += "    if A[i] > 0:\n        O[i] = v"
+    body += indent(store, "    ")
     head = 'A: T.Tensor((64,), "float32"), O: T.Tensor((64,), "float32")'
-    assert "T.alloc_var" in kernel_of(body, head).using(target="cuda:sm_90a")().stage("bounded")
+    assert "T.alloc_var" not in kernel_of(body, head).using(target="cuda:sm_90a")().stage("bounded")
     a = np.linspace(-1, 1, 64, dtype=np.float32)
     found = everywhere(body, head, A=a, O=np.zeros(64, np.float32))
     assert np.array_equal(found["O"], np.maximum(a, 0))
