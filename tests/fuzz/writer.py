@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -249,7 +250,9 @@ class Writer:
         blocks = shape[0] if len(shape) > 1 else 1
         loop = places[1:] if len(shape) > 1 else places
         counts = shape[1:] if len(shape) > 1 else shape
-        texts = ", ".join(self.extent(each) for each in shape) + ("," if len(shape) == 1 else "")
+        # Sizes that the array has, and no others.
+        said = re.search(r"T\.Tensor\(\((.*?)\), '", self.params[-1])
+        texts = said[1] if said else f"{', '.join(map(str, shape))},"
         index = ", ".join(places)
         named = places[0] if len(shape) > 1 else self.name("q")
         self.before += [
