@@ -328,9 +328,19 @@ def group(w: Writer) -> None:
     w.buffers += hidden
 
 
+def macro(w: Writer) -> None:
+    """Some statements as a macro, which the kernel calls once or twice."""
+    name = w.name("f")
+    w.say("@T.macro")
+    with w.block(f"def {name}():"):
+        body(w, w.pick(1, 2))
+    for _ in range(w.pick(1, 1, 2)):
+        w.say(f"{name}()")
+
+
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
     (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4),
-    (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1),
+    (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1), (macro, 1),
 )  # fmt: skip
 
 
