@@ -208,7 +208,8 @@ def read_single(state: State, expr: Load, index: list[Any]) -> Any:
     buffer, numbers = expr.buffer, state.numbers
     location = tuple(int(each) for each in index)
     if not within(buffer, location):
-        return numbers.constant(0, buffer.dtype)
+        safe = state.safe.get(buffer.name)
+        return numbers.constant(0, buffer.dtype) if safe is None else safe
     return numbers.read(state.names[buffer.name], location, None, buffer.dtype, expr.place)
 
 
