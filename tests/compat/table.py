@@ -48,8 +48,8 @@ WAVES = (
     Row("linear_attention/example_mamba_chunk_scan.py", "--batch 1 --heads 2 --seq_len 512", wave=2),
     Row("linear_attention/example_mamba_chunk_state.py", "--batch 1 --heads 2 --seq_len 512", wave=2),
     Row("gemv/example_gemv.py", "--n 256 --k 256", (
-        ("block_M=[2, 4, 8, 32, 64, 128], block_N=[2, 4, 8, 32, 64, 128], num_stages=[0, 1, 2, 3, 4], "
-         "threads=[32, 64, 128, 256]", "block_M=[32], block_N=[32], num_stages=[1], threads=[64]"),
+        ("block_M=[2, 4, 8, 32, 64, 128], block_N=[2, 4, 8, 32, 64, 128]", "block_M=[32], block_N=[32]"),
+        ("num_stages=[0, 1, 2, 3, 4], threads=[32, 64, 128, 256]", "num_stages=[1], threads=[64]"),
         ("BLOCK_N=[2, 4, 8, 32, 64, 128], reduce_threads=[4, 8, 32]", "BLOCK_N=[4], reduce_threads=[8, 32]"),
     ), wave=2),
     # What it times last is another maker's kernel, which needs a card.
