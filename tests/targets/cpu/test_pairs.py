@@ -143,3 +143,37 @@ def test_attention(seq: int, causal: bool) -> None:
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     wanted = weights / weights.sum(-1, keepdims=True) @ wide[2]
     np.testing.assert_allclose(out.astype(np.float64), wanted, rtol=0.02, atol=0.03)
+
+
+@tilebench.jit
+def beyond(M, N, K, blocks, tb):
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "bfloat16"), B: T.Tensor((N, K) if tb else (K, N), "bfloat16"),
+        C: T.Tensor((M, N), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(blocks, blocks) as (bx, by):
+            A_s = T.alloc_shared((32, 64), "bfloat16")
+            B_s = T.alloc_shared((64, 64), "bfloat16")
+            C_l = T.alloc_fragment((32, 64), "float32")
+            T.clear(C_l)
+            for ko in T.Pipelined(blocks, num_stages=2):
+                T.copy(A[by * 32, ko * 64], A_s)
+                if tb:
+                    T.copy(B[bx * 64, ko * 64], B_s)
+                else:
+                    T.copy(B[ko * 64, bx * 64], B_s)
+                T.gemm(A_s, B_s, C_l, transpose_B=tb)
+            T.copy(C_l, C[by * 32, bx * 64])
+
+    return main
+
+
+@pytest.mark.parametrize("tb", [False, True])
+def test_tiles_wholly_beyond_an_array_are_empty(tb: bool) -> None:
+    """Six blocks each way where two have elements, and six steps where K has three."""
+    m, n, k = 33, 70, 133
+    a, b = _operands(m, n, k, tb)
+    c = np.full((m, n), np.nan, np.float32)
+    beyond(m, n, k, 6, tb)(a, b, c)
+    _check(a, b, c, tb)

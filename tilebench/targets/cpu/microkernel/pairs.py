@@ -45,7 +45,7 @@ def emit_pair_gemm(
 
     `accumulate` as in `emit_gemm`; `even` says that k is.
     """
-    m, n, k = f.value(m), f.value(n), f.value(k)
+    m, n, k = none_or(f, f.value(m)), none_or(f, f.value(n)), f.value(k)
     words = f.binary("lshr", k, 1)
     odd = i64(0) if even else f.binary("and", k, 1)
     every = f.add(words, odd)
@@ -61,6 +61,13 @@ def emit_pair_gemm(
         return
     with f.when(f.compare("ne", odd, 0)):
         _Last(f, a, b, c, m, n, "float", block).run(words, i64(1), f.binary("or", adds, some))
+
+
+def none_or(f: Function, count: Value) -> Value:
+    """A count, or 0 where it is negative: halves and panels of it are counted without a sign."""
+    if count.integer is not None:
+        return i64(max(count.integer, 0))
+    return f.select(f.compare("sgt", count, 0), count, i64(0))
 
 
 def _flag(given: bool) -> Value:

@@ -6,6 +6,7 @@ from .....ir import lift
 from ...llvm import Value, const, vector
 from ...loops.words import ColumnPanels, PackPairs
 from ...microkernel.blocks import turned
+from ...microkernel.pairs import none_or
 from ..renderer import Renderer, Rendering
 
 
@@ -30,7 +31,10 @@ class _Pairs:
         self.source = f.at(where.pointer, where.offset, "i16")
         self.target = renderer.state.pointers[statement.dst.buffer.name]
         self.stride = renderer.expr.size(lift(statement.src.buffer.element_strides[-2]))
-        self.rows, self.columns = renderer.index(statement.rows), renderer.index(statement.columns)
+        # A tile wholly beyond the source's end has fewer than none inside.
+        self.rows, self.columns = (
+            none_or(f, renderer.index(extent)) for extent in (statement.rows, statement.columns)
+        )
         self.extents = statement.dst.buffer.extents[-2:]
 
     def reached(self, inside: Value, extent: int) -> Value:
