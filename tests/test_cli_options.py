@@ -162,9 +162,13 @@ def test_targets_tells_all_of_the_table(text: str, capsys: pytest.CaptureFixture
 def test_what_lab_starts_ends_with_it(number: signal.Signals) -> None:
     """Every signal reaches JupyterLab itself: there is no process in front that could leave it behind."""
     child = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    # Tests that run under `nohup` hand an ignored SIGHUP down.
+    default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
     code = f"import sys; from tilebench.cli.lab import become; become([sys.executable, '-c', {child!r}])"
     root = Path(__file__).resolve().parent.parent
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=root) as lab:
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{default}; {code}"], stdout=subprocess.PIPE, text=True, cwd=root
+    ) as lab:
         assert lab.stdout is not None
         assert int(lab.stdout.readline()) == lab.pid
         lab.send_signal(number)
