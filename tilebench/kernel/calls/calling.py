@@ -82,7 +82,7 @@ class Calls:
         if not missing or len(arguments) != len(self._records):
             raise error
         # Of the type: a nested tensor has no shape that can be asked for.
-        given = [argument for argument in arguments if hasattr(type(argument), "shape")]
+        given = [argument for argument in arguments if _has_shape(argument)]
         filled = list(arguments)
         for k in missing:
             record = self._records[k]
@@ -167,3 +167,7 @@ class Calls:
             replace(self.traced, function=function), first.manifest, first.machine, first.schedule,
             store=default_cache(), key_of=key_of,
         )  # fmt: skip
+
+
+def _has_shape(argument: object) -> bool:
+    return hasattr(type(argument), "shape")
