@@ -109,6 +109,24 @@ def test_a_missing_symbol_is_an_error_and_not_a_crash() -> None:
         compile_text(f.module.text(), ("run",))
 
 
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+def test_a_choice_of_constants_that_code_generation_knows_is_compiled(level: str) -> None:
+    """It was a load of a table that LLVM took for one element of a vector, and stopped the process."""
+    f = Module(named_isa(level)).function("run", [("a", "ptr"), ("o", "ptr"), ("n", "i64")])
+    source, out, n = f.arguments
+    number = f.binary("urem", n, 2)
+    with f.loop(0, n, 8) as loop:
+        chosen = f.select(f.compare("slt", number, 0), const(0.3, "float"), const(1.0, "float"))
+        row = f.load(f.at(source, loop.index, "float"), "<8 x float>", align=4)
+        same = f.cast("zext", f.compare("oeq", row, f.splat(chosen, 8)), "<8 x i8>")
+        f.store(same, f.at(out, loop.index, "i8"), align=1)
+    f.ret()
+    text = f.module.text()
+    assert "select i1" in text
+    assert ", float 0x" not in text.split("select i1")[1].split("\n")[0]
+    assert object_code(text, named_isa(level))
+
+
 def test_text_that_llvm_refuses_says_why() -> None:
     with pytest.raises(InternalError, match="expected"):
         compile_text("define void @run() { nonsense }", ("run",))

@@ -34,6 +34,8 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "sgt": lambda a, b: a > b,
     "sge": lambda a, b: a >= b,
 }
+# Integers of the width of a float.
+_WHOLE = {"float": "i32", "double": "i64"}
 
 
 class Instructions:
@@ -205,6 +207,12 @@ class Instructions:
     def select(self, cond: Value, a: Value, b: Value) -> Value:
         if cond.integer is not None:
             return a if cond.integer else b
+        whole = _WHOLE.get(a.type)
+        if whole and not any(value.name.startswith("%") for value in (a, b)):
+            # Of two float constants LLVM makes a load from a table, which it takes for one element when
+            # it knows the condition later (up to LLVM 22, for AVX2), and stops the process.
+            x, y = (Value(f"bitcast ({value.type} {value.name} to {whole})", whole) for value in (a, b))
+            return self.bits(self.select(cond, x, y), a.type)
         return self.pure(f"select {cond.type} {cond.name}, {a.type} {a.name}, {b.type} {b.name}", a.type)
 
     def imin(self, a: Index, b: Index) -> Value:
