@@ -73,6 +73,15 @@ def test_what_a_gpu_must_not_do(body: str, what: str) -> None:
         run(body, blocks=[(0, 0, 0)], A=floats())
 
 
+def test_bits_and_floats_are_no_indices() -> None:
+    """Their integers wrap, as on a card; an index that leaves its range is a fault of a pass."""
+    c = np.zeros((2, 64), np.int32)
+    run("C[bx, tid] = (tid + 1) << 30", C=c)
+    assert c[0, :4].tolist() == [1 << 30, -(1 << 31), -(1 << 30), 0]
+    run("C[bx, tid] = T.reinterpret(T.float32(3), T.int32) * 2 + tid", C=c)
+    assert c[0, :2].tolist() == [-0x7F800000, -0x7F7FFFFF]
+
+
 def test_guards_stop_what_stands_behind_them() -> None:
     a, c = floats(), np.zeros((2, 64), np.float32)
     run(

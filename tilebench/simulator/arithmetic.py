@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Arith, DType, Expr, Let, Load, Stmt, Var, walk
+from ..ir import Arith, Cast, DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
 from ..ir.stmt import statements
 from ..language.meanings.rounding import narrowed, round_to
@@ -30,7 +30,7 @@ def computed(dtype: DType) -> Any:
 
 
 def data_names(body: tuple[Stmt, ...]) -> frozenset[str]:
-    """The names of values that something read from memory went into."""
+    """The names of values that something read from memory, or a float, went into."""
     found: set[str] = set()
     for stmt in statements(body):
         if isinstance(stmt, Let) and of_data(stmt.value, found):
@@ -39,14 +39,19 @@ def data_names(body: tuple[Stmt, ...]) -> frozenset[str]:
 
 
 def of_data(expr: Expr, names: Set[str]) -> bool:
-    return any(isinstance(e, Load) or (isinstance(e, Var) and e.name in names) for e in walk(expr))
+    return any(
+        isinstance(e, Load)
+        or (isinstance(e, Var) and e.name in names)
+        or (isinstance(e, Cast) and e.value.dtype.is_float)
+        for e in walk(expr)
+    )
 
 
 def settle(value: Any, dtype: DType, node: Expr, data: Set[str], mask: Any) -> Any:
-    """An integer result in its own width: it wraps, but for an int32 that no memory went into.
+    """An integer result in its own width: it wraps, but for an int32 that no memory and no float went into.
 
     Such a one is an index or leads to one; one that leaves its range in an active lane is a fault of a
-    pass.
+    pass. A shift to the left is one of bits, and loses those that leave.
     """
     if not dtype.is_integer or dtype.bits == 64:
         return value
@@ -54,7 +59,8 @@ def settle(value: Any, dtype: DType, node: Expr, data: Set[str], mask: Any) -> A
         if inside_int32(value):
             return value
         active = value if mask is None or not np.ndim(value) else value[mask]
-        if not inside_int32(active) and not of_data(node, data):
+        bits = isinstance(node, Arith) and node.op == "<<"
+        if not bits and not inside_int32(active) and not of_data(node, data):
             refuse("an int32 overflows", node)
     return np.asarray(value).astype(dtype.numpy).astype(np.int64)
 
