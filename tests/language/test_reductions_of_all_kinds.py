@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from tests.everywhere import everywhere, kernel_of
 from tilebench.errors import TileError
+from tilebench.reference import run_bounded
 
 BITS = {"bitand": np.bitwise_and, "bitor": np.bitwise_or, "bitxor": np.bitwise_xor}
 
@@ -166,3 +168,46 @@ def test_lines_of_one_element(kind: str) -> None:
     )  # fmt: skip
     wanted = np.fmax(a, -np.inf) if kind == "cummax" else a
     np.testing.assert_array_equal(found["O"], wanted)
+
+
+@pytest.mark.parametrize("shape", [(8, 40), (64, 5)])
+def test_extremes_of_eight_bits_stop_at_the_largest(shape: tuple[int, int]) -> None:
+    """An infinity that is only moved stays one; that of an extreme is the result of an operation."""
+    rows = shape[0]
+    dtype = "float8_e5m2"
+    names = [f'{n}: T.Tensor(({rows},), "{dtype}")' for n in "OPQ"]
+    head = ", ".join([f'{n}: T.Tensor({shape}, "{dtype}")' for n in "AR"] + names)
+    body = f"""
+    S = T.alloc_fragment({shape}, "{dtype}")
+    r = T.alloc_fragment(({rows},), "{dtype}")
+    T.copy(A, S)
+    T.reduce_max(S, r, dim=1, nan_propagate=True)
+    T.copy(r, O)
+    T.copy(Q, r)
+    T.reduce_min(S, r, dim=1, clear=False, nan_propagate=True)
+    T.copy(r, Q)
+    T.reduce_max(S, r, dim=1)
+    T.copy(r, P)
+    T.cummax(S, dim=1)
+    T.copy(S, R)
+    """
+    a = np.random.default_rng(7).integers(-4, 4, shape).astype(np.float32)
+    a[1], a[2, 3], a[3, 1], a[4, 2] = -np.inf, np.inf, -np.inf, np.nan
+    given = a.astype(ml_dtypes.float8_e5m2)
+    found = everywhere(body, head, A=given, Q=np.ones(rows, given.dtype))
+    cut = np.clip(a, -57344, 57344)
+    expected = {
+        "O": np.maximum.reduce(cut, axis=1),
+        "Q": np.minimum(np.minimum.reduce(cut, axis=1), 1),
+        "P": np.fmax.reduce(cut, axis=1),
+        "R": np.fmax.accumulate(cut, axis=1),
+    }
+    jit = kernel_of(body, head)
+    kernel = jit.using(target="cpu")()
+    arrays = {"A": given, "Q": np.ones(rows, given.dtype)}
+    arrays |= {n: np.zeros(s, given.dtype) for n, s in (("R", shape), ("O", rows), ("P", rows))}
+    bounded = run_bounded(kernel.compilation.reference, arrays)
+    for name, wanted in expected.items():
+        np.testing.assert_array_equal(found[name].astype(np.float32), wanted)
+        np.testing.assert_array_equal(bounded[name].value, wanted)
+        assert not bounded[name].error.any()

@@ -329,6 +329,8 @@ def scan_bound(op: Scan, source: Any) -> Any:
         error = along(known.error, np.maximum)
         if not target.is_float:
             return Inexact(value.astype(target.numpy), error)
+        if target.saturates and formed == target:
+            return settled(value.astype(np.float64), error, error, target)
         return cast_bound(Inexact(value.astype(np.float64), error), formed, target)
 
     carried = along(known.error)

@@ -26,6 +26,7 @@ from ....ir import (
     show,
     zero_of,
 )
+from ....ir.dtypes import float32
 from ....language.accumulation import reduction_dtype
 from ....language.memory import AllocLocal
 from ....language.reduce import BITS, Reduce
@@ -263,7 +264,10 @@ def _finish(
         old: Expr = Load(target, (register,))
         old = old if target.dtype == part.dtype else Cast(old, type=part.dtype)
         value = combine(reduction.kind, old, value)
-    if part.dtype != target.dtype:
+    if reduction.kind.endswith("_nan") and part.dtype == target.dtype and target.dtype.saturates:
+        # Moved by comparisons, an infinity is still there; the result is one of the dtype's operations.
+        value = Cast(value, type=float32)
+    if value.dtype != target.dtype:
         value = Cast(value, type=target.dtype)
     return _nest(loops, [Store(target, (register,), value)])
 
