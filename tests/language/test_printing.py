@@ -254,3 +254,29 @@ def test_much_is_cut_short(capsys: Any) -> None:
 )  # fmt: skip
 def test_refused(body: str, message: str) -> None:
     assert refused(body).message == message
+
+
+def test_prints_on_both_sides_of_a_barrier_of_the_grid(capsys: Any) -> None:
+    """Each launch has rows of its own; nothing that counts along is kept over the barrier."""
+    out = said(
+        capsys,
+        """
+        T.print(A[0])
+        O[1] = A[0] + 1
+        T.sync_grid()
+        if b0 == 0:
+            T.print(O[0:2])
+        T.device_assert(O[1] == A[0] + 1)
+        T.sync_grid()
+        T.print("end")
+        """,
+        A=np.arange(3, 11, dtype=np.int32),
+        O=np.zeros(8, np.int32),
+    )
+    lines = ["A[0] = 3", "O[0 : 2] [2] int32\n[0, 4]", "end"]
+    assert out == "".join(f"block (0,): {line}\n" for line in lines)
+
+
+def test_an_array_of_no_elements_is_printed_everywhere(capsys: Any) -> None:
+    head = 'A: T.Tensor((0,), "int32"), O: T.Tensor((8,), "int32")'
+    assert said(capsys, "T.print(A)\nO[0] = 1", head) == "block (0,): A [0] int32\n[]\n"

@@ -198,3 +198,38 @@ def test_what_is_refused(statement: str, what: str) -> None:
     with pytest.raises(TileError) as error:
         kernel_of(body).using(target="cuda:sm_80")()
     assert str(error.value).splitlines()[0].split("error: ")[1] == what
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "T.copy(A[0 : k + 1], V[2 : k + 3])",
+            "a copy within A of an extent that only the running kernel knows",
+        ),
+        ("T.transpose(S, T.view(S, (4, 8)))", "T.transpose of S into itself"),
+    ],
+)
+def test_a_view_is_its_buffer_where_sides_may_not_overlap(statement: str, message: str) -> None:
+    body = f"""
+    V = T.view(A, (64,))
+    S = T.alloc_shared((8, 4), "float32")
+    for k in T.serial(3):
+        {statement}
+    """
+    with pytest.raises(TileError) as caught:
+        kernel_of(body, _head(A=((64,), "float32"))).using(target="cpu")()
+    assert caught.value.message == message
+
+
+def test_a_while_loop_ends_by_another_name_of_its_memory() -> None:
+    body = """
+    S = T.alloc_shared((4,), "int32")
+    V = T.view(S, (2, 2))
+    T.fill(S, 5)
+    while V[0, 0] > 0:
+        for i in T.Parallel(2):
+            S[i] = S[i] - 1
+    T.copy(S, O)
+    """
+    assert everywhere(body, _head(O=((4,), "int32")))["O"].tolist() == [0, 0, 5, 5]

@@ -333,6 +333,24 @@ def test_reading_what_another_element_stores_is_a_race(body: str) -> None:
         run_reference(function, {"A": np.arange(8, dtype=np.int32)})
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "T.atomic_add(s[i], s[(i + 1) % 8])",
+        "T.atomic_add(s[0], i)\n    s[1] = 3",
+        "T.atomic_add(s[0], i)\n    T.atomic_max(s[0], i)",
+    ],
+)
+def test_combining_with_what_another_element_reads_is_a_race(body: str) -> None:
+    loop = f"s = T.alloc_shared((8,), T.int32)\nT.copy(A[0], s)\nfor i in T.Parallel(8):\n    {body}"
+    function = kernel("A: T.Tensor((8,), T.int32)", f"{loop}\nT.copy(s, A[0])")
+    if "= 3" in body:  # elements apart
+        assert run_reference(function, {"A": np.arange(8, dtype=np.int32)})["A"].tolist()[:3] == [28, 3, 2]
+        return
+    with pytest.raises(LanguageError, match="another one stores in s"):
+        run_reference(function, {"A": np.arange(8, dtype=np.int32)})
+
+
 def test_halves_that_do_not_meet_are_no_race() -> None:
     function = kernel(
         "A: T.Tensor((8,), T.int32)",

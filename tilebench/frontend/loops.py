@@ -92,7 +92,7 @@ def while_(tracer: Statements, node: ast.While) -> None:
         return
     exits = Exits(builder, tuple(frame.statements))
     condition = TRUE if test is True else test.expr
-    _check(tracer, node, condition, (*before, *exits.body), ends=exits.going is not None)
+    _check(tracer, node, condition, before, exits.body, ends=exits.going is not None)
     place = tracer.place(node)
     if not before and exits.going is None and _of_scalars(condition):
         builder.emit(While(condition, (), exits.body, place=place))
@@ -110,16 +110,20 @@ def _of_scalars(condition: Expr) -> bool:
     return all(part.buffer.scope == "var" for part in walk(condition) if isinstance(part, Load))
 
 
-def _check(tracer: Statements, node: ast.While, condition: Expr, body: Body, ends: bool) -> None:
-    """Refuse a loop that nothing ends."""
+def _check(
+    tracer: Statements, node: ast.While, condition: Expr, before: Body, body: Body, ends: bool
+) -> None:
+    """Refuse a loop that nothing ends; `before` are the statements that find the condition's values."""
     if ends:
         return
     if condition == TRUE:
         tracer.refuse(node.test, "this `while` has no end", "leave it with `break`")
-    read = {part.buffer for part in walk(condition) if isinstance(part, Load)}
-    _, written = names_read_and_written(body)
+    read = {part.buffer for root in (condition, *before) for part in walk(root) if isinstance(part, Load)}
+    memory_of, views = tracer.builder.memory_of, tracer.builder.views
+    _, names = names_read_and_written((*before, *body))
+    written = {views[name].name if name in views else name for name in names}
     # What lies in global memory, others may change.
-    if not any(buffer.scope == "global" or buffer.name in written for buffer in read):
+    if not any(buffer.scope == "global" or memory_of(buffer) in written for buffer in read):
         tracer.refuse(
             node.test, "nothing in this `while` changes its condition",
             "keep what changes in T.alloc_var, made before the loop, or leave it with `break`",

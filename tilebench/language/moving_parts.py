@@ -69,9 +69,10 @@ def fill_moving(builder: Builder, word: str, part: MovingRef, value: Any) -> Non
 def copy_moving(builder: Builder, src: Any, dst: Any, width: int | None) -> None:
     """Move a part into another one, one of them of such extents. `ShapeError` where those differ."""
     source, target = _box(src, "T.copy"), _box(dst, "T.copy")
-    if source.view.buffer.name == target.view.buffer.name:
+    if builder.memory_of(source.view.buffer) == builder.memory_of(target.view.buffer):
         raise ShapeError(
-            "a copy within {name} of an extent that only the running kernel knows", name=source.view.name,
+            "a copy within {name} of an extent that only the running kernel knows",
+            name=builder.memory_of(source.view.buffer),
             hint="its sides may overlap: copy through a tile, or with T.serial",
         )  # fmt: skip
     source, target = _headed(source, target), _headed(target, source)

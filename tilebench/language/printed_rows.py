@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from ..errors import LanguageError
 from ..ir import (
@@ -34,6 +35,7 @@ from ..ir.dtypes import float64, int64
 from ..ir.names import Names
 from ..ir.node import BODY
 from ..ir.stmt import LoopStmt
+from .grid_barriers import SyncGrid
 from .memory import AllocVar
 from .printing import DeviceAssert, Print, Saying, as_written
 from .structure import KernelLaunch, Parallel, Serial, ThreadGroup, Unroll, Vectorized
@@ -173,8 +175,7 @@ class _Writer:
         return said and any(map(self.differing, heads(statement))) and _speaks(statement)
 
     def launched(self, launch: KernelLaunch) -> Stmt:
-        self.launch, self.places = launch, []
-        self.threads, self.differing = (), None
+        self.launch, self.threads, self.differing = launch, (), None
         names = {part.name for part in walk(launch) if isinstance(part, Var)}
         for block in self.builder.blocks:
             if any(var.name in names for var in block.numbers.values()):
@@ -182,9 +183,16 @@ class _Writer:
                 starts = (lift(0),) * len(numbers)
                 self.threads = tuple(zip(numbers, starts, block.extents, strict=True))
                 self.differing = Differing(launch.body, [var.name for var in numbers], list(block.kept))
-        body = self.body(launch.body, None, [])
-        first = tuple(AllocVar(place, init=Const(1), place=launch.place) for place in self.places)
-        return launch.but(body=(*first, *body))
+        # Behind a barrier of the grid a launch of its own begins, whose blocks have rows of their own.
+        barriers = [k for k, part in enumerate(launch.body) if isinstance(part, SyncGrid)]
+        out: list[Stmt] = []
+        for start, end in pairwise((0, *barriers, len(launch.body))):
+            self.places = []
+            body = self.body(launch.body[start:end], None, [])
+            first = [AllocVar(place, init=Const(1), place=launch.place) for place in self.places]
+            barriers_first = 1 if start in barriers else 0
+            out += [*body[:barriers_first], *first, *body[barriers_first:]]
+        return launch.but(body=tuple(out))
 
     def looped(
         self,
@@ -242,7 +250,8 @@ class _Writer:
             return out
         extent = said.region.extent or said.region.buffer.extents
         out = self.head(group, number, math.prod(extent), said)
-        out.insert(2, self.tile(group, said.region, extent, said))
+        if math.prod(extent):
+            out.insert(2, self.tile(group, said.region, extent, said))
         return out
 
     def head(self, group: _Group, number: int, count: int, said: Print, per_value: int = 1) -> list[Stmt]:

@@ -35,9 +35,10 @@ def transpose(src: Tile, dst: Tile) -> None:
             "T.transpose of {a} gives {b}, but {name} has {c}", a=box, b=box[::-1], name=target.name,
             c=turned, also=[source.declared, target.declared],
         )  # fmt: skip
-    if source.name == target.name:
+    memory = builder.memory_of(source.view.buffer)
+    if memory == builder.memory_of(target.view.buffer):
         raise LanguageError(
-            "T.transpose of {name} into itself", name=source.name,
+            "T.transpose of {name} into itself", name=memory,
             hint="transpose it into another tile: its elements would be read while they are written",
         )  # fmt: skip
     i, j = Var(builder.unique("i")), Var(builder.unique("j"))

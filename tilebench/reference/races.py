@@ -21,28 +21,34 @@ from .state import State
 
 @dataclass(frozen=True)
 class TouchedLocations:
-    """Locations (row-major) that elements of a loop touch: `lanes` are theirs, `value` what was stored."""
+    """Locations (row-major) that elements of a loop touch: `lanes` are theirs, `value` what was stored.
+
+    Of atomic stores `atomic` says how they combine.
+    """
 
     locations: Any
     lanes: Any
     value: Any
     place: Place | None
+    atomic: str = ""
 
 
 def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
     """Names of the stored buffers in which an element might meet what another one stores.
 
     Safe is a buffer that every access takes at the same place: one index for each axis of the loop,
-    moved by nothing that changes inside. `scope` is that of the loop, with its lets.
+    moved by nothing that changes inside; and one that is only combined with, in one way. `scope` is that
+    of the loop, with its lets.
     """
     seen: dict[str, list[tuple[Expr, ...]]] = {}
-    stored: set[str] = set()
+    done: dict[str, set[str]] = {}
     inner = {v.name for n in walk(loop) if isinstance(n, LoopStmt) and n is not loop for v in n.vars}
     for node in walk(loop):
         if isinstance(node, (Load, Store)) and node.buffer.scope not in ("local", "var"):
             seen.setdefault(node.buffer.name, []).append(tuple(scope.inlined(k) for k in node.index))
-            if isinstance(node, Store) and node.plain:
-                stored.add(node.buffer.name)
+            how = (node.atomic or "store") if isinstance(node, Store) else "load"
+            done.setdefault(node.buffer.name, set()).add(how)
+    stored = [name for name, ways in done.items() if "store" in ways or len(ways) > 1]
     return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
 
 
@@ -66,7 +72,9 @@ def _apart(accesses: list[tuple[Expr, ...]], scope: LoopScope, inner: set[str]) 
     return len(places) == 1
 
 
-def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Place | None) -> None:
+def note(
+    state: State, buffer: Buffer, index: list[Any], value: Any, place: Place | None, atomic: str = ""
+) -> None:
     """Remember an access; `value` None is a load."""
     spread = [np.broadcast_to(each, state.box) for each in spread_indices(state, index)]
     ok = within(buffer, spread)
@@ -76,7 +84,7 @@ def note(state: State, buffer: Buffer, index: list[Any], value: Any, place: Plac
     if value is not None:
         stored = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
     state.watched.setdefault(buffer.name, []).append(
-        TouchedLocations(locations, np.flatnonzero(active), stored, place)
+        TouchedLocations(locations, np.flatnonzero(active), stored, place, atomic)
     )
 
 
@@ -86,7 +94,8 @@ def check(state: State) -> None:
         stores = [each for each in accesses if each.value is not None]
         for store in stores:
             for other in accesses:
-                if other is not store:
+                # What combines in one way may do so in any order.
+                if other is not store and not (store.atomic and store.atomic == other.atomic):
                     _compare(name, state.box, store, other)
     state.watched.clear()
 
@@ -100,7 +109,7 @@ def _compare(name: str, box: tuple[int, ...], store: TouchedLocations, other: To
     slot: Any = locate(sorted_[1:], other.locations, side="right")
     owner = order[slot]
     clash = (sorted_[slot] == other.locations) & (store.lanes[owner] != other.lanes)
-    if other.value is not None:
+    if other.value is not None and not (store.atomic or other.atomic):
         a, b = store.value[owner], other.value
         clash &= (a != b) & ~((a != a) & (b != b))
     if clash.any():

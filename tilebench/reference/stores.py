@@ -30,7 +30,7 @@ class StoreRunner(ExpressionRunner):
         if buffer.scope == "local":
             return lambda state: store_local(state, store, index(state), value(state))
         if store.atomic:
-            return atomic_store(numbers, store, index, value)
+            return self.store_atomic(store, index, value)
         if not self.scope.parallel:
 
             def single(state: State) -> None:
@@ -43,6 +43,17 @@ class StoreRunner(ExpressionRunner):
 
             return single
         return self.store_parallel(store, index, value)
+
+    def store_atomic(self, store: Store, index: Run, value: Run) -> Run:
+        combined = atomic_store(self.numbers, store, index, value)
+        if not self.scope.parallel or store.buffer.name not in self.scope.suspects:
+            return combined
+
+        def run(state: State) -> None:
+            note(state, store.buffer, index(state), value(state), store.place, store.atomic)
+            combined(state)
+
+        return run
 
     def store_parallel(self, store: Store, index: Run, value: Run) -> Run:
         buffer, place, numbers = store.buffer, store.place, self.numbers

@@ -109,6 +109,10 @@ class Builder:
         assigned = None if self.target or place is None else _ASSIGNED.match(place.text)
         return self.unique(self.target or (assigned.group(1) if assigned else word.removeprefix("T.alloc_")))
 
+    def memory_of(self, buffer: Buffer) -> str:
+        """The name of the buffer whose memory it is, of a view that of the buffer behind."""
+        return self.views.get(buffer.name, buffer).name
+
     def emit(self, stmt: Stmt) -> None:
         """Append a statement to the innermost body; refused outside `with T.Kernel`.
 
