@@ -437,6 +437,35 @@ def test_one_thread_of_those_that_store_alike_is_one_that_comes() -> None:
     np.testing.assert_array_equal(out["O"], out["I"] + 1)
 
 
+def test_of_threads_under_a_condition_that_store_alike_the_first_does() -> None:
+    out = everywhere(
+        """
+        tx, ty = T.get_thread_bindings()
+        s = T.alloc_shared((4,), "int32")
+        T.clear(s)
+        O[tx] = 0
+        if tx:
+            s[0] = 5
+        if tx > 3 and ty > 1:
+            s[1] = 6
+        else:
+            s[2] = 7
+            if ty >= 1:
+                O[tx] = 1
+        if tx + ty > 16:
+            s[3] = 8
+        for k in T.serial(4):
+            if tx > 9 and k < 3:
+                O[k] = s[k]
+        if tx > ty + 12:
+            O[tx] = 9
+        """,
+        'O: T.Tensor((16,), "int32")',
+        threads=(16, 4),  # type: ignore[arg-type]
+    )
+    np.testing.assert_array_equal(out["O"], [5, 6, 7, *[1] * 10, 9, 9, 9])
+
+
 def test_a_branch_that_changes_its_condition_is_the_same_branch_behind_a_meeting() -> None:
     out = found(
         """

@@ -2,16 +2,21 @@
 
 `x = T.alloc_fragment((128, 4), T.float32, of_threads=True)` -> `x = T.alloc_local((4,), T.float32)`, and in
 loops over threads `x[tx, k]` -> `x[k]`. What is read of another thread's row is that thread's by a shuffle.
-Where threads along a dimension all store to one element, the first of them does: what they store is the same.
+Where threads along a dimension all store to one element, the first of those that come there does: what they
+store is the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from ..ir import (
     AllocStmt,
+    Arith,
     Buffer,
     Call,
     Const,
@@ -34,6 +39,7 @@ from ..ir.names import Names
 from ..ir.stmt import statements
 from ..language.memory import AllocFragment, AllocLocal, AllocVar
 from ..language.structure import Parallel
+from ..language.threads.conditions import holds
 from .analysis.launches import launch_of
 from .context import Context
 
@@ -52,15 +58,33 @@ def _parallel(function: Function) -> list[Parallel]:
 
 @dataclass(frozen=True)
 class _Alike:
-    """`numbers` are those that no condition around tells threads apart by, `names` those of the run."""
+    """`numbers` are those whose threads may do a statement alike, `names` the names of the run.
 
+    `tests` are the conditions around that `extents`, the threads by their numbers, decide.
+    """
+
+    extents: dict[str, int]
     numbers: frozenset[str]
     names: frozenset[str]
+    tests: tuple[Expr, ...] = ()
 
-    def under(self, statement: Stmt) -> _Alike:
-        """What is left inside a branch or loop."""
+    def under(self, statement: LoopStmt) -> _Alike:
+        """What is left inside a loop."""
         parts = [part for part in children(statement) if isinstance(part, Expr)]
-        return _Alike(self.numbers.difference(*map(self.told, parts)), self.names)
+        return replace(self, numbers=self.numbers.difference(*map(self.told, parts)))
+
+    def where(self, condition: Expr) -> _Alike:
+        """What is left where a condition holds."""
+        if isinstance(condition, Arith) and condition.op == "and":
+            found = self
+            for part in condition.args:
+                found = found.where(part)
+            return found
+        told = self.told(condition)
+        used = {part.name for part in walk(condition) if isinstance(part, Var)}
+        if told and used <= self.extents.keys() and holds(condition, dict.fromkeys(used, 0)) is not None:
+            return replace(self, tests=(*self.tests, condition))
+        return replace(self, numbers=self.numbers - told)
 
     def told(self, expr: Expr) -> frozenset[str]:
         """The numbers that an expression may depend on."""
@@ -77,8 +101,27 @@ class _Alike:
         if store.buffer.scope not in ("shared", "global"):
             return store
         others = self.numbers.difference(*map(self.told, store.index))
-        tests = [Var(name).compare("==", 0) for name in sorted(others)]
+        tests = [Var(name).compare("==", number) for name, number in self.first(others)]
         return If(all_of(tests), (store,), (), place=store.place) if tests else store
+
+    def first(self, others: frozenset[str]) -> list[tuple[str, int]]:
+        """The first of the threads that come there, by those of their numbers that conditions leave open."""
+        if not others:
+            return []
+        names = sorted(self.extents.keys() - others) + sorted(others)
+        extents = [self.extents[name] for name in names]
+        grid: Any = np.indices(extents)
+        chosen: Any = np.ones(extents, bool)
+        for test in self.tests:
+            chosen = chosen & holds(test, dict(zip(names, grid, strict=True)))
+        lines = chosen.reshape(-1, prod(extents[-len(others) :]))  # those of each line store alike
+        found = np.unique(lines.argmax(axis=1)[lines.any(axis=1)])
+        if len(found) != 1 or lines.sum(axis=1).max() == 1:
+            return []  # nobody comes, or one of each line, or not the same one of each
+        hits: Any = grid[len(names) - len(others) :].reshape(len(others), *lines.shape)[:, lines]
+        open_ = [(name, every) for name, every in zip(sorted(others), hits, strict=True) if np.ptp(every)]
+        # In every line the first is at one place, so it is the first that is hit in the first line too.
+        return [(name, int(every[0])) for name, every in open_]
 
 
 class _Rows:
@@ -106,7 +149,8 @@ class _Rows:
         numbers = zip(loop.vars, loop.extents, strict=True)
         alike = frozenset(var.name for var, extent in numbers if extent > 1)
         names = frozenset(node.var.name for node in statements(loop.body) if isinstance(node, Let))
-        return loop.but(body=self.body(loop.body, loop.vars, _Alike(alike, names)))
+        extents = {var.name: extent for var, extent in zip(loop.vars, loop.extents, strict=True)}
+        return loop.but(body=self.body(loop.body, loop.vars, _Alike(extents, alike, names)))
 
     def allocation(self, node: AllocFragment) -> AllocStmt:
         old = node.buffer
@@ -129,7 +173,13 @@ class _Rows:
                 return self.load(below, numbers, before) if isinstance(below, Load) else below
 
             changed: Any = map_children(statement, step)
-            if isinstance(statement, (If, LoopStmt)):
+            if isinstance(statement, If):
+                otherwise = Arith("not", (statement.condition,))
+                then = self.body(statement.then, numbers, alike.where(statement.condition))
+                changed = changed.but(
+                    then=then, orelse=self.body(statement.orelse, numbers, alike.where(otherwise))
+                )
+            elif isinstance(statement, LoopStmt):
                 inner = alike.under(statement)
                 fields = {
                     mark.name: self.body(getattr(statement, mark.name), numbers, inner)

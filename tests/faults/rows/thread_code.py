@@ -50,9 +50,9 @@ FAULTS = (
     Fault(
         "thread-code/store-of-one-that-a-condition-leaves-out",
         "of threads that store alike the first does, where a condition has left it out",
-        "tilebench.passes.own_rows:_Alike.under",
-        "self.numbers.difference(*map(self.told, parts))",
-        "self.numbers",
-        (TEST + "one_thread_of_those_that_store_alike_is_one_that_comes",),
+        "tilebench.passes.own_rows:_Alike.first",
+        "chosen & holds(test, dict(zip(names, grid, strict=True)))",
+        "chosen",
+        (TEST + "of_threads_under_a_condition_that_store_alike_the_first_does",),
     ),
 )
