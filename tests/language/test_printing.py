@@ -250,6 +250,7 @@ def test_much_is_cut_short(capsys: Any) -> None:
          "T.print of a tile stands under a condition on the number of a thread"),
         ("T.device_assert(M < 3, 'too many')", "the assertion failed: too many"),
         ("assert M < 3", "the assertion failed"),
+        ("T.device_assert(I)", "T.device_assert of I, a tile, which has no truth value"),
     ],
 )  # fmt: skip
 def test_refused(body: str, message: str) -> None:

@@ -91,3 +91,19 @@ def test_what_is_refused(statement: str, what: str) -> None:
     with pytest.raises(TileError) as error:
         kernel_of(body + "\nT.copy(r, O)", ROWS).using(target="cuda:sm_80")()
     assert str(error.value).splitlines()[0].split("error: ")[1] == what
+
+
+@pytest.mark.parametrize("loop", ["i in T.Parallel(64)", "i, j in T.Parallel(64, 48)"])
+def test_a_reducer_that_nothing_begins_is_refused(loop: str) -> None:
+    body = f"""
+    r = T.alloc_reducer((64,), "float32")
+    for {loop}:
+        T.reducer_update(r[i], A[i, 0])
+    T.finalize_reducer(r)
+    T.copy(r, O)
+    """
+    with pytest.raises(TileError) as error:
+        kernel_of(body, ROWS).using(target="cpu")()
+    assert error.value.message == "the reducer r has no value when its updates begin"
+    assert error.value.place is not None
+    assert error.value.place.text.strip() == "T.reducer_update(r[i], A[i, 0])"

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import LanguageError
-from ..ir import Arith, Buffer, Call, Const, Expr, Function, Load, Stmt, Store, Var, map_children, whole
+from ..ir import Arith, Buffer, Call, Const, Expr, Function, Load, Stmt, Store, Var, map_children, walk, whole
+from ..ir.effects import effects_of
 from ..ir.names import Names
 from ..ir.stmt import statements
 from .copy import Fill
@@ -21,8 +22,33 @@ from .structure import Parallel
 
 
 def open_reducers(function: Function, reducers: Mapping[str, str]) -> Function:
-    """The function without updates of reducers. Raises `LanguageError` for one that is no update."""
-    return _Opener(function, reducers).step(function) if reducers else function
+    """The function without updates of reducers. Raises `LanguageError` for one that is none, or that begins."""
+    if not reducers:
+        return function
+    _check_begun(function, reducers)
+    return _Opener(function, reducers).step(function)
+
+
+def _check_begun(function: Function, reducers: Mapping[str, str]) -> None:
+    """Refuse a reducer with nothing in it when its updates begin, anywhere in the kernel."""
+    updates: dict[str, Stmt] = {}
+    begun: set[str] = set()
+    for statement in statements(function.body):
+        for name in {each.buffer.name for each in effects_of(statement) if each.writes} & reducers.keys():
+            if isinstance(statement, Store) and _reads(statement.value, name):
+                updates.setdefault(name, statement)
+            else:
+                begun.add(name)
+    for name, first in updates.items():
+        if name not in begun:
+            raise LanguageError(
+                "the reducer {name} has no value when its updates begin", name=name, at=first.place,
+                hint="T.reducer_init({name}) in front of them: its memory starts with anything",
+            )  # fmt: skip
+
+
+def _reads(value: Expr, name: str) -> bool:
+    return any(isinstance(part, Load) and part.buffer.name == name for part in walk(value))
 
 
 class _Opener:

@@ -119,6 +119,11 @@ def device_assert(condition: Condition, msg: str = "", no_stack_info: bool = Fal
     failed first. A condition that Python knows is checked as the kernel is compiled.
     """
     builder = inside_kernel("T.device_assert")
+    given: object = condition
+    if isinstance(given, AnyTile):
+        raise LanguageError("T.device_assert of {name}, a tile, which has no truth value", name=given.name,
+            hint="test an element, or T.all_of({name})",
+        )  # fmt: skip
     if not isinstance(condition, Value):
         if not condition:
             raise LanguageError("the assertion failed: {said}" if msg else "the assertion failed", said=msg)
