@@ -139,6 +139,20 @@ def test_half_arithmetic_rounds_once_to_half() -> None:
     assert "cvt.f32.f16" in body
 
 
+@pytest.mark.parametrize("type_", ["tb_half", "tb_bf16"])
+def test_a_byte_of_the_bits_of_a_float_comes_from_a_register_of_integers(type_: str) -> None:
+    """Stored from the register of a conversion, ptxas 13.0 makes it the float, converted to an integer."""
+    text = (
+        'extern "C" __global__ void k(unsigned char* o, float x) '
+        f"{{ o[0] = (unsigned char)tb_same_bits<unsigned short>({type_}(x)); }}\n"
+    )
+    ptx = compile_cuda(PRELUDE.before(text)[0], machine_of("sm_90a")).ptx
+    (converted,) = re.findall(r"cvt\.rn\.b?f16\.f32 (%rs\d+)", ptx)
+    (stored,) = re.findall(r"st\.global\.u8 .*, (%\w+)", ptx)
+    assert stored != converted
+    assert re.search(rf"mov\.b32 %r\d+, {{{converted}, 0}}", ptx)
+
+
 def test_the_whole_prelude_costs_little() -> None:
     body = 'extern "C" __global__ void k(float* p) { p[threadIdx.x] = 1; }\n'
     machine = machine_of("sm_80")
