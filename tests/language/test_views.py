@@ -191,6 +191,10 @@ def test_sizes_of_a_launch() -> None:
         ('V = T.view(S, dtype="bool")', "T.view of float32 as bool"),
         ("V = T.reshape(T.exp, (64, 64))", "T.reshape takes a buffer"),
         ('V = T.view(S, dtype="int8")\nV[0, 0] = 1', "a store to V would write a part of an element of S"),
+        (
+            'V = T.view(S, dtype="int32")\nT.atomic_add(V[0, 0], 1)',
+            "an atomic of V would combine elements of S as another dtype",
+        ),
     ],
 )
 def test_what_is_refused(statement: str, what: str) -> None:

@@ -22,7 +22,7 @@ from .structure import Parallel
 
 
 def open_reducers(function: Function, reducers: Mapping[str, str]) -> Function:
-    """The function without updates of reducers. Raises `LanguageError` for one that is none, or that begins."""
+    """The function without updates of reducers. `LanguageError` for one that is none, or that begins."""
     if not reducers:
         return function
     _check_begun(function, reducers)

@@ -110,7 +110,13 @@ class _Opener:
     def written(self, store: Store) -> Any:
         """The statements that store an element: of a wider dtype, its parts one by one."""
         view, root = store.buffer, self.views[store.buffer.name]
-        if view.dtype.bits < root.dtype.bits or (store.atomic and view.dtype != root.dtype):
+        if store.atomic and view.dtype != root.dtype:
+            raise LanguageError(
+                "an atomic of {name} would combine elements of {root} as another dtype", name=view.name,
+                at=store.place, root=root.name, a=view.dtype, b=root.dtype, found="{a} in {b}",
+                hint="allocate {root} in the dtype that is combined, and view it as the other one",
+            )  # fmt: skip
+        if view.dtype.bits < root.dtype.bits:
             raise LanguageError(
                 "a store to {name} would write a part of an element of {root}", name=view.name,
                 at=store.place, root=root.name, a=view.dtype, b=root.dtype, found="{a} in {b}",
