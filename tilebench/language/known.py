@@ -6,35 +6,16 @@ from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd ClusterKernel
-    Ramp Broadcast Shuffle CUDASourceCodeKernel
-    alloc_barrier alloc_tmem
-    alloc_cluster_barrier async_copy
-    atomic_load atomic_store
-    barrier_arrive barrier_wait copy_cluster
-    cp_async_barrier_noinc dyn
-    float4_e2m1fn float8_e8m0fnu gemm_sp
-    make_tensor mbarrier_arrive mbarrier_expect_tx
-    mbarrier_wait_parity meta_class pdl_trigger pdl_sync ptr
-    ptx_commit_group ptx_cp_async ptx_wait_group
-    rng_init rng_rand
-    rng_rand_float
-    tma_copy tma_store_wait
-    wait_wgmma
-    wgmma_gemm
-    ieee_fmaf ieee_frsqrt
-"""
-_ALSO_LATER = """
-    BaseTileScheduler allocate annotations c2d_im2col get_block_extent get_block_extents
-    get_let_value has_let_value ieee_add ieee_sub ieee_mul ieee_fmaf ieee_frcp ieee_fsqrt
-    ieee_frsqrt ieee_fdiv add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256 lds32 lds64
-    lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
-    sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp
-    rng_rand_uint rng_rand_float4 isfinite asinh acosh atanh log1p hypot copysign ldexp
-    popcount clz fast_exp __exp __exp10 __log __log2 __log10 __sin __cos __tan shuffle_elect
+    AtomicAdd Ramp Broadcast Shuffle CUDASourceCodeKernel async_copy atomic_load atomic_store dyn
+    float4_e2m1fn gemm_sp make_tensor meta_class ptr ptx_commit_group ptx_cp_async ptx_wait_group
+    rng_init rng_rand rng_rand_float ieee_fmaf ieee_frsqrt BaseTileScheduler allocate c2d_im2col
+    get_block_extent get_block_extents get_let_value has_let_value add2 sub2 mul2 fma2 max2 min2 abs2
+    ldg32 ldg64 ldg128 ldg256 lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
+    make_tensor_from_addr sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp rng_rand_uint
+    rng_rand_float4 asinh acosh atanh hypot copysign ldexp popcount clz fast_exp shuffle_elect
     named_barrier_arrive
 """
-LATER = frozenset((_LATER + _ALSO_LATER).split())
+LATER = frozenset(_LATER.split())
 
 _COPIES = "T.copy does the same and waits for it; in T.Pipelined its loads run ahead"
 _PRODUCTS = "T.gemm does the same and waits for its result"
@@ -58,8 +39,7 @@ _HOPPER = {
         ptx_init_barrier_thread_count pdl_trigger pdl_sync WarpSpecialize
     """,
     _REGISTERS: """
-        set_max_nreg inc_max_nreg dec_max_nreg annotate_producer_reg_dealloc
-        annotate_consumer_reg_alloc
+        inc_max_nreg dec_max_nreg
     """,
     "T.Kernel without clusters": """
         ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait
@@ -128,5 +108,5 @@ def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
     close = nearest(name, known)
     if close:
         return f"there is no T.{name}", "did you mean " + " or ".join(f"T.{each}" for each in close) + "?"
-    later = nearest(name, sorted(LATER), limit=1)
+    later = nearest(name, sorted(LATER | HOPPER.keys()), limit=1)
     return f"there is no T.{name}", f"T.{later[0]} is TileLang's, not here yet" if later else ""
