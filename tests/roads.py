@@ -33,19 +33,20 @@ def jitted(body: str, *, launch: str = "1, threads=128", **arrays: Any) -> Any:
     return tilebench.jit(space["kernel"])
 
 
-def on_reference(function: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    traced = function.using(target="cpu")().compilation.functions["tile"]
+def on_reference(function: Any, arrays: dict[str, Any], **parameters: Any) -> dict[str, Any]:
+    """The arrays after the kernel of a jit function with its parameters, as every road gives them."""
+    traced = function.using(target="cpu")(**parameters).compilation.functions["tile"]
     return {**arrays, **run_reference(traced, arrays)}
 
 
-def on_cpu(function: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+def on_cpu(function: Any, arrays: dict[str, Any], **parameters: Any) -> dict[str, Any]:
     after = {name: array.copy() for name, array in arrays.items()}
-    function.using(target="cpu")()(*after.values())
+    function.using(target="cpu")(**parameters)(*after.values())
     return after
 
 
-def on_simulator(function: Any, arrays: dict[str, Any], card: str = CARD) -> dict[str, Any]:
-    kernel = function.using(target=card)()
+def on_simulator(function: Any, arrays: dict[str, Any], **parameters: Any) -> dict[str, Any]:
+    kernel = function.using(target=CARD)(**parameters)
     kernel.stage("cuda")
     after = {name: array.copy() for name, array in arrays.items()}
     run_threaded(kernel.compilation.functions["threaded"], after, warp=32)
