@@ -18,8 +18,8 @@ from ..ir import Buffer, DType, Expr, Function, Var, show
 from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
+from ..language.closing.printed_rows import Speech
 from ..language.eager import EagerTrace, names_of_const
-from ..language.printed_rows import Speech
 from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
 from .finish import finished

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from ..errors import LanguageError
 from ..ir import Buffer, Function, Var, verify
 from ..language.checks import check_iterations
-from ..language.from_the_end import count_from_the_end
-from ..language.grid_barriers import split_at_barriers
-from ..language.lone_elements import kept_in_shared
-from ..language.open_reducers import open_reducers
-from ..language.open_views import open_views
-from ..language.printed_rows import with_rows
+from ..language.closing.from_the_end import count_from_the_end
+from ..language.closing.grid_barriers import split_at_barriers
+from ..language.closing.lone_elements import kept_in_shared
+from ..language.closing.open_reducers import open_reducers
+from ..language.closing.open_views import open_views
+from ..language.closing.printed_rows import with_rows
 from ..language.threads.runs import in_runs
 from .parameters import check_sizes
 from .source import SourceFunction

@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import ArgumentError, LanguageError, Place, TileError, nearest
 from ..ir import Function
 from ..language.annotations import PrimFunc
+from ..language.closing.printed_rows import Speech
 from ..language.knobs import Knob
-from ..language.printed_rows import Speech
 from ..language.tracing.builder import Builder, Tracing
 from .eager import EagerForm, eager_form, trace_eager
 from .finish import finished

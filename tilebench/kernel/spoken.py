@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LaunchError
 from ..ir.dtypes import dtype_of
 from ..ir.sizes import size_value
-from ..language.printed_rows import FIRST, ITERATIONS, Rows, Saying, Speech
+from ..language.closing.printed_rows import FIRST, ITERATIONS, Rows, Saying, Speech
 from .calls.host_arrays import empty_for, empty_like, host_copy
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ class AllocShared(AllocStmt):
 
     `swizzle` is the hint or the schedule's choice (None: the compiler decides), `layout` the
     decision, `versions` the stages of its ring, `offset` its first byte in the block's map.
-    `of_fragment`: the kernel's text allocates a fragment (`lone_elements.py`).
+    `of_fragment`: the kernel's text allocates a fragment (`closing/lone_elements.py`).
     """
 
     word = "alloc_shared"

@@ -1,6 +1,6 @@
 """Words that speak to the person who runs a kernel: `T.print` and `T.device_assert`.
 
-They stand in the kernel while it is traced; at the trace's end `printed_rows.py` writes them as stores.
+They stand in the kernel while it is traced; `closing/printed_rows.py` writes them as stores at its end.
 """
 
 from __future__ import annotations

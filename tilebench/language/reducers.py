@@ -2,7 +2,7 @@
 
 While a kernel is traced a reducer is a fragment, and an update of it a store of the old value combined with a
 new one. At the end of the trace a loop with updates becomes one that fills a tile, and a reduction of that
-(`open_reducers.py`).
+(`closing/open_reducers.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A second name for the memory of a buffer: `T.view`, `T.reshape`, `T.Tensor(shape, dtype, A.data)`.
 
-While a kernel is traced a view is a buffer of its own; at the end of the trace each use of it becomes one of
-the buffer behind it (`open_views.py`), so that nobody after that has to know of two names for the same bytes.
+While a kernel is traced a view is a buffer of its own; at its end each use of it is one of the buffer behind
+it (`closing/open_views.py`), and nobody after that has to know of two names for the same bytes.
 """
 
 from __future__ import annotations

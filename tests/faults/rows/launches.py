@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "launches/kept-over-the-barrier",
         "a tile that is not written anew behind T.sync_grid is read there",
-        "tilebench.language.grid_barriers:_Flow.use",
+        "tilebench.language.closing.grid_barriers:_Flow.use",
         "name in self.kept and name not in written",
         "False",
         (SYNC + "a_block_keeps_nothing",),
@@ -51,7 +51,7 @@ FAULTS = (
     Fault(
         "launches/part-of-a-tile-is-all",
         "what is written in part counts as written anew",
-        "tilebench.language.grid_barriers:_is_whole",
+        "tilebench.language.closing.grid_barriers:_is_whole",
         "tuple(extent for _, extent in reached) == shape",
         "True",
         (SYNC + "a_block_keeps_nothing",),

@@ -99,7 +99,7 @@ FAULTS = (
     Fault(
         "numbers/boxes-that-only-start-below-zero",
         "a box that starts below zero and reaches further counts from the end",
-        "tilebench.language.from_the_end:_from_the_end",
+        "tilebench.language.closing.from_the_end:_from_the_end",
         "facts.bounds(first)[1] + extent <= 0",
         "facts.bounds(first)[1] < 0",
         ("tests/language/test_from_the_end.py",),

@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "reducers/the-old-value-is-lost",
         "a reducer's tile is reduced into it afresh, and what was there is gone",
-        "tilebench.language.open_reducers:_Opener.reduced",
+        "tilebench.language.closing.open_reducers:_Opener.reduced",
         "Reduce(op, whole(tile), into, dim=axis, clear=False, place=store.place)",
         "Reduce(op, whole(tile), into, dim=axis, clear=True, place=store.place)",
         ("tests/language/test_reducers.py::test_sums_of_a_loop_as_the_older_form_has_them",),
@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "reducers/updates-replace-each-other",
         "of several updates of a reducer in one iteration the last one counts",
-        "tilebench.language.open_reducers:_Opener.loop",
+        "tilebench.language.closing.open_reducers:_Opener.loop",
         "any((store is each for each in loop.body))",
         "True",
         ("tests/language/test_reducers.py::test_each_operation_with_conditions_and_several_updates",),

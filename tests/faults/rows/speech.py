@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "python/the-last-that-failed",
         "an assertion tells of the last iteration that failed",
-        "tilebench.language.printed_rows:_Writer.assertion",
+        "tilebench.language.closing.printed_rows:_Writer.assertion",
         "Const(FIRST, type=int64) - where",
         "where",
         (

@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "views/a-copy-onto-itself",
         "a copy between two views of one buffer reads elements that it has written",
-        "tilebench.language.open_views:_Opener.moved",
+        "tilebench.language.closing.open_views:_Opener.moved",
         "self.behind(copy.src.buffer).name != self.behind(copy.dst.buffer).name",
         "True",
         ("tests/language/test_views.py::test_a_copy_onto_the_same_memory",),
@@ -30,7 +30,7 @@ FAULTS = (
     Fault(
         "views/parts-in-the-wrong-order",
         "the parts of a wider element are stored with the most significant bits first",
-        "tilebench.language.open_views:_joined",
+        "tilebench.language.closing.open_views:_joined",
         "number * part.dtype.bits",
         "(len(parts) - number) * part.dtype.bits",
         ("tests/language/test_views.py::test_a_wider_dtype_over_the_same_bytes",),

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ..errors import LanguageError
-from ..ir import (
+from ...errors import LanguageError
+from ...ir import (
     Buffer,
     Const,
     Expr,
@@ -31,18 +31,18 @@ from ..ir import (
     lift,
     walk,
 )
-from ..ir.dtypes import float64, int64
-from ..ir.names import Names
-from ..ir.node import BODY
-from ..ir.stmt import LoopStmt
-from .grid_barriers import SyncGrid
-from .memory import AllocVar
-from .printing import DeviceAssert, Print, Saying, as_written
-from .structure import KernelLaunch, Parallel, Serial, ThreadGroup, Unroll, Vectorized
-from .threads.differing import Differing, heads
-from .tracing.arithmetic import logical_not
-from .tracing.builder import Builder
-from .tracing.promote import convert
+from ...ir.dtypes import float64, int64
+from ...ir.names import Names
+from ...ir.node import BODY
+from ...ir.stmt import LoopStmt
+from ..grid_barriers import SyncGrid
+from ..memory import AllocVar
+from ..printing import DeviceAssert, Print, Saying, as_written
+from ..structure import KernelLaunch, Parallel, Serial, ThreadGroup, Unroll, Vectorized
+from ..threads.differing import Differing, heads
+from ..tracing.arithmetic import logical_not
+from ..tracing.builder import Builder
+from ..tracing.promote import convert
 
 # Numbers that one call keeps, blocks that have a row, and the least and most that a row holds.
 _NUMBERS, _MOST_ROWS, _LEAST, _MOST = 1 << 21, 2048, 2048, 1 << 16

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir import Arith, Const, Expr, Function, Let, Load, Region, Store, const_of, lift, walk
-from ..ir.facts import Facts
-from ..ir.rewrite import rewrite
-from ..ir.stmt import statements
-from .copy import Copy
-from .scopes import entered, entry_facts
+from ...ir import Arith, Const, Expr, Function, Let, Load, Region, Store, const_of, lift, walk
+from ...ir.facts import Facts
+from ...ir.rewrite import rewrite
+from ...ir.stmt import statements
+from ..copy import Copy
+from ..scopes import entered, entry_facts
 
 Extents = Sequence[int | Expr]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import LanguageError, Place
-from ..ir import (
+from ...errors import LanguageError, Place
+from ...ir import (
     Arith,
     Buffer,
     Call,
@@ -33,17 +33,17 @@ from ..ir import (
     whole,
     zero_of,
 )
-from ..ir.dtypes import ALL, DType
-from ..ir.effects import effects_of
-from ..ir.facts import Facts
-from ..ir.names import Names
-from ..ir.stmt import AllocStmt, statements
-from .copy import Copy, Fill
-from .gemm import Gemm
-from .memory import AllocFragment, AllocShared
-from .scopes import entered, entry_facts
-from .structure import Parallel
-from .view_index import box_of_view, mapped
+from ...ir.dtypes import ALL, DType
+from ...ir.effects import effects_of
+from ...ir.facts import Facts
+from ...ir.names import Names
+from ...ir.stmt import AllocStmt, statements
+from ..copy import Copy, Fill
+from ..gemm import Gemm
+from ..memory import AllocFragment, AllocShared
+from ..scopes import entered, entry_facts
+from ..structure import Parallel
+from ..view_index import box_of_view, mapped
 
 
 def open_views(function: Function, views: Mapping[str, Buffer]) -> Function:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..errors import LanguageError, Place
-from ..ir import Buffer, Function, Node, rename_buffers
-from ..ir.rewrite import rewrite
-from ..ir.stmt import statements
-from .gemm import Gemm
-from .memory import AllocFragment, AllocShared
+from ...errors import LanguageError, Place
+from ...ir import Buffer, Function, Node, rename_buffers
+from ...ir.rewrite import rewrite
+from ...ir.stmt import statements
+from ..gemm import Gemm
+from ..memory import AllocFragment, AllocShared
 
 
 def kept_in_shared(function: Function, lone: Mapping[str, Place | None]) -> Function:

@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import LanguageError
-from ..ir import Arith, Buffer, Call, Const, Expr, Function, Load, Stmt, Store, Var, map_children, walk, whole
-from ..ir.effects import effects_of
-from ..ir.names import Names
-from ..ir.stmt import statements
-from .copy import Fill
-from .memory import AllocFragment
-from .reduce import Reduce
-from .reducers import combined
-from .structure import Parallel
+from ...errors import LanguageError
+from ...ir import (
+    Arith,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    Function,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    map_children,
+    walk,
+    whole,
+)
+from ...ir.effects import effects_of
+from ...ir.names import Names
+from ...ir.stmt import statements
+from ..copy import Fill
+from ..memory import AllocFragment
+from ..reduce import Reduce
+from ..reducers import combined
+from ..structure import Parallel
 
 
 def open_reducers(function: Function, reducers: Mapping[str, str]) -> Function:
