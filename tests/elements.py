@@ -8,9 +8,9 @@ import numpy as np
 
 import tilebench
 import tilebench.language as T
+from tests.simulated import run_threaded
 from tilebench.ir.dtypes import ALL
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 
 Array = np.ndarray[Any, Any]
 

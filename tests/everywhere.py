@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.simulated import run_threaded
 from tilebench.errors import remember_source
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 
 HEAD = """\
 import tilebench

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import tilebench
+from tests.simulated import run_threaded
 from tilebench.errors import TileError, remember_source
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 
 CARD = "cuda:sm_80"
 _numbers = count()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests import kernels
+from tests.simulated import run_threaded
 from tilebench.kernel import Kernel, compile_from
 from tilebench.layout import SharedLayout, atom_layout
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
 

@@ -12,13 +12,13 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.roads import on_cpu, on_reference, on_simulator
+from tests.simulated import run_threaded
 from tilebench.errors import LanguageError, TargetError
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
 from tilebench.language.words import registry
 from tilebench.passes.analysis.launches import launches_of, parts_of
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 from tilebench.targets.cpu.run import workspace
 from tilebench.targets.workspaces import Workspaces
 
@@ -263,11 +263,7 @@ def test_products_are_staged_in_their_own_launch() -> None:
     kernel.stage("cuda")
     a, b = (np.random.default_rng(k).integers(-2, 3, (64, 64)).astype(np.float16) for k in range(2))
     arrays = {"A": a, "B": b, "C": np.zeros((64, 64), np.float32)}
-    run_threaded(
-        kernel.compilation.functions["threaded"], arrays, warp=32,
-        meanings=kernel.compilation.manifest.meanings,
-        functions=kernel.compilation.manifest.simulated_functions,
-    )  # fmt: skip
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
     want = (a.astype(np.float32) @ b).astype(np.float16).astype(np.float32) @ b
     np.testing.assert_array_equal(arrays["C"], want)
     one, two = (part.body[0] for part in parts_of(kernel.compilation.functions["threaded"]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tests.kernels as kernels
 import tilebench
 import tilebench.language as T
+from tests.simulated import run_threaded
 from tilebench.compiler import Compilation
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
@@ -21,7 +22,6 @@ from tilebench.kernel.calls.variants import ALIGNED, Chooser, Variant, under
 from tilebench.language import registry
 from tilebench.passes.analysis.count_work import count_work
 from tilebench.reference import check_function
-from tilebench.simulator import run_threaded
 from tilebench.targets.devices import CARD
 
 

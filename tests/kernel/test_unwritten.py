@@ -10,9 +10,9 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.passes.test_thread_groups import TARGETS
+from tests.simulated import run_threaded
 from tilebench.kernel.measuring.measure import measure_kernel
 from tilebench.reference import CheckError, CheckReport, check_function
-from tilebench.simulator import run_threaded
 from tilebench.workbench.check_view import check_text
 
 

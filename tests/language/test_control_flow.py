@@ -350,7 +350,8 @@ ENDLESS = """
 
 
 def test_a_loop_without_end_is_refused_by_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tilebench.simulator import control, run_threaded
+    from tests.simulated import run_threaded
+    from tilebench.simulator import control
 
     monkeypatch.setattr(control, "MOST_TURNS", 500)
     kernel = kernel_of(ENDLESS, HEAD).using(target="cuda:sm_80")()

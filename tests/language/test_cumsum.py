@@ -9,8 +9,8 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.simulated import run_threaded
 from tilebench.errors import DTypeError, ShapeError
-from tilebench.simulator import run_threaded
 
 
 @tilebench.jit

@@ -11,6 +11,7 @@ import tilebench
 import tilebench.language as T
 from tests.everywhere import everywhere, kernel_of
 from tests.passes.test_thread_groups import TARGETS, outputs
+from tests.simulated import run_threaded
 from tilebench.errors import TileError
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
@@ -22,7 +23,6 @@ from tilebench.language.words import registry
 from tilebench.passes.context import Context
 from tilebench.passes.open_placed import open_placed
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 SQUARE = np.arange(4096, dtype=np.float32).reshape(64, 64)

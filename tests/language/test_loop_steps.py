@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.frontend.cell import run_cell
+from tests.simulated import run_threaded
 from tilebench.errors import LanguageError, ShapeError
-from tilebench.simulator import run_threaded
 
 KERNEL = """\
 import tilebench

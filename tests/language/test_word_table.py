@@ -12,13 +12,13 @@ import pytest
 import tilebench.language as T
 from tests.frontend.cell import run_cell
 from tests.language.word_kernels import KERNELS, WordKernel
+from tests.simulated import run_threaded
 from tilebench.cli import main
 from tilebench.errors import TileError
 from tilebench.ir.sizes import for_sizes
 from tilebench.language.known import MissingWord
 from tilebench.language.word_table import TIERS, page, row_of, rows
 from tilebench.reference import check_function
-from tilebench.simulator import run_threaded
 
 ROOM = Path(T.__file__).parent
 SUPPORT, PAGE = ROOM / "support.json", ROOM / "WORDS.md"

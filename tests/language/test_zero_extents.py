@@ -9,8 +9,8 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.simulated import run_threaded
 from tilebench.ir.sizes import for_sizes
-from tilebench.simulator import run_threaded
 
 TARGETS = ("cpu", "cuda:sm_80", "cuda:sm_90a")
 

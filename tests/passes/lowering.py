@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.simulated import run_threaded
 from tilebench.ir import Function, parse_function, print_function, rewrite, verify, walk
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
@@ -21,7 +22,6 @@ from tilebench.passes.analysis.exchanges import exchange_instruction, exchange_r
 from tilebench.passes.context import Context
 from tilebench.passes.thread_road import THREAD_ROW
 from tilebench.passes.threads.widths import widest_access
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.simulated import run_threaded
 from tilebench.errors import LayoutError, remember_source
 from tilebench.frontend import trace
 from tilebench.ir import Function, parse_function, print_function, verify
@@ -22,7 +23,6 @@ from tilebench.passes.context import Context
 from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON, TILE_FORMS
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 PLAIN = 'A: T.Tensor((100, 75), "float32"), C: T.Tensor((100, 75), "float32")'

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import tilebench
+from tests.simulated import run_threaded
 from tilebench.errors import ResourceError, remember_source
 from tilebench.frontend import trace
 from tilebench.ir.sizes import for_sizes
 from tilebench.passes.analysis.count_work import count_work
-from tilebench.simulator import run_threaded
 
 ROUNDS = "for _ in [0] * 40:\n"
 BITS = np.array([-(2**31), -(2**31) + 1, -7, -1, 0, 1, 7, 2**31 - 1], np.int32)

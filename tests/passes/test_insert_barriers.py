@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.passes.lowering import gemm_text, lower, random
+from tests.simulated import run_threaded
 from tilebench.errors import IRError
 from tilebench.ir import Const, Expr, Var, parse_function, print_function
 from tilebench.language.words import registry
@@ -16,7 +17,7 @@ from tilebench.layout import Fragment, spread
 from tilebench.passes.analysis.accesses import versions_differ
 from tilebench.passes.context import Context
 from tilebench.passes.insert_barriers import insert_barriers
-from tilebench.simulator import SimulationError, run_threaded
+from tilebench.simulator import SimulationError
 from tilebench.targets.cuda.machines import machine_of
 
 MAP = spread((32, 32), 64, 4, 32)

@@ -18,9 +18,9 @@ import tilebench
 import tilebench.language as T
 from tests import kernels
 from tests.passes.decisions import Edit, edits_of
+from tests.simulated import run_threaded
 from tilebench.errors import TileError
 from tilebench.kernel import Kernel, compile_from
-from tilebench.simulator import run_threaded
 
 STAGES = ("bounded", "laid_out", "pipelined")
 # Where kernels are written: the file of an error about a line that was not edited.

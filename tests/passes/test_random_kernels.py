@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.passes.programs import programs
+from tests.simulated import run_threaded
 from tilebench.errors import LanguageError, LayoutError, TileError
 from tilebench.ir import Function, parse_function, print_function, verify
 from tilebench.language.words import registry
@@ -16,7 +17,6 @@ from tilebench.passes.context import Context
 from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON, TILE_FORMS
 from tilebench.reference import run_reference
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.passes.lowering import lower
+from tests.simulated import run_threaded
 from tilebench.layout import spread
-from tilebench.simulator import run_threaded
 
 STEPS, STAGES = 4, 3
 WRITE, READ = spread((64,), 32, 2, 32), spread((64,), 32, 1, 32)

@@ -9,6 +9,7 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.simulated import run_threaded
 from tilebench.errors import LanguageError, LayoutError, ResourceError
 from tilebench.ir import parse_function
 from tilebench.kernel.edited import compile_from
@@ -16,7 +17,6 @@ from tilebench.language.words import registry
 from tilebench.passes.analysis.thread_groups import barrier_numbers
 from tilebench.passes.context import Context
 from tilebench.passes.insert_barriers import insert_barriers
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.passes.lowering import gemm_text, lower, random
+from tests.simulated import run_threaded
 from tilebench.errors import LayoutError, TargetError
 from tilebench.ir import print_function
 from tilebench.layout import atom_layout
-from tilebench.simulator import run_threaded
 
 DTYPES = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tests import kernels
 from tests.passes.lowering import lower, random
+from tests.simulated import run_threaded
 from tilebench.errors import LayoutError
 from tilebench.ir import print_function
 from tilebench.layout import Fragment, spread
-from tilebench.simulator import run_threaded
 
 NUMPY: dict[str, tuple[Any, Any]] = {
     "sum": (np.sum, np.add),

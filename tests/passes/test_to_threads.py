@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.passes.lowering import ceildiv, lower, random
+from tests.simulated import run_threaded
 from tilebench.errors import LayoutError, ResourceError
 from tilebench.ir import Let, Store, parse_function, print_function, walk
 from tilebench.language.words import registry
 from tilebench.layout import Fragment, atom_layout, spread
 from tilebench.passes.context import Context
 from tilebench.passes.threads.to_threads import to_threads
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.machines import machine_of
 
 ADD = """\

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.passes.lowering import ceildiv, random
+from tests.simulated import run_threaded
 from tilebench.ir import Function, parse_function, print_function, verify
 from tilebench.language.words import registry
 from tilebench.passes.context import Context
 from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON
-from tilebench.simulator import run_threaded
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.text.render import render

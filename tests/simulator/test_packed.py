@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import kernels_packed
+from tests.simulated import run_threaded
 from tilebench.errors import DTypeError
 from tilebench.ir.dtypes import ALL
 from tilebench.kernel import Kernel
 from tilebench.language.meanings.conversion import cast_meaning
 from tilebench.reference.inputs import random_array
-from tilebench.simulator import run_threaded
 
 SHAPES = [(16, 32), (33, 70), (5, 7), (17, 1), (1, 31)]
 
