@@ -15,6 +15,7 @@ import tilebench
 import tilebench.language as T
 from tests.simulated import run_threaded
 from tilebench.compiler import Compilation
+from tilebench.errors import ArgumentError
 from tilebench.ir import parse_function, print_function
 from tilebench.ir.sizes import for_sizes
 from tilebench.kernel.calls import calling
@@ -22,6 +23,7 @@ from tilebench.kernel.calls.variants import ALIGNED, Chooser, Variant, under
 from tilebench.language import registry
 from tilebench.passes.analysis.count_work import count_work
 from tilebench.reference import check_function
+from tilebench.runtime.calls import CallBinder
 from tilebench.targets.devices import CARD
 
 
@@ -164,6 +166,30 @@ def test_a_scalar_that_changes_needs_no_new_checks(monkeypatch: pytest.MonkeyPat
     assert len(made) == 1
     kernel(np.ones((6, 13), np.float32), 13, 1.0, np.empty((6, 13), np.float32))
     assert len(made) == 2
+
+
+def test_sizes_are_read_once_for_arrays_of_the_same_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the shapes of a call decide is kept by them, for inputs alone too; strides are asked each time."""
+    read: list[str] = []
+    known = CallBinder._read
+    monkeypatch.setattr(
+        CallBinder, "_read", lambda self, arrays: read.append(self.function.name) or known(self, arrays)
+    )
+    kernel = scaled.using(out_idx=3)()
+    for shape in ((3, 40), (3, 40), (2, 40), (3, 40)):
+        a = np.random.default_rng(0).random(shape, np.float32)
+        out = kernel(a, 30, 2.0)
+        assert out.shape == shape
+        assert np.array_equal(out[:, :30], a[:, :30] * 2)
+        assert not out[:, 30:].any()
+    assert len(read) == 4  # two shapes, of the inputs and of all arrays
+    rows = np.arange(80, dtype=np.float32).reshape(2, 40)
+    for view in (rows[:, :32], rows[:, :32].copy()):  # of one shape, with other strides
+        out = np.zeros(64, np.float32)
+        strided()(view, out)
+        assert np.array_equal(out, view.reshape(-1))
+    with pytest.raises(ArgumentError, match="n is 40 by extent 1 of A and 41 by extent 1 of C"):
+        scaled()(a, 30, 2.0, np.zeros((3, 41), np.float32))
 
 
 def test_strides_are_read_from_the_array() -> None:

@@ -82,7 +82,11 @@ class Tensor:
         return True
 
     def get_device(self) -> int:
-        return -1 if self.device.type == "meta" else self.device.index
+        return self.device.index if self.device.type == "cuda" else -1
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
 
     def storage_offset(self) -> int:
         return 0
@@ -124,7 +128,7 @@ ODD: list[tuple[str, dict[str, Any], list[str]]] = [
 def test_a_tensor_that_is_not_its_memory_is_refused(
     changes: dict[str, Any], words: list[str], device: str
 ) -> None:
-    """Also where a plain one of its class and shape has passed before, which is remembered on a card."""
+    """Also where a plain one of its class and shape has passed before, which is remembered."""
     checker = ArgumentChecker([ROW], device)
     if "stored" not in changes:  # a storage is asked for once: it takes longer than all else of a launch
         assert checker([FakeTensor(device)])[0].shape == (8,)

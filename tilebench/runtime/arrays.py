@@ -62,6 +62,7 @@ class ArgumentChecker:
     ) -> None:
         self.params = tuple(params)
         self.device = device
+        self._on_host = device == HOST
         self.places = dict(places or {})
         self._rows = [
             (
@@ -77,7 +78,7 @@ class ArgumentChecker:
         pairs = list(zip(self.params, self._rows, strict=True))
         self._sizes = [packed_bytes(p) or row[1].bytes_of(_span(row[0], row[3])) for p, row in pairs]
         self._plain = [not p.strides and row[1].per_byte == 1 for p, row in pairs]
-        # What a device tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
+        # What a tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
         # A tensor that looks the same again is described in 1 us instead of 7.
         self._seen: list[tuple[type, Any, Any] | None] = [None] * len(self.params)
         # Pairs that must not overlap: each output with every other parameter.
@@ -93,7 +94,7 @@ class ArgumentChecker:
         rows = self._rows
         if len(arrays) != len(rows):
             raise self._count(len(arrays))
-        on_cpu = self.device == HOST
+        on_cpu = self._on_host
         infos: list[ArrayInfo] = []
         for index, array in enumerate(arrays):
             shape, dtype, numpy_dtype, strides, written = rows[index]
@@ -117,7 +118,7 @@ class ArgumentChecker:
         return infos
 
     def _seen_before(self, index: int, tensor: Any) -> ArrayInfo | None:
-        """A tensor of a card that looks as one that passed; None for any other."""
+        """A tensor of torch's that looks as one that passed; None for any other."""
         seen = self._seen[index]
         if seen is None or type(tensor) is not seen[0]:
             return None
@@ -129,10 +130,12 @@ class ArgumentChecker:
                 and tensor.is_contiguous()
                 and not tensor.is_neg()
                 and not (written and tensor.requires_grad)
-                and (ordinal := tensor.get_device()) >= 0
+                and tensor.is_cpu is self._on_host
+                and ((ordinal := tensor.get_device()) >= 0 or self._on_host)
                 and (pointer := tensor.data_ptr())
             ):
-                return ArrayInfo(pointer, shape, strides, dtype, card(ordinal), True, tensor)
+                where = HOST if self._on_host else card(ordinal)
+                return ArrayInfo(pointer, shape, strides, dtype, where, True, tensor)
         except RuntimeError:  # a sparse tensor has the same class and shape, and no contiguity to ask for
             pass
         return None
@@ -169,8 +172,8 @@ class ArgumentChecker:
                 "{name} is written by the kernel but cannot be", at=place, name=param.name, hint=mend,
                 found="a tensor that requires a gradient" if gradient else "a read-only array",
             )  # fmt: skip
-        torch_like = hasattr(array, "get_device") and hasattr(array, "is_neg")
-        if self._plain[index] and self.device == CARD and torch_like:
+        torch_like = hasattr(array, "get_device") and hasattr(array, "is_neg") and hasattr(array, "is_cpu")
+        if self._plain[index] and self.device in (CARD, HOST) and torch_like:
             self._seen[index] = (type(array), array.dtype, array.shape)
         return info
 

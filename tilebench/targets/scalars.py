@@ -31,9 +31,26 @@ def bits_of(value: Number, dtype: DType) -> int:
     return int.from_bytes(dtype.numpy.type(value).tobytes(), "little")
 
 
-def passed(value: Number, dtype: DType) -> Number:
-    """The value in the form that its letter packs."""
-    return bits_of(value, dtype) if LETTERS[dtype.name] == "H" and dtype.is_float else value
+class Words:
+    """What a launch packs, in parameter order, of the arguments of a call and the addresses of its arrays."""
+
+    def __init__(self, function: Function) -> None:
+        self.arrays = [k for k, p in enumerate(function.params) if isinstance(p, Buffer)]
+        # 16-bit floats travel as their bits.
+        self.narrow = [
+            (k, p.type) for k, p in enumerate(function.params)
+            if isinstance(p, Var) and p.type.is_float and LETTERS[p.type.name] == "H"
+        ]  # fmt: skip
+
+    def __call__(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
+        if len(pointers) == len(arguments):
+            return pointers
+        out = list(arguments)
+        for k, pointer in zip(self.arrays, pointers, strict=True):
+            out[k] = pointer
+        for k, dtype in self.narrow:
+            out[k] = bits_of(out[k], dtype)
+        return out
 
 
 class Grid:
@@ -61,7 +78,7 @@ class Grid:
         """Raises `ArgumentError` where the target has no such grid. A grid with a 0 runs nothing."""
         if self.constant is not None:
             return self.constant
-        key = tuple(arguments[k] for k, _ in self.scalars)
+        key = tuple([arguments[k] for k, _ in self.scalars])
         found = self._known.get(key)
         if found is None:
             values = {p.name: arguments[k] for k, p in self.scalars}

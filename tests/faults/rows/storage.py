@@ -82,6 +82,14 @@ FAULTS = (
         ARRAYS,
     ),
     Fault(
+        "arrays/sizes-of-strides-are-kept-by-shapes",
+        "a call takes the strides that an earlier one of its shapes had",
+        "tilebench.runtime.calls:CallBinder._sized_by",
+        "(given.arrays, tuple([array.shape for array in arrays])) if self._by_shape else None",
+        "(given.arrays, tuple([array.shape for array in arrays]))",
+        ("tests/kernel/test_sizes.py",),
+    ),
+    Fault(
         "arrays/a-negative-view-is-its-memory",
         "a tensor that looks as one that passed is not asked for its sign",
         "tilebench.runtime.arrays:ArgumentChecker._seen_before",

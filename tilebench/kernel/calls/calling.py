@@ -67,12 +67,13 @@ class Calls:
         except ArgumentError as error:
             call, infos = self._checked(self._filled(arguments, error))
         # Where nothing is to be chosen nothing is asked: a small kernel's call takes 6 us in all.
-        if self.plain and (self.chooser.alignment == 1 or self.chooser.are_aligned(infos)):
-            executable = self._aligned or self.executable(ALIGNED, call.values, load)
+        if self.chooser.single or (self.plain and self.chooser.are_aligned(infos)):
+            variant = ALIGNED
         else:
             variant = self.chooser(call.values, infos)
-            executable = self.executables.get(variant) or self.executable(variant, call.values, load)
-        executable(infos if self.plain else call.ordered(self.traced.function, infos))
+        found = self._aligned if variant is ALIGNED else self.executables.get(variant)
+        executable = found or self.executable(variant, call.values, load)
+        executable(infos if self.plain else self.binder.ordered(call, infos))
         if self._packs:
             give_back(infos)
 
@@ -108,7 +109,7 @@ class Calls:
     def described(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""
         call, infos = self._checked(arguments)
-        return (replace(call, arrays=tuple(arguments)) if self.plain else call), infos
+        return (call._replace(arrays=tuple(arguments)) if self.plain else call), infos
 
     def _checked(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """As `described`; of a kernel of fixed sizes the call is one for all, without its arrays."""
@@ -127,8 +128,8 @@ class Calls:
         device = self._device
         if device != HOST and (not arrays or np.ndarray in map(type, arrays) or on_host(arrays[0])):
             device = HOST
-        # Of the values only sizes: a scalar that changes in each call changes nothing about the arrays.
-        key = device if self.plain else (device, *[call.values[var.name] for var in self.binder.sizes])
+        # The records of one set of sizes are one tuple, which lives as long as the checker that has it.
+        key = device if self.plain else (device, id(call.records))
         found = self._checkers.get(key)
         if found is None:
             found = self._checkers[key] = ArgumentChecker(call.records, device, self.places)

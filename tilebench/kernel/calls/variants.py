@@ -83,12 +83,15 @@ class Chooser:
         self.rows = row_steps(function, machine.alignment)
         self.arrays = (*function.arrays, *function.workspaces) if machine.index_bits < 64 else ()
         self.sizes = [var.name for var in function.dimensions]
+        # Whether no call can take another variant than the aligned one.
+        self.single = machine.alignment == 1 and machine.index_bits >= 64
         self._known: dict[tuple[Number, ...], tuple[bool, bool]] = {}
 
     def __call__(self, values: Mapping[str, Number], infos: Sequence[Any]) -> Variant:
         """The variant for these sizes and described arrays. Host arrays are copied to aligned memory."""
         rows, wide = self._sizes(values) if values else (True, False)
-        return Variant(rows and self.are_aligned(infos), wide)
+        aligned = rows and self.are_aligned(infos)
+        return ALIGNED if aligned and not wide else Variant(aligned, wide)
 
     def are_aligned(self, infos: Sequence[Any]) -> bool:
         """Whether all arrays start at multiples of the machine's alignment."""

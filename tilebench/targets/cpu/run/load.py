@@ -35,8 +35,13 @@ class CpuExecutable:
     ) -> None:
         self.grid = Grid(function, machine)
         self.params = function.params
-        self.sizes = {var.name for var in function.dimensions}
         self.names = [param.name for param in self.params]
+        sizes = {var.name for var in function.dimensions}
+        # Sizes pass as they are.
+        self._arrays = [(k, p.name) for k, p in enumerate(self.params) if isinstance(p, Buffer)]
+        self._scalars = [
+            (k, p.type) for k, p in enumerate(self.params) if isinstance(p, Var) and p.name not in sizes
+        ]
         self.plain = len(function.arrays) == len(self.params)
         # 0 where sizes decide it.
         self.blocks = math.prod(self.grid.constant or (0,))
@@ -52,16 +57,17 @@ class CpuExecutable:
         if self.plain:
             words = self._words(*_addresses(arguments, self.names))
         else:
-            words = self._words(*[self._word(p, a) for p, a in zip(self.params, arguments, strict=True)])
+            words = self._words(*self._values(arguments))
         self._launch(ctypes.addressof(words), blocks)
 
-    def _word(self, param: Buffer | Var, argument: Any) -> int:
-        """What the code finds in a word: an address, a size, or a scalar's bits in the low bytes."""
-        if isinstance(param, Buffer):
-            return _address(argument, param.name)
-        if param.name in self.sizes:
-            return int(argument)
-        return _signed(bits_of(argument, param.type))
+    def _values(self, arguments: Sequence[Any]) -> list[int]:
+        """What the code finds in its words: addresses, sizes, scalars' bits in the low bytes."""
+        out = list(arguments)
+        for k, name in self._arrays:
+            out[k] = _address(out[k], name)
+        for k, dtype in self._scalars:
+            out[k] = _signed(bits_of(out[k], dtype))
+        return out
 
 
 def _signed(bits: int) -> int:

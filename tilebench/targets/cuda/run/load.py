@@ -11,7 +11,7 @@ from ....ir import Buffer
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
-from ...scalars import Grid, letters, passed
+from ...scalars import Grid, Words, letters
 from .arrays import current_stream
 from .clock import CudaArrays
 from .context import context
@@ -35,6 +35,7 @@ class CudaExecutable:
         self.params = build.function.params
         self.arrays = build.function.arrays
         self.kinds = letters(build.function)
+        self._words = Words(build.function)
         self.grid = Grid(build.function, build.machine)
         self.alignment = max((array.align for array in self.arrays), default=1)
         self.written = reads_and_writes(build.function)[1]
@@ -79,8 +80,7 @@ class CudaExecutable:
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         words = pointers if self._fixed else self._words(arguments, pointers)
-        # To set and reset the grid of a launch takes 1 us.
-        launch(current_stream(infos[0].owner, ordinal), *words, grid=None if self.grid.constant else grid)
+        launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
 
     def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
@@ -91,17 +91,7 @@ class CudaExecutable:
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
             return arguments
-        return [arg for arg, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
-
-    def _words(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
-        """What the launch packs: the arrays' pointers, in order, and the scalars."""
-        if len(pointers) == len(arguments):
-            return pointers
-        rest = iter(pointers)
-        return [
-            next(rest) if kind == "P" else passed(argument, param.dtype)
-            for argument, kind, param in zip(arguments, self.kinds, self.params, strict=True)
-        ]
+        return [arguments[k] for k in self._words.arrays]
 
     def device_arrays(self, arguments: list[Any]) -> CudaArrays:
         """Copies of described host arrays on device 0, with its clock and cache flush, for timing."""
