@@ -23,7 +23,7 @@ from ..runtime.calls import BoundCall
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
 from .calls.calling import Calls
-from .calls.host_arrays import empty_for, empty_like, host_copy
+from .calls.host_arrays import empty_for, empty_like, handed_back, host_copy
 from .calls.variants import ALIGNED, under
 from .foreign_names import ForeignNames
 from .measuring.rehearse import rehearse
@@ -149,6 +149,7 @@ class Kernel(ForeignNames):
             tell(self, arrays)
         if not results:
             return None
+        results = handed_back(arrays[0], results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def executable(self) -> Executable:

@@ -12,9 +12,10 @@ import numpy as np
 from ..errors import ArgumentError, Place
 from ..ir.dtypes import DType, dtype_of
 from ..record import ParamRecord
-from ..targets.devices import CARD, HOST, card
-from .describe import ArrayInfo, describe, library, numpy_pointer
+from ..targets.devices import CARD, HOST
+from .describe import JAX, ArrayInfo, describe, library, numpy_pointer
 from .dlpack import row_major
+from .glances import Glance, glance_of
 from .packed import packed_argument, packed_bytes
 
 
@@ -78,9 +79,9 @@ class ArgumentChecker:
         pairs = list(zip(self.params, self._rows, strict=True))
         self._sizes = [packed_bytes(p) or row[1].bytes_of(_span(row[0], row[3])) for p, row in pairs]
         self._plain = [not p.strides and row[1].per_byte == 1 for p, row in pairs]
-        # What a tensor that passed the slow way looked like, by parameter: (class, dtype, shape).
-        # A tensor that looks the same again is described in 1 us instead of 7.
-        self._seen: list[tuple[type, Any, Any] | None] = [None] * len(self.params)
+        # What an array that passed the slow way looked like, by parameter: (class, dtype, shape, glance).
+        # One that looks the same again is described in 1 us instead of 7.
+        self._seen: list[tuple[type, Any, Any, Glance] | None] = [None] * len(self.params)
         # Pairs that must not overlap: each output with every other parameter.
         self._pairs = [
             (i, j)
@@ -117,28 +118,14 @@ class ArgumentChecker:
                 self._overlap(i, j)
         return infos
 
-    def _seen_before(self, index: int, tensor: Any) -> ArrayInfo | None:
-        """A tensor of torch's that looks as one that passed; None for any other."""
+    def _seen_before(self, index: int, array: Any) -> ArrayInfo | None:
+        """An array of torch's or CuPy's that looks as one that passed; None for any other."""
         seen = self._seen[index]
-        if seen is None or type(tensor) is not seen[0]:
+        if seen is None or type(array) is not seen[0] or array.dtype is not seen[1]:
             return None
         shape, dtype, _, strides, written = self._rows[index]
-        try:
-            if (
-                tensor.dtype is seen[1]
-                and tensor.shape == seen[2]
-                and tensor.is_contiguous()
-                and not tensor.is_neg()
-                and not (written and tensor.requires_grad)
-                and tensor.is_cpu is self._on_host
-                and ((ordinal := tensor.get_device()) >= 0 or self._on_host)
-                and (pointer := tensor.data_ptr())
-            ):
-                where = HOST if self._on_host else card(ordinal)
-                return ArrayInfo(pointer, shape, strides, dtype, where, True, tensor)
-        except RuntimeError:  # a sparse tensor has the same class and shape, and no contiguity to ask for
-            pass
-        return None
+        found = seen[3](array, seen[2], self._on_host, written)
+        return None if found is None else ArrayInfo(found[0], shape, strides, dtype, found[1], True, array)
 
     def _slow(self, index: int, array: Any) -> ArrayInfo:
         """Everything the fast path could not see at a glance, in the order a person would ask."""
@@ -166,15 +153,14 @@ class ArgumentChecker:
                 found=f"{info.pointer % size} bytes past one", hint=f"{param.name}.copy() is aligned",
             )  # fmt: skip
         if param.written and not info.writable:
-            gradient = getattr(info.owner, "requires_grad", False)
-            mend = f"pass {param.name}.detach()" if gradient else f"pass {param.name}.copy(), or a new array"
+            found, hint = _unwritable(param.name, info.owner)
             raise ArgumentError(
-                "{name} is written by the kernel but cannot be", at=place, name=param.name, hint=mend,
-                found="a tensor that requires a gradient" if gradient else "a read-only array",
+                "{name} is written by the kernel but cannot be", at=place, name=param.name, found=found,
+                hint=hint,
             )  # fmt: skip
-        torch_like = hasattr(array, "get_device") and hasattr(array, "is_neg") and hasattr(array, "is_cpu")
-        if self._plain[index] and self.device in (CARD, HOST) and torch_like:
-            self._seen[index] = (type(array), array.dtype, array.shape)
+        glance = glance_of(array)
+        if self._plain[index] and self.device in (CARD, HOST) and glance is not None:
+            self._seen[index] = (type(array), array.dtype, array.shape, glance)
         return info
 
     def _strides(self, param: ParamRecord, info: ArrayInfo) -> None:
@@ -265,6 +251,16 @@ class ArgumentChecker:
 def _library(owner: Any) -> str:
     # What came through DLPack is owned by the pair of the array and its capsule.
     return library(cast(tuple[Any, ...], owner)[0] if isinstance(owner, tuple) else owner)
+
+
+def _unwritable(name: str, owner: object) -> tuple[str, str]:
+    """What an array is that cannot be written, and what to pass for it."""
+    if getattr(owner, "requires_grad", False):
+        return "a tensor that requires a gradient", f"pass {name}.detach()"
+    if _library(owner) in JAX:
+        hint = f"name {name} in out_idx, and the call returns a new one; or pass numpy.array({name})"
+        return "an array of JAX's, which never changes", hint
+    return "a read-only array", f"pass {name}.copy(), or a new array"
 
 
 def _contiguous_hint(name: str, owner: object, written: bool) -> str:

@@ -70,13 +70,20 @@ def _numpy_dtype(dtype: np.dtype[Any]) -> DType | None:
     return _BY_NUMPY.get(dtype)
 
 
+# The packages of JAX's classes.
+JAX = ("jax", "jaxlib")
 # Arrays of these never change, and not all versions say so in DLPack.
-_IMMUTABLE = ("jax", "jaxlib", "tensorflow")
+_IMMUTABLE = (*JAX, "tensorflow")
 
 
 def library(array: object) -> str:
     """The package that an array's class is from."""
     return type(array).__module__.partition(".")[0]
+
+
+def is_traced(array: object) -> bool:
+    """Whether it only stands for an array of JAX's, inside of `jax.jit` and the like."""
+    return "Tracer" in type(array).__name__ and library(array) in JAX
 
 
 def describe(array: Any, name: str = "the array", place: Place | None = None) -> ArrayInfo:
@@ -91,13 +98,16 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
         return _describe_numpy(cast(Any, array), name, place)
     if hasattr(array, "data_ptr") and callable(getattr(array, "stride", None)):
         return _describe_torch(array, name, place)
+    # JAX's has the interface too, which says neither when its elements are there nor that they never change.
     interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None:
+    if interface is not None and library(array) not in _IMMUTABLE:
         return _by_interface(array, interface, name, place)
     if hasattr(array, "__dlpack__"):
         try:
             got = read_dlpack(array)
         except Exception as error:  # whatever the producer's own code raises
+            if is_traced(array):
+                raise _traced(array, name, place) from error
             what = "{name} cannot be read through DLPack: {why}"
             raise ArgumentError(what, at=place, name=name, why=error) from error
         dtype, writable = _named(got.dtype, name, place), got.writable and library(array) not in _IMMUTABLE
@@ -106,6 +116,14 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
         "{name} is no array", at=place, name=name, found="{kind}", kind=type(array).__name__,
         expected="a NumPy array, a torch or CuPy tensor, or an object with __dlpack__",
         hint="numpy.asarray(...) makes an array of a list or number; its dtype then has to fit too",
+    )  # fmt: skip
+
+
+def _traced(array: object, name: str, place: Place | None) -> ArgumentError:
+    return ArgumentError(
+        "{name} stands for an array of JAX's that is not there yet", at=place, name=name, found="{kind}",
+        kind=type(array).__name__, expected="a jax.Array with its elements",
+        hint="call the kernel outside of jax.jit, grad and vmap, or through jax.pure_callback",
     )  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from ..targets.devices import dlpack_device
 
 # Flags: not to be written; and a copy that the producer's own array does not see.
 _READ_ONLY, _COPIED = 1, 2
+# The type of device of a card, and the number of its legacy default stream there.
+_CUDA, _DEFAULT_STREAM = 2, 1
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}
 
 
@@ -63,12 +65,23 @@ def _pointer(capsule: object, name: bytes) -> int | None:
     return api.PyCapsule_GetPointer(capsule, name)
 
 
-def read_dlpack(array: Any) -> Described:
-    """Describe an object that has `__dlpack__`. The capsule stays unused and frees itself with `owner`."""
+def _on_card(array: Any) -> bool:
     try:
-        capsule = array.__dlpack__(max_version=(1, 0))
+        return int(array.__dlpack_device__()[0]) == _CUDA
+    except Exception:  # what is wrong with the array, its capsule says better
+        return False
+
+
+def read_dlpack(array: Any) -> Described:
+    """Describe an object that has `__dlpack__`. The capsule stays unused and frees itself with `owner`.
+
+    An array of a card is whole for what follows on the default stream, which launches on it take.
+    """
+    order = {"stream": _DEFAULT_STREAM} if _on_card(array) else {}
+    try:
+        capsule = array.__dlpack__(max_version=(1, 0), **order)
     except TypeError:  # a producer from before version 1
-        capsule = array.__dlpack__()
+        capsule = array.__dlpack__(**order)
     writable = True
     address = _pointer(capsule, b"dltensor_versioned")
     if address is not None:

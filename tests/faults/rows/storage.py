@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         "arrays/a-negative-view-is-its-memory",
         "a tensor that looks as one that passed is not asked for its sign",
-        "tilebench.runtime.arrays:ArgumentChecker._seen_before",
+        "tilebench.runtime.glances:_at_torch",
         "not tensor.is_neg()",
         "True",
         KINDS,

@@ -1,4 +1,4 @@
-"""Arrays of several libraries, as NumPy's: copies of them, and empty ones like them."""
+"""Arrays of several libraries: copies of them as NumPy's, empty ones like them, and results handed back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir.dtypes import dtype_of
-from ...runtime.describe import ArrayInfo, describe
+from ...runtime.describe import JAX, ArrayInfo, describe, is_traced, library
 from ...targets.devices import CARD, HOST
 
 # NumPy's integers, which torch takes, by their bytes.
@@ -33,21 +33,54 @@ def empty_for(device: str | None, shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """An uninitialised array of the same library and device as `like`, NumPy's for those of others."""
-    root = type(like).__module__.partition(".")[0]
+    """An uninitialised array of the same library and device as `like`, NumPy's for those of others.
+
+    JAX's never change: what a call makes for one is NumPy's, and `handed_back` makes it JAX's. Raises
+    `ArgumentError` where it could not.
+    """
+    root = library(like)
     if root == "torch":
         torch: Any = importlib.import_module("torch")
         return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
     if root == "cupy":
         cupy: Any = importlib.import_module("cupy")
-        return cupy.empty(shape, dtype=dtype)
+        with like.device:
+            return cupy.empty(shape, dtype=dtype_of(dtype).numpy)
+    if root in JAX and not is_traced(like):  # which is refused by its name, as every parameter's array
+        _refuse_for_jax(like, dtype)
     return np.empty(shape, dtype_of(dtype).numpy)
+
+
+def _refuse_for_jax(like: Any, dtype: str) -> None:
+    """Raise `ArgumentError` for a result that JAX has no array for."""
+    jax: Any = importlib.import_module("jax")
+    if not on_host(like):
+        raise ArgumentError(
+            "a call of JAX's arrays on a card cannot return any", found="an array on {there}",
+            there=str(like.device), expected="an output that the call brings along",
+            hint="pass cupy.from_dlpack(x) or torch.from_dlpack(x): what the call returns is theirs then",
+        )  # fmt: skip
+    kept = str(jax.dtypes.canonicalize_dtype(dtype_of(dtype).numpy))
+    if kept != dtype:
+        raise ArgumentError(
+            "a result of {dtype} would be {kept} in JAX", dtype=dtype, kept=kept,
+            hint='jax.config.update("jax_enable_x64", True) keeps it; or pass arrays of NumPy',
+        )  # fmt: skip
+
+
+def handed_back(like: Any, results: list[Any]) -> list[Any]:
+    """What a call returns: JAX's arrays to who passed JAX's, the others as they were made."""
+    if library(like) not in JAX:
+        return results
+    jax: Any = importlib.import_module("jax")
+    return [jax.numpy.asarray(result) for result in results]
 
 
 def on_host(array: Any) -> bool:
     """Whether a torch tensor (or anything with a `device`) lies in host memory."""
     is_cpu = getattr(array, "is_cpu", None)  # of a torch tensor: its device as text takes 1 us
-    return str(getattr(array, "device", CARD)) == HOST if is_cpu is None else bool(is_cpu)
+    # JAX numbers its processors: cpu:0.
+    return str(getattr(array, "device", CARD)).startswith(HOST) if is_cpu is None else bool(is_cpu)
 
 
 def host_copy(array: Any) -> np.ndarray[Any, Any]:
@@ -55,7 +88,7 @@ def host_copy(array: Any) -> np.ndarray[Any, Any]:
     if isinstance(array, np.ndarray):
         # Without the subclass: a row of a matrix would stay a matrix in the reference.
         return np.asarray(array).copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
-    root = type(array).__module__.partition(".")[0]
+    root = library(array)
     if root == "torch":
         host = array.detach().cpu().contiguous()
         name = str(host.dtype).removeprefix("torch.")

@@ -81,6 +81,7 @@ class CudaExecutable:
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         words = pointers if self._fixed else self._words(arguments, pointers)
         launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
+        settle(infos, ordinal)
 
     def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
@@ -103,6 +104,14 @@ class CudaExecutable:
                 launch(0, *self._words(arguments, pointers), grid=grid)
 
         return CudaArrays(context(0), run, arrays)
+
+
+def settle(infos: Sequence[Any], ordinal: int) -> None:
+    """Wait where an array came through DLPack: its library does not know that it is read, and may free it."""
+    for info in infos:
+        if type(info.owner) is tuple:
+            context(ordinal).synchronize(0)
+            return
 
 
 def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any], alignment: int) -> None:

@@ -17,7 +17,7 @@ from .arrays import current_stream
 from .clock import CudaArrays
 from .context import context
 from .host import HostArray
-from .load import CudaExecutable, explain_places, round_trip
+from .load import CudaExecutable, explain_places, round_trip, settle
 from .memory import DeviceMemory
 from .modules import Modules
 from .pool import stream_memory
@@ -54,6 +54,7 @@ class CudaProgram:
         ordinal = int(device[5:])
         stream = current_stream(infos[0].owner, ordinal)
         self._launched(ordinal, stream, arguments, [info.pointer for info in infos])
+        settle(infos, ordinal)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> list[Any]:
         return [argument for argument, kind in zip(arguments, self.kinds, strict=True) if kind == "P"]
