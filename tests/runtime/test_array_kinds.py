@@ -221,6 +221,12 @@ def test_a_copy_or_an_array_that_never_changes_is_no_output() -> None:
             check_arguments([written], [odd])
 
 
+def test_four_bits_of_numpy_are_packed_at_every_call() -> None:
+    checker = ArgumentChecker([ParamRecord("A", (8,), "int4")])
+    for _ in range(2):
+        assert checker([np.zeros(8, ml_dtypes.int4)])[0].pointer
+
+
 def test_four_bits_of_another_library_are_told_how_to_come() -> None:
     with pytest.raises(ArgumentError, match="A is not what a parameter of int4 takes"):
         check_arguments([ParamRecord("A", (8,), "int4")], [Tensor(dtype="torch.int4")])

@@ -43,7 +43,8 @@ def glance_of(array: Any) -> Glance | None:
     """How arrays of this class are looked at again; None for a library that has to be asked everything."""
     if all(hasattr(array, name) for name in _TORCH):
         return _at_torch
-    if hasattr(getattr(array, "data", None), "device_id") and hasattr(array, "__cuda_array_interface__"):
+    # Asked last: an array of NumPy's raises for its data where a buffer cannot say its dtype.
+    if hasattr(array, "__cuda_array_interface__") and hasattr(getattr(array, "data", None), "device_id"):
         return _at_cupy
     return None
 
