@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..errors import LanguageError
-from ..ir import Buffer, DType, Expr, Function, Let, Node, Stmt, Var, walk
+from ..ir import Buffer, DType, Expr, Function, Let, Node, Region, Stmt, Var, walk
 from ..ir.arith import linear
 from ..ir.dtypes import ALL
+from ..ir.expr_walks import seen
+from ..ir.node import operands
+from ..ir.stmt import statements
 from ..language.annotations import PrimFunc, TensorSpec
 from ..language.structure import KernelLaunch
 from ..language.tracing.builder import Builder, Tracing
@@ -119,14 +122,14 @@ def scalar_dtype(dtype: DType, argument: ast.AST, tracer: Statements) -> DType:
 
 def check_sizes(function: Function) -> None:
     """Raise `LanguageError` for a size that no call could tell: every size is read from an array."""
-    known = {param.name for param in function.params}
-    bound: set[str] = set()
-    for node in walk(function):
-        bound |= {var.name for var in getattr(node, "vars", ())}
-        if isinstance(node, Let):
-            bound.add(node.var.name)
-    for var, node in _named(function):
-        if var.name not in known and var.name not in bound:
+    bound = {param.name for param in function.params}
+    for statement in statements(function.body):
+        bound.update([var.name for var in getattr(statement, "vars", ())])
+        if isinstance(statement, Let):
+            bound.add(statement.var.name)
+    # Most kernels name nothing else: only where one does it is looked for, with its place.
+    for var, node in _named(function) if _mentioned(function) - bound else ():
+        if var.name not in bound:
             raise LanguageError(
                 "the size {name} of T.dynamic is in no array's shape", at=node.place or function.place,
                 name=var.name, hint="each call reads it from an array: A: T.Tensor(({name}, ...), dtype)",
@@ -155,6 +158,18 @@ def _check_workspace(function: Function, buffer: Buffer, size: int | Expr) -> No
                 at=next(each.place for each in function.body if getattr(each, "buffer", None) is buffer),
                 hint="make extents of T.alloc_global of numbers and of names of T.dynamic in arrays' shapes",
             )  # fmt: skip
+
+
+def _mentioned(function: Function) -> set[str]:
+    """The names of the variables in all expressions, grids too."""
+    found: set[str] = set()
+    for statement in statements(function.body):
+        for part in operands(statement):
+            for expr in part.start if isinstance(part, Region) else (part,):
+                found |= seen(expr).names
+        for size in statement.grid if isinstance(statement, KernelLaunch) else ():
+            found |= seen(size).names if isinstance(size, Expr) else set()
+    return found
 
 
 def _named(function: Function) -> Iterator[tuple[Var, Node]]:

@@ -58,6 +58,13 @@ class Linear(NamedTuple):
 
 def linear(expr: Expr) -> Linear:
     """The linear form of an integer expression; what is not linear in it becomes a term."""
+    known: Linear | None = expr.__dict__.get("_linear")
+    if known is None:
+        known = expr.__dict__["_linear"] = _linear(expr)
+    return known
+
+
+def _linear(expr: Expr) -> Linear:
     if type(expr) is Var:
         return Linear(((expr, 1),), 0)
     terms: dict[Expr, int] = {}
@@ -79,11 +86,9 @@ def linear(expr: Expr) -> Linear:
                 rest = args[:-1]
                 stack.append((rest[0] if len(rest) == 1 else Arith("*", rest), factor * by))
                 continue
-        else:
-            value = const_of(part)
-            if value is not None:
-                constant += value * factor
-                continue
+        elif type(part) is Const:
+            constant += part.value * factor
+            continue
         terms[part] = terms.get(part, 0) + factor
     return Linear(tuple([term for term in terms.items() if term[1]]), constant)
 
@@ -119,11 +124,11 @@ def bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
 
     What may leave its dtype may be anything, since it wraps; so may what is no integer.
     """
+    if type(expr) is Var:
+        return ranges.get(expr.name, INFINITE)
     value = const_of(expr)
     if value is not None:
         return value, value
-    if isinstance(expr, Var):
-        return ranges.get(expr.name, INFINITE)
     dtype = expr.dtype
     if not dtype.is_integer:
         return INFINITE

@@ -24,6 +24,14 @@ class DType:
     kind: str
     mantissa: int = 0
 
+    def __eq__(self, other: object) -> bool:
+        # There is one object a type, but for what was read from a file.
+        if self is other:
+            return True
+        return isinstance(other, DType) and (self.name, self.bits, self.kind, self.mantissa) == (
+            other.name, other.bits, other.kind, other.mantissa,
+        )  # fmt: skip
+
     def __hash__(self) -> int:
         return hash(self.name)
 
@@ -37,7 +45,7 @@ class DType:
             )  # fmt: skip
         return whole
 
-    @property
+    @cached_property
     def per_byte(self) -> int:
         """How many elements share a byte: 1, but for types narrower than a byte."""
         return max(1, 8 // self.bits)
@@ -46,11 +54,11 @@ class DType:
         """How many whole elements `size` bytes hold."""
         return size * 8 // self.bits
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         return self.kind == "float"
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         return self.kind in ("int", "uint")
 
@@ -86,7 +94,7 @@ class DType:
             return np.dtype(getattr(ml_dtypes, self.name))
         return np.dtype(self.name)
 
-    @property
+    @cached_property
     def least(self) -> float | int:
         """The most negative value: minus infinity for floats that have it."""
         if self.kind == "bool":
@@ -95,7 +103,7 @@ class DType:
             return float("-inf") if self.has_infinity else -self.largest
         return 0 if self.kind == "uint" else -(2 ** (self.bits - 1))
 
-    @property
+    @cached_property
     def most(self) -> float | int:
         """The greatest value: infinity for floats that have it."""
         if self.kind == "bool":

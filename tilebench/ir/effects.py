@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .expr import Arith, Buffer, Const, Expr, Load, Region, Var
-from .node import ACCUMULATES, ADDRESSES, READS, WORKS, WRITES, FieldMark, Node, children, walk
-from .stmt import Stmt
+from .expr import Buffer, Const, Expr, Load, Region
+from .expr_walks import seen
+from .node import (
+    ACCUMULATES,
+    ADDRESSES,
+    READS,
+    WORKS,
+    WRITES,
+    FieldMark,
+    Node,
+    children,
+    operands,
+)
 
 
 class Effect(NamedTuple):
@@ -67,7 +77,16 @@ def effects_of(node: Node) -> tuple[Effect, ...]:
 
 def effects_in(root: Node) -> list[Effect]:
     """The effects of a node and of everything below it, in printed order."""
-    return [effect for node in walk(root) if node.effect_marks for effect in effects_of(node)]
+    found: list[Effect] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Expr) and not seen(node).loads:
+            continue  # nine of ten expressions touch nothing
+        if node.effect_marks:
+            found.extend(effects_of(node))
+        stack.extend(reversed(children(node)))
+    return found
 
 
 def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
@@ -89,16 +108,16 @@ def read_while_written(stmt: Node) -> set[str]:
     The condition of a loop is left out: it is read anew in front of each turn.
     """
     read: set[str] = set()
-    # Asked of every statement of every stage, and nearly none loads anything: no walk by marks.
+    # Asked of every statement of every stage, and nearly none loads anything.
     again = getattr(stmt, "condition", None)
-    stack = [part for part in children(stmt) if not isinstance(part, Stmt) and part is not again]
+    stack = [part for part in operands(stmt) if part is not again]
     while stack:
         part = stack.pop()
-        if isinstance(part, (Var, Const)):
+        if isinstance(part, Expr) and not seen(part).loads:
             continue
         if isinstance(part, Load):
             read.add(part.buffer.name)
-        stack += part.args if isinstance(part, Arith) else children(part)
+        stack += children(part)
     return read & names_read_and_written([stmt])[1] if read else read
 
 

@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 
 from . import arith
 from .arith import INFINITE, Linear, Range, linear, linear_bounds
-from .expr import COMPARE, TRUE, Arith, Call, Const, Expr, Load, Var, const_of
-from .expr_walks import mentions, parts_of, replaced
-from .node import walk
+from .expr import COMPARE, TRUE, Arith, Call, Const, Expr, Var, const_of
+from .expr_walks import mentions, replaced, seen
 
 # A name is seen through when its value has fewer nodes than this. A hash or random number names a value
 # and uses it twice, twenty times over: written out it would have 2^20 nodes.
@@ -366,24 +365,18 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
 
 def _may_stand_for(value: Expr, name: str) -> bool:
     """Whether a value may stand in place of its name: it is small and pure, and does not say the name."""
-    stack, count = [value], 0
-    while stack:
-        part = stack.pop()
-        count += 1
-        if count > MOST_NODES or isinstance(part, Load) or (isinstance(part, Var) and part.name == name):
-            return False
-        stack.extend(parts_of(part))
-    return True
+    found = seen(value)
+    return found.size <= MOST_NODES and not found.loads and name not in found.names
 
 
 def is_small(expr: Expr) -> bool:
     """Whether an expression may stand in place of its name."""
-    return len(walk(expr)) <= MOST_NODES
+    return seen(expr).size <= MOST_NODES
 
 
 def is_pure(expr: Expr) -> bool:
     """Whether an expression reads no memory, so that it stays what it was."""
-    return not any(isinstance(node, Load) for node in walk(expr))
+    return not seen(expr).loads
 
 
 NOTHING = Facts()

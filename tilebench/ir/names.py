@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
 from .node import BINDER, RESULT
 from .stmt import Function, Stmt, statements
@@ -38,8 +38,13 @@ class Names:
     """All names of a function, and new ones on request."""
 
     def __init__(self, function: Function) -> None:
-        self.taken = names_of(function)
+        self._function = function
         self._counts: dict[str, int] = {}
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """The names that there are, found when a new one is first asked for: most passes need none."""
+        return names_of(self._function)
 
     def fresh(self, name: str) -> str:
         """`name`, or the next spelling of it that is free."""

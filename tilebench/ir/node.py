@@ -20,6 +20,9 @@ from ..errors import Place
 OPERAND, ATTRIBUTE, BINDER, RESULT, BODY = "operand", "attribute", "binder", "result", "body"
 READS, WRITES, ACCUMULATES, WORKS = "reads", "writes", "accumulates", "works"
 ADDRESSES = "addresses"
+# What is worked out of a node and kept beside its fields: its hash, what an expression mentions
+# (`expr_walks.seen`) and its linear form (`arith.linear`).
+KEPT = ("_hash", "_seen", "_linear")
 
 
 class _Missing:
@@ -149,6 +152,8 @@ class Node:
     below: ClassVar[tuple[tuple[str, bool], ...]] = ()
     # The fields that name memory; `effects.effects_of` reads them.
     effect_marks: ClassVar[tuple[FieldMark, ...]] = ()
+    # The fields that a stage decides or uses.
+    decisions: ClassVar[tuple[FieldMark, ...]] = ()
     # What equality and the hash are of: the fields, unless the class says it better.
     values_of: ClassVar[Any] = staticmethod(no_values)
     place: Place | None = None
@@ -170,7 +175,7 @@ class Node:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields. A hash is one of this process."""
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+        return {name: value for name, value in self.__dict__.items() if name not in KEPT}
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.marks)
@@ -185,7 +190,8 @@ class Node:
         copy = object.__new__(type(self))
         fields = copy.__dict__
         fields.update(self.__dict__)
-        fields.pop("_hash", None)
+        for name in KEPT:
+            fields.pop(name, None)
         fields.update(changes)
         return copy
 
@@ -222,6 +228,7 @@ def node(cls: N) -> N:
     prepared: Any = cls
     prepared.marks = tuple(marks)
     prepared.effect_marks = tuple(each for each in marks if each.effect)
+    prepared.decisions = tuple(each for each in marks if each.decided or each.used)
     prepared.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
     names = [each.name for each in marks]
     if "values_of" not in cls.__dict__:
@@ -251,6 +258,21 @@ def children(node_: Node) -> list[Node]:
     out: list[Node] = []
     fields = node_.__dict__
     for name, _ in node_.below:
+        below = fields[name]
+        if type(below) is tuple:
+            out.extend(below)  # pyright: ignore[reportUnknownArgumentType]
+        elif below is not None:
+            out.append(below)
+    return out
+
+
+def operands(node_: Node) -> list[Any]:
+    """The expressions and regions directly below, in field order: no statements."""
+    out: list[Any] = []
+    fields = node_.__dict__
+    for name, is_body in node_.below:
+        if is_body:
+            continue
         below = fields[name]
         if type(below) is tuple:
             out.extend(below)  # pyright: ignore[reportUnknownArgumentType]
@@ -298,6 +320,22 @@ def map_children(node_: Any, change: Callable[[Any], Any]) -> Any:
             if changes is None:
                 changes = {}
             changes[name] = new
+    return node_.but(**changes) if changes else node_
+
+
+def map_bodies(node_: Any, change: Callable[[Any], Any]) -> Any:
+    """The node with `change` applied to each statement of its bodies, as `map_children` does; an expression
+    has none."""
+    changes: dict[str, Any] | None = None
+    fields = node_.__dict__
+    for name, is_body in node_.below:
+        if is_body:
+            below = fields[name]
+            new: Any = _map_body(below, change)
+            if new is not below:
+                if changes is None:
+                    changes = {}
+                changes[name] = new
     return node_.but(**changes) if changes else node_
 
 

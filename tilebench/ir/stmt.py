@@ -6,7 +6,6 @@ allocation. Which words exist, and the classes behind them, come from the regist
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
@@ -171,12 +170,16 @@ class Function(Stmt):
         return dict(self.info).get(key, default)
 
 
-def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+def statements(body: tuple[Stmt, ...]) -> list[Stmt]:
     """Every statement of a body and of the bodies inside, parents first; no expressions."""
-    for statement in body:
-        yield statement
+    found: list[Stmt] = []
+    stack = list(reversed(body))
+    while stack:
+        statement = stack.pop()
+        found.append(statement)
         if isinstance(statement, If):
-            yield from statements(statement.then)
-            yield from statements(statement.orelse)
+            stack.extend(reversed(statement.orelse))
+            stack.extend(reversed(statement.then))
         elif isinstance(statement, (LoopStmt, WithStmt)):
-            yield from statements(statement.body)
+            stack.extend(reversed(statement.body))
+    return found

@@ -58,23 +58,25 @@ class Coalescing:
         return int(self.ideal.sum()) / moved if moved else 1.0
 
 
-def _rows(addresses: object, active: object) -> tuple[IntArray, BoolArray]:
-    """Addresses as (instructions, lanes), and which lanes take part."""
+def _rows(addresses: object, active: object) -> tuple[IntArray, BoolArray | None]:
+    """Addresses as (instructions, lanes), and which lanes take part; None where all do."""
     rows = np.atleast_2d(np.asarray(addresses, np.int64))
     if rows.ndim != 2:
         raise LayoutError(
             "addresses of {rank} dimensions cannot be analysed", rank=rows.ndim,
             expected="(lanes,) or (instructions, lanes)",
         )  # fmt: skip
-    mask = np.ones(rows.shape, np.bool_) if active is None else np.asarray(active, np.bool_)
-    return rows, np.broadcast_to(mask, rows.shape)
+    if active is None:
+        return rows, None
+    return rows, np.broadcast_to(np.asarray(active, np.bool_), rows.shape)
 
 
-def _distinct(keys: IntArray, absent: IntArray | BoolArray) -> BoolArray:
-    """(rows, n) sorted `keys`: where a key occurs first in its row and is not absent."""
-    first = np.ones(keys.shape, np.bool_)
-    first[:, 1:] = keys[:, 1:] != keys[:, :-1]
-    return first & ~np.asarray(absent, np.bool_)
+def _distinct(keys: IntArray) -> BoolArray:
+    """(rows, n) sorted `keys`: where a key occurs first in its row."""
+    first = np.empty(keys.shape, np.bool_)
+    first[:, 0] = True
+    np.not_equal(keys[:, 1:], keys[:, :-1], out=first[:, 1:])
+    return first
 
 
 def bank_conflicts(
@@ -94,18 +96,24 @@ def bank_conflicts(
     phases = -(-lanes // phase)
     pad = phases * phase - lanes
     if pad:
+        mask = np.ones(rows.shape, np.bool_) if mask is None else mask
         rows, mask = (np.pad(lanes_of, ((0, 0), (0, pad))) for lanes_of in (rows, mask))
-    rows = rows.reshape(instructions * phases, phase)
-    mask = mask.reshape(instructions * phases, phase)
-    touched = rows[:, :, None] // bank_bytes + np.arange(words)
-    touched = np.where(mask[:, :, None], touched, -1).reshape(rows.shape[0], -1)
+    count = instructions * phases
+    touched: IntArray = rows.reshape(count, phase, 1) // bank_bytes
+    if words > 1:
+        touched = touched + np.arange(words)
+    if mask is not None:
+        touched = np.where(mask.reshape(count, phase, 1), touched, -1)
+    touched = touched.reshape(count, phase * words)
     touched.sort(axis=1)
-    fresh = _distinct(touched, touched < 0)
-    row = np.broadcast_to(np.arange(rows.shape[0])[:, None] * banks, touched.shape)
-    loads = np.bincount((row + touched % banks)[fresh], minlength=rows.shape[0] * banks)
-    loads = loads.reshape(rows.shape[0], banks)
-    passes = loads.max(axis=1).reshape(instructions, phases).astype(np.int64)
-    return BankConflicts(passes.sum(axis=1), (passes > 0).sum(axis=1).astype(np.int64))
+    fresh = _distinct(touched)
+    if mask is not None:
+        fresh &= touched >= 0
+    first: IntArray = np.arange(0, count * banks, banks, dtype=np.int64)[:, None]
+    place = touched % banks + first
+    loads = np.bincount(place[fresh], minlength=count * banks)
+    passes = loads.reshape(instructions, phases, banks).max(axis=2)
+    return BankConflicts(passes.sum(axis=1), (passes > 0).sum(axis=1))
 
 
 def coalescing(
@@ -122,12 +130,14 @@ def coalescing(
     # An access that is not aligned to its size can end in one sector more.
     last = (rows + access_bytes - 1) // transaction_bytes
     sector = np.concatenate([sector, last[:, :, None]], axis=2)
-    sector = np.where(mask[:, :, None], sector, -1).reshape(rows.shape[0], -1)
+    start = np.array(rows)
+    if mask is not None:
+        sector, start = np.where(mask[:, :, None], sector, -1), np.where(mask, rows, -1)
+    sector = sector.reshape(rows.shape[0], -1)
     sector.sort(axis=1)
-    sectors = _distinct(sector, sector < 0).sum(axis=1).astype(np.int64)
-    start = np.where(mask, rows, -1)
+    sectors = (_distinct(sector) & (sector >= 0)).sum(axis=1).astype(np.int64)
     start.sort(axis=1)
-    useful = _distinct(start, start < 0).sum(axis=1).astype(np.int64) * access_bytes
+    useful = (_distinct(start) & (start >= 0)).sum(axis=1).astype(np.int64) * access_bytes
     return Coalescing(sectors, -(-useful // transaction_bytes))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -84,16 +86,28 @@ def price(
     """
     total = ideal = 0.0
     for access in accesses:
-        piece = int(np.gcd(access.elements, layout.vector))
-        fast = layout.order[-1] if layout.contiguous_dim is None else layout.contiguous_dim
-        width = max(1, piece * element_bits // 8)
-        for k in range(0, access.elements, piece):
-            index = [position + k if dim == fast else position for dim, position in enumerate(access.index)]
-            first_byte = np.asarray(layout.offset(index)) * element_bits // 8
-            conflicts = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
-            total += access.weight * conflicts.total
-            ideal += access.weight * float(conflicts.ideal.sum())
+        wavefronts, least = _wavefronts(layout, element_bits, access, banks, bank_bytes)
+        total += access.weight * wavefronts
+        ideal += access.weight * least
     return PricedLayout(layout, total, ideal, -(-layout.cosize * element_bits // 8))
+
+
+@lru_cache(maxsize=8192)
+def _wavefronts(
+    layout: SharedLayout, element_bits: int, access: AccessPattern, banks: int, bank_bytes: int
+) -> tuple[int, int]:
+    """The wavefronts of one access, and the least possible. Kept: buffers of one shape are read alike."""
+    total = ideal = 0
+    piece = gcd(access.elements, layout.vector)
+    fast = layout.order[-1] if layout.contiguous_dim is None else layout.contiguous_dim
+    width = max(1, piece * element_bits // 8)
+    for k in range(0, access.elements, piece):
+        index = [position + k if dim == fast else position for dim, position in enumerate(access.index)]
+        first_byte = np.asarray(layout.offset(index)) * element_bits // 8
+        conflicts = bank_conflicts(first_byte, width, banks, bank_bytes, access.active)
+        total += conflicts.total
+        ideal += int(conflicts.ideal.sum())
+    return total, ideal
 
 
 def best_swizzle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import WORKS, Buffer, Function, OpStmt, Stmt, map_children, walk, whole
+from ..ir import WORKS, Buffer, Function, OpStmt, map_bodies, walk, whole
 from ..ir.names import Names
 from ..language.memory import AllocFragment, AllocShared
 from ..layout import Fragment
@@ -24,7 +24,7 @@ def allocate_workspaces(function: Function, context: Context, lowerings: Lowerin
 
     def step(node: Any) -> Any:
         if not isinstance(node, OpStmt):
-            return map_children(node, step) if isinstance(node, Stmt) else node
+            return map_bodies(node, step)
         field = next((mark.name for mark in node.effect_marks if mark.effect == WORKS), None)
         if field is None or getattr(node, field) is not None:
             return node

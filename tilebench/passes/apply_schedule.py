@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ResourceError, ScheduleError
-from ..ir import Function, Node, map_children
+from ..ir import Function, Node, map_bodies
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import ROW_BY_ROW, Instr
@@ -112,7 +112,7 @@ def _written(function: Function, chosen: Chosen) -> Function:
     """The function in which every hint has its value: the schedule's, the kernel's, or the fallback."""
 
     def step(node: Any) -> Any:
-        below = map_children(node, step)
+        below = map_bodies(node, step)
         if not isinstance(node, (KernelLaunch, Pipelined, Serial, AllocShared, Gemm, Copy)):
             return below
         changes = {

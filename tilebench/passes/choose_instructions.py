@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import WORKS, Function, OpStmt, Stmt, effects_of, map_children
+from ..ir import WORKS, Function, OpStmt, Stmt, effects_of, map_bodies
 from ..language.copy import Copy
 from ..language.lowered.decisions import Instr
 from ..machine import Instruction, Machine
@@ -31,7 +31,7 @@ def choose_instructions(function: Function, context: Context) -> Function:
             statement: Any = node
             row = choose(statement, context.machine, threads)
             return node if row is None or statement.by is not None else node.but(by=Instr(row.name))
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

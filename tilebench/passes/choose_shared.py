@@ -8,12 +8,13 @@ warp form at every access, counted by the hardware's rules. A `swizzle=` choice 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..ir import Function, Load, OpStmt, Region, Stmt, Store, effects_of, map_children, walk
+from ..ir import Expr, Function, Load, OpStmt, Region, Store, effects_of, map_bodies, walk
 from ..ir.arith import evaluate
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
@@ -21,7 +22,7 @@ from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from ..layout.choose import AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine
-from .analysis.sites import BOX, SiteAccess, box_index, is_mapped
+from .analysis.sites import BOX, box_index, is_mapped
 from .choose_instructions import row_of
 from .context import Context
 
@@ -38,7 +39,7 @@ def choose_shared(function: Function, context: Context) -> Function:
         if isinstance(node, AllocShared):
             layout = node.layout or _best(node, patterns.get(node.buffer.name, []), context)
             return node.but(layout=layout, swizzle=None)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 
@@ -130,8 +131,11 @@ def _of_node(
             names = tuple(v.name for v in node.vars)
             for access in walk(node):
                 if isinstance(access, (Load, Store)) and access.buffer.scope == "shared":
-                    touch = SiteAccess(access.buffer, access.index, isinstance(access, Store))
-                    yield access.buffer.name, _pattern(touch, names, node.map, node.vector, machine)
+                    extents = access.buffer.extents
+                    yield (
+                        access.buffer.name,
+                        _pattern(access.index, extents, names, node.map, node.vector, machine.warp),
+                    )
         case Gemm():
             yield from _gemm(node, fragments, machine)
         case OpStmt() if is_mapped(node) and node.map is not None:  # type: ignore[attr-defined]
@@ -144,25 +148,35 @@ def _of_node(
 
 def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, AccessPattern]]:
     names = tuple(BOX.format(k) for k in range(len(box.extents)))
-    access = SiteAccess(region.buffer, box_index(region, names), False)
     most = max(1, region.buffer.dtype.elements_in(max(machine.vector_bytes)))
     width = min(box.contiguous_values(len(box.extents) - 1), most)
-    yield region.buffer.name, _pattern(access, names, box, width, machine)
+    index = box_index(region, names)
+    yield region.buffer.name, _pattern(index, region.buffer.extents, names, box, width, machine.warp)
 
 
+@lru_cache(maxsize=1024)
 def _pattern(
-    access: SiteAccess, names: tuple[str, ...], box: Fragment, width: int, machine: Machine
+    place: tuple[Expr, ...],
+    extents: tuple[int, ...],
+    names: tuple[str, ...],
+    box: Fragment,
+    width: int,
+    warp: int,
 ) -> AccessPattern:
-    """The first instructions of a warp at a site, weighed by how many it issues."""
+    """The first instructions of a warp at a site, weighed by how many it issues.
+
+    Kept, as the two below are: tiles of one shape are filled and read alike, and their layouts are priced
+    by what lies under the pattern.
+    """
     width = max(1, width)
-    lanes = np.arange(min(machine.warp, box.threads))
+    lanes = np.arange(min(warp, box.threads))
     firsts = np.arange(0, box.values, width)
     values = firsts[:INSTRUCTIONS_LOOKED_AT]
     where = dict(zip(names, box.coordinates(lanes[None, :], values[:, None]), strict=True))
     shape = (len(values), len(lanes))
     index = tuple(
         np.minimum(np.broadcast_to(evaluate(position, where), shape), limit - 1)
-        for position, limit in zip(access.index, access.buffer.extents, strict=True)
+        for position, limit in zip(place, extents, strict=True)
     )
     return AccessPattern(index, width, len(firsts) / len(values))
 
@@ -179,39 +193,40 @@ def _gemm(
         if region.buffer.scope != "shared":
             continue
         atom = row.operand("ab"[side]).fragment
+        extents = region.buffer.extents
         if atom is None:
-            yield region.buffer.name, _multiply_add_operand(gemm, region, side, transposed, layout, machine)
+            pattern = _multiply_add_operand(extents, gemm.mnk[2], side, transposed, layout, machine.warp)
         else:
-            yield region.buffer.name, _atom_operand(gemm, region, transposed, atom, row.shape)
+            steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, row.shape, strict=True))
+            pattern = _atom_operand(extents, steps, transposed, atom)
+        yield region.buffer.name, pattern
 
 
+@lru_cache(maxsize=1024)
 def _multiply_add_operand(
-    gemm: Gemm, region: Region, side: int, transposed: bool, layout: Fragment, machine: Machine
+    extents: tuple[int, ...], k: int, side: int, transposed: bool, layout: Fragment, warp: int
 ) -> AccessPattern:
     """A step of k: each lane reads its rows of A (side 0) or its columns of B (side 1)."""
-    lanes = np.arange(min(machine.warp, layout.threads))
+    lanes = np.arange(min(warp, layout.threads))
     where = np.asarray(layout.coordinates(lanes[:, None], np.zeros((1, 1), np.int64))[side])[:, 0]
     # `where` runs along the first dimension for A as (m, k) and for B as (n, k).
     first = (side == 0) != transposed
-    moving = np.minimum(where, region.buffer.extents[-2 if first else -1] - 1)[None, :]
+    moving = np.minimum(where, extents[-2 if first else -1] - 1)[None, :]
     steps = np.zeros_like(moving)
-    width = max(w for w in (4, 2, 1) if region.buffer.extents[-1] % w == 0)
+    width = max(w for w in (4, 2, 1) if extents[-1] % w == 0)
     if not first:
         width = min(width, layout.contiguous_values(side))
     index = (moving, steps) if first else (steps, moving)
-    lead = (np.zeros_like(moving),) * (region.buffer.rank - 2)
+    lead = (np.zeros_like(moving),) * (len(extents) - 2)
     own = prod(count for count, dim, _ in layout.value if dim == side)
-    return AccessPattern((*lead, *index), width, gemm.mnk[2] * own / width)
+    return AccessPattern((*lead, *index), width, k * own / width)
 
 
-def _atom_operand(
-    gemm: Gemm, region: Region, transposed: bool, atom: Fragment, shape: tuple[int, ...]
-) -> AccessPattern:
+@lru_cache(maxsize=1024)
+def _atom_operand(extents: tuple[int, ...], steps: int, transposed: bool, atom: Fragment) -> AccessPattern:
     """The reads of one instruction of a group, one register at a time, weighed by the steps it takes."""
     coordinates = atom.coordinates(np.arange(atom.threads)[None, :], np.arange(atom.values)[:, None])
     index = coordinates[::-1] if transposed else coordinates
-    limits = region.buffer.extents[-2:]
-    inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, limits, strict=True))
-    lead = (np.zeros_like(inside[0]),) * (region.buffer.rank - 2)
-    steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, shape, strict=True))
+    inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, extents[-2:], strict=True))
+    lead = (np.zeros_like(inside[0]),) * (len(extents) - 2)
     return AccessPattern((*lead, *inside), 1, float(steps))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Buffer, Function, Region, Stmt, map_children, whole
+from ..ir import Buffer, Function, Region, Stmt, map_bodies, whole
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
@@ -22,9 +22,7 @@ def copy_aside(function: Function, context: Context) -> Function:
     names = Names(function)
 
     def step(node: Any) -> Any:
-        if not isinstance(node, Stmt):
-            return node
-        node = map_children(node, step)
+        node = map_bodies(node, step)
         if isinstance(node, Copy) and reads_its_target(node):
             return _copy(node, names)
         if isinstance(node, Gemm) and node.c.buffer.name in (node.a.buffer.name, node.b.buffer.name):

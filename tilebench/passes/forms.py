@@ -27,9 +27,7 @@ def decided_by(stage: str) -> Rule:
     number = ORDER.index(stage)
 
     def rule(node: Node) -> str | None:
-        for mark in node.marks:
-            if not mark.decided and not mark.used:
-                continue
+        for mark in node.decisions:
             value = getattr(node, mark.name)
             if mark.used and ORDER.index(mark.used) <= number:
                 if value != mark.default:

@@ -14,7 +14,7 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_children, walk
+from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_bodies, walk
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
@@ -204,9 +204,7 @@ class _Inference:
         converter = Converter(Names(self.function), self.context)
 
         def step(node: Any) -> Any:
-            if not isinstance(node, Stmt):
-                return node
-            decided = self.decide(node, map_children(node, step))
+            decided = self.decide(node, map_bodies(node, step))
             unfit = conflicts.get(id(node))
             return converter.surround(decided, unfit, self.layouts) if unfit else decided
 

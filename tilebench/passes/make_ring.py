@@ -31,7 +31,7 @@ from ..ir import (
     Store,
     Var,
     const_of,
-    map_children,
+    map_bodies,
     rewrite,
     substitute,
 )
@@ -94,16 +94,16 @@ class _Rings:
 
     def statement(self, node: Any) -> Any:
         if isinstance(node, Pipelined):
-            return self.pipelined(map_children(node, self.statement))
+            return self.pipelined(map_bodies(node, self.statement))
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
             return _waited(node)
-        return map_children(node, self.statement) if isinstance(node, Stmt) else node
+        return map_bodies(node, self.statement)
 
     def with_versions(self, node: Any) -> Any:
         """The function with its ringed buffers allocated as often as there are versions."""
         if isinstance(node, (AllocShared, AllocFragment)) and node.buffer.name in self.versions:
             return node.but(versions=self.versions[node.buffer.name])
-        return map_children(node, self.with_versions) if isinstance(node, Stmt) else node
+        return map_bodies(node, self.with_versions)
 
     def is_asynchronous(self, statement: Any) -> bool:
         """Whether an operation's instruction is done only when it has been waited for."""

@@ -17,7 +17,7 @@ from ..ir import (
     Store,
     WithStmt,
     children,
-    map_children,
+    map_bodies,
 )
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
@@ -195,7 +195,7 @@ def map_shared(function: Function, context: Context) -> Function:
         if isinstance(node, AllocShared):
             return node.but(offset=offsets[node.buffer.name])
         if node is launch:
-            return map_children(launch.but(shared_bytes=total), step)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+            return map_bodies(launch.but(shared_bytes=total), step)
+        return map_bodies(node, step)
 
     return step(function)  # type: ignore[return-value]

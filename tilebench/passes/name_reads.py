@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Expr, Function, Let, Load, LoopStmt, OpStmt, Region, Stmt, Var, map_children, walk
+from ..ir import (
+    Expr,
+    Function,
+    Let,
+    Load,
+    LoopStmt,
+    OpStmt,
+    Region,
+    Stmt,
+    Var,
+    map_bodies,
+    walk,
+)
 from ..ir.effects import read_while_written
 from ..ir.names import Names
 from .context import Context
@@ -20,9 +32,7 @@ def name_reads(function: Function, context: Context) -> Function:
     names = Names(function)
 
     def step(node: Any) -> Any:
-        if not isinstance(node, Stmt):
-            return node
-        node = map_children(node, step)
+        node = map_bodies(node, step)
         written = read_while_written(node) if isinstance(node, (LoopStmt, OpStmt)) else ()
         return _named(node, frozenset(written), names) if written else node
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..ir import Call, Expr, Function, If, Let, Load, Stmt, Store, Var, effects_in, map_children
+from ..ir import Call, Expr, Function, If, Let, Load, Stmt, Store, Var, effects_in, map_bodies
 from ..ir.expr import Const
 from ..ir.facts import is_small
 from ..ir.names import Names
@@ -31,7 +31,7 @@ def name_values(function: Function, context: Context) -> Function:
     def step(node: Any) -> Any:
         if isinstance(node, Parallel):
             return node.but(body=_named(node.body, names))
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

@@ -24,7 +24,7 @@ from ..ir import (
     Var,
     all_of,
     const_of,
-    map_children,
+    map_bodies,
     whole,
     zero_of,
 )
@@ -47,7 +47,7 @@ def open_parts(function: Function, context: Context) -> Function:
             return work.copy(node)
         if isinstance(node, Fill) and _is_part(node.dst):
             return work.fill(node)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Function, OpStmt, Stmt, effects_of, map_children
+from ..ir import Function, OpStmt, Stmt, effects_of, map_bodies
 from ..ir.names import Names
 from ..language.copy import Copy, Fill
 from ..language.placement import AnnotatedLayout, placements
@@ -33,7 +33,7 @@ def open_placed(function: Function, context: Context) -> Function:
             return node
         if isinstance(node, OpStmt):
             return work.operation(node)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

@@ -32,6 +32,7 @@ from ..ir import (
     Var,
     all_of,
     children,
+    map_bodies,
     map_children,
     walk,
 )
@@ -143,7 +144,7 @@ class _Rows:
             return self.allocation(node)
         if isinstance(node, Parallel):
             return self.loop(node) if node.of_threads else node
-        return map_children(node, self.outside) if isinstance(node, Stmt) else node
+        return map_bodies(node, self.outside)
 
     def loop(self, loop: Parallel) -> Parallel:
         numbers = zip(loop.vars, loop.extents, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Function, Load, Stmt, Store, map_children, rewrite
+from ..ir import Function, Load, Store, map_bodies, rewrite
 from ..language.placement import AnnotatedLayout, placements
 from ..layout.permutation import placed
 from .context import Context
@@ -29,7 +29,7 @@ def place_elements(function: Function, context: Context) -> Function:
                 NAME, "applied", f"elements of {node.of.name} are found where its layout puts them", node
             )
             return None
-        return map_children(node, without) if isinstance(node, Stmt) else node
+        return map_bodies(node, without)
 
     def change(node: Any) -> Any:
         if isinstance(node, (Load, Store)) and node.buffer.name in found:

@@ -25,7 +25,7 @@ from ..ir import (
     const_of,
     effects_in,
     effects_of,
-    map_children,
+    map_bodies,
     names_read_and_written,
     walk,
 )
@@ -46,8 +46,8 @@ def plan_pipeline(function: Function, context: Context) -> Function:
 
     def step(node: Any) -> Any:
         if isinstance(node, Pipelined):
-            return _plan(map_children(node, step), elsewhere, context)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+            return _plan(map_bodies(node, step), elsewhere, context)
+        return map_bodies(node, step)
 
     return step(function)
 

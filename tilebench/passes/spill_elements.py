@@ -27,7 +27,7 @@ from ..ir import (
     Var,
     all_of,
     children,
-    map_children,
+    map_bodies,
     walk,
     whole,
 )
@@ -69,7 +69,7 @@ def spill_elements(function: Function, context: Context) -> Function:
             uses = _uses(node)
             loop = _widened(node, uses) if uses else node
             return _on_shared_tiles(loop, uses if loop is node else _uses(loop), twins)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

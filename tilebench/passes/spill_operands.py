@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import WORKS, Function, OpStmt, Region, Stmt, effects_of, map_children
+from ..ir import WORKS, Function, OpStmt, Region, Stmt, effects_of, map_bodies
 from ..language.copy import Copy
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
@@ -26,7 +26,7 @@ def spill_operands(function: Function, context: Context) -> Function:
         # A copy is what spills are made of: it takes its operands wherever they are.
         if isinstance(node, OpStmt) and takes_instruction(node) and not isinstance(node, Copy):
             return spiller.operation(node)
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ShapeError
-from ..ir import Buffer, Function, Node, Region, Stmt, map_children, whole
+from ..ir import Buffer, Function, Node, Region, Stmt, map_bodies, whole
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
@@ -45,7 +45,7 @@ class _Stager:
     def statement(self, node: Any) -> Any:
         if isinstance(node, Gemm):
             return self.gemm(node)
-        return map_children(node, self.statement) if isinstance(node, Stmt) else node
+        return map_bodies(node, self.statement)
 
     def gemm(self, gemm: Gemm) -> Any:
         staged_gemm: list[Stmt] = []

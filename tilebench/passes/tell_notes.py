@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Function, Stmt, map_children
+from ..ir import Function, map_bodies
 from ..language.notes import Note
 from .context import Context
 
@@ -21,6 +21,6 @@ def tell_notes(function: Function, context: Context) -> Function:
         if isinstance(node, Note):
             context.remark(NAME, "note", node.text, node)
             return None
-        return map_children(node, step) if isinstance(node, Stmt) else node
+        return map_bodies(node, step)
 
     return step(function)

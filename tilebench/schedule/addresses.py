@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import Place, ScheduleError, nearest
-from ..ir import AllocStmt, Function, LoopStmt, Node, walk
+from ..ir import AllocStmt, Function, LoopStmt, Node
+from ..ir.stmt import statements
 from ..language.copy import Copy, Fill
 from ..language.gemm import Gemm
 
@@ -63,7 +64,9 @@ def _named(kind: str, node: Node) -> str | None:
 def candidates(function: Function, kind: str) -> list[Candidate]:
     """Every node that can be addressed as `kind`, in the order of the source."""
     found = [
-        (_inside(node) + name, node) for node in walk(function) if (name := _named(kind, node)) is not None
+        (_inside(node) + name, node)
+        for node in statements(function.body)
+        if (name := _named(kind, node)) is not None
     ]
     total: dict[str, int] = {}
     for name, _ in found:

@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "arith/difference-loses-its-sign",
         "the second part of a difference is added",
-        "tilebench.ir.arith:linear",
+        "tilebench.ir.arith:_linear",
         "first if k == 0 else -factor",
         "first",
         ARITH,

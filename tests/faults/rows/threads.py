@@ -136,7 +136,7 @@ FAULTS = (
         "emitter/facts-outlive-their-scope",
         "what was known in a loop is known behind it",
         "tilebench.passes.threads.emitter:Emitter.scope",
-        "self.facts = facts.with_ranges(_a)",
+        "self.facts = self._with_digits(facts, digits)",
         "pass",
         EMITTER,
     ),

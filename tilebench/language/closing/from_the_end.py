@@ -35,7 +35,7 @@ def count_from_the_end(function: Function) -> Function:
 def _below_zero(node: object) -> bool:
     """Whether a node can bring an index below zero: nothing else is looked at in most kernels."""
     if isinstance(node, Arith):
-        return node.op in ("-", "~")
+        return node.op in ("-", "~") and node.dtype.is_integer
     return isinstance(node, Const) and node.type.is_integer and node.value < 0
 
 

@@ -21,7 +21,7 @@ from ...ir import (
     Stmt,
     Store,
     Var,
-    map_children,
+    map_bodies,
     walk,
     whole,
 )
@@ -73,7 +73,7 @@ class _Opener:
         """The node without updates; a loop becomes several statements."""
         if isinstance(node, Parallel):
             return self.loop(node)
-        return map_children(node, self.step) if isinstance(node, Stmt) else node
+        return map_bodies(node, self.step)
 
     def loop(self, loop: Parallel) -> Any:
         found = [
@@ -105,7 +105,7 @@ class _Opener:
             new = changed.get(id(node))
             if new is not None:
                 return new
-            return map_children(node, filled) if isinstance(node, Stmt) else node
+            return map_bodies(node, filled)
 
         return (*before, filled(loop), *behind)
 

@@ -21,7 +21,7 @@ from ...ir import (
     effects_of,
 )
 from ...ir.arith import linear
-from ...ir.expr_walks import mentions, parts_of, replaced
+from ...ir.expr_walks import mentions, parts_of, replaced, seen
 from ...ir.facts import NOTHING, Facts
 from ...language.copy import Copy
 from ...language.scopes import entered
@@ -79,7 +79,7 @@ class Access:
 
 def _loads(expr: Expr | None, names: frozenset[str]) -> bool:
     """Whether an expression reads one of these buffers."""
-    if expr is None:
+    if expr is None or not seen(expr).loads:
         return False
     if isinstance(expr, Load) and expr.buffer.name in names:
         return True
@@ -205,7 +205,7 @@ def loads_of(node: Node, inner: Facts = NOTHING) -> list[Access]:
         part = stack.pop()
         if isinstance(part, Region):
             stack += part.start
-        elif isinstance(part, Expr):
+        elif isinstance(part, Expr) and seen(part).loads:
             if isinstance(part, Load) and part.buffer.scope in MEMORY:
                 loads.append(_of_element(part.buffer, part.index, part.version, False, inner))
             stack += parts_of(part)

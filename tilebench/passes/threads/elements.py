@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -66,7 +67,7 @@ class ElementLoop:
     `box` are the extents; a mapping of others is refused.
 
     `cap` bounds the vector in elements (0: the machine's widest access). `ours` says that the names
-    of the coordinates are not the kernel's.
+    of the coordinates are not the kernel's. `judge` is told how many elements the widest access has.
     """
 
     node: Node
@@ -76,6 +77,7 @@ class ElementLoop:
     body: tuple[Stmt, ...]
     cap: int = 0
     ours: bool = False
+    judge: Callable[[int], None] | None = None
 
 
 def element_loops(emitter: Emitter, loop: ElementLoop) -> list[Stmt]:
@@ -202,12 +204,17 @@ def _nest(
         if width > 1:
             vector = Vector(emitter, element, names[-1], width)
             body = gathered(body)
-            if widest(vector, body) <= 1:
+            most = widest(vector, body)
+            if most <= 1:
                 return None
+            if loop.judge is not None:
+                loop.judge(most)
             if touched.packed:
                 _check_packed(loop, body, vector)
             inner = [*lets, *vector_body(vector, body)]
         else:
+            if loop.judge is not None:
+                loop.judge(1)
             if touched.packed:
                 _check_packed(loop, body, None)
             inner = [*lets, *lower_body(emitter, body, element)]

@@ -47,6 +47,8 @@ class Emitter:
         self._scopes: list[list[str]] = [[]]
         self._digits: dict[tuple[int, int], Expr] = {}
         self._prologue: list[Let] = []
+        # What the digits add to coordinates, by the fragment that asked.
+        self._parts: dict[Fragment, list[Expr]] = {}
         self.tid = Var(self.name("tid"))
         self.facts = self.facts.with_range(self.tid.name, 0, threads.count - 1)
 
@@ -57,14 +59,13 @@ class Emitter:
         if not opened:
             yield
             return
-        facts = self.facts
+        facts, digits = self.facts, self._digits_known
         self._scopes.append([])
         try:
             yield
         finally:
             self._bound.difference_update(self._scopes.pop())
-            # Digits of the thread number are bound at the head of the kernel and stay known.
-            self.facts = facts.with_ranges(self._digit_ranges)
+            self.facts = self._with_digits(facts, digits)
 
     @contextmanager
     def statement(self) -> Generator[None]:
@@ -73,9 +74,18 @@ class Emitter:
         The names stay bound. With what is known of all statements before it each would take longer than
         the last.
         """
-        facts = self.facts
+        facts, digits = self.facts, self._digits_known
         yield
-        self.facts = facts.with_ranges(self._digit_ranges)
+        self.facts = self._with_digits(facts, digits)
+
+    @property
+    def _digits_known(self) -> int:
+        return len(self._prologue)
+
+    def _with_digits(self, facts: Facts, known: int) -> Facts:
+        """The facts of a scope that is gone back to: digits of the thread number, bound at the head of the
+        kernel, stay known."""
+        return facts if known == self._digits_known else facts.with_ranges(self._digit_ranges)
 
     def name(self, base: str) -> str:
         """A name of ours, bound from here to the end of the scope."""
@@ -163,11 +173,11 @@ class Emitter:
 
         `first` is the number, among the threads so far, of the group's first.
         """
-        before = self.threads, self.tid, self._digits, self._prologue
+        before = self.threads, self.tid, self._digits, self._prologue, self._parts
         number = self.tid - first
         head: list[Let] = []
         with self.scope():
-            self.threads, self._digits, self._prologue = threads, {}, head
+            self.threads, self._digits, self._prologue, self._parts = threads, {}, head, {}
             if number is not self.tid:
                 self.tid = Var(self.name("tid_in_group"))
                 head.append(Let(self.tid, number))
@@ -175,7 +185,7 @@ class Emitter:
             try:
                 yield head
             finally:
-                self.threads, self.tid, self._digits, self._prologue = before
+                self.threads, self.tid, self._digits, self._prologue, self._parts = before
 
     @property
     def prologue(self) -> list[Let]:
@@ -185,11 +195,13 @@ class Emitter:
     # -- fragments
     def thread_part(self, fragment: Fragment) -> list[Expr]:
         """What the thread's digits add to the coordinate of each dimension."""
-        parts: list[Expr] = [Const(0) for _ in fragment.extents]
-        for divisor, count, dim, step in fragment.thread_digits:
-            if dim >= 0:
-                parts[dim] = parts[dim] + self.digit(divisor, count) * step
-        return parts
+        if fragment not in self._parts:
+            parts: list[Expr] = [Const(0) for _ in fragment.extents]
+            for divisor, count, dim, step in fragment.thread_digits:
+                if dim >= 0:
+                    parts[dim] = parts[dim] + self.digit(divisor, count) * step
+            self._parts[fragment] = parts
+        return list(self._parts[fragment])
 
     def owner(self, fragment: Fragment) -> list[Expr]:
         """The conditions under which this thread owns what it holds: digits of replication are 0."""

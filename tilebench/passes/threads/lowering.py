@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
 
 from ...errors import TargetError
@@ -68,9 +68,14 @@ class Lowerings:
             table[key] = row
         return Lowerings(table)
 
+    @cached_property
+    def operations(self) -> frozenset[type[WordStmt]]:
+        """The operations that have a row."""
+        return frozenset(operation for operation, _ in self.rows)
+
     def has(self, statement: Stmt) -> bool:
         """Whether an operation is lowered by a row at all."""
-        return any(operation is type(statement) for operation, _ in self.rows)
+        return type(statement) in self.operations
 
     def find(self, statement: Any, machine: Machine) -> Lowering:
         """The row of a statement. Raises `TargetError` at its line where there is none."""

@@ -25,6 +25,7 @@ def coalesced(modes: tuple[FragmentMode, ...]) -> tuple[FragmentMode, ...]:
     return tuple(merged)
 
 
+@lru_cache(maxsize=4096)
 def with_vector(fragment: Fragment, width: int) -> Fragment:
     """The same map with its value modes coalesced and the first cut to `width` (where it is longer)."""
     value = coalesced(fragment.value)

@@ -42,6 +42,9 @@ from .scalars import condition_of, counted_loop, lower_one, written_out
 from .tiles import NOWHERE
 from .vector import fold_condition
 
+# Statements whose bodies are lowered as blocks of their own.
+NESTS = (If, Serial, Unroll, While, Vectorized, ThreadGroup)
+
 
 def to_threads(function: Function, context: Context, lowerings: Lowerings | None = None) -> Function:
     """`T.copy(A[...], A_s, map=...)` -> loops, vector loads and stores, registers, tests of one thread."""
@@ -89,7 +92,12 @@ class _Lowering:
             # An error without a place is about the statement that is being lowered.
             own = nullcontext() if isinstance(statement, Let) else self.emitter.statement()
             with own, statement.place or nullcontext():
-                lowered += placed(self.statement(statement), statement)
+                found = self.statement(statement)
+                # What stands inside a branch, loop or group has its places already: it came through here.
+                if isinstance(statement, NESTS):
+                    lowered += [inner.at(inner.place or statement.place) for inner in found]
+                else:
+                    lowered += placed(found, statement)
         return tuple(lowered)
 
     def statement(self, statement: Stmt) -> list[Stmt]:

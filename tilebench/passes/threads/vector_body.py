@@ -21,10 +21,9 @@ from ...ir import (
     all_of,
     map_children,
     refold,
-    walk,
     zero_of,
 )
-from ...ir.expr_walks import replaced
+from ...ir.expr_walks import replaced, seen
 from ...ir.facts import is_pure, is_small
 from ...language.lowered.threads import VectorStore
 from ...language.memory import AllocLocal
@@ -49,6 +48,8 @@ class _Group:
 
 def guarded_loads(expr: Expr, guards: Guards = ()) -> list[tuple[Load, Guards]]:
     """Each load of memory with the conditions under which it is evaluated."""
+    if not seen(expr).loads:
+        return []
     if isinstance(expr, Call) and expr.word == "if_then_else":
         condition, yes, no = expr.args
         return [
@@ -95,7 +96,7 @@ def gathered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     if not lets or not isinstance(guard, If) or guard.orelse or not all(isinstance(s, Let) for s in lets):
         return tuple(out)
     names = {statement.var.name for statement in lets if isinstance(statement, Let)}
-    if any(isinstance(part, Var) and part.name in names for part in walk(guard.condition)):
+    if not names.isdisjoint(seen(guard.condition).names):
         return tuple(out)
     return (guard.but(then=(*lets, *guard.then)),)
 
@@ -239,7 +240,7 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
 
 def _is_named(vector: Vector, guard: Expr) -> bool:
     """Whether a condition speaks of a name that the elements bind."""
-    return any(isinstance(part, Var) and part.name in vector.lets for part in walk(guard))
+    return not seen(guard).names.isdisjoint(vector.lets)
 
 
 def _is_filled_under(group: _Group, value: Expr, guards: Guards) -> bool:

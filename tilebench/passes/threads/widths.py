@@ -18,6 +18,8 @@ from .emitter import Emitter
 
 def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: int) -> None:
     """Raises `LayoutError` for elements of one access that the loop's accesses cannot have."""
+    if vector == 1:
+        return
     most = widest_access(emitter.machine, loop, mapping, *_known(emitter))
     if vector not in _powers_up_to(most):
         raise LayoutError(
@@ -27,9 +29,14 @@ def check_vector(emitter: Emitter, loop: Parallel, mapping: Fragment, vector: in
         )  # fmt: skip
 
 
-def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr) -> None:
-    """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have."""
+def check_bytes(emitter: Emitter, copy: Copy, mapping: Fragment, by: Instr, reached: int) -> None:
+    """Raises `LayoutError` for bytes of one access, of the narrower side, that a copy cannot have.
+
+    `reached` are the elements of its widest access: with those bytes there is nothing to look for.
+    """
     bits = min(copy.src.buffer.dtype.bits, copy.dst.buffer.dtype.bits)
+    if by.bytes & (by.bytes - 1) == 0 and by.bytes in range(max(1, bits // 8), reached * bits // 8 + 1):
+        return
     most, known = 1, [0]
     # One of these has it where the width was chosen and not written: the other is not counted then.
     for divisors in _known(emitter):

@@ -46,6 +46,11 @@ class Expressions:
         return self.dialect.type_of(dtype)
 
     def spelled(self, expr: Expr) -> Spelled:
+        # These two are most of what is spelled.
+        if type(expr) is Var:
+            return self.names[expr.name], ATOM
+        if type(expr) is Arith:
+            return self._operator(expr)
         match expr:
             case Var():
                 return self.names[expr.name], ATOM

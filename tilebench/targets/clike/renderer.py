@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...errors import TargetError
 from ...ir import DType, Expr, Extern, Function, Region, Stmt, walk
+from ...ir.expr_walks import seen
 from ...ir.facts import Facts
+from ...ir.node import operands
+from ...ir.stmt import statements
 from ...machine import Machine
 from ...passes.analysis.launches import launch_of
 from .dialect import Dialect
@@ -17,6 +20,14 @@ from .names import names_in_c
 INDENT = "  "
 # A row: writes the lines of one statement with the renderer's `line` and `block`.
 StatementText = Callable[[Any, Any], None]
+
+
+def _own_calls(function: Function) -> Iterator[Extern]:
+    """The calls of functions that are no words."""
+    for statement in statements(function.body):
+        for operand in operands(statement):
+            if not isinstance(operand, Expr) or seen(operand).calls_own:
+                yield from (part for part in walk(operand) if isinstance(part, Extern))
 
 
 class Renderer:
@@ -30,7 +41,7 @@ class Renderer:
         self.rows = rows
         self.launch = launch_of(function)
         # A variable would hide a function of the kernel's own text.
-        called = {part.name.split("::")[0] for part in walk(function) if isinstance(part, Extern)}
+        called = {part.name.split("::")[0] for part in _own_calls(function)}
         self.names = names_in_c(function, dialect.reserved | called, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
         self.lines: list[str] = []

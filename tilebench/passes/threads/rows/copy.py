@@ -75,9 +75,13 @@ def copy_loops(emitter: Emitter, statement: Copy) -> list[Stmt]:
     if tests:
         body = If(all_of(tests), (body,), ())
     mapping = mapping_of(emitter, statement, statement.map, box, (src, dst))
-    if statement.by is not None and statement.by.bytes:
-        check_bytes(emitter, statement, mapping, statement.by)
-    loop = ElementLoop(statement, mapping, box, names, (body,), cap_of(statement), ours=True)
+    by = statement.by
+
+    def judge(reached: int) -> None:
+        if by is not None and by.bytes:
+            check_bytes(emitter, statement, mapping, by, reached)
+
+    loop = ElementLoop(statement, mapping, box, names, (body,), cap_of(statement), ours=True, judge=judge)
     return element_loops(emitter, loop)
 
 
