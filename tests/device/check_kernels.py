@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from tests.device.check_card import seconds
-from tests.wellknown.case import UNIT, Case, Exact, allowed
+from tests.wellknown.case import Case
 from tests.wellknown.roads import ROADS, wrong
 from tests.wellknown.table import CASES
+from tilebench.library.near import UNIT, Exact, allowed
 
 HEAD = f"{'case':60s} {'verdict':9s} of bound     error     torch        us  torch us ratio"
 

@@ -9,8 +9,8 @@ from typing import Any
 import tilebench
 import tilebench.language as T
 from tests.wellknown.attention import LOG2E, seen_keys, softmax_of
-from tests.wellknown.case import Arrays, Case, Draw, Exact
-from tests.wellknown.near import Near, near
+from tests.wellknown.case import Arrays, Case, Draw
+from tilebench.library.near import Exact, Near, near
 
 
 @tilebench.jit

@@ -18,30 +18,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-UNIT = {
-    "float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8,
-    "float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3,
-}  # fmt: skip
-# Half the least distance of two numbers of the dtype.
-LEAST = {
-    "float64": 2.0**-1075, "float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134,
-    "float8_e4m3fn": 2.0**-10, "float8_e5m2": 2.0**-17,
-}  # fmt: skip
-SINGLE = UNIT["float32"]
+from tilebench.library.near import SINGLE, UNIT, Exact
+
 Arrays = dict[str, Any]
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
-
-
-@dataclass(frozen=True)
-class Exact:
-    """`value` in float64 or int64, and the absolute `error` that the work before the last rounding may
-    have."""
-
-    value: Any
-    error: Any = 0.0
 
 
 @dataclass
@@ -90,14 +73,6 @@ def widened(arrays: Arrays) -> Arrays:
     return {
         name: a.astype(np.int64 if a.dtype.name not in UNIT else np.float64) for name, a in arrays.items()
     }
-
-
-def allowed(exact: Exact, dtype: str) -> Any:
-    """How far each element of an output of the dtype may be off; an integer not at all beyond its error."""
-    if dtype not in UNIT:
-        return exact.error
-    inner = exact.error + 0 * exact.value
-    return (inner + UNIT[dtype] * (abs(exact.value) + inner)) * 1.000001 + LEAST[dtype]
 
 
 def sum_error(terms: int, magnitude: Any, unit: float = SINGLE) -> Any:

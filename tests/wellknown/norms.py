@@ -7,8 +7,8 @@ from typing import Any
 
 import tilebench
 import tilebench.language as T
-from tests.wellknown.case import Arrays, Case, Draw, Exact
-from tests.wellknown.near import Near, near
+from tests.wellknown.case import Arrays, Case, Draw
+from tilebench.library.near import Exact, Near, near
 
 EPS = 1e-5
 

@@ -8,9 +8,9 @@ from typing import Any
 import tilebench
 import tilebench.language as T
 from tests.wellknown.attention import LOG2E
-from tests.wellknown.case import Arrays, Case, Draw, Exact
+from tests.wellknown.case import Arrays, Case, Draw
 from tests.wellknown.decode import LEAST, attended
-from tests.wellknown.near import near
+from tilebench.library.near import Exact, near
 
 
 @tilebench.jit

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tests.roads import ROADS
-from tests.wellknown.case import Case, allowed, widened
+from tests.wellknown.case import Case, widened
+from tilebench.library.near import allowed
 
 
 def wrong(case: Case, road: str, seed: int = 0) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import tilebench
 import tilebench.language as T
-from tests.wellknown.case import Arrays, Case, Draw, Exact
-from tests.wellknown.near import near
+from tests.wellknown.case import Arrays, Case, Draw
+from tilebench.library.near import Exact, near
 
 LOG2E = 1.4426950408889634
 E4M3_MOST = 448.0

@@ -11,8 +11,8 @@ import numpy as np
 import tilebench
 import tilebench.language as T
 from tests.wellknown.attention import LOG2E
-from tests.wellknown.case import Arrays, Case, Draw, Exact, numpy_dtype
-from tests.wellknown.near import Near, near
+from tests.wellknown.case import Arrays, Case, Draw, numpy_dtype
+from tilebench.library.near import Exact, Near, near
 
 
 @tilebench.jit

@@ -9,8 +9,8 @@ import numpy as np
 
 import tilebench
 import tilebench.language as T
-from tests.wellknown.case import Arrays, Case, Draw, Exact
-from tests.wellknown.near import near
+from tests.wellknown.case import Arrays, Case, Draw
+from tilebench.library.near import Exact, near
 
 
 @tilebench.jit

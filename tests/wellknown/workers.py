@@ -7,7 +7,8 @@ from typing import Any
 
 import tilebench
 import tilebench.language as T
-from tests.wellknown.case import Arrays, Case, Draw, Exact, sum_error
+from tests.wellknown.case import Arrays, Case, Draw, sum_error
+from tilebench.library.near import Exact
 
 
 @tilebench.jit

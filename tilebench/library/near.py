@@ -1,26 +1,52 @@
-"""Numbers with running error bounds, so that an oracle is the algorithm's formula and nothing else.
+"""Numbers with running error bounds: what an operator's result has to be, in NumPy, CuPy or torch.
 
-A `Near` is what is right in float64 and how far float32 work that follows the formula may be off. An
-operation adds what its own rounding can do to what its operands bring along (Higham, chapter 3). The unit
-is twice float32's: matrix instructions truncate, functions are good to two units, and a kernel may write a
-formula in another order. Only smooth operations have a bound: a kernel that decides by a number that is
-near another has to be given exact ones.
+A `Near` is what is right in float64 and how far work in float32 that follows the same formula may be off. An
+operation adds what its own rounding can do to what its operands bring along (Higham, Accuracy and Stability
+of Numerical Algorithms, chapters 3 and 4). The unit is twice float32's: matrix instructions truncate,
+functions are good to two units, and a kernel may write a formula in another order. The rounding to the dtype
+of the result is added at the end, by `allowed`. Only smooth operations have a bound: a kernel that decides
+by a number that is near another has to be given exact ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.wellknown.case import LEAST, SINGLE, UNIT, Exact
-
+UNIT = {
+    "float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8,
+    "float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3,
+}  # fmt: skip
+# Half the least distance of two numbers of the dtype.
+LEAST = {
+    "float64": 2.0**-1075, "float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134,
+    "float8_e4m3fn": 2.0**-10, "float8_e5m2": 2.0**-17,
+}  # fmt: skip
+SINGLE = UNIT["float32"]
 ROUNDING = 2 * SINGLE
+
+
+@dataclass(frozen=True)
+class Exact:
+    """`value` in float64 or int64, and the absolute `error` that work before the last rounding may have."""
+
+    value: Any
+    error: Any = 0.0
+
+
+def allowed(exact: Exact, dtype: str) -> Any:
+    """How far each element of an output of the dtype may be off; an integer not at all beyond its error."""
+    if dtype not in UNIT:
+        return exact.error
+    inner = exact.error + 0 * exact.value
+    return (inner + UNIT[dtype] * (abs(exact.value) + inner)) * 1.000001 + LEAST[dtype]
 
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """`value` within `error`; arrays of the module `xp`, which is NumPy or torch."""
+    """`value` within `error`; arrays of the module `xp`, which is NumPy, CuPy or torch."""
 
     xp: Any
     value: Any
@@ -120,6 +146,25 @@ class Near:
     def sigmoid(self) -> Near:
         return 1.0 / (1.0 + (-self).exp())
 
+    def relu(self) -> Near:
+        """The larger of x and zero, which no rounding moves further from it."""
+        return Near(self.xp, self.value * (self.value > 0), self.error)
+
+    def gelu(self) -> Near:
+        """x Phi(x). Its slope is below 1.13, and 1 + erf is good to float32's unit, not to its own."""
+        share = 0.5 * (1.0 + _erf(self.xp, self.value * math.sqrt(0.5)))
+        return Near(self.xp, self.value * share, 1.13 * self.error + 8 * ROUNDING * abs(self.value))
+
+    def gelu_tanh(self) -> Near:
+        """x (1 + tanh(c (x + 0.044715 x^3))) / 2 with c = sqrt(2 / pi); its slope is below 1.13."""
+        inner = math.sqrt(2 / math.pi) * (self.value + 0.044715 * self.value**3)
+        share = 0.5 * (1.0 + self.xp.tanh(inner))
+        return Near(self.xp, self.value * share, 1.13 * self.error + 8 * ROUNDING * abs(self.value))
+
+    def activated(self, activation: str) -> Near:
+        """Under an activation by its name: none, relu, gelu or gelu_tanh."""
+        return self if activation == "none" else getattr(self, activation)()
+
     def where(self, condition: Any, other: float) -> Near:
         """Itself where the condition holds, and `other`, exactly, elsewhere."""
         error = self.xp.where(condition, self.error + 0 * self.value, 0.0)
@@ -134,6 +179,22 @@ class Near:
         return Exact(self.value, self.error)
 
 
+def _erf(xp: Any, x: Any) -> Any:
+    """erf of the array module; NumPy has none, and elements go through Python's."""
+    name = xp.__name__
+    if name == "numpy":
+        return xp.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+    if name == "torch":
+        return xp.special.erf(x)
+    import importlib
+
+    special: Any = importlib.import_module(f"{name}x.scipy.special")
+    return special.erf(x)
+
+
 def near(xp: Any, value: Any) -> Near:
     """An input, which counts as exact."""
     return Near(xp, value, 0.0)
+
+
+__all__ = ["LEAST", "ROUNDING", "SINGLE", "UNIT", "Exact", "Near", "allowed", "near"]

@@ -1,0 +1,137 @@
+"""Calling operators: shapes, memory and devices as callers have them, and what is refused, by its name."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilebench import library
+from tilebench.errors import ArgumentError, OptionError, TileError
+from tilebench.library.schedules import FOLDER, schedule_file
+
+RANDOM = np.random.default_rng(7)
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> Any:
+    return RANDOM.uniform(-1, 1, shape).astype(dtype)
+
+
+X, W = floats(4, 6), floats(6)
+
+
+def refusal(call: Any) -> str:
+    with pytest.raises(TileError) as caught:
+        call()
+    return str(caught.value)
+
+
+REFUSED = {
+    "another shape": lambda: library.add(X, floats(4, 5)),
+    "another size": lambda: library.rms_norm(X, floats(5)),
+    "another dtype": lambda: library.add(X, X.astype(np.float16)),
+    "no dtype of it": lambda: library.softmax(np.zeros((4, 6), np.int32)),
+    "another rank": lambda: library.column_reduce(W),
+    "strides": lambda: library.softmax(X[:, ::2]),
+    "strides of either order": lambda: library.matmul(floats(4, 12)[:, ::2], floats(6, 5)),
+    "another inner size": lambda: library.matmul(X, floats(5, 6)),
+    "no word of it": lambda: library.matmul(X, floats(6, 5), activation="silu"),
+    "no number": lambda: library.rms_norm(X, eps="small"),
+    "no flag": lambda: library.attention(X, X, X, causal=1),
+    "no option": lambda: library.call(library.operator("rms_norm"), X, epsilon=1e-3),
+    "heads": lambda: library.attention(floats(1, 3, 5, 8), floats(1, 2, 5, 8), floats(1, 2, 5, 8)),
+    "nothing to add": lambda: library.row_reduce(floats(3, 0)),
+    "out of another shape": lambda: library.softmax(X, out=np.zeros((4, 5), np.float32)),
+    "out with strides": lambda: library.softmax(X, out=np.zeros((6, 4), np.float32).T),
+    "too many": lambda: library.call(library.operator("add"), X, X, X),
+    "too few": lambda: library.call(library.operator("layer_norm")),
+    "no array": lambda: library.softmax([1.0]),
+    "no operator": lambda: library.operator("softmx"),
+}
+TEXTS = Path(__file__).with_name("refused.txt")
+
+
+def texts() -> dict[str, str]:
+    parts = TEXTS.read_text(encoding="utf-8").split("# ")[1:]
+    return {name: text.strip() for name, _, text in (part.partition("\n") for part in parts)}
+
+
+def test_refused(request: pytest.FixtureRequest) -> None:
+    """The exact texts stand in `refused.txt`."""
+    found = {name: refusal(call) for name, call in REFUSED.items()}
+    if request.config.getoption("--update-golden"):
+        body = "\n\n".join(f"# {name}\n{text}" for name, text in found.items())
+        TEXTS.write_text(body + "\n", encoding="utf-8")
+    assert found == texts()
+
+
+def test_leading_dimensions_are_one() -> None:
+    x = floats(2, 3, 5, 7)
+    assert np.allclose(library.row_reduce(x), x.sum(-1), atol=1e-5)
+    assert library.row_reduce(W).shape == ()
+    assert np.allclose(library.add(x, x), 2 * x)
+    a, b, residual = floats(2, 3, 4), floats(4, 5), floats(2, 3, 5)
+    assert np.allclose(library.matmul(a, b, residual=residual), a @ b + residual, atol=1e-5)
+
+
+def test_attention_lies_as_its_queries_do() -> None:
+    q = floats(2, 9, 3, 16).transpose(0, 2, 1, 3)
+    o = library.attention(q, q, q)
+    assert o.shape == (2, 3, 9, 16)
+    assert o.transpose(0, 2, 1, 3).flags.c_contiguous
+    assert np.allclose(o, library.attention(*[np.ascontiguousarray(q)] * 3), atol=1e-6)
+
+
+def test_empty_arrays() -> None:
+    assert library.add(floats(0), floats(0)).shape == (0,)
+    assert library.softmax(floats(0, 5)).shape == (0, 5)
+    assert library.transpose(floats(0, 5)).shape == (5, 0)
+
+
+def test_infinities_and_nan_go_where_the_docstrings_say() -> None:
+    nan, inf = np.nan, np.inf
+    x = np.float32([[nan, 1, 2], [inf, 1, 2], [-inf, -inf, -inf], [-inf, 0, 0]])
+    soft = library.softmax(x)
+    assert np.isnan(soft[:3]).all()
+    assert soft[3].tolist() == [0, 0.5, 0.5]
+    assert np.isnan(library.row_reduce(x)[0])
+    assert np.array_equal(library.row_reduce(x, "max"), np.float32([nan, inf, -inf, 0]), equal_nan=True)
+    assert np.array_equal(library.column_reduce(x, "min"), np.float32([nan, -inf, -inf]), equal_nan=True)
+    product = library.matmul(np.float32([[0, 1]]), np.float32([[inf], [1]]), activation="relu")
+    assert np.isnan(product).all()
+
+
+def test_one_compiled_kernel_for_many_rows() -> None:
+    softmax = library.operator("softmax")
+    kernels = {library.kernel_for(softmax, softmax.problem(M=m, N=64), "cpu") for m in (1, 77, 4096)}
+    assert len(kernels) == 1
+
+
+def test_every_operator_has_schedules_that_always_choose() -> None:
+    for name in library.OPERATORS:
+        for machine in ("cpu:x", "cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "other:thing"):
+            assert schedule_file(name, machine).rules[-1].when == "", (name, machine)
+    known = {path.name.split(".")[0] for path in FOLDER.glob("*.toml")}
+    assert known == set(library.OPERATORS)
+
+
+def test_a_rule_is_the_origin_of_what_it_chooses() -> None:
+    softmax = library.operator("softmax")
+    kernel = library.kernel_for(softmax, softmax.problem(M=9, N=1000), "cuda:sm_75")
+    assert kernel.schedule is not None
+    assert kernel.schedule.why == "softmax.toml rule 1: N <= 1024"
+
+
+def test_names() -> None:
+    values = {"OPERATORS", "Operator", "call", "kernel_for", "operator"}
+    assert set(library.__all__) - values == set(library.OPERATORS)
+    with pytest.raises(AttributeError, match="it has OPERATORS"):
+        library.nothing  # noqa: B018
+    with pytest.raises(OptionError, match="add has no option eps"):
+        library.operator("add").problem(n=1, eps=1)
+    with pytest.raises(ArgumentError):
+        library.add(None, X)
+    assert pickle.loads(pickle.dumps(library.add)) is library.add  # noqa: S301

@@ -1,0 +1,94 @@
+"""Every operator on the reference, the CPU and the simulator against float64, and as code for four cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.library.cases import ALONE, CASES, FLOATS, LibraryCase, product, wrong
+from tests.simulated import run_threaded
+from tilebench.ir.sizes import for_sizes
+from tilebench.library import kernel_for
+from tilebench.library.calls import call, view_of
+from tilebench.reference import run_reference
+
+CASE = [pytest.param(case, id=str(case)) for case in CASES]
+CARDS = ("sm_75", "sm_80", "sm_89", "sm_90a")
+# Of each operator one problem for each card, with all that it can do.
+ROWS = ("bias_gelu", "softmax", "rms_norm", "layer_norm", "row_reduce", "column_reduce", "transpose")
+HEADS = {"B": 4, "H": 32, "SQ": 4096, "D": 64, "KV": 8, "SK": 4096}
+LARGE = (
+    LibraryCase("add", {"n": 1 << 24}),
+    *(LibraryCase(name, {"M": 4096, "N": n}) for name in ROWS for n in (1003, 8192)),
+    *(LibraryCase(name, {"M": 4096, "N": 32768}) for name in ("softmax", "layer_norm")),
+    LibraryCase("softmax", {"M": 4096, "N": 100_000}),
+    LibraryCase("layer_norm", {"M": 4096, "N": 100_000}),
+    LibraryCase("rms_norm", {"M": 4096, "N": 100_000}, "float32"),
+    LibraryCase("gemv", {"M": 8192, "K": 8192}),
+    *(product(dtype, 4096, 4096, 4096, ALONE, b_order=1) for dtype in FLOATS),
+    product("float16", 16, 8192, 8192, ALONE, b_order=1),
+    product("float16", 1000, 1001, 1003, (), activation="gelu"),
+    *(
+        LibraryCase("attention", {**HEADS, "D": d}, options={"causal": causal})
+        for d in (64, 96, 128) for causal in (False, True)
+    ),
+)  # fmt: skip
+LARGE_CASE = [pytest.param(case, arch, id=f"{case}-{arch}") for case in LARGE for arch in CARDS]
+
+
+@pytest.mark.parametrize("case", CASE)
+def test_cpu(case: LibraryCase) -> None:
+    """Called as a program does it; the result goes into poison."""
+    arrays = case.arrays()
+    before = {name: array.copy() for name, array in arrays.items()}
+    out = case.result()
+    given = [arrays.get(argument.name) for argument in case.operator.arguments]
+    options = {option.name: case.problem.options[option.name] for option in case.operator.options}
+    assert call(case.operator, *given, out=out, **options) is out
+    assert wrong(out, case.exact(arrays)) == ""
+    assert all(before[name].tobytes() == array.tobytes() for name, array in arrays.items())
+    again = call(case.operator, *given, **options)
+    assert again.tobytes() == out.tobytes()
+
+
+def on_kernel(case: LibraryCase, target: str, run: Any) -> None:
+    """The case's kernel for a target, run by `run(kernel, arrays, sizes)` on arrays as it sees them."""
+    problem, operator = case.problem, case.operator
+    kernel = kernel_for(operator, problem, target)
+    arrays, out = case.arrays(), case.result()
+    seen = {**arrays, operator.result.name: out}
+    views = {a.name: view_of(a, problem)(seen[a.name]) for a in case.viewed}
+    for record in kernel.arguments:
+        if record.name not in views:  # of a kernel that several share: one that this one does not touch
+            views[record.name] = np.zeros(record.extents, views[operator.result.name].dtype)
+    run(kernel, views, {dim: problem.sizes[dim] for dim in operator.symbolic})
+    assert np.shares_memory(views[operator.result.name], out)
+    assert wrong(out, case.exact(arrays)) == ""
+
+
+@pytest.mark.parametrize("case", CASE)
+def test_reference(case: LibraryCase) -> None:
+    def run(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
+        after = run_reference(for_sizes(kernel.meaning, sizes), seen)
+        seen[case.operator.result.name][...] = after[case.operator.result.name]
+
+    on_kernel(case, "cpu", run)
+
+
+@pytest.mark.parametrize("case", CASE)
+def test_simulator(case: LibraryCase) -> None:
+    def run(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
+        kernel.stage("cuda")
+        run_threaded(for_sizes(kernel.compilation.functions["threaded"], sizes), seen, warp=32)
+
+    on_kernel(case, "cuda:sm_80", run)
+
+
+@pytest.mark.parametrize(("case", "arch"), LARGE_CASE)
+def test_code(case: LibraryCase, arch: str) -> None:
+    """NVRTC takes the text, the block fits the card, and registers are not spilled."""
+    found = kernel_for(case.operator, case.problem, f"cuda:{arch}").resources
+    assert (found.spill_store_bytes, found.local_bytes) == (0, 0)
+    assert found.blocks_per_sm

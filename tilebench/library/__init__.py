@@ -1,0 +1,58 @@
+"""The operator library: what a program calls on its arrays, made of kernels of the tile language.
+
+    from tilebench import library
+    y = library.softmax(x)
+
+Arrays are NumPy's, torch's, CuPy's or any with DLPack; the result is of the same kind, on the same device
+and torch's current stream, and can be captured in a CUDA graph. `operator(name)` gives an operator as a
+value: its reference, what it takes, and with `kernel_for` its kernel for a problem. Names are found at first
+use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .calls import call as call
+    from .calls import kernel_for as kernel_for
+    from .definition import Operator as Operator
+    from .elementwise import add as add
+    from .elementwise import bias_gelu as bias_gelu
+    from .elementwise import transpose as transpose
+    from .products import gemv as gemv
+    from .products import matmul as matmul
+    from .rows import layer_norm as layer_norm
+    from .rows import rms_norm as rms_norm
+    from .rows import softmax as softmax
+    from .scores import attention as attention
+    from .sums import column_reduce as column_reduce
+    from .sums import row_reduce as row_reduce
+    from .table import OPERATORS as OPERATORS
+    from .table import operator as operator
+
+_WHERE = {
+    "add": ".elementwise", "bias_gelu": ".elementwise", "softmax": ".rows", "rms_norm": ".rows",
+    "layer_norm": ".rows", "row_reduce": ".sums", "column_reduce": ".sums",
+    "transpose": ".elementwise", "gemv": ".products", "matmul": ".products", "attention": ".scores",
+    "Operator": ".definition", "OPERATORS": ".table", "operator": ".table", "kernel_for": ".calls",
+    "call": ".calls",
+}  # fmt: skip
+
+__all__ = [
+    "OPERATORS", "Operator", "add", "attention", "bias_gelu", "call", "column_reduce", "gemv", "kernel_for",
+    "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "softmax", "transpose",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"tilebench.library has no {name}; it has {', '.join(__all__)}")
+    value = globals()[name] = getattr(import_module(where, __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,197 @@
+"""From a call to its kernel: chosen and made once for a problem, kept, launched on the caller's arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from .. import settings
+from ..errors import ArgumentError, TargetError
+from ..kernel import Kernel
+from ..kernel.calls.host_arrays import empty_like
+from ..runtime.describe import describe
+from ..targets import manifest, names, resolve
+from .binding import Bound, bind, is_contiguous
+from .definition import ANY, ArrayArgument, Operator, Problem
+from .schedules import schedule_for
+
+# Calls of different shapes that are kept ready; one is a kilobyte and its kernel.
+MOST_READY = 4096
+
+
+@dataclass(frozen=True)
+class MemoryView:
+    """How a kernel sees an array: its axes in the order of memory, and the extents that it has then."""
+
+    order: tuple[int, ...] | None = None
+    shape: tuple[int, ...] | None = None
+
+    def __call__(self, array: Any) -> Any:
+        if self.order is not None:
+            array = array.permute(*self.order) if hasattr(array, "permute") else array.transpose(self.order)
+        return array if self.shape is None else array.reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class ReadyCall:
+    """A call with everything chosen: the kernel (None where there is nothing to compute), how it sees each
+    array that is there, and the result: its shape, its dtype, and how the kernel sees it."""
+
+    kernel: Kernel | None
+    views: tuple[MemoryView | None, ...]
+    shape: tuple[int, ...]
+    dtype: str
+    result: MemoryView
+
+    def empty_result(self, like: Any) -> Any:
+        """Memory for the result, as its caller sees it, of the library and on the device of an array."""
+        order = self.result.order
+        if order is None:
+            return empty_like(like, self.shape, self.dtype)
+        memory = empty_like(like, tuple(self.shape[k] for k in order), self.dtype)
+        return MemoryView(inverse(order))(memory)
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(order.index(k) for k in range(len(order)))
+
+
+_ready: dict[Any, ReadyCall] = {}
+_kernels: dict[Any, Kernel] = {}
+
+
+def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> Any:
+    """The result of an operator on these arrays, in `out` where one is given.
+
+    Raises `ArgumentError` or `OptionError` for what does not fit, before anything is launched.
+    """
+    key = _key_of(operator, arrays, options)
+    ready = _ready.get(key) if key is not None else None
+    if ready is None:
+        ready = _made_ready(operator, bind(operator, arrays, options))
+        if key is not None:
+            if len(_ready) >= MOST_READY:
+                _ready.clear()
+            _ready[key] = ready
+    if out is None:
+        out = ready.empty_result(arrays[0])
+    else:
+        _check_out(operator, out, arrays[0], ready)
+    if ready.kernel is not None:
+        given = [*arrays, *[None] * (len(ready.views) - len(arrays))]
+        seen = [None if view is None else view(a) for view, a in zip(ready.views, given, strict=True)]
+        ready.kernel(*seen, *[None] * len(operator.absent), ready.result(out))
+    return out
+
+
+def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What says that a call is like one before; None for arrays that are looked at each time."""
+    parts: list[Any] = [operator.name, settings.target(), *options.items()]
+    torch: Any = sys.modules.get("torch")
+    for array in arrays:
+        kind = cast(Any, type(array))
+        if kind is np.ndarray:
+            parts.append((array.shape, array.strides, array.dtype))
+        elif array is None:
+            parts.append(None)
+        elif torch is not None and kind is torch.Tensor and not array.requires_grad:
+            parts.append((array.shape, array.stride(), array.dtype, array.device))
+        else:
+            return None
+    try:
+        hash(key := tuple(parts))
+    except TypeError:  # an option that is no number or word: refused where it is looked at
+        return None
+    return key
+
+
+def _made_ready(operator: Operator, bound: Bound) -> ReadyCall:
+    problem, result = bound.problem, operator.result
+    views = tuple(
+        view_of(argument, problem, bound.leading) if argument.name in bound.infos else None
+        for argument in operator.arguments
+    )
+    shape: list[int] = []
+    for dim in result.dims:
+        shape += bound.leading[dim[1:]] if dim.startswith(ANY) else [problem.sizes[dim]]
+    kernel = None
+    if 0 not in problem.sizes.values():
+        kernel = kernel_for(operator, problem, _target_of(bound.device))
+    elif 0 not in shape:
+        raise ArgumentError(
+            "{operator} of no elements has no value", operator=operator.name,
+            found=", ".join(f"{dim} = {size}" for dim, size in problem.sizes.items()),
+        )  # fmt: skip
+    dtype = result.dtypes[0] if result.dtypes else problem.dtype
+    return ReadyCall(kernel, views, tuple(shape), dtype, view_of(result, problem, bound.leading))
+
+
+def view_of(
+    argument: ArrayArgument, problem: Problem, leading: Mapping[str, tuple[int, ...]] | None = None
+) -> MemoryView:
+    """How a problem's kernel sees an array: its axes as they lie in memory, leading dimensions as one."""
+    number: int = problem.options[f"{argument.name}_order"] if argument.orders else 0
+    order = argument.orders[number] if number else None
+    first = argument.dims[0]
+    if not first.startswith(ANY) or len((leading or {}).get(first[1:], (0,))) == 1:
+        return MemoryView(order)
+    return MemoryView(order, tuple(problem.sizes[dim.lstrip(ANY)] for dim in argument.dims))
+
+
+def _check_out(operator: Operator, out: Any, like: Any, ready: ReadyCall) -> None:
+    """Raise `ArgumentError` where the result does not fit the array that it should go to."""
+    info, first = describe(out, "out"), describe(like)
+    found = f"shape {info.shape}, {info.dtype.name}, on {info.device}"
+    wanted = f"shape {ready.shape}, {ready.dtype}, on {first.device}"
+    order = ready.result.order or tuple(range(len(ready.shape)))
+    if found == wanted:
+        if is_contiguous([info.shape[k] for k in order], [info.strides[k] for k in order]):
+            return
+        found = f"strides {info.strides}"
+        wanted = "elements in memory in the order of the axes " + ", ".join(map(str, order))
+    raise ArgumentError(
+        "out does not fit the result of {operator}", operator=operator.name, wanted=wanted, got=found,
+        expected="{wanted}", found="{got}",
+    )  # fmt: skip
+
+
+def _target_of(device: str) -> str | None:
+    """The target whose kernels work where arrays are: the one that is set where it does, else the first."""
+    kind = device.partition(":")[0]
+    if resolve()[0].device == kind:
+        return None
+    for name in names():
+        found = manifest(name)
+        if found.device == kind and found.presentation.machines:
+            return name
+    raise TargetError(
+        "no target works on arrays of {device}", device=device, hint="copy them to the host or to a card"
+    )
+
+
+def kernel_for(operator: Operator, problem: Problem, target: str | None = None) -> Kernel:
+    """The kernel for a problem on a target (`auto` by default), made once.
+
+    It is a kernel like any: `.stage(...)`, `.resources`, `.check(sizes=...)`. Sizes in the operator's
+    `symbolic` are given with each call.
+    """
+    machine = resolve(target)[1]
+    schedule = schedule_for(operator, problem, machine)
+    sizes = {dim: None if dim in operator.symbolic else size for dim, size in problem.sizes.items()}
+    values = {**sizes, "dtype": problem.dtype, **problem.options, **operator.fixed}
+    known = operator.kernel.signature.parameters
+    values = {name: value for name, value in values.items() if name in known}
+    key = (operator.name, machine.name, schedule.key, tuple(values.items()))
+    kernel = _kernels.get(key)
+    if kernel is None:
+        function = operator.kernel.using(target=target, schedule=schedule)
+        kernel = _kernels[key] = function.kernel((), values)
+    return kernel
+
+
+__all__ = ["MemoryView", "ReadyCall", "call", "inverse", "kernel_for", "view_of"]

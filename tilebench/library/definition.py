@@ -1,0 +1,143 @@
+"""What an operator of the library is: plain values, from which calls, checks and measurements follow.
+
+A call goes this way: its arrays are bound to the operator's dimensions (`binding.py`) and give a `Problem`,
+which is sizes, a dtype and options; the problem and the machine choose a rule of the operator's schedule
+files (`schedules.py`), whose parameters with those of the problem make the kernel (`calls.py`), which is
+kept. A kernel function says what is computed, in the tile language; tiles, threads and stages are the files'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .near import Exact
+
+if TYPE_CHECKING:
+    from ..kernel import JitFunction
+
+FLOATS = ("float16", "bfloat16", "float32")
+# The first of an array's dimensions where it stands for any number of them.
+ANY = "*"
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array that a call passes.
+
+    `dims` names its extents; `"*M"`, first, stands for all before the others, which the kernel sees as one.
+    `dtypes` are those it may have; without any it has that of the first array. `orders` are the orders of
+    its axes in memory that a kernel reads, row-major first; the kernel's parameter `NAME_order` says which.
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    dtypes: tuple[str, ...] = ()
+    optional: bool = False
+    orders: tuple[tuple[int, ...], ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class OptionArgument:
+    """A number or word that a call passes by name. `words` are those that it can be."""
+
+    name: str
+    default: Any
+    words: tuple[str, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem of an operator: sizes by dimension, the dtype, options, and what arrays there are.
+
+    `options` holds also, for an optional array, `has_NAME`, and for one with several orders, `NAME_order`.
+    """
+
+    sizes: Mapping[str, int]
+    dtype: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All of it by name: what the rules of a schedule file can ask for."""
+        from ..ir.dtypes import dtype_of
+
+        return {**self.sizes, "dtype": self.dtype, "bits": dtype_of(self.dtype).bits, **self.options}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a problem takes at least: operations, and bytes that go to and from memory."""
+
+    flops: float = 0.0
+    bytes: float = 0.0
+
+
+def size_of(problem: Problem) -> int:
+    """Bytes of an element."""
+    from ..ir.dtypes import dtype_of
+
+    return dtype_of(problem.dtype).bits // 8
+
+
+Reference = Callable[[Any, Mapping[str, Any], Problem], Exact]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: its name, its kernel, its arguments and result, what is right, and what it takes.
+
+    `kernel` is a kernel function of the problem's sizes and options and of what the schedule files choose;
+    its arrays are the arguments in order and then the result. Sizes in `symbolic` come with each call, so
+    that one compiled kernel serves all of them. `reference(xp, arrays, problem)` gets the arrays in float64
+    by name, in the module `xp`. `effort(problem)` counts each array once. `fixed` are parameters of a kernel
+    that several operators share, and `absent` names arrays of it, behind the arguments, that this one has
+    not. `divides` has pairs of dimensions of which the first divides the second.
+    """
+
+    name: str
+    kernel: JitFunction
+    arguments: tuple[ArrayArgument, ...]
+    result: ArrayArgument
+    reference: Reference
+    effort: Callable[[Problem], Effort]
+    options: tuple[OptionArgument, ...] = ()
+    symbolic: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    absent: tuple[str, ...] = ()
+    divides: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<tilebench operator {self.name}>"
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of all dimensions, in the order of the arguments."""
+        arrays = (*self.arguments, self.result)
+        return tuple(dict.fromkeys(dim.lstrip(ANY) for array in arrays for dim in array.dims))
+
+    def problem(self, dtype: str = "float16", absent: tuple[str, ...] = (), **values: Any) -> Problem:
+        """The problem of these sizes and options by name; optional arrays are there unless `absent`."""
+        given = {option.name: option.default for option in self.options}
+        given |= {f"has_{a.name}": a.name not in absent for a in self.arguments if a.optional}
+        arrays = (*self.arguments, self.result)
+        given |= {f"{a.name}_order": 0 for a in arrays if a.orders}
+        sizes = {dim: values.pop(dim) for dim in self.dims}
+        unknown = values.keys() - given.keys()
+        if unknown:
+            from ..errors import OptionError
+
+            raise OptionError(
+                "{operator} has no option {name}", operator=self.name, name=min(unknown),
+                expected=", ".join(given) or "none",
+            )  # fmt: skip
+        return Problem(sizes, dtype, {**given, **values})
+
+
+__all__ = [
+    "ANY", "FLOATS", "ArrayArgument", "Effort", "Operator", "OptionArgument", "Problem", "Reference",
+    "size_of",
+]  # fmt: skip

@@ -1,0 +1,71 @@
+"""Attention forward: softmax(q k^T / sqrt(D)) v."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .calls import call
+from .definition import FLOATS, ArrayArgument, Effort, Operator, OptionArgument, Problem, size_of
+from .kernels.attention import attention_kernel
+from .near import Exact, near
+
+LEAST = float("-inf")
+# (batch, head, sequence, dim) in memory, and (batch, sequence, head, dim).
+ORDERS = ((0, 1, 2, 3), (0, 2, 1, 3))
+
+
+def exact_attention(xp: Any, a: Mapping[str, Any], problem: Problem) -> Exact:
+    sizes = problem.sizes
+    head = xp.arange(sizes["H"]) // (sizes["H"] // sizes["KV"])
+    q, k, v = near(xp, a["q"]), near(xp, a["k"])[:, head], near(xp, a["v"])[:, head]
+    scores = q @ k.T * sizes["D"] ** -0.5
+    query = xp.arange(sizes["SQ"])[:, None] + (sizes["SK"] - sizes["SQ"])
+    key = xp.arange(sizes["SK"])[None, :]
+    seen = (key <= query) if problem.options["causal"] else (key >= 0) & (query == query)
+    top = xp.amax(xp.where(seen, scores.value, LEAST), -1)[..., None]
+    top = xp.where(top == LEAST, 0.0, top)
+    weights = (scores - top).where(seen, 0.0).exp().where(seen, 0.0)
+    total = weights.sum(-1, keepdims=True)
+    nothing = total.value == 0
+    total = total.where(~nothing, 1.0)
+    return (weights.narrowed(problem.dtype).where(seen, 0.0) @ v / total).where(~nothing, 0.0).exact()
+
+
+def attention_effort(problem: Problem) -> Effort:
+    """Products of the keys that are seen; q, k, v and the result once."""
+    b, h, kv, sq, sk, d = (problem.sizes[dim] for dim in ("B", "H", "KV", "SQ", "SK", "D"))
+    pairs = float(sq * sk)
+    if problem.options["causal"]:
+        seen = min(sq, sk)
+        pairs = seen * (sk - seen) + seen * (seen + 1) / 2
+    return Effort(4 * b * h * d * pairs, 2 * b * d * (h * sq + kv * sk) * size_of(problem))
+
+
+ATTENTION = Operator(
+    "attention",
+    attention_kernel,
+    (
+        ArrayArgument("q", ("B", "H", "SQ", "D"), FLOATS, orders=ORDERS),
+        ArrayArgument("k", ("B", "KV", "SK", "D"), orders=ORDERS),
+        ArrayArgument("v", ("B", "KV", "SK", "D"), orders=ORDERS),
+    ),
+    ArrayArgument("o", ("B", "H", "SQ", "D"), orders=ORDERS),
+    exact_attention,
+    attention_effort,
+    (OptionArgument("causal", False),),
+    symbolic=("B",),
+    divides=(("KV", "H"),),
+)
+
+
+def attention(q: Any, k: Any, v: Any, causal: bool = False, *, out: Any = None) -> Any:
+    """softmax(q k^T / sqrt(D)) v: (B, H, SQ, D).
+
+    q: (B, H, SQ, D), k and v: (B, KV, SK, D), all of one dtype of float16, bfloat16 and float32; H is a
+    multiple of KV, and H / KV heads of q share one of k and v. Each may lie in memory as (B, H, S, D) or, as
+    a transposed view, as (B, S, H, D); the result lies as q does. With `causal` a query sees the keys up to
+    its own place, the last query and the last key being at one place; a query that sees none gives 0. Scores
+    and sums are float32, weights are rounded to the dtype before they meet v.
+    """
+    return call(ATTENTION, q, k, v, out=out, causal=causal)

@@ -1,0 +1,33 @@
+"""All operators, by name."""
+
+from __future__ import annotations
+
+from ..errors import OptionError, nearest
+from .definition import Operator
+from .elementwise import ADD, BIAS_GELU, TRANSPOSE
+from .products import GEMV, MATMUL
+from .rows import LAYER_NORM, RMS_NORM, SOFTMAX
+from .scores import ATTENTION
+from .sums import COLUMN_REDUCE, ROW_REDUCE
+
+OPERATORS: dict[str, Operator] = {
+    each.name: each
+    for each in (
+        ADD, BIAS_GELU, SOFTMAX, RMS_NORM, LAYER_NORM, ROW_REDUCE, COLUMN_REDUCE, TRANSPOSE, GEMV, MATMUL,
+        ATTENTION,
+    )
+}  # fmt: skip
+
+
+def operator(name: str) -> Operator:
+    """The operator of a name. Raises `OptionError` with the nearest where there is none."""
+    if name in OPERATORS:
+        return OPERATORS[name]
+    close = nearest(name, list(OPERATORS), limit=1)
+    raise OptionError(
+        "the library has no operator {name}", name=name,
+        hint=(f"did you mean {close[0]}? " if close else "") + "operators: " + ", ".join(OPERATORS),
+    )  # fmt: skip
+
+
+__all__ = ["OPERATORS", "operator"]
