@@ -159,24 +159,6 @@ def test_best_swizzle_keeps_it_plain_where_nothing_conflicts() -> None:
     assert len(tl.candidates((8, 7), 32, 16)) == 1
 
 
-def test_conversion_cost() -> None:
-    rows = tl.spread((64, 64), 128, 4, 32)
-    assert tl.conversion_cost(rows, rows, 32, 32).kind == "none"
-    turned = Fragment(rows.extents, rows.thread, rows.value[::-1])
-    assert tl.conversion_cost(rows, turned, 32, 32).kind == "registers"
-    lanes = Fragment((32, 4), ((32, 0, 1), (4, 1, 1)))
-    other = Fragment((32, 4), ((8, 0, 4), (4, 0, 1), (4, 1, 1)))
-    assert tl.conversion_cost(lanes, other, 32, 32).kind == "shuffle"
-    across = Fragment((32, 4), ((4, 1, 1), (32, 0, 1)))
-    found = tl.conversion_cost(lanes, across, 32, 32)
-    assert (found.kind, found.shared_bytes) == ("shared", 2 * 128 * 4)
-    everyone = Fragment((4,), ((128, -1, 0),), ((4, 0, 1),))
-    one = Fragment((4,), ((4, 0, 1), (32, -1, 0)))
-    assert tl.conversion_cost(one, everyone, 32, 32).kind == "shuffle"
-    with pytest.raises(LayoutError):
-        tl.conversion_cost(lanes, one, 32, 32)
-
-
 def test_drawings() -> None:
     text = tl.draw_fragment(Fragment((2, 3), ((4, 1, 1),), ((2, 0, 1),)))
     assert text.splitlines() == ["0:0 1:0 2:0   .", "0:1 1:1 2:1   ."]

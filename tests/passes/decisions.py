@@ -13,7 +13,7 @@ from tilebench.language.words import registry
 from tilebench.layout import Fragment, SharedLayout, Swizzle
 
 # What a machine's table has for operations of another kind.
-INSTRUCTIONS = ("ld.st", "fma", "thread", "shfl", "shared")
+INSTRUCTIONS = ("ld.st", "fma", "thread", "shfl", "shared", "rename")
 
 
 @dataclass(frozen=True)

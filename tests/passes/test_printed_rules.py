@@ -75,6 +75,37 @@ def attention(L, D, block_M=32, block_N=32, threads=64):
     return main
 
 
+@tilebench.jit
+def conversions(L):
+    @T.prim_func
+    def main(A: T.Tensor((L, L), "float16"), B: T.Tensor((L, L), "float16")):
+        with T.Kernel(T.ceildiv(L, 32), threads=64) as bx:
+            pairs = T.alloc_fragment((32, 32), "float16")
+            vectors = T.alloc_fragment((32, 32), "float16")
+            rows = T.alloc_fragment((32, 32), "float16")
+            T.annotate_layout(
+                {
+                    pairs: T.Fragment(
+                        (32, 32),
+                        lambda i, j: (
+                            i // 16 * 32 + i % 8 * 4 + j % 8 // 2,
+                            i // 8 % 2 + j % 2 * 2 + j // 8 * 4,
+                        ),
+                    ),
+                    vectors: T.Fragment(
+                        (32, 32), lambda i, j: (i // 16 * 32 + i % 8 * 4 + j // 8, i // 8 % 2 * 8 + j % 8)
+                    ),
+                    rows: T.Fragment((32, 32), lambda i, j: (i % 2 * 32 + i // 2 * 2 + j // 16, j % 16)),
+                }
+            )
+            T.copy(A[bx * 32, 0], pairs)
+            T.copy(pairs, vectors)
+            T.copy(vectors, rows)
+            T.copy(rows, B[bx * 32, 0])
+
+    return main
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel for `cuda:sm_80`, its arrays, its result in NumPy, and by how much it may be off."""
@@ -103,6 +134,7 @@ CASES = {
     "softmax": Case(kernels.softmax_kernel, {"M": 6, "N": 100}, ((6, 100), (6, 100)), soft, 2.0**-10),
     "attention": Case(attention, {"L": 40, "D": 32}, ((40, 32),) * 4,
                       lambda q, k, v: soft(q @ k.T) @ v, 2.0**-6),
+    "conversions": Case(conversions, {"L": 32}, ((32, 32), (32, 32)), lambda a: a),
 }  # fmt: skip
 
 

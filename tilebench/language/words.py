@@ -10,6 +10,7 @@ from .copy import WORDS as COPY
 from .extensions import word_of
 from .gemm import WORDS as GEMM
 from .lowered.decisions import Instr, Panels, Plan, Stage
+from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
 from .lowered.tokens import WORDS as TOKENS
@@ -24,7 +25,7 @@ from .structure import WORDS as STRUCTURE
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, PROMISES, THREADS, TOKENS)
+FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, PROMISES, THREADS, TOKENS, LAYOUTS)
 
 
 @cache

@@ -14,14 +14,13 @@ from .algebra import (
 from .analysis import (
     BankConflicts,
     Coalescing,
-    ConversionCost,
     bank_conflicts,
     coalescing,
-    conversion_cost,
     vector_width,
 )
 from .choose import AccessPattern, PricedLayout, best_swizzle, candidates, price
 from .composition import Tiler, compose
+from .conversion import WarpConversion, convert_in_warps
 from .divide import logical_divide, logical_product, zipped_divide
 from .draw import draw_banks, draw_fragment
 from .fragment import REPLICATED, Digit, Fragment, FragmentMode
@@ -35,7 +34,6 @@ __all__ = [
     "AccessPattern",
     "BankConflicts",
     "Coalescing",
-    "ConversionCost",
     "Digit",
     "Fragment",
     "FragmentMode",
@@ -45,6 +43,7 @@ __all__ = [
     "SharedLayout",
     "Swizzle",
     "Tiler",
+    "WarpConversion",
     "atom_layout",
     "bank_conflicts",
     "best_swizzle",
@@ -54,7 +53,7 @@ __all__ = [
     "column_major",
     "complement",
     "compose",
-    "conversion_cost",
+    "convert_in_warps",
     "draw_banks",
     "draw_fragment",
     "from_modes",

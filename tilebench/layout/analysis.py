@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LayoutError
-from .fragment import Fragment
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -170,52 +169,3 @@ def vector_width(
         and unit % (size * 8 // element_bits) == 0
     ]
     return max(fitting, default=1)
-
-
-@dataclass(frozen=True)
-class ConversionCost:
-    """What it takes from one fragment to another.
-
-    `kind` is `none` (the same registers), `registers` (renaming within each thread), `shuffle`
-    (within warps) or `shared`; `shared_bytes` are written and read, together, only by the last.
-    """
-
-    kind: str
-    shared_bytes: int = 0
-
-
-def conversion_cost(src: Fragment, dst: Fragment, element_bits: int, warp: int) -> ConversionCost:
-    """The cost of bringing a tile from `src` to `dst`, by enumeration of who holds what.
-
-    Raises `LayoutError` when the tiles differ in extents.
-    """
-    if src.extents != dst.extents:
-        raise LayoutError(
-            "a fragment of extents {src} cannot become one of {dst}", src=src.extents, dst=dst.extents
-        )
-    dims = tuple(range(len(src.extents)))
-    if src.threads == dst.threads:
-        if src.values == dst.values and dst.value_map(src, dims) == tuple(range(dst.values)):
-            return ConversionCost("none")
-        if dst.value_map(src, dims) is not None:
-            return ConversionCost("registers")
-        if warp > 1 and _within_warps(src, dst, warp):
-            return ConversionCost("shuffle")
-    written = src.elements
-    read = int(dst.real.sum())
-    return ConversionCost("shared", (written + read) * element_bits // 8)
-
-
-def _within_warps(src: Fragment, dst: Fragment, warp: int) -> bool:
-    """Whether each warp already holds all that its threads need."""
-    box = tuple(max(a, b) for a, b in zip(src.padded, dst.padded, strict=True))
-
-    def keys(frag: Fragment) -> IntArray:
-        numbers: IntArray = (np.arange(frag.threads, dtype=np.int64) // warp)[:, None] + np.zeros(
-            frag.values, np.int64
-        )
-        for coordinate, extent in zip(frag.all_coordinates, box, strict=True):
-            numbers = numbers * extent + coordinate
-        return numbers[frag.real]
-
-    return bool(np.isin(keys(dst), keys(src)).all())

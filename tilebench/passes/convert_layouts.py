@@ -1,8 +1,9 @@
 """Conversions where two uses of a fragment want different layouts.
 
-The statement works on a second fragment in the layout it needs; a copy through shared memory
-brings the values over before it (when it reads) and back after it (when it writes). Each
-conversion leaves a remark with its price in bytes.
+The statement works on a second fragment in the layout it needs; `T.convert_layout` brings the values over
+before it (when it reads) and back after it (when it writes), by the cheapest of the ways that there are.
+Where a copy narrows the elements they change places when they are narrow. Each conversion leaves a remark
+with its price and that of the others.
 """
 
 from __future__ import annotations
@@ -13,17 +14,32 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, Load, Node, Region, Stmt, Store, effects_of, rename_buffers, rewrite, whole
+from ..ir import (
+    Buffer,
+    DType,
+    Load,
+    Node,
+    Region,
+    Stmt,
+    Store,
+    effects_of,
+    rename_buffers,
+    rewrite,
+    whole,
+)
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
+from ..language.lowered.layouts import ConvertLayout
 from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
+from .analysis.conversions import register_bits, ways
 from .analysis.sites import Site, loop_dims, project
 from .context import Context
+from .threads.registers import value_strides
 from .twins import at_twins, own_bytes
 
 NAME = "convert_layouts"
@@ -97,7 +113,8 @@ def _needs(
             needs[use.buffer.name, None] = Conflict(use.buffer, None, layout, True, True, in_memory=True)
             continue
         needed = project(box, use.dims, use.buffer.extents)
-        if needed == layout:
+        # Where each thread has what it needs in another order, its code names the registers.
+        if needed == layout or value_strides(box, layout, use.dims) is not None:
             continue
         key = (use.buffer.name, use.dims)
         before = needs.get(key)
@@ -136,11 +153,15 @@ class Converter:
         self, stmt: Stmt, conflicts: list[Conflict], layouts: dict[str, Fragment]
     ) -> tuple[Stmt, ...]:
         """The statement on fragments of the layouts it needs, with the conversions around it."""
+        if isinstance(stmt, Copy) and len(conflicts) == 1 and not conflicts[0].in_memory:
+            return self.moved(stmt, conflicts[0], layouts)
         before: list[Stmt] = []
         after: list[Stmt] = []
         twins: list[tuple[Conflict, Buffer]] = []
         for conflict in conflicts:
-            twin, there, back = self.convert(conflict, layouts[conflict.buffer.name], stmt)
+            old = layouts[conflict.buffer.name]
+            change = self.aside if conflict.in_memory else self.convert
+            twin, there, back = change(conflict, old, stmt)
             twins.append((conflict, twin))
             before += there
             after += back
@@ -148,33 +169,94 @@ class Converter:
             stmt = stmt.but(vector=1)  # what was made in memory has not been asked for its neighbours
         return (*before, _use_twins(stmt, twins), *after)
 
-    def convert(self, conflict: Conflict, old: Fragment, stmt: Stmt) -> tuple[Buffer, list[Stmt], list[Stmt]]:
-        """What a statement works on in a fragment's place, and what comes before and after it."""
-        buffer, needed, place = conflict.buffer, conflict.needed, stmt.place
-        layout, name = SharedLayout.rows(buffer.extents), self.names.fresh(f"{buffer.name}_turn")
+    def aside(self, conflict: Conflict, old: Fragment, stmt: Stmt) -> tuple[Buffer, list[Stmt], list[Stmt]]:
+        """A tile of shared memory in a fragment's place, and what comes before and after the statement."""
+        buffer = conflict.buffer
+        name = self.names.fresh(f"{buffer.name}_turn")
         scratch = Buffer(name, buffer.shape, own_bytes(buffer.dtype), "shared")
-        before: list[Stmt] = [AllocShared(scratch, layout=layout, place=place)]
-        trips = conflict.read + conflict.written
-        if conflict.in_memory:
-            self.remark(f"{buffer.name} goes through shared memory for this loop", stmt, trips * buffer.bytes)
-            before.append(self.copy(buffer, scratch, old, stmt))
-            return scratch, before, [self.copy(scratch, buffer, old, stmt)]
-        twin = Buffer(self.names.fresh(f"{buffer.name}_as"), buffer.shape, buffer.dtype, "fragment")
-        before.insert(0, AllocFragment(twin, layout=needed, place=place))
-        if conflict.read:
-            before += [self.copy(buffer, scratch, old, stmt), self.copy(scratch, twin, needed, stmt)]
+        moved = 2 * buffer.bytes
+        self.remark(f"{buffer.name} goes through shared memory for this loop", stmt, bytes=moved)
+        layout = SharedLayout.rows(buffer.extents)
+        before = [
+            AllocShared(scratch, layout=layout, place=stmt.place),
+            self.copy(buffer, scratch, old, stmt),
+        ]
+        return scratch, before, [self.copy(scratch, buffer, old, stmt)]
+
+    def convert(self, conflict: Conflict, old: Fragment, stmt: Stmt) -> tuple[Buffer, list[Stmt], list[Stmt]]:
+        """The fragment that a statement works on in another's place, and what comes before and after it."""
+        buffer = conflict.buffer
+        twin, allocation = self.fragment(f"{buffer.name}_as", buffer, buffer.dtype, conflict.needed, stmt)
+        before: list[Stmt] = [allocation]
         after: list[Stmt] = []
+        if conflict.read:
+            before.append(self.change(buffer, twin, old, conflict.needed, stmt))
         if conflict.written:
-            after += [self.copy(twin, scratch, needed, stmt), self.copy(scratch, buffer, old, stmt)]
-        message = f"{buffer.name} changes its layout {trips} times around this statement"
-        self.remark(message, stmt, 2 * trips * buffer.bytes)
+            after.append(self.change(twin, buffer, conflict.needed, old, stmt))
         return twin, before, after
 
-    def remark(self, message: str, stmt: Stmt, moved: int) -> None:
-        self.context.remark(NAME, "applied", message, stmt, bytes=moved)
+    def moved(self, copy: Copy, conflict: Conflict, layouts: dict[str, Fragment]) -> tuple[Stmt, ...]:
+        """A copy from or to a fragment: its elements change places in the narrower of the two dtypes."""
+        buffer, needed, old = conflict.buffer, conflict.needed, layouts[conflict.buffer.name]
+        own, other = ("dst", copy.src) if conflict.written else ("src", copy.dst)
+        dtype = min(buffer.dtype, other.buffer.dtype, key=register_bits)
+        in_place = other.buffer.scope == "fragment" and _same_box(copy)
+        there: list[Stmt] = []
+        near, far = buffer, other.buffer
+        if register_bits(dtype) < register_bits(buffer.dtype):
+            near, allocation = self.fragment(f"{buffer.name}_narrow", buffer, dtype, old, copy)
+            there.append(allocation)
+        if not in_place or other.buffer.dtype != dtype:
+            far, allocation = self.fragment(f"{buffer.name}_as", buffer, dtype, needed, copy)
+            there.append(allocation)
+        # From the conflict's side to the other, or back.
+        steps: list[Stmt] = []
+        if near is not buffer:
+            steps.append(self.between(buffer, near, old, copy, conflict.written))
+        steps.append(
+            self.change(*((far, near, needed, old) if conflict.written else (near, far, old, needed)), copy)
+        )
+        if far is not other.buffer:
+            steps.append(copy.but(**{own: whole(far)}))
+        return (*there, *(reversed(steps) if conflict.written else steps))
+
+    def between(self, own: Buffer, narrow: Buffer, layout: Fragment, node: Node, written: bool) -> Stmt:
+        """A copy between two fragments of one layout."""
+        return self.copy(narrow, own, layout, node) if written else self.copy(own, narrow, layout, node)
+
+    def fragment(
+        self, name: str, like: Buffer, dtype: DType, layout: Fragment, node: Node
+    ) -> tuple[Buffer, Stmt]:
+        """Another fragment for a buffer's tile, and its allocation."""
+        buffer = Buffer(self.names.fresh(name), like.shape, dtype, "fragment")
+        return buffer, AllocFragment(buffer, layout=layout, place=node.place)
+
+    def change(self, src: Buffer, dst: Buffer, old: Fragment, new: Fragment, node: Node) -> Stmt:
+        """The conversion by the cheapest way, with a remark that has the price of all."""
+        found = ways(old, new, src.dtype, self.context.machine)
+        if not found:
+            raise LayoutError(
+                "{name} has to change its layout for this statement, which {machine} has no instruction for",
+                at=node.place, name=src.name, machine=self.context.machine.name,
+            )  # fmt: skip
+        best = found[0]
+        costs = {f"cycles_{way.by.name}": round(way.cycles, 1) for way in found}
+        message = f"{src.name} changes its layout for this statement by {best.by.name}: {best.words}"
+        self.remark(message, node, bytes=best.bytes, conflicts=round(best.conflicts, 2), **costs)
+        return ConvertLayout(
+            whole(src), whole(dst), by=best.by, through=best.through, price=best.words, place=node.place
+        )
+
+    def remark(self, message: str, node: Node, **values: float) -> None:
+        self.context.remark(NAME, "applied", message, node, **values)
 
     def copy(self, src: Buffer, dst: Buffer, layout: Fragment, node: Node) -> Stmt:
         return _copy(whole(src), whole(dst), layout, max(self.context.machine.vector_bytes), node)
+
+
+def _same_box(copy: Copy) -> bool:
+    """Whether both sides are whole tiles of the same extents."""
+    return copy.src.is_whole and copy.dst.is_whole and copy.src.buffer.shape == copy.dst.buffer.shape
 
 
 def _use_twins(stmt: Any, twins: list[tuple[Conflict, Buffer]]) -> Any:
@@ -212,5 +294,6 @@ def _copy(src: Region, dst: Region, layout: Fragment, widest: int, node: Node) -
     box = Fragment(extents, thread, value)
     dtype = min(src.buffer.dtype, dst.buffer.dtype, key=lambda each: each.bits)
     most = max(1, dtype.elements_in(widest)) if kept[-1] == len(layout.extents) - 1 else 1
-    width = gcd(box.contiguous_values(len(extents) - 1), most, extents[-1])
+    in_memory = any(side.buffer.scope != "fragment" for side in (src, dst))
+    width = gcd(box.contiguous_values(len(extents) - 1), most, extents[-1]) if in_memory else 1
     return Copy(src, dst, by=Instr("ld.st", bytes=max(1, width * dtype.bits // 8)), map=box, place=node.place)

@@ -7,6 +7,7 @@ from ..fault import Fault
 TEXTS = "tests/passes/test_texts.py::test_text"
 RING = (f"{TEXTS}[make_ring.two]", f"{TEXTS}[make_ring.short]")
 
+CONVERSIONS = "tests/passes/test_conversions.py"
 CHOICE = ("tests/passes/test_choose_instructions.py",)
 AHEAD = ("tests/targets/test_toy_instructions.py",)
 
@@ -215,9 +216,25 @@ FAULTS = (
         "convert/not-brought-back",
         "what a twin holds does not come back",
         "tilebench.passes.convert_layouts:Converter.convert",
-        "if conflict.written: after += _a",
+        "if conflict.written: after.append(_a)",
         "pass",
         (TEXTS,),
+    ),
+    Fault(
+        "convert/the-pair-is-kept",
+        "of a pair that changes places between lanes each keeps the one that it gave away",
+        "tilebench.passes.threads.rows.convert:_Words.swap",
+        "given = self.chosen(upper, low, high)",
+        "given = self.chosen(upper, high, low)",
+        (CONVERSIONS,),
+    ),
+    Fault(
+        "convert/no-barrier",
+        "a tile is picked up from shared memory while others lay it down",
+        "tilebench.passes.threads.rows.convert:_by_memory",
+        "*barrier_of(emitter, why)",
+        "*[]",
+        (CONVERSIONS,),
     ),
     Fault(
         "instructions/needs-are-ignored",

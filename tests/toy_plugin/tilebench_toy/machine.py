@@ -54,6 +54,12 @@ REDUCTIONS = (
     Instruction("reduce", "shfl", operands=REDUCE_TILES, group=WARP),
     Instruction("reduce", "shared", operands=REDUCE_TILES, group=WHOLE_BLOCK, cost=8.0),
 )
+# A fragment in another layout, of the same kinds.
+CONVERSIONS = (
+    Instruction("convert_layout", "rename", operands=REDUCE_TILES),
+    Instruction("convert_layout", "shfl", operands=REDUCE_TILES, group=WARP),
+    Instruction("convert_layout", "shared", operands=REDUCE_TILES, group=WHOLE_BLOCK, cost=8.0),
+)
 
 
 def describe(detail: str | None) -> Machine:
@@ -78,5 +84,5 @@ def describe(detail: str | None) -> Machine:
             "shared": MemoryLevel("shared", per_block=SHARED_BYTES, banks=WARP),
             "registers": MemoryLevel("registers", per_block=4 * THREADS * 128),
         },
-        instructions=(MATRIX, *GEMMS, AHEAD, *COPIES, *REDUCTIONS),
+        instructions=(MATRIX, *GEMMS, AHEAD, *COPIES, *REDUCTIONS, *CONVERSIONS),
     )

@@ -203,6 +203,19 @@ def _reduce_rows() -> list[Instruction]:
     ]
 
 
+def _convert_rows() -> list[Instruction]:
+    """A fragment in another layout: other registers of a thread, shuffles in a warp, or shared memory.
+
+    The cost of the last is that of its barrier.
+    """
+    tiles = (OperandForm("src", ("fragment",)), OperandForm("dst", ("fragment",)))
+    return [
+        Instruction("convert_layout", "rename", operands=tiles),
+        Instruction("convert_layout", "shfl", operands=tiles, group=_WARP, cost=_issue(32)),
+        Instruction("convert_layout", "shared", operands=tiles, group=WHOLE_BLOCK, cost=16 * _issue(32)),
+    ]
+
+
 @cache
 def _build(arch: str) -> Machine:
     major, minor = capability_of(arch)
@@ -236,6 +249,6 @@ def _build(arch: str) -> Machine:
             "shared": shared,
             "registers": MemoryLevel("registers", per_block=4 * registers, per_unit=4 * registers, granule=4),
         },
-        instructions=tuple(_gemm_rows(chip) + _copy_rows() + _reduce_rows()),
+        instructions=tuple(_gemm_rows(chip) + _copy_rows() + _reduce_rows() + _convert_rows()),
         features=_features(arch),
     )
