@@ -8,7 +8,7 @@ from tests.fuzz.writer import FLOATS, INTS, Buffer, Number, Writer
 
 FUNCTIONS = ("exp", "exp2", "tanh", "sigmoid", "sin", "cos", "erf", "floor", "ceil", "abs", "sqrt", "rsqrt",
              "log", "log2", "tan", "asin", "acos", "atan", "sinh", "cosh", "exp10", "log10", "log1p", "trunc",
-             "round", "nearbyint")  # fmt: skip
+             "round", "nearbyint", "asinh", "acosh", "atanh")  # fmt: skip
 SAME_WIDTH = (("int32", "float32"), ("uint32", "float32"), ("int16", "float16"), ("uint16", "bfloat16"))
 
 
@@ -48,6 +48,11 @@ def _float(w: Writer, site: Site, depth: int) -> str:
             inner = value(w, site, w.pick("float", "int", "bool"), depth)
             return f"T.cast({inner}, {w.pick(*FLOATS)!r})"
         case _ if w.chance(0.2):
+            other = value(w, site, "float", depth)
+            return w.pick(
+                f"T.{w.pick('hypot', 'copysign', 'atan2')}({x}, {other})", f"T.ldexp({x}, {w.pick(-3, 5)})"
+            )
+        case _ if w.chance(0.2):
             return f"T.fmod({x}, {w.pick('0.75', '3.0', value(w, site, 'float', depth))})"
         case _ if w.chance(0.1):
             bits, float_ = w.pick(*SAME_WIDTH)
@@ -82,7 +87,8 @@ def _int(w: Writer, site: Site, depth: int) -> str:
                 bits, float_ = w.pick(*SAME_WIDTH)
                 return f"T.reinterpret(T.cast({value(w, site, 'float', depth)}, {float_!r}), {bits!r})"
             towards_zero = f"T.{w.pick('truncdiv', 'truncmod')}({x}, {divisor})"
-            return w.pick(f"T.abs({x})", f"({x} {w.pick('//', '%')} {divisor})", f"({x} + 1)", towards_zero)
+            bits = f"T.{w.pick('popcount', 'clz')}({x})"
+            return w.pick(f"T.abs({x})", f"({x} {w.pick('//', '%')} {divisor})", bits, towards_zero)
 
 
 def _bool(w: Writer, site: Site, depth: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from tilebench.targets.cuda.machines import machine_of
 
 # Without float64 on the CPU, which is refused by name.
 SINGLE = ("tan", "asin", "acos", "atan")
-EVERY = ("sinh", "cosh", "exp10", "log10", "log1p", "trunc", "round", "nearbyint")
+EVERY = ("sinh", "cosh", "exp10", "log10", "log1p", "trunc", "round", "nearbyint", "asinh", "acosh", "atanh")
+OF_TWO = ("hypot", "copysign")
 HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0]
 
 
@@ -29,8 +31,12 @@ HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0]
 def test_functions_on_every_road(dtype: str, inputs: str) -> None:
     words = EVERY if dtype == "float64" else (*SINGLE, *EVERY)
     calls = [f"T.{word}(A1[i])" for word in words]
+    calls += [f"T.{word}(A1[i], A1[63 - i])" for word in OF_TWO] + ["T.ldexp(A1[i], i - 32)"]
     if dtype != "float64":
-        calls += ["T.fmod(A1[i], A1[63 - i])", "T.fmod(A1[i], 0.75)"]
+        calls += ["T.fmod(A1[i], A1[63 - i])", "T.fmod(A1[i], 0.75)", "T.atan2(A1[i], A1[63 - i])"]
+        calls += ["T.ieee_frsqrt(A1[i])"]
+    if dtype == "float32":
+        calls += ["T.ieee_fmaf(A1[i], A1[63 - i], A1[i])", "T.ieee_fmaf(A1[i], A1[i], -1.0)"]
     flags = [f"T.if_then_else(T.{word}(A1[i]), 1, 0)" for word in ("isnan", "isinf", "isfinite")]
     lines = [f"                O2[{number}, i] = {call}" for number, call in enumerate(calls)]
     lines += [f"                O3[{number}, i] = {call}" for number, call in enumerate(flags)]
@@ -159,12 +165,90 @@ def _fails(
         ('O[i, j] = T.cast(A[i, j], "float8_e4m3fn", sat=False)',
          "a conversion to float8_e4m3fn stops at its largest value, which sat=False asks not to do"),
         ('O[i, j] = T.ieee_add(A[i, j], 1.0, "rz")', "T.ieee_add rounds to nearest even here, not 'rz'"),
-        ("O[i, j] = T.ieee_fmaf(A[i, j], 1.0, 1.0)", "T.ieee_fmaf is TileLang's, not here yet"),
+        ('O[i, j] = T.ieee_fmaf(A[i, j], 1.0, 1.0, "ru")',
+         "T.ieee_fmaf rounds to nearest even here, not 'ru'"),
+        ('O[i, j] = T.ieee_fmaf(T.cast(A[i, j], "float64"), 1.0, 1.0)', "T.ieee_fmaf takes float32"),
+        ('O[i, j] = T.ieee_frsqrt(T.cast(A[i, j], "float64"))',
+         "T.ieee_frsqrt takes floats of at most 32 bits"),
+        ("O[i, j] = T.ldexp(A[i, j], 0.5)", "T.ldexp takes an integer for x2"),
+        ("O[i, j] = T.popcount(A[i, j])", "T.popcount takes integers"),
+        ("O[i, j] = T.clz(A[i, j])", "T.clz takes integers"),
         ("O[i, j] = T.truncdiv(A[i, j], 2.0)", "T.truncdiv takes integers, found 2.0"),
     ],
 )  # fmt: skip
 def test_what_is_refused(body: str, what: str) -> None:
     assert _fails(body) == what
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_bits_are_counted(dtype: str) -> None:
+    bits = np.dtype(dtype).itemsize * 8
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2**bits, 64, dtype=f"uint{bits}") >> rng.integers(0, bits, 64).astype(f"uint{bits}")
+    a[:3] = 0, 2**bits - 1, 2 ** (bits - 1)
+    head = f'A: T.Tensor((64,), "{dtype}"), P: T.Tensor((64,), "{dtype}"), Z: T.Tensor((64,), "int32")'
+    found = everywhere(
+        "for i in T.Parallel(64):\n    P[i] = T.popcount(A[i])\n    Z[i] = T.clz(A[i])", head,
+        A=a.view(dtype),
+    )  # fmt: skip
+    assert found["P"].tolist() == [int(x).bit_count() for x in a]
+    assert found["Z"].tolist() == [bits - int(x).bit_length() for x in a]
+
+
+def test_a_product_and_sum_is_rounded_once() -> None:
+    """Where two roundings give another number: the sum lies beside the middle of two float32."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(2**23, 2**24, 4096).astype(np.float32) for _ in range(2))
+    exact = [int(a) * int(b) for a, b in zip(x, y, strict=True)]
+    middle = [(p >> 20 << 20) + 2**19 - p for p in exact]
+    z = np.array(middle, np.float32)
+    for k in range(0, 4096, 3):
+        z[k] = np.nextafter(z[k], np.float32(math.inf if k % 2 else -math.inf))
+    wanted = [Fraction(p) + Fraction(float(c)) for p, c in zip(exact, z, strict=True)]
+    head = ", ".join(f'{name}: T.Tensor((4096,), "float32")' for name in "XYZO")
+    found = everywhere(
+        "for i in T.Parallel(4096):\n    O[i] = T.ieee_fmaf(X[i], Y[i], Z[i])", head, X=x, Y=y, Z=z
+    )
+    for value, want in zip(found["O"], wanted, strict=True):
+        below, above = (
+            Fraction(float(np.nextafter(value, np.float32(end)))) for end in (-math.inf, math.inf)
+        )
+        assert (below + Fraction(float(value))) / 2 <= want <= (Fraction(float(value)) + above) / 2
+
+
+def test_edges_of_two_floats() -> None:
+    """Signed zeros, infinities and NaN as C has them."""
+    edges = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-45]
+    y, x = (part.ravel() for part in np.meshgrid(edges, edges))
+    head = ", ".join(f'{name}: T.Tensor((64,), "float32")' for name in ("Y", "X", "A", "H", "C"))
+    body = """
+    for i in T.Parallel(64):
+        A[i] = T.atan2(Y[i], X[i])
+        H[i] = T.hypot(Y[i], X[i])
+        C[i] = T.copysign(Y[i], X[i])
+    """
+    y, x = y.astype(np.float32), x.astype(np.float32)
+    found = everywhere(body, head, Y=y, X=x, exact=False)
+    np.testing.assert_allclose(found["A"], np.arctan2(y, x), rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(found["A"]), np.signbit(np.arctan2(y, x)))
+    np.testing.assert_allclose(found["H"], np.hypot(y, x), rtol=1e-6, atol=2e-45)
+    np.testing.assert_array_equal(found["C"], np.copysign(y, x))
+
+
+def test_functions_of_python_numbers() -> None:
+    assert (T.hypot(3, 4), T.copysign(2.0, -0.0), T.ldexp(0.75, 3), T.atan2(1.0, 0.0)) == (
+        5.0, -2.0, 6.0, math.pi / 2,
+    )  # fmt: skip
+    assert (T.fabs(-2), T.asinh(0.0), T.acosh(1.0), T.likely(True), T.fast_rcp(4.0)) == (
+        2.0,
+        0.0,
+        0.0,
+        True,
+        0.25,
+    )
 
 
 def test_names_of_arguments_of_other_files() -> None:

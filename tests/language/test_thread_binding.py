@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from tests.roads import everywhere, refused_everywhere
+from tests.roads import everywhere, jitted, refused_everywhere
+from tilebench.errors import LanguageError
 
 NUMBERS = np.arange(64, dtype=np.int32)
 
@@ -34,3 +37,36 @@ def test_numbers_of_two_dimensions() -> None:
 def test_a_start_that_is_not_0_is_refused() -> None:
     error = refused_everywhere("tx = T.thread_binding(1, 64)\nC[tx] = 1", launch="1, threads=64", C=NUMBERS)
     assert error.message == "T.thread_binding counts from 0"
+
+
+def test_how_many_blocks_there_are() -> None:
+    out = everywhere(
+        """
+        tx = T.get_thread_binding()
+        bx, by = T.get_block_bindings()
+        O[by, bx, tx] = T.get_block_extent(1) * 1000 + T.get_block_extents()[0] * 100
+        if T.shuffle_elect(64):
+            O[by, bx, tx] = O[by, bx, tx] + 1
+        if T.shuffle_elect(0):
+            O[by, bx, tx] = O[by, bx, tx] + 10
+        """,
+        launch="3, 2, threads=128",
+        O=np.zeros((2, 3, 128), np.int32),
+    )
+    wanted = np.full((2, 3, 128), 2300)
+    wanted[..., ::64] += 1
+    wanted[..., 0] += 10
+    np.testing.assert_array_equal(out["O"], wanted)
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("T.get_block_extent(2)", "T.get_block_extent takes dimension 2, and the grid has 1"),
+        ("T.shuffle_elect(48)", "T.shuffle_elect chooses one of 48 threads"),
+        ("T.shuffle_elect(-32)", "T.shuffle_elect chooses one of -32 threads"),
+    ],
+)
+def test_no_such_dimension_and_no_such_group(word: str, what: str) -> None:
+    with pytest.raises(LanguageError, match=re.escape(what)):
+        jitted(f"x = {word}", O=np.zeros(1, np.int32)).using(target="cpu")()

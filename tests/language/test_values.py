@@ -150,6 +150,24 @@ def test_names_that_are_not_there() -> None:
         _ = T.tcgen05_gemm  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("float32x4", "T.float32x4 is of vectors, which are no values of kernels here"),
+        ("float8_e4m3x16", "T.float8_e4m3x16 is of vectors, which are no values of kernels here"),
+        ("Ramp", "T.Ramp is of vectors, which are no values of kernels here"),
+        ("add2", "T.add2 is TileLang's, not here yet"),
+        ("FloorDiv", "T.FloorDiv is the compiler's under TileLang, and no word of kernels"),
+        ("CUDASourceCodeKernel", "T.CUDASourceCodeKernel is TileLang's, not here yet"),
+    ],
+)
+def test_what_there_is_instead(name: str, what: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(T, name)
+    assert what in str(caught.value)
+    assert ("help: " in str(caught.value)) == (name != "FloorDiv")
+
+
 def test_what_is_to_come_is_not_here_and_stands_in_one_list() -> None:
     lists = (LATER, set(HOPPER), set(ELSEWHERE))
     assert [name for names in lists for name in sorted(names) if hasattr(T, name)] == []

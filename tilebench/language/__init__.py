@@ -15,6 +15,7 @@ from typing import Any as _Any
 from . import bits as _bits
 from . import extern as _extern
 from . import float_functions as _float_functions
+from . import further_functions as _further_functions
 from . import hints as _hints
 from . import macros as _macros
 from . import magnitudes as _magnitudes
@@ -70,6 +71,7 @@ from .elementwise import (
 from .extensions import function_of as _function_of
 from .extern import *
 from .float_functions import *
+from .further_functions import *
 from .gemm import GemmWarpPolicy, gemm
 from .grid_barriers import sync_grid
 from .groups import threads, ws
@@ -218,6 +220,7 @@ __all__ += _bits.__all__
 __all__ += _views.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
+__all__ += _further_functions.__all__
 __all__ += _persistent.__all__
 __all__ += _spellings.__all__
 __all__ += _thread_numbers.__all__

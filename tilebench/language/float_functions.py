@@ -123,7 +123,8 @@ FAST = {
 
 
 # -- functions with a rounding mode
-def _nearest(word: str, rounding_mode: str) -> None:
+def nearest_alone(word: str, rounding_mode: str) -> None:
+    """Raise `LanguageError` for another way to round."""
     if rounding_mode != "rn":
         raise LanguageError(
             "{word} rounds to nearest even here, not {mode!r}", word=word, mode=rounding_mode,
@@ -133,37 +134,37 @@ def _nearest(word: str, rounding_mode: str) -> None:
 
 def ieee_add(x: Number, y: Number, rounding_mode: str = "rn") -> Any:
     """x + y, rounded once, to nearest even."""
-    _nearest("T.ieee_add", rounding_mode)
+    nearest_alone("T.ieee_add", rounding_mode)
     return x + y
 
 
 def ieee_sub(x: Number, y: Number, rounding_mode: str = "rn") -> Any:
     """x - y, rounded once, to nearest even."""
-    _nearest("T.ieee_sub", rounding_mode)
+    nearest_alone("T.ieee_sub", rounding_mode)
     return x - y
 
 
 def ieee_mul(x: Number, y: Number, rounding_mode: str = "rn") -> Any:
     """x * y, rounded once, to nearest even."""
-    _nearest("T.ieee_mul", rounding_mode)
+    nearest_alone("T.ieee_mul", rounding_mode)
     return x * y
 
 
 def ieee_fdiv(x: Number, y: Number, rounding_mode: str = "rn") -> Any:
     """x / y, rounded once, to nearest even."""
-    _nearest("T.ieee_fdiv", rounding_mode)
+    nearest_alone("T.ieee_fdiv", rounding_mode)
     return x / y
 
 
 def ieee_frcp(x: Number, rounding_mode: str = "rn") -> Any:
     """1 / x, rounded once, to nearest even."""
-    _nearest("T.ieee_frcp", rounding_mode)
+    nearest_alone("T.ieee_frcp", rounding_mode)
     return 1 / x
 
 
 def ieee_fsqrt(x: Number, rounding_mode: str = "rn") -> Any:
     """The square root, rounded once, to nearest even."""
-    _nearest("T.ieee_fsqrt", rounding_mode)
+    nearest_alone("T.ieee_fsqrt", rounding_mode)
     return sqrt(x)
 
 

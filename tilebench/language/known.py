@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd Ramp Broadcast Shuffle CUDASourceCodeKernel async_copy atomic_load atomic_store dyn
-    float4_e2m1fn gemm_sp make_tensor meta_class ptr ptx_commit_group ptx_cp_async ptx_wait_group
-    rng_init rng_rand rng_rand_float ieee_fmaf ieee_frsqrt BaseTileScheduler allocate c2d_im2col
-    get_block_extent get_block_extents get_let_value has_let_value add2 sub2 mul2 fma2 max2 min2 abs2
-    ldg32 ldg64 ldg128 ldg256 lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
-    make_tensor_from_addr sync_global tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp rng_rand_uint
-    rng_rand_float4 asinh acosh atanh hypot copysign ldexp popcount clz fast_exp shuffle_elect
-    named_barrier_arrive
+    AtomicAdd CUDASourceCodeKernel async_copy atomic_load atomic_store dyn float4_e2m1fn gemm_sp make_tensor
+    meta_class ptr ptx_commit_group ptx_cp_async ptx_wait_group rng_init rng_rand rng_rand_float
+    BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
+    lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
+    tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp named_barrier_arrive nextafter
 """
 LATER = frozenset(_LATER.split())
 
@@ -59,12 +58,22 @@ _BLACKWELL = """
 _OF_TVM = """
     sblock sblock_attr block reads writes launch_thread func_attr match_buffer decl_buffer alloc_buffer
     tvm_access_ptr type_annotation handle Var BufferLoad BufferStore IntImm FloatImm StringImm Let LetStmt
-    tirx register_object realize where axis remap allocate_const thread_axis env_thread
+    tirx register_object realize where axis remap allocate_const thread_axis env_thread get_let_value
+    has_let_value Add And Any Assert Call CallEffectKind CommReducer Div EQ Else FloorDiv FloorMod GE GT If
+    IterVar LE LT Max Min Mod Mul NE Not Or PrimExpr ProducerLoad Range Reduce SizeVar Sub Then While arg
+    block_attr buffer buffer_decl buffer_store buffer_var call_intrin call_packed call_pure_extern
+    call_llvm_intrin call_llvm_pure_intrin func_name func_ret index_map init iter_var let meta_var
+    prefetch ret target undef var void isnullptr tvm_storage_sync tvm_stack_alloca tvm_tuple
 """
+# Vectors of elements, which the compiler under TileLang writes out.
+_OF_VECTORS = "Ramp Broadcast Shuffle ramp broadcast vscale extract_lane vectorlow vectorhigh vectorcombine"
+_VECTOR = re.compile(r"(u?int|float|bfloat)\d+(_e\dm\d(fn)?)?x\d+")
+_WHOLE = "write x + y of elements in T.Parallel: vectors of them are the compiler's to make"
 _COPY_OR_GEMM = "write it with T.copy and T.gemm, which take the instructions that the card has"
 ELSEWHERE = {
     **dict.fromkeys(_BLACKWELL.split(), ("for Blackwell, which is no target here", _COPY_OR_GEMM)),
     **dict.fromkeys(_OF_TVM.split(), ("the compiler's under TileLang, and no word of kernels", "")),
+    **dict.fromkeys(_OF_VECTORS.split(), ("of vectors, which are no values of kernels here", _WHOLE)),
 }
 _WIDE = {
     "ldg": "read the elements, A[i]: load", "lds": "read the elements, S[i]: load",
@@ -77,6 +86,13 @@ _CURES = {
     "ptr": "pass the array itself, A: T.Tensor(shape, dtype)",
     "make_tensor": "pass the array itself, A: T.Tensor(shape, dtype); T.view gives it another shape",
     "make_tensor_from_addr": "pass the array itself, A: T.Tensor(shape, dtype)",
+    **dict.fromkeys("add2 sub2 mul2 fma2 max2 min2 abs2".split(), _WHOLE),  # noqa: SIM905
+    "AtomicAdd": "write T.atomic_add(A[i], x)", "allocate": "write T.alloc_shared or T.alloc_local",
+    "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",
+    "BaseTileScheduler": "T.PersistentTileScheduler hands out the tiles",
+    "float4_e2m1fn": "keep the codes in uint8, two a byte, and decode them with shifts",
+    "gemm_sp": "T.gemm takes the operand with its zeros",
+    "named_barrier_arrive": "T.sync_threads(barrier_id, threads) arrives and waits",
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
     **{
         f"{kind}{bits}": f"{way}s are made as wide as they can be"
@@ -100,8 +116,8 @@ def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
             f"T.{name} comes with Hopper's instructions, which are not here yet",
             HOPPER[name],
         )
-    if name in ELSEWHERE or name.startswith("tcgen05_"):
-        what, hint = ELSEWHERE.get(name, ELSEWHERE["alloc_tmem"])
+    if name in ELSEWHERE or name.startswith("tcgen05_") or _VECTOR.fullmatch(name):
+        what, hint = ELSEWHERE.get(name, ELSEWHERE["Ramp" if _VECTOR.fullmatch(name) else "alloc_tmem"])
         return f"T.{name} is {what}", hint
     if name in LATER:
         return f"T.{name} is TileLang's, not here yet", _CURES.get(name, "")

@@ -12,13 +12,14 @@ def _second(dtypes: tuple[DType, ...]) -> DType:
 UNARY = (
     "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "tanh", "abs", "floor", "ceil", "sigmoid", "erf",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "exp10", "log10", "log1p", "trunc", "round",
-    "nearbyint",
+    "nearbyint", "asinh", "acosh", "atanh", "popcount", "bit_length",
 )  # fmt: skip
-BINARY = ("min", "max", "pow", "fmod")
+BINARY = ("min", "max", "pow", "fmod", "hypot", "atan2", "copysign", "ldexp")
 
 FUNCTIONS = (
     *(ScalarFunction(name, 1, same_as_first) for name in UNARY),
     *(ScalarFunction(name, 2, same_as_first) for name in BINARY),
     ScalarFunction("clamp", 3, same_as_first),
+    ScalarFunction("fma", 3, same_as_first),
     ScalarFunction("if_then_else", 3, _second),
 )

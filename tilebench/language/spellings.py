@@ -8,6 +8,7 @@ from ..errors import DTypeError
 from ..ir import DType
 from .annotations import Tensor
 from .elementwise import cast, if_then_else
+from .grid_barriers import sync_grid
 from .launch import Parallel
 from .tracing.dtype_words import plain
 from .tracing.expressions import SHORT, WORDS, DTypeWord, Value
@@ -43,11 +44,20 @@ def Select(condition: Condition, a: Number, b: Number) -> Any:
     return if_then_else(condition, a, b)
 
 
+def sync_global() -> None:
+    """`T.sync_grid()`: every block of the launch waits for all others."""
+    sync_grid()
+
+
 Buffer = Tensor
+boolean = WORDS["bool"]
 parallel = Parallel
 float8_e4m3 = WORDS["float8_e4m3fn"]
 uint = SHORT["uint"]
 # Products of float32 are formed in float32, which is more than was asked for.
 tfloat32 = SHORT["tfloat32"]
 
-__all__ = ["Buffer", "Cast", "Select", "dtype", "float8_e4m3", "parallel", "tfloat32", "uint"]
+__all__ = [
+    "Buffer", "Cast", "Select", "boolean", "dtype", "float8_e4m3", "parallel", "sync_global", "tfloat32",
+    "uint",
+]  # fmt: skip

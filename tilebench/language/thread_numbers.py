@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError
 from ..ir import Const, Expr, If, Stmt, Var, substitute
@@ -66,6 +66,25 @@ def get_thread_extent(dim: int = 0) -> int:
 def get_thread_extents() -> list[int]:
     """How many threads a block has along each dimension, x first."""
     return list(block_of(inside_kernel("T.get_thread_extents")).extents[::-1])
+
+
+def get_block_extents() -> list[Any]:
+    """How many blocks the grid has along each dimension, x first: Python integers, or sizes of the call."""
+    grid = inside_kernel("T.get_block_extents").grid
+    return [count if isinstance(count, int) else Value(count) for count in grid]
+
+
+def get_block_extent(dim: int = 0) -> Any:
+    """How many blocks the grid has along dimension `dim`, 0 being x; `LanguageError` for another one."""
+    extents = get_block_extents()
+    axis = whole_number(dim, "T.get_block_extent", "the dimension")
+    if not 0 <= axis < len(extents):
+        raise LanguageError(
+            "T.get_block_extent takes dimension {axis}, and the grid has {count}",
+            axis=axis,
+            count=len(extents),
+        )
+    return extents[axis]
 
 
 def get_block_binding(dim: int = 0) -> Value:
@@ -156,9 +175,23 @@ def thread_binding(start: int, stop: int | None = None, thread: str = "threadIdx
     return LoopSpec("T.thread_binding", "serial", 1, build, number=number)
 
 
+def shuffle_elect(thread_extent: int) -> Value:
+    """Whether a thread is the first of its `thread_extent` threads, or of the block where that is 0.
+
+    Raises `LanguageError` for a group that is no whole warps.
+    """
+    size = whole_number(thread_extent, "T.shuffle_elect", "thread_extent")
+    if size < 0 or size % _WARP:
+        raise LanguageError(
+            "T.shuffle_elect chooses one of {size} threads", size=size,
+            expected="a multiple of 32, or 0 for one of the block",
+        )  # fmt: skip
+    number = _linear("T.shuffle_elect")
+    return Value((number % size if size else number).compare("==", 0))
+
+
 __all__ = [
-    "get_block_binding",
-    "get_block_bindings",
+    "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent", "get_thread_extents",
-    "get_warp_group_idx", "get_warp_idx", "get_warp_idx_sync", "thread_binding",
+    "get_warp_group_idx", "get_warp_idx", "get_warp_idx_sync", "shuffle_elect", "thread_binding",
 ]  # fmt: skip

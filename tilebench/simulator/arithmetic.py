@@ -11,6 +11,7 @@ import numpy as np
 from ..ir import Arith, Cast, DType, Expr, Let, Load, Stmt, Var, walk
 from ..ir.dtypes import boolean, float32, int32
 from ..ir.stmt import statements
+from ..language.meanings.elements import SCALARS
 from ..language.meanings.rounding import narrowed, round_to
 from .refusal import refuse
 
@@ -162,6 +163,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "trunc": np.trunc, "round": _half_away, "nearbyint": np.rint, "fmod": np.fmod, "pow": np.power,
     # As fmaxf and fminf: a NaN loses against a number.
     "max": np.fmax, "min": np.fmin, "clamp": _clamp,
+    **{word: SCALARS[word].plain for word in (
+        "asinh", "acosh", "atanh", "hypot", "atan2", "copysign", "ldexp", "fma", "popcount", "bit_length",
+    )},
 }  # fmt: skip
 
 

@@ -47,6 +47,8 @@ CASES: list[tuple[str, Callable[[Array], Array], float, float, float, float]] = 
     ("tan", np.tan, -50, 50, 3.5, 0), ("atan", np.arctan, -9, 9, 2.6, 0),
     ("asin", np.arcsin, -1, 1, 4, 0), ("acos", np.arccos, -1, 1, 4, 0),
     ("sinh", np.sinh, -90, 90, 0.51, 4), ("cosh", np.cosh, -90, 90, 0.51, 4),
+    ("asinh", np.arcsinh, -9, 9, 0.51, 4), ("acosh", np.arccosh, 1, 9, 0.51, 4),
+    ("atanh", np.arctanh, -1, 1, 0.51, 4),
     ("floor", np.floor, -9, 9, 0, 0.001), ("ceil", np.ceil, -9, 9, 0, 0.001),
     ("trunc", np.trunc, -9, 9, 0, 0.001),
     ("round", half_away, -9, 9, 0, 0.001), ("nearbyint", np.rint, -9, 9, 0, 0.001),
@@ -74,6 +76,29 @@ def test_float32(case: Any, level: str) -> None:
     assert ulp_error(found, wanted) <= limit
     zero = found == 0
     assert np.array_equal(np.signbit(found[zero]), np.signbit(wanted[zero]))
+
+
+@pytest.mark.parametrize("level", ["host", "x86-64", "x86-64-v3"])
+@np.errstate(all="ignore")
+def test_of_two(level: str) -> None:
+    isa = named_isa(level)
+    if not runnable(isa):
+        pytest.skip("not this machine's instruction set")
+    for kind, name in ((np.float32, "float32"), (np.float64, "float64")):
+        x, y = samples(-9, 9, kind), samples(-9, 9, kind)[::-1].copy()
+        wide = np.float64 if kind == np.float32 else np.longdouble
+        exact = np.hypot(x.astype(wide), y.astype(wide))
+        assert ulp_error(run_map(functions.OF_TWO["hypot"], [x, y], name, isa), exact) <= (
+            2 if wide is np.longdouble else 0.51
+        )
+        steps = np.random.default_rng(1).integers(-2300, 2300, len(x)).astype(kind)
+        found = run_map(functions.OF_TWO["ldexp"], [x, steps], name, isa)
+        np.testing.assert_array_equal(found, np.ldexp(x, steps.astype(np.int32)))
+        found = run_map(functions.OF_TWO["copysign"], [x, y], name, isa)
+        np.testing.assert_array_equal(found, np.copysign(x, y))
+    x, y = samples(-9, 9, np.float32), samples(-9, 9, np.float32)[::-1].copy()
+    found = run_map(functions.OF_TWO["atan2"], [y, x], "float32", isa)
+    assert ulp_error(found, np.arctan2(y.astype(np.float64), x.astype(np.float64))) <= 4
 
 
 @pytest.mark.parametrize("level", ["host", "x86-64", "x86-64-v3"])

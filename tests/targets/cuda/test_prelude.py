@@ -68,6 +68,7 @@ extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int*
   tb_ld_packed<32>(s, m, 64);
   tb_st_packed<2>(m, i[5], s);
   m[9] = tb_to_uint4(l[2]);
+  i[6] = tb_popcount((unsigned)i[7]) + tb_bit_length((unsigned)i[8]);
 }
 """
 
@@ -85,6 +86,7 @@ def test_only_the_parts_that_are_used() -> None:
         "float8_e5m2",
         "packed",
         "conversion",
+        "bits",
     }
     assert PRELUDE.parts_of("tb_e4m3 x; x = -tb_inf_e5m2();") == {"float8_e4m3fn", "float8_e5m2", "infinity"}
     assert PRELUDE.parts_of("tb_ld_packed<8>(a, b, 4)") == {"packed"}

@@ -99,6 +99,72 @@ def _corners(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
     return np.where((x.error > 0) | (y.error > 0), np.where(crosses, np.inf, farthest), 0.0)
 
 
+def _ones(x: Any) -> Any:
+    return np.bitwise_count(np.asarray(x)).astype(np.asarray(x).dtype)
+
+
+def _bit_length(x: Any) -> Any:
+    """Bits up to the highest one, of integers that are not negative."""
+    found: Any = np.array(x)
+    for shift in (1, 2, 4, 8, 16, 32):
+        if shift < 8 * found.dtype.itemsize:
+            found |= found >> found.dtype.type(shift)
+    return _ones(found)
+
+
+def _ldexp(x: Any, n: Any) -> Any:
+    return np.ldexp(x, np.clip(np.nan_to_num(n), -5000, 5000).astype(np.int32))
+
+
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """x * y + z of float32, rounded once: the sum in float64 is rounded to an odd last bit on its way."""
+    wide = [np.asarray(part, np.float64) for part in (x, y, z)]
+    product = wide[0] * wide[1]  # exact
+    total = np.array(product + wide[2])
+    moved = total - product
+    lost = (product - (total - moved)) + (wide[2] - moved)
+    bits = total.view(np.int64)
+    even = (lost != 0) & np.isfinite(lost) & (bits % 2 == 0)
+    bits += np.where(even, np.where((lost > 0) == (total > 0), 1, -1), 0)
+    return total.astype(np.float32)
+
+
+def _lost(function: Function, x: Inexact, value: Any) -> Any:
+    """Of functions of bits: nothing is known of what may be another integer."""
+    return np.where(x.error > 0, np.inf, 0.0)
+
+
+def _added(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
+    """Of the distance from the origin: the point's own, at most."""
+    return x.error + y.error
+
+
+def _signed(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
+    """Of a size with a sign: twice the size where the sign is not known."""
+    sure = np.abs(y.value) > y.error
+    return np.where(sure | (y.error == 0), x.error, 2 * np.abs(x.value) + x.error)
+
+
+def _scaled(function: Function, x: Inexact, n: Inexact, value: Any) -> Any:
+    return np.where(n.error > 0, np.inf, np.where(x.error > 0, _ldexp(x.error, n.value), 0.0))
+
+
+def _turned(function: Function, y: Inexact, x: Inexact, value: Any) -> Any:
+    """Of an angle: what a disc around the point is seen under; all round where it may lie behind."""
+    reach = np.hypot(x.error, y.error)
+    seen = np.arcsin(np.minimum(reach / np.hypot(x.value, y.value), 1.0))
+    behind = (x.value - x.error <= 0) & (np.abs(y.value) <= y.error)
+    return np.where(
+        reach > 0,
+        np.where(behind | np.isnan(seen), 2 * math.pi, np.where(seen >= math.pi / 2, math.pi, seen)),
+        0.0,
+    )
+
+
+def _product_and_sum(function: Function, x: Inexact, y: Inexact, z: Inexact, value: Any) -> Any:
+    return np.abs(x.value) * y.error + np.abs(y.value) * x.error + x.error * y.error + z.error
+
+
 @dataclass(frozen=True)
 class ScalarMeaning:
     """One function: `plain` in NumPy, `carry` the propagated error, and the accuracy in ulp.
@@ -151,6 +217,16 @@ SCALARS: Mapping[str, ScalarMeaning] = {
     # A NaN in x stays: it is below or above no limit.
     "clamp": ScalarMeaning(_clamp, _larger, None),
     "pow": ScalarMeaning(np.power, _corners, 4, double_ulps=1024),
+    "asinh": ScalarMeaning(np.arcsinh, _ends, 4),
+    "acosh": ScalarMeaning(np.arccosh, _ends, 4),
+    "atanh": ScalarMeaning(np.arctanh, _ends, 4),
+    "hypot": ScalarMeaning(np.hypot, _added, 3),
+    "atan2": ScalarMeaning(np.arctan2, _turned, 5),
+    "copysign": ScalarMeaning(np.copysign, _signed, None),
+    "ldexp": ScalarMeaning(_ldexp, _scaled, 0),
+    "fma": ScalarMeaning(fused, _product_and_sum, 0),
+    "popcount": ScalarMeaning(_ones, _lost, None),
+    "bit_length": ScalarMeaning(_bit_length, _lost, None),
 }
 
 

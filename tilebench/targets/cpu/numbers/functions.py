@@ -12,7 +12,8 @@ coefficients were fitted here by re-weighted least squares on Chebyshev nodes.
 | rsqrt | 1.5 | 1.5 | | tan | 3.5 | none |
 | sinh, cosh | 0.5 | 4 | | asin, acos | 4 | none |
 | floor, ceil, trunc, round, nearbyint | 0 | 0 | | pow | 0.5 | not measured |
-| fmod | 0 | none | | | | |
+| fmod, copysign, ldexp | 0, 0, 0.5 | none, 0, 0.5 | | atan2 | 4 | none |
+| asinh, acosh, atanh | 0.51 | 4 | | hypot | 0.51 | 2 |
 
 Infinities, NaN, signed zeros and subnormal inputs and results follow NumPy. `none`: refused by name.
 """
@@ -50,6 +51,8 @@ from .elementary import (
 )
 from .erf import erf
 from .hyperbolic import cosh, sinh
+from .inverse_hyperbolic import acosh, asinh, atanh
+from .of_two import atan2, copysign, fused, hypot, ldexp
 from .remainder import remainder
 
 UNARY: dict[str, Callable[[Function, Value], Value]] = {
@@ -57,10 +60,14 @@ UNARY: dict[str, Callable[[Function, Value], Value]] = {
     "sqrt": sqrt, "rsqrt": rsqrt, "tanh": tanh, "sigmoid": sigmoid, "erf": erf, "sin": sin, "cos": cos,
     "tan": tan, "asin": asin, "acos": acos, "atan": atan, "sinh": sinh, "cosh": cosh, "floor": floor,
     "ceil": ceil, "trunc": trunc, "round": round_away, "nearbyint": round_even, "abs": absolute,
+    "asinh": asinh, "acosh": acosh, "atanh": atanh,
+}  # fmt: skip
+OF_TWO: dict[str, Callable[[Function, Value, Value], Value]] = {
+    "pow": power, "fmod": remainder, "hypot": hypot, "atan2": atan2, "copysign": copysign, "ldexp": ldexp,
 }  # fmt: skip
 
 # Polynomials that are good for float32, and are refused for float64.
-SINGLE = frozenset({"sin", "cos", "tan", "asin", "acos", "atan", "fmod"})
+SINGLE = frozenset({"sin", "cos", "tan", "asin", "acos", "atan", "fmod", "atan2"})
 
 
 def scalars() -> dict[str, frozenset[str]]:
@@ -69,13 +76,16 @@ def scalars() -> dict[str, frozenset[str]]:
     floats = frozenset(dtype.name for dtype in dtypes if dtype.is_float)
     numbers = floats | {dtype.name for dtype in dtypes if dtype.is_integer}
     rows = {word: floats - {"float64"} if word in SINGLE else floats for word in UNARY}
-    rows |= {"abs": numbers, "min": numbers, "max": numbers, "pow": floats, "clamp": floats,
-             "fmod": floats - {"float64"}}  # fmt: skip
+    rows |= {word: floats - {"float64"} if word in SINGLE else floats for word in OF_TWO}
+    rows |= {"abs": numbers, "min": numbers, "max": numbers, "clamp": floats}
+    rows |= {"ldexp": frozenset({"float32", "float64"}), "fma": frozenset({"float32"})}
+    rows |= {word: frozenset({"uint32", "uint64"}) for word in ("popcount", "bit_length")}
     rows["if_then_else"] = frozenset(COMPUTE)
     return {function.name: rows[function.name] for function in FUNCTIONS if function.name in rows}
 
 
 __all__ = [
+    "OF_TWO",
     "SINGLE",
     "UNARY",
     "absolute",
@@ -91,6 +101,7 @@ __all__ = [
     "exp2",
     "exp10",
     "floor",
+    "fused",
     "log",
     "log1p",
     "log2",

@@ -17,7 +17,7 @@ from ....language.meanings.rounding import number_in
 from ..llvm import Value, const, i64, lanes_of, vector
 from ..llvm.lanes import maximum, minimum
 from ..numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, narrow, round_to, widen
-from ..numbers.functions import UNARY, absolute, floor, power, remainder
+from ..numbers.functions import OF_TWO, UNARY, absolute, floor, fused
 from .elements import Elements
 
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -231,10 +231,15 @@ class Expressions(Elements):
             x, low, high = values
             raised = f.select(f.compare("olt", x, low), low, x)  # a NaN is not below
             return f.select(f.compare("ogt", raised, high), high, raised)
-        if dtype.is_float and expr.word == "pow":
-            return power(f, *values)
-        if dtype.is_float and expr.word == "fmod":
-            return remainder(f, *values)
+        if dtype.is_float and expr.word in OF_TWO:
+            return OF_TWO[expr.word](f, values[0], values[1])
+        if expr.word == "fma":
+            return fused(f, *values)
+        if expr.word == "popcount":
+            return f.intrinsic("ctpop", values[0])
+        if expr.word == "bit_length":
+            zeros = f.intrinsic("ctlz", values[0], Value("false", "i1"))
+            return f.sub(const(dtype.bits, zeros.type), zeros)
         if dtype.is_float and expr.word in UNARY:
             return UNARY[expr.word](f, values[0])
         if expr.word == "abs":

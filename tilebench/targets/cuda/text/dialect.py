@@ -50,9 +50,35 @@ def _absolute(writer: ExpressionWriter, expr: Call) -> Spelled:
 
 
 MATH = (
-    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "floor", "ceil",
-    "trunc", "round", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-)  # fmt: skip
+    "exp",
+    "exp2",
+    "exp10",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "tanh",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "erf",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+)
+MATH_OF_TWO = ("pow", "fmod", "hypot", "atan2", "copysign")
+WORDS_OF_BITS = frozenset({"uint32", "uint64"})  # fmt: skip
 FUNCTIONS = {
     **STRUCTURAL,
     **{
@@ -61,8 +87,14 @@ FUNCTIONS = {
         for word in MATH
     },
     "nearbyint": in_single(called("tb_rint({args})", EVERY_FLOAT), "tb_rint({args})", bits=8),
-    "pow": in_single(called("tb_pow({args})", EVERY_FLOAT), "tb_pow({args})"),
-    "fmod": in_single(called("tb_fmod({args})", EVERY_FLOAT), "tb_fmod({args})"),
+    **{
+        word: in_single(called(f"tb_{word}({{args}})", EVERY_FLOAT), f"tb_{word}({{args}})")
+        for word in MATH_OF_TWO
+    },
+    "ldexp": called("tb_ldexp({args})", {"float32", "float64"}),
+    "fma": called("__fmaf_rn({args})", {"float32"}),
+    "popcount": called("({type})tb_popcount({args})", WORDS_OF_BITS),
+    "bit_length": called("({type})tb_bit_length({args})", WORDS_OF_BITS),
     "sigmoid": sigmoid("tb_exp", EVERY_FLOAT),
     "abs": ScalarText(_absolute, frozenset(TYPES) - {"bool"}),
     "min": ScalarText(_least_or_most),

@@ -76,7 +76,8 @@ TB {type} tb_min({type} a, {type} b) {{ return {type}(fminf((float)a, (float)b))
 
 _FUNCTIONS = (
     "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sin", "cos",
-    "tan", "atan", "sinh", "cosh", "asin", "acos", "erf", "floor", "ceil", "trunc", "rint", "round",
+    "tan", "atan", "sinh", "cosh", "asin", "acos", "asinh",
+    "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint", "round",
 )  # fmt: skip
 _MATH = """\
 TB float tb_{name}(float x) {{ return {name}f(x); }}
@@ -92,12 +93,18 @@ TB {type} tb_abs({type} x) {{
 }}"""
 # Of 8 bits as the other functions: rounded into them, which stops an infinity at the largest.
 _ABS_EIGHT = "TB {type} tb_abs({type} x) {{ return {type}(fabsf((float)x)); }}"
-_POW = """\
-TB float tb_pow(float x, float y) { return powf(x, y); }
-TB double tb_pow(double x, double y) { return pow(x, y); }"""
-_FMOD = """\
-TB float tb_fmod(float x, float y) { return fmodf(x, y); }
-TB double tb_fmod(double x, double y) { return fmod(x, y); }"""
+_OF_TWO = ("pow", "fmod", "hypot", "atan2", "copysign")
+_MATH_OF_TWO = """\
+TB float tb_{name}(float x, float y) {{ return {name}f(x, y); }}
+TB double tb_{name}(double x, double y) {{ return {name}(x, y); }}"""
+_LDEXP = """\
+TB float tb_ldexp(float x, float n) { return ldexpf(x, (int)n); }
+TB double tb_ldexp(double x, double n) { return ldexp(x, (int)n); }"""
+_BITS = """\
+TB int tb_popcount(unsigned x) { return __popc(x); }
+TB int tb_popcount(unsigned long long x) { return __popcll(x); }
+TB int tb_bit_length(unsigned x) { return 32 - __clz(x); }
+TB int tb_bit_length(unsigned long long x) { return 64 - __clzll(x); }"""
 
 _WITHOUT_NAN = "template <class T> TB T tb_without_nan(T x) { return x == x ? x : T(0); }"
 _SAME_BITS = """\
@@ -174,10 +181,9 @@ def _math(wanted: Wanted) -> str:
     if wanted.has("tb_abs"):
         eight = ("tb_e4m3", "tb_e5m2")
         out += [_ABS, *((_ABS_EIGHT if t in eight else _ABS_NARROW).format(type=t) for t in structs)]
-    if wanted.has("tb_pow"):
-        out.append(_POW)
-    if wanted.has("tb_fmod"):
-        out.append(_FMOD)
+    out += [_MATH_OF_TWO.format(name=name) for name in _OF_TWO if wanted.has(f"tb_{name}")]
+    if wanted.has("tb_ldexp"):
+        out.append(_LDEXP)
     return "\n".join(out)
 
 
@@ -205,7 +211,8 @@ PRELUDE = Prelude(
             _with_structs(_MINMAX, _MINMAX_NARROW),
         ),
         Part("atomic", r"tb_atomic_\w+", _atomics),
-        Part("math", r"tb_(?:abs|pow|fmod|" + "|".join(_FUNCTIONS) + ")", _math),
+        Part("math", r"tb_(?:abs|ldexp|" + "|".join((*_OF_TWO, *_FUNCTIONS)) + ")", _math),
+        Part("bits", r"tb_popcount|tb_bit_length", _BITS),
         Part("conversion", r"tb_without_nan", _WITHOUT_NAN),
         Part("same bits", r"tb_same_bits", _SAME_BITS),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
