@@ -17,6 +17,8 @@ class Declares(Protocol):
 
     def declare(self, name: str, result: str, arguments: Sequence[str]) -> None: ...
 
+    def table(self, element: str, numbers: Sequence[float]) -> Value: ...
+
 
 _FOLD: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,

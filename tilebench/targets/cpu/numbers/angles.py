@@ -1,12 +1,16 @@
-"""Sine, cosine, tangent and its inverse as LLVM vector code for float32; errors stand in `math`."""
+"""Sine, cosine, tangent and their inverses as LLVM vector code; errors stand in `functions`.
+
+Those of float64 are in files of their own; what stands here is float32.
+"""
 
 from __future__ import annotations
 
 import math
 
 from ..llvm import Function, Value, const, lanes_of, vector
+from . import double_angles, double_arcs
 from .convert import magnitude
-from .elementary import constant, copy_sign, integer_type, nearest, polynomial, round_even, single
+from .elementary import constant, copy_sign, integer_type, is_double, nearest, polynomial, round_even
 
 _SIN = (-0.16666666639425384, 0.008333329128682135, -0.00019839251780109536, 2.717518682582633e-06)
 _COS = (0.04166664557495256, -0.0013887302163766546, 2.4430754558670417e-05)
@@ -68,6 +72,8 @@ def _reduced_far(f: Function, x: Value) -> tuple[Value, Value]:
 
 def _turn(f: Function, x: Value, quarter: int) -> Value:
     """sin(x + quarter * pi/2)."""
+    if is_double(x):
+        return double_angles.turned(f, x, quarter)
     r, n = _reduced(f, x)
     r = f.cast("fptrunc", r, x.type)
     n = f.binary("add", n, quarter)
@@ -82,25 +88,24 @@ def _turn(f: Function, x: Value, quarter: int) -> Value:
 
 
 def sin(f: Function, x: Value) -> Value:
-    """The sine, float32."""
-    single(x, "sin")
+    """The sine."""
     return f.select(f.compare("oeq", x, constant(x, 0)), x, _turn(f, x, 0))
 
 
 def cos(f: Function, x: Value) -> Value:
-    """The cosine, float32."""
-    single(x, "cos")
+    """The cosine."""
     return _turn(f, x, 1)
 
 
 def tan(f: Function, x: Value) -> Value:
-    """The tangent, float32, as sine over cosine (4 ulp)."""
+    """The tangent, as sine over cosine."""
     return f.fdiv(sin(f, x), cos(f, x))
 
 
 def atan(f: Function, x: Value) -> Value:
-    """The inverse tangent, float32."""
-    single(x, "atan")
+    """The inverse tangent."""
+    if is_double(x):
+        return double_arcs.atan(f, x)
     size = magnitude(f, x)
     steep = f.compare("ogt", size, constant(x, math.tan(3 * math.pi / 8)))
     middle = f.compare("ogt", size, constant(x, math.tan(math.pi / 8)))
@@ -115,16 +120,18 @@ def atan(f: Function, x: Value) -> Value:
 
 
 def asin(f: Function, x: Value) -> Value:
-    """The inverse sine, float32, as atan(x / sqrt(1 - x**2)); NaN outside of [-1, 1]."""
-    single(x, "asin")
+    """The inverse sine; of float32 as atan(x / sqrt(1 - x**2)). NaN outside of [-1, 1]."""
+    if is_double(x):
+        return double_arcs.asin(f, x)
     one = constant(x, 1)
     side = f.intrinsic("sqrt", f.fmul(f.fsub(one, x), f.fadd(one, x)))
     return atan(f, f.fdiv(x, side))
 
 
 def acos(f: Function, x: Value) -> Value:
-    """The inverse cosine, float32, as 2 atan(sqrt((1 - x) / (1 + x))); NaN outside of [-1, 1]."""
-    single(x, "acos")
+    """The inverse cosine; of float32 as 2 atan(sqrt((1 - x) / (1 + x))). NaN outside of [-1, 1]."""
+    if is_double(x):
+        return double_arcs.acos(f, x)
     one = constant(x, 1)
     half = atan(f, f.intrinsic("sqrt", f.fdiv(f.fsub(one, x), f.fadd(one, x))))
     return f.fadd(half, half)

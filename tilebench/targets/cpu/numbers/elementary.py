@@ -1,11 +1,10 @@
-"""exp, log, tanh, pow and rounding as LLVM vector code; errors stand in `math`."""
+"""exp, log, tanh, pow and rounding as LLVM vector code; errors stand in `functions`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from ....errors import TargetError
 from ..llvm import Function, Value, const, element_of, lanes_of, vector
 from .convert import magnitude
 
@@ -282,11 +281,6 @@ def sigmoid(f: Function, x: Value) -> Value:
     power = exp(f, f.fneg(magnitude(f, x)))
     above = f.select(f.compare("olt", x, constant(x, 0)), power, constant(x, 1))
     return f.fdiv(above, f.fadd(constant(x, 1), power))
-
-
-def single(x: Value, name: str) -> None:
-    if is_double(x):
-        raise TargetError("the CPU has no float64 {name}", name=name, hint="compute it in float32")
 
 
 def _rounded(f: Function, x: Value, name: str) -> Value:

@@ -7,7 +7,7 @@ import math
 from ..llvm import Function, Value, const, lanes_of, vector
 from .angles import atan
 from .convert import magnitude
-from .elementary import constant, copy_sign, integer_type, is_double, single, sqrt
+from .elementary import constant, copy_sign, integer_type, is_double, sqrt
 from .inverse_hyperbolic import in_double
 
 
@@ -34,8 +34,7 @@ def _scaled_hypot(f: Function, a: Value, b: Value) -> Value:
 
 
 def atan2(f: Function, y: Value, x: Value) -> Value:
-    """The angle of (x, y), float32."""
-    single(x, "atan2")
+    """The angle of (x, y)."""
     a, b = magnitude(f, x), magnitude(f, y)
     steep = f.compare("ogt", b, a)
     ratio = f.fdiv(f.select(steep, a, b), f.select(steep, b, a))
