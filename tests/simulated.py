@@ -1,4 +1,4 @@
-"""The simulator with the words of one thread that the CUDA target brings."""
+"""The road to one thread of a card, and the simulator with the words that the CUDA target brings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tilebench import simulator, targets
-from tilebench.ir import Function
+from tilebench.ir import Function, Registry
+from tilebench.passes.context import StageRow
+
+
+def card_road() -> tuple[StageRow, ...]:
+    """The stages after `bounded` on a card, with the lowerings of its instructions."""
+    return targets.manifest("cuda").road
+
+
+def card_words() -> Registry:
+    """The words of the language and those of a card."""
+    return targets.manifest("cuda").registry
 
 
 def run_threaded(

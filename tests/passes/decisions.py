@@ -14,6 +14,8 @@ from tilebench.layout import Fragment, SharedLayout, Swizzle
 
 # What a machine's table has for operations of another kind.
 INSTRUCTIONS = ("ld.st", "fma", "thread", "shfl", "shared", "rename")
+# Changes of a layout after which no 4 bytes are neighbours and aligned.
+WITHOUT_NEIGHBOURS = ("padded by one", "transposed")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def edits_of(text: str) -> Iterator[Edit]:
             old = lines[line - 1]
             edited = old[: node.col_offset] + new + old[node.end_col_offset :]
             whole = "".join([*lines[: line - 1], edited, *lines[line:]])
+            # Copies that pass by registers need neighbours of their width on both sides.
+            legal = legal and not (change in WITHOUT_NEIGHBOURS and ' by=T.Instr("cp.async"' in text)
             yield Edit(line, word, argument, change, whole, legal)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.simulated import run_threaded
+from tests.simulated import card_road, card_words, run_threaded
 from tilebench.ir import Function, parse_function, print_function, rewrite, verify, walk
 from tilebench.language.copy import Copy
 from tilebench.language.gemm import Gemm
@@ -15,12 +15,10 @@ from tilebench.language.lowered.decisions import Instr
 from tilebench.language.memory import AllocFragment
 from tilebench.language.reduce import Reduce
 from tilebench.language.structure import Parallel
-from tilebench.language.words import registry
 from tilebench.layout import gemm_microtile, spread
 from tilebench.machine import Machine
 from tilebench.passes.analysis.exchanges import exchange_instruction, exchange_row
 from tilebench.passes.context import Context
-from tilebench.passes.thread_road import THREAD_ROW
 from tilebench.passes.threads.widths import widest_access
 from tilebench.targets.cuda.machines import machine_of
 
@@ -53,13 +51,14 @@ def with_instructions(function: Function, machine: Machine) -> Function:
 def lower(text: str, arch: str = "sm_80") -> tuple[Function, Context]:
     """The `threaded` form; every pass must leave a function that verifies and prints back."""
     context = Context(machine_of(arch))
-    function = with_instructions(parse_function(text, registry()), context.machine)
+    function = with_instructions(parse_function(text, card_words()), context.machine)
     verify(function)
-    for name, step in THREAD_ROW.passes:
+    row = card_road()[-1]
+    for name, step in row.passes:
         function = step(function, context)
         verify(function)
-        assert parse_function(print_function(function).text, registry()) == function, name
-    verify(function, THREAD_ROW.forms)
+        assert parse_function(print_function(function).text, card_words()) == function, name
+    verify(function, row.forms)
     return function, context
 
 

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.simulated import run_threaded
+from tests.simulated import card_road, card_words, run_threaded
 from tilebench.errors import LayoutError, remember_source
 from tilebench.frontend import trace
 from tilebench.ir import Function, parse_function, print_function, verify
-from tilebench.language.words import registry
 from tilebench.passes.context import Context
-from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON, TILE_FORMS
 from tilebench.reference import run_reference
 from tilebench.targets.cuda.machines import machine_of
@@ -52,11 +50,11 @@ def lower(function: Function) -> Function:
     """The `threaded` stage, every pass's result verified and parsed back."""
     verify(function, TILE_FORMS)
     context = Context(machine_of("sm_80"))
-    for row in (*COMMON, *GPU):
+    for row in (*COMMON, *card_road()):
         for name, step in row.passes:
             function = step(function, context)
             verify(function)
-            assert parse_function(print_function(function).text, registry()) == function, name
+            assert parse_function(print_function(function).text, card_words()) == function, name
         verify(function, row.forms)
     return function
 

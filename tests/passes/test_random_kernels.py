@@ -9,12 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.passes.programs import programs
-from tests.simulated import run_threaded
+from tests.simulated import card_road, card_words, run_threaded
 from tilebench.errors import LanguageError, LayoutError, TileError
 from tilebench.ir import Function, parse_function, print_function, verify
-from tilebench.language.words import registry
 from tilebench.passes.context import Context
-from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON, TILE_FORMS
 from tilebench.reference import run_reference
 from tilebench.targets.cuda.machines import machine_of
@@ -24,14 +22,14 @@ QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 def lower(text: str, last: str) -> tuple[Function, Function]:
     """The `tile` function and that of stage `last`, each pass's result verified and parsed back."""
-    first = function = parse_function(text, registry(), "kernel")
+    first = function = parse_function(text, card_words(), "kernel")
     verify(first, TILE_FORMS)
     context = Context(machine_of("sm_80"))
-    for row in (*COMMON, *GPU):
+    for row in (*COMMON, *card_road()):
         for name, step in row.passes:
             function = step(function, context)
             verify(function)
-            assert parse_function(print_function(function).text, registry()) == function, name
+            assert parse_function(print_function(function).text, card_words()) == function, name
         verify(function, row.forms)
         if row.name == last:
             break

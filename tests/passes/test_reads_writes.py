@@ -21,7 +21,7 @@ def test_what_a_kernel_reads_and_writes_shows_in_every_stage(stage: str) -> None
         (kernels.softmax_kernel, (5, 47), ("A",), ("C",)),
     ):
         text = kernel.using(target="cuda:sm_80")(*shape).stage(stage)
-        assert reads_and_writes(parse_function(text, registry())) == (reads, writes)
+        assert reads_and_writes(parse_function(text, manifest("cuda").registry)) == (reads, writes)
 
 
 def test_on_the_way_of_the_cpu_too() -> None:

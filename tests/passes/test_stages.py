@@ -63,7 +63,7 @@ def test_every_stage_prints_and_parses_back_equal(name: str, target: str) -> Non
     rows = {row.name: row.forms for row in made.rows}
     for stage, function in stages.items():
         text = print_function(function).text
-        again = parse_function(text, registry(), stage)
+        again = parse_function(text, made.manifest.registry, stage)
         assert again == function, stage
         assert print_function(again).text == text
         verify(again, rows.get(stage, TILE_FORMS))

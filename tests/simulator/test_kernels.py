@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from tests.passes.lowering import ceildiv, random
-from tests.simulated import run_threaded
+from tests.simulated import card_road, card_words, run_threaded
 from tilebench.ir import Function, parse_function, print_function, verify
-from tilebench.language.words import registry
 from tilebench.passes.context import Context
-from tilebench.passes.gpu_road import GPU
 from tilebench.passes.pipeline import COMMON
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
@@ -22,12 +20,12 @@ from tilebench.targets.cuda.text.render import render
 
 def down(text: str, arch: str = "sm_80") -> Function:
     """`threaded`, with every stage checked and printed back on the way."""
-    function, context = parse_function(text, registry()), Context(machine_of(arch))
-    for row in (*COMMON, *GPU):
+    function, context = parse_function(text, card_words()), Context(machine_of(arch))
+    for row in (*COMMON, *card_road()):
         for _, step in row.passes:
             function = step(function, context)
         verify(function, row.forms)
-        assert parse_function(print_function(function).text, registry()) == function
+        assert parse_function(print_function(function).text, card_words()) == function
     return function
 
 

@@ -91,7 +91,8 @@ def test_the_cpus_operations_and_instructions() -> None:
 
 def test_operations_and_instructions_of_a_card() -> None:
     found = table("cuda:sm_80").operations
-    assert found["copy"] == ("ld.st",)
+    assert found["copy"] == ("cp.async", "ld.st")
+    assert table("cuda:sm_75").operations["copy"] == ("ld.st",)
     assert found["gemm"] == ("fma",)
     assert found["reduce_sum"] == ("shared", "shfl", "thread")
     assert found["fill"] == ()
@@ -106,5 +107,8 @@ def test_an_instruction_counts_where_the_machine_has_it() -> None:
 
 
 def test_the_words_of_threads() -> None:
-    assert table("cuda:sm_80").words == ("sync_threads", "sync_warp", "vector_load", "vector_store")
+    copies = ("cp_async", "cp_async_commit", "cp_async_wait")
+    assert table("cuda:sm_80").words == (
+        *copies, "sync_threads", "sync_warp", "vector_load", "vector_store",
+    )  # fmt: skip
     assert table("null").functions == {}

@@ -68,8 +68,8 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
 
 
 def _in_time(row: Instruction, statement: Stmt) -> bool:
-    """A copy may be asynchronous only where the plan lets it run ahead."""
-    if not row.asynchronous or not isinstance(statement, Copy):
+    """A copy is asynchronous only where the plan lets it run ahead, or where it is told to be."""
+    if not row.asynchronous or not isinstance(statement, Copy) or statement.by is not None:
         return True
     return statement.at_stage is not None and statement.at_stage.can_be_async
 

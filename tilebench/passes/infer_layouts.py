@@ -19,7 +19,7 @@ from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
-from ..language.memory import AllocFragment
+from ..language.memory import AllocFragment, AllocShared
 from ..language.scopes import entry_facts
 from ..language.structure import Parallel
 from ..layout import Fragment
@@ -67,6 +67,7 @@ class _Inference:
         self.exchanges = exchanges_of(statements)
         self.gemms = [node for node in statements if isinstance(node, Gemm)]
         self.allocations = {n.buffer.name: n for n in statements if isinstance(n, AllocFragment)}
+        self.shared = {n.buffer.name: n.layout for n in statements if isinstance(n, AllocShared) and n.layout}
         self.layouts: dict[str, Fragment] = {}
         for name, each in self.allocations.items():
             if each.layout is not None:
@@ -86,6 +87,9 @@ class _Inference:
         cap = getattr(site.node, "coalesced_width", None)
         # An access has a power of two of elements.
         caps = [1 << cap.bit_length() - 1] if cap else []
+        if isinstance(site.node, Copy) and self.is_ahead(site.node):
+            # What passes by registers is in one piece on both sides.
+            caps.append(self.narrowest(site.node) * 8 // site.node.dst.buffer.dtype.bits)
         return site_vector(site, max(self.machine.vector_bytes), caps, self.divisors)
 
     def check_owners(self) -> None:
@@ -260,6 +264,12 @@ class _Inference:
                 name = others[0].name
         return Instr(name, bytes=width)
 
+    def is_ahead(self, node: Copy) -> bool:
+        """Whether a copy is by an asynchronous instruction, of which one is as narrow as its accesses."""
+        name = node.by.name if node.by is not None else ""
+        rows = [row for row in self.machine.instructions_for(node.word) if row.name == name]
+        return any(row.asynchronous and self.reaches(row, node, row.shape[0]) for row in rows if row.shape)
+
     def reaches(self, row: Instruction, node: Copy, width: int) -> bool:
         """Whether an instruction moves accesses of that many bytes; an asynchronous one on both sides."""
         if row.shape and row.shape != (width,):
@@ -270,10 +280,15 @@ class _Inference:
         """Bytes of the narrower of the two sides' accesses."""
         site = next(site for site in self.sites if site.node is node)
         most = max(self.machine.vector_bytes)
-        widths = [
-            max(1, vector_of(access, site.vars[-1], most, self.divisors)) * access.buffer.dtype.bits // 8
-            for access in site.accesses
-        ]
+        widths: list[int] = []
+        for access in site.accesses:
+            width = max(1, vector_of(access, site.vars[-1], most, self.divisors))
+            given = self.shared.get(access.buffer.name)
+            if given is not None:
+                # The layout that a kernel gives may keep fewer together than a row of the tile has.
+                along_rows = given.contiguous_dim == len(given.extents) - 1
+                width = gcd(width, given.vector) if along_rows else 1
+            widths.append(width * access.buffer.dtype.bits // 8)
         return min(widths, default=0)
 
     def copy_row(self, node: Copy) -> str:

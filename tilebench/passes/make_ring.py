@@ -37,7 +37,7 @@ from ..ir import (
 )
 from ..ir.names import Names
 from ..language.copy import Copy
-from ..language.lowered.decisions import EVERYONE
+from ..language.lowered.decisions import EVERYONE, Instr
 from ..language.lowered.tokens import Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
@@ -63,21 +63,23 @@ class _Ring:
     copies: tuple[Copy, ...]
     stages: int
     token: str
+    # Those of the copies, by identity, that are done only when they have been waited for.
+    asynchronous: frozenset[int]
 
     @property
     def buffers(self) -> set[str]:
         return {copy.dst.buffer.name for copy in self.copies}
 
     @property
-    def by(self) -> Any:
-        """The asynchronous instruction of the copies."""
-        return next(copy.by for copy in self.copies)
+    def by(self) -> Instr:
+        """The asynchronous instruction of copies that have one."""
+        return next(Instr(copy.by.name) for copy in self.copies if copy.by and id(copy) in self.asynchronous)
 
     def fetch(self, step: Expr, version: Expr, last: bool | None = None) -> tuple[Stmt, ...]:
         """The copies of one step, into one version; or those that are issued last, or the others."""
         name = self.loop.vars[0].name
         own = (copy for copy in self.copies if last is None or last == _is_last(copy))
-        issued = (copy.but(token=self.token) if self.token else copy for copy in own)
+        issued = (copy.but(token=self.token if id(copy) in self.asynchronous else "") for copy in own)
         return tuple(_at_version(substitute(copy, {name: step}), self.buffers, version) for copy in issued)
 
     def committed(self) -> tuple[Stmt, ...]:
@@ -137,8 +139,9 @@ class _Rings:
 
     def ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> Any:
         # What is waited for already, because it stood in the loop, is issued without its wait here.
-        token = self.names.fresh(loop.vars[0].name + "_ahead") if self._some_asynchronous(copies) else ""
-        ring = _Ring(loop, copies, stages, token)
+        asynchronous = frozenset([id(copy) for copy in copies if self.is_asynchronous(copy)])
+        token = self.names.fresh(loop.vars[0].name + "_ahead") if asynchronous else ""
+        ring = _Ring(loop, copies, stages, token, asynchronous)
         for name in ring.buffers:
             # Loops in turn may share a buffer: it has the versions of the deepest.
             self.versions[name] = max(stages, self.versions.get(name, 0))
@@ -158,9 +161,6 @@ class _Rings:
         # Groups that the last steps committed are empty, but a target may want them waited for.
         drained = (Wait(token, by=ring.by, place=loop.place),) if token else ()
         return (*allocated, *self._prologue(ring), main, *drained)
-
-    def _some_asynchronous(self, copies: Sequence[Copy]) -> bool:
-        return any(self.is_asynchronous(copy) for copy in copies)
 
     def _step(self, ring: _Ring, rest: Sequence[Stmt]) -> tuple[Stmt, ...]:
         loop, stages = ring.loop, ring.stages
@@ -208,7 +208,7 @@ def _is_last(copy: Copy) -> bool:
 def _waited(statement: Any) -> tuple[Stmt, ...]:
     """An asynchronous operation that is waited for at once, under a token of its own."""
     token = statement.token or f"{statement.word}_{_written(statement)}"
-    place, by = statement.place, statement.by
+    place, by = statement.place, Instr(statement.by.name)
     return (
         statement.but(token=token),
         Commit(token, by=by, place=place),

@@ -87,9 +87,13 @@ def test_only_the_parts_that_are_used() -> None:
         "packed",
         "conversion",
         "bits",
+        "cp.async",
     }
     assert PRELUDE.parts_of("tb_e4m3 x; x = -tb_inf_e5m2();") == {"float8_e4m3fn", "float8_e5m2", "infinity"}
     assert PRELUDE.parts_of("tb_ld_packed<8>(a, b, 4)") == {"packed"}
+    copies = PRELUDE.text_for(("cp.async",), "tb_cp_async_16(a, b); tb_cp_async_wait<1>();")
+    assert copies.count("cp.async.cg") == 2
+    assert "cp.async.ca" not in copies
     assert "tb_bf16" not in PRELUDE.text_for(("float16", "math"))
     text = PRELUDE.text_for(("math",), "y = tb_exp2(x);")
     assert "tb_exp2" in text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import LayoutError
-from ...ir import Call, Const, Expr, If, Load, Region, Stmt, Store, Var, all_of, zero_of
+from ...ir import TRUE, Arith, Call, Const, Expr, If, Load, Stmt, Store, Var, all_of, int32, zero_of
+from ...ir.facts import conjuncts
 from ...language.copy import Copy
 from ...language.structure import Unroll
 from ..analysis.sites import box_of
@@ -16,15 +17,18 @@ from .registers import with_vector
 from .rows.copy import cap_of, coordinates, element_of, inside, mapping_of
 from .scalars import lower_one
 from .tiles import Coordinates
-from .vector import Vector, fold_condition
+from .vector import UNIFORM, Vector, fold_condition
+
+# The statement of one access: `move(dst, src)`, and of one that fills `valid=`, how many elements are inside.
+Move = Callable[..., Stmt]
 
 
-def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Region], Stmt]) -> list[Stmt]:
-    """The loops of one thread over its part of a copy; `move(dst, src)` makes the statement of one access.
+def memory_moves(emitter: Emitter, statement: Copy, move: Move, fills: bool = False) -> list[Stmt]:
+    """The loops of one thread over its part of a copy; `move` makes the statement of one access.
 
-    An access that is not proved inside the source is tested; where it sticks out its elements are
-    stored one by one, zeros outside. Raises `LayoutError` at the copy where the accesses that `by=`
-    names are not neighbours, or not aligned, on both sides.
+    An access that is not proved inside the source is tested; where it sticks out its elements are stored one
+    by one, zeros outside, unless the instruction `fills` with zeros what is not valid. Raises `LayoutError`
+    at the copy where the accesses that `by=` names are not neighbours, or not aligned, on both sides.
     """
     src, dst, box = statement.src, statement.dst, box_of(statement.dst)
     names = coordinates(emitter, box)
@@ -34,6 +38,8 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
     looped = any(count > 1 for count, _, _ in mapping.value[1:])
     with emitter.scope(looped):
         digits, loops, parts = value_loops(emitter, mapping, width, rolled=False)
+        # Within a vector of one element there is nothing to count.
+        digits = digits if width > 1 else [Const(0), *digits]
         own = tuple(Var(emitter.name(name.name)) for name in names)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(own, parts, strict=True)]
         element = Coordinates(
@@ -50,7 +56,12 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
             )  # fmt: skip
         extents = dict(zip((name.name for name in own), box, strict=True))
         tests = inside(emitter, src, load.index, statement.src_within, extents)
-        body = _one_access(vector, load, store, fold_condition(emitter, all_of(tests), element), move)
+        condition = fold_condition(emitter, all_of(tests), element)
+        valid = _valid(vector, condition) if fills else None
+        if valid is None:
+            body = _one_access(vector, load, store, condition, move)
+        else:
+            body = _filling_access(vector, load, store, valid, move)
         own_part = [
             *emitter.owner(mapping),
             *(name.compare("<", extent)
@@ -62,9 +73,34 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Callable[[Region, Regi
     return around(loops, without_unused([*lets, *body]), rolled=False)
 
 
-def _one_access(
-    vector: Vector, load: Load, store: Store, condition: Expr, move: Callable[[Region, Region], Stmt]
-) -> list[Stmt]:
+def _valid(vector: Vector, condition: Expr) -> Expr | None:
+    """How many elements of a vector are inside, from the first on; None where others than the last are not,
+    and where all are, which takes no counting."""
+    alike: list[Expr] = []
+    count: Expr = Const(vector.width)
+    for part in () if condition == TRUE else conjuncts(condition):
+        kind = vector.kind(part)
+        if kind == UNIFORM:
+            alike.append(part)
+        elif isinstance(part, Arith) and vector.ends_early(part):
+            left = Call("max", (part.args[1] - part.args[0], Const(0)), type=int32)
+            count = Call("min", (count, left), type=int32)
+        else:
+            return None
+    if alike:
+        return Call("if_then_else", (all_of(alike), count, Const(0)), type=int32)
+    return None if count == Const(vector.width) else count
+
+
+def _filling_access(vector: Vector, load: Load, store: Store, valid: Expr, move: Move) -> list[Stmt]:
+    body: list[Stmt] = []
+    target = vector.memory(store, vector.width, 0, body)
+    source = vector.memory(load, vector.width, 0, body)
+    count = lower_expr(vector.emitter, valid, vector.base, body)
+    return [*body, move(target, source, valid=count)]
+
+
+def _one_access(vector: Vector, load: Load, store: Store, condition: Expr, move: Move) -> list[Stmt]:
     emitter = vector.emitter
     if condition == all_of([]):
         body: list[Stmt] = []

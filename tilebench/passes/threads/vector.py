@@ -19,6 +19,7 @@ from ...ir import (
     Store,
     Var,
     all_of,
+    int32,
     zero_of,
 )
 from ...ir.arith import Linear, linear
@@ -144,6 +145,13 @@ class Vector:
         edge = 1 if condition.op in ("<=", ">") else 0  # type: ignore[attr-defined]
         aligned = self.emitter.facts.divisor_of(form.plus(Linear((), 0), 1, -edge)) % self.width == 0
         return UNIFORM if factor == 1 and aligned else ENDS
+
+    def ends_early(self, part: Arith) -> bool:
+        """Whether a comparison holds for the first elements of a vector, as many as its sides differ by."""
+        if part.op != "<" or any(side.dtype != int32 for side in part.args):
+            return False
+        split = self._form(part.args[0] - part.args[1])
+        return split is not None and split[1] == 1
 
     def all_inside(self, condition: Expr) -> Expr:
         """The condition for all elements of the vector: a linear comparison is told by one end."""

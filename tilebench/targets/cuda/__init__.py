@@ -82,9 +82,10 @@ def _intrinsics() -> tuple[Intrinsic, ...]:
 
 
 def _lowered() -> Iterable[tuple[type[Stmt], str]]:
-    from ...passes.threads.lowering import built_in
+    from ...passes.threads.lowering import with_rows
+    from .instructions import LOWERINGS
 
-    return built_in().rows
+    return with_rows(LOWERINGS).rows
 
 
 def _scalars() -> dict[str, frozenset[str]]:
@@ -96,12 +97,13 @@ def _scalars() -> dict[str, frozenset[str]]:
 @cache
 def manifest() -> Manifest:
     """The CUDA manifest."""
-    from ...passes.gpu_road import GPU
+    from ...passes.gpu_road import gpu_road
+    from .instructions import LOWERINGS, WORDS
 
     return Manifest(
         name="cuda",
         describe=_describe,
-        road=GPU,
+        road=gpu_road(LOWERINGS),
         steps=(
             EmitStep("cuda", "cuda", _emit_cuda),
             EmitStep("ptx", "ptx", _machine_code("emit_ptx"), tier="code"),
@@ -122,6 +124,7 @@ def manifest() -> Manifest:
         examples=("cuda", "cuda:sm_80", "cuda:sm_90a"),
         device=CARD,
         rehearse=True,
+        words=WORDS,
         intrinsics=_intrinsics,
         lowered=_lowered,
         scalars=_scalars,

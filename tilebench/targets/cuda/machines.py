@@ -182,8 +182,19 @@ def _results(chip: _Chip, accumulator: str) -> float:
 
 
 def _copy_rows() -> list[Instruction]:
-    """Ordinary loads and stores through registers; a warp moves at most 128 bytes a cycle."""
-    return [
+    """Copies to shared memory that go on by themselves, and ordinary loads and stores through registers.
+
+    A warp moves at most 128 bytes a cycle. One access of the first kind is a load and a store of the second.
+    """
+    to_shared = (OperandForm("src", ("global",)), OperandForm("dst", ("shared",)))
+    ahead = [
+        Instruction(
+            "copy", "cp.async", shape=(width,), operands=to_shared, asynchronous=True, completes="group",
+            cost=max(1.0, _WARP * width / 128), needs=("cp.async",),
+        )
+        for width in (16, 8, 4)
+    ]  # fmt: skip
+    return ahead + [
         Instruction("copy", "ld.st", shape=(width,), cost=max(1.0, _WARP * width / 128))
         for width in (16, 8, 4, 2, 1)
     ]
@@ -222,6 +233,8 @@ def _build(arch: str) -> Machine:
     chip = _CHIPS[major, minor]
     reserved = _KB if (major, minor) >= (8, 0) else 0
     registers = 64 * _KB
+    features = _features(arch)
+    rows = [*_gemm_rows(chip), *_copy_rows(), *_reduce_rows(), *_convert_rows()]
     shared = MemoryLevel(
         "shared",
         per_block=chip.shared * _KB - reserved,
@@ -249,6 +262,6 @@ def _build(arch: str) -> Machine:
             "shared": shared,
             "registers": MemoryLevel("registers", per_block=4 * registers, per_unit=4 * registers, granule=4),
         },
-        instructions=tuple(_gemm_rows(chip) + _copy_rows() + _reduce_rows() + _convert_rows()),
-        features=_features(arch),
+        instructions=tuple(row for row in rows if features.issuperset(row.needs)),
+        features=features,
     )

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from ....ir import ATOMICS
 from ...clike.prelude import Part, Prelude, Wanted
 from .prelude_atomics import SWAP, atomics
+from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_narrow import E4M3, E5M2, PACKED
 
@@ -204,6 +205,7 @@ PRELUDE = Prelude(
         Part("float8_e5m2", r"tb_e5m2\w*|tb_\w+_e5m2", E5M2),
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
+        Part("cp.async", r"tb_cp_async_\w+", cp_async),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
         Part(
             "minmax",
