@@ -82,11 +82,9 @@ def test_multiply_adds_come_from_the_gemm(record: CompileRecord, stage: str, mar
 def test_memory_instructions_come_from_the_copies(record: CompileRecord) -> None:
     sass = record.stage("sass")
     assert texts_of(record, sass, "STG") == {"T.copy(C_l, C[by * block_M, bx * block_N])"}
-    loads = texts_of(record, sass, "LDG")
-    assert loads == {
-        "T.copy(A[by * block_M, ko * block_K], A_s)",
-        "T.copy(B[ko * block_K, bx * block_N], B_s)",
-    }
+    # Rows of 90 elements go in pairs by themselves; those of 75 pass through registers.
+    assert texts_of(record, sass, "LDGSTS") == {"T.copy(A[by * block_M, ko * block_K], A_s)"}
+    assert texts_of(record, sass, "LDG.") == {"T.copy(B[ko * block_K, bx * block_N], B_s)"}
 
 
 def test_work_shape_and_resources(record: CompileRecord) -> None:

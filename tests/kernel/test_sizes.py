@@ -214,7 +214,7 @@ def test_the_stages_print_sizes_and_parse_back() -> None:
         "@T.prim_func(assume=(K % 8 == 0, N % 8 == 0))\ndef main(M: T.int32, K: T.int32, N: T.int32, "
     )
     function = kernel.compilation.functions["threaded"]
-    assert parse_function(text, registry()) == function
+    assert parse_function(text, kernel.compilation.manifest.registry) == function
     general = under(kernel.meaning, Variant(aligned=False, wide=True), kernel.compilation.machine)
     printed = print_function(general).text
     assert "@T.prim_func(assume=" in printed or "offsets=64" in printed
