@@ -1,10 +1,11 @@
-"""Writes `src/record.ts` from the dataclasses of `tilebench/record.py`.
+"""Writes TypeScript's view of plain data from the Python dataclasses that define it.
 
-    python extension/generate_record.py           write the file
-    python extension/generate_record.py --check   say whether it is what would be written
+    python extension/generate_record.py           write the files
+    python extension/generate_record.py --check   say whether they are what would be written
 
-The Python record is the one definition. Beside the interfaces the file holds the same shapes as
-data, so that the viewer can tell a record of another version from a broken one.
+`src/record.ts` comes from `tilebench/record.py`, `src/bench/state.ts` from `workbench/front/state.py`.
+Beside the interfaces each holds the same shapes as data, so that the viewer can tell data of another version
+from what is broken.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tilebench import record
+from tilebench.workbench.front import state
 
-TARGET = Path(__file__).parent / "src" / "record.ts"
+SOURCES = Path(__file__).parent / "src"
 SCALARS = {str: "string", int: "number", float: "number", bool: "boolean"}
 
 HEAD = """\
@@ -32,21 +34,17 @@ export const FORMAT = {format};
 export const MIME_TYPE = 'application/vnd.tilebench.record.v{format}+json';
 """
 
-TAIL = """\
-/** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
-export interface Held {
-  readonly record: CompileRecord;
-  readonly runs: readonly RunRecord[];
-}
+STATE_HEAD = """\
+// Written by generate_record.py from tilebench/workbench/front/state.py; change it there.
 """
 
 
-def classes() -> list[type]:
-    """The record's dataclasses in the order in which they are written."""
+def classes(module: types.ModuleType) -> list[type]:
+    """The dataclasses of a module in the order in which they are written."""
     return [
         value
-        for value in vars(record).values()
-        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == record.__name__
+        for value in vars(module).values()
+        if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == module.__name__
     ]
 
 
@@ -109,21 +107,31 @@ def shapes(kinds: list[type]) -> str:
 
 def generate() -> str:
     """The whole text of `record.ts`."""
-    kinds = classes()
+    kinds = classes(record)
     head = HEAD.format(format=record.FORMAT)
-    return "\n".join([head, *(interface(kind) for kind in kinds), TAIL, shapes(kinds)])
+    return "\n".join([head, *(interface(kind) for kind in kinds), shapes(kinds)])
+
+
+def generate_state() -> str:
+    """The whole text of `bench/state.ts`."""
+    kinds = classes(state)
+    return "\n".join([STATE_HEAD, *(interface(kind) for kind in kinds), shapes(kinds)])
+
+
+FILES = {"record.ts": generate, "bench/state.ts": generate_state}
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with `--check` compare; 1 when the file differs."""
-    text = generate()
-    if "--check" in arguments:
-        same = TARGET.exists() and TARGET.read_text(encoding="utf-8") == text
-        print("record.ts is up to date" if same else "record.ts differs: run extension/generate_record.py")
-        return 0 if same else 1
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    """Write, or with `--check` compare; 1 when a file differs."""
+    differ = False
+    for name, make in FILES.items():
+        target, text = SOURCES / name, make()
+        if "--check" not in arguments:
+            target.write_text(text, encoding="utf-8")
+        elif not target.exists() or target.read_text(encoding="utf-8") != text:
+            differ = True
+            print(f"{name} differs: run extension/generate_record.py")
+    return int(differ)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tilebench import record_files
 from tilebench.errors import OptionError
 from tilebench.record import CompileRecord, Resources, RunRecord, to_plain
 from tilebench.record_files import from_plain, load, save
-from tilebench.workbench.bundle import from_json, pack, record_json
+from tilebench.workbench.packed import from_json, pack, record_json
 
 
 def zipped(path: Path, *rows: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -235,7 +235,7 @@ def test_a_packed_output_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None
     ):
         with pytest.raises(OptionError):
             from_json({**shown, "packed": broken})
-    monkeypatch.setattr("tilebench.workbench.bundle.MOST_BYTES", 1000)
+    monkeypatch.setattr("tilebench.workbench.packed.MOST_BYTES", 1000)
     with pytest.raises(OptionError, match=r"no packed record|no tilebench record"):
         from_json(shown)
 

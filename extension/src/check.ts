@@ -1,6 +1,17 @@
 /** A check of what came in: an output may be of another version, cut short, or from a stranger. */
 
-import { FORMAT, Held, SHAPES } from './record';
+import { BenchState, SHAPES as STATE_SHAPES } from './bench/state';
+import { CompileRecord, FORMAT, RunRecord, SHAPES as RECORD_SHAPES } from './record';
+
+/** What a notebook output carries, packed: a compilation, its measurements, and what stands around them. */
+export interface Held {
+  readonly record: CompileRecord;
+  readonly runs: readonly RunRecord[];
+  /** Null in what a widget sends, whose state comes by itself. */
+  readonly state: BenchState | null;
+}
+
+const SHAPES = { ...RECORD_SHAPES, ...STATE_SHAPES };
 
 /** The first thing in `value` that does not have `shape`, in words, or null when all is well. */
 export function mismatch(value: unknown, shape: string, path: string): string | null {
@@ -78,9 +89,12 @@ export async function readOutput(data: unknown): Promise<Held> {
   if (!isObject(held)) {
     throw new Error('This record cannot be shown: it holds no table.');
   }
-  const found = mismatch(held['record'], 'CompileRecord', 'record') ?? mismatch(held['runs'], '[RunRecord]', 'runs');
+  const found =
+    mismatch(held['record'], 'CompileRecord', 'record') ??
+    mismatch(held['runs'], '[RunRecord]', 'runs') ??
+    mismatch(held['state'] ?? null, 'BenchState?', 'state');
   if (found !== null) {
     throw new Error(`This record cannot be shown: ${found}.`);
   }
-  return held as unknown as Held;
+  return { state: null, ...held } as unknown as Held;
 }

@@ -12,7 +12,7 @@ const records: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IRenderMimeRegistry],
   activate: (_app: JupyterFrontEnd, registry: IRenderMimeRegistry) => {
-    registry.addFactory(rendererFactory(mimeType => registry.createRenderer(mimeType)));
+    registry.addFactory(rendererFactory);
   }
 };
 

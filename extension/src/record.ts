@@ -158,12 +158,6 @@ export interface RunRecord {
   readonly unwritten: number;
 }
 
-/** What a notebook output carries, packed: one compilation and the measurements that belong to it. */
-export interface Held {
-  readonly record: CompileRecord;
-  readonly runs: readonly RunRecord[];
-}
-
 /** The shapes above as data, for a check of what came in. */
 export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PlaceRecord: {

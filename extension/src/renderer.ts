@@ -1,39 +1,17 @@
-/** The renderer of outputs that carry a record. */
+/** The renderer of outputs that carry a record: the same bench as everywhere, without a kernel behind it. */
 
 import { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
+import { Bench } from './bench/bench';
 import { readOutput } from './check';
 import { make } from './dom';
-import { renderHeld } from './panels';
-import { Panel } from './panels/panel';
 import { MIME_TYPE } from './record';
 
-const HTML = 'text/html';
-
-/** Makes a renderer of another MIME type: what the registry of the application does. */
-export type CreateRenderer = (mimeType: string) => IRenderMime.IRenderer;
-
-/** The report that the same output carries for other front ends: its chart and history are there. */
-function report(model: IRenderMime.IMimeModel, create: CreateRenderer): Panel {
-  return {
-    name: 'report',
-    title: 'Report',
-    applies: () => model.data[HTML] !== undefined,
-    render: (_held, element) => {
-      // Through the application's own renderer, which trusts an output or cleans it.
-      const inner = create(HTML);
-      element.append(inner.node);
-      void inner.renderModel(model);
-      return () => inner.dispose();
-    }
-  };
-}
-
 class RecordOutput extends Widget implements IRenderMime.IRenderer {
-  private undo: () => void = () => undefined;
+  private bench: Bench | null = null;
   private newest = 0;
 
-  constructor(private readonly create: CreateRenderer) {
+  constructor() {
     super();
     this.addClass('tb-record');
   }
@@ -45,8 +23,13 @@ class RecordOutput extends Widget implements IRenderMime.IRenderer {
       const held = await readOutput(model.data[MIME_TYPE]);
       // Unpacking takes a moment, in which a newer model may have come or the output gone.
       if (mine === this.newest && !this.isDisposed) {
+        if (held.state === null) {
+          throw new Error('This record has nothing around it to be drawn with: run its cell again.');
+        }
         this.clear();
-        this.undo = renderHeld(held, this.node, [report(model, this.create)]);
+        this.bench = new Bench({ ask: () => undefined });
+        this.node.append(this.bench.element);
+        this.bench.show({ record: held.record, state: held.state });
       }
     } catch (error) {
       if (mine === this.newest && !this.isDisposed) {
@@ -63,19 +46,17 @@ class RecordOutput extends Widget implements IRenderMime.IRenderer {
   }
 
   private clear(): void {
-    this.undo();
-    this.undo = () => undefined;
+    this.bench?.dispose();
+    this.bench = null;
     this.node.replaceChildren();
   }
 }
 
 /** The factory for the application's registry. */
-export function rendererFactory(create: CreateRenderer): IRenderMime.IRendererFactory {
-  return {
-    safe: true,
-    mimeTypes: [MIME_TYPE],
-    // Before text/html (60): the same output carries the static report for other front ends.
-    defaultRank: 40,
-    createRenderer: () => new RecordOutput(create)
-  };
-}
+export const rendererFactory: IRenderMime.IRendererFactory = {
+  safe: true,
+  mimeTypes: [MIME_TYPE],
+  // Before text/html (60): the same output carries the plain form for other front ends.
+  defaultRank: 40,
+  createRenderer: () => new RecordOutput()
+};

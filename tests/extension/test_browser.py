@@ -24,7 +24,8 @@ from tilebench.record import (
     RunRecord,
     StageRecord,
 )
-from tilebench.workbench.bundle import RecordView, mime_bundle, pack
+from tilebench.workbench.bundle import RecordView, mime_bundle
+from tilebench.workbench.packed import pack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIME = "application/vnd.tilebench.record.v1+json"
@@ -65,10 +66,13 @@ def labextensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("node_modules", "lib", "*.tsbuildinfo")
     shutil.copytree(ROOT / "extension", root / "extension", ignore=ignored)
     (root / "tilebench" / "workbench").mkdir(parents=True)
-    shutil.copy(ROOT / "tilebench" / "workbench" / "tokens.json", root / "tilebench" / "workbench")
+    for name in ("tokens.json", "palette.json"):
+        shutil.copy(ROOT / "tilebench" / "workbench" / name, root / "tilebench" / "workbench")
     bin_folder = str(Path(sys.executable).parent)
     held = {**os.environ, "PATH": bin_folder + os.pathsep + os.environ.get("PATH", "")}
-    for words in (["ci", "--prefer-offline"], ["run", "build"]):
+    front = root / "tilebench" / "workbench" / "front"
+    front.mkdir()
+    for words in (["ci", "--prefer-offline"], ["run", "build"], ["run", "front"]):
         done = subprocess.run(
             [*start, *words],
             cwd=root / "extension",
@@ -78,6 +82,8 @@ def labextensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
             text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+    built = (ROOT / "tilebench" / "workbench" / "front" / "bench.js").read_bytes()
+    assert (front / "bench.js").read_bytes() == built, "run: npm run front (in extension/)"
     target = root / "share" / "labextensions" / "@tilebench"
     target.mkdir(parents=True)
     shutil.copytree(root / "tilebench" / "labextension", target / "jupyterlab")
@@ -142,38 +148,83 @@ def cell(page: Any, at: int) -> Any:
     return page.locator(".jp-Notebook .jp-Cell").nth(at)
 
 
+def stages(output: Any) -> list[str]:
+    return output.locator(".tbx-pane").evaluate_all("panes => panes.map(p => p.dataset.stage)")
+
+
+def rows(output: Any, stage: str, kind: str = "") -> list[str]:
+    """The texts of the rows of a pane that have a class, without their numbers."""
+    found = output.locator(f"[data-stage={stage}] .tbx-row{kind}")
+    return found.evaluate_all(
+        "rows => rows.map(r => [...r.childNodes].slice(1).map(n => n.textContent).join(''))"
+    )
+
+
 def test_stages_stand_side_by_side_and_are_chosen_by_buttons(page: Any) -> None:
     output = cell(page, 0)
-    names = output.locator(".tb-pane").evaluate_all("panes => panes.map(p => p.dataset.stage)")
-    assert names == ["source", "laid_out", "cuda"]
-    button = output.get_by_role("button", name="bounded")
-    button.click()
-    names = output.locator(".tb-pane").evaluate_all("panes => panes.map(p => p.dataset.stage)")
-    assert names == ["source", "bounded", "laid_out", "cuda"]
+    # As many of the five as can be read beside each other.
+    shown = stages(output)
+    assert shown[0] == "source"
+    assert shown[-1] == "sass"
+    assert len(shown) < 5
+    for name in shown[1:]:
+        output.get_by_role("button", name=name, exact=True).click()
+    for name in ("laid_out", "cuda", "bounded"):
+        output.get_by_role("button", name=name, exact=True).click()
+    assert stages(output) == ["source", "bounded", "laid_out", "cuda"]
+    button = output.get_by_role("button", name="bounded", exact=True)
     assert button.get_attribute("aria-pressed") == "true"
-    button.click()
-    assert output.locator(".tb-pane").count() == 3
+    output.locator("[data-stage=bounded] .tbx-code").focus()
+    page.keyboard.press("x")
+    assert stages(output) == ["source", "laid_out", "cuda"]
+    assert button.get_attribute("aria-pressed") == "false"
 
 
 def test_a_line_chosen_by_keyboard_marks_its_kin_and_scrolls_only_their_pane(page: Any) -> None:
     output = cell(page, 0)
-    source = output.locator("[data-stage=source] .tb-lines")
+    source = output.locator("[data-stage=source] .tbx-code")
     source.focus()
     before = page.evaluate(SCROLLED)
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    cuda = output.locator("[data-stage=cuda] .tb-linked")
-    assert cuda.all_text_contents() == ["c = 0.0f;"]
-    laid_out = output.locator("[data-stage=laid_out] .tb-linked")
-    assert laid_out.all_text_contents() == ["    T.fill(C_l, T.float32(0))"]
-    inside = """line => {
-        const [own, box] = [line, line.closest('.tb-lines')].map(each => each.getBoundingClientRect());
-        return own.top >= box.top && own.bottom <= box.bottom;
-    }"""
-    assert cuda.evaluate(inside)
+    assert rows(output, "laid_out", ".tbx-lit") == ["    T.fill(C_l, T.float32(0))"]
+    page.keyboard.press("Enter")
+    assert rows(output, "cuda", ".tbx-lit") == ["c = 0.0f;"]
     assert page.evaluate(SCROLLED) == before
     chosen = source.get_attribute("aria-activedescendant")
-    assert output.locator(f"#{chosen}").inner_text().strip() == "T.clear(C_l)"
+    assert "T.clear(C_l)" in output.locator(f"#{chosen}").inner_text()
+    assert "Pinned to line 8 of the kernel" in output.get_by_role("toolbar", name="stages").inner_text()
+    page.keyboard.press("Escape")
+    assert rows(output, "cuda", ".tbx-lit") == []
+
+
+def test_what_stands_before_the_kernel_is_folded_and_opens(page: Any) -> None:
+    output = cell(page, 0)
+    assert "296 lines in front of the kernel" in rows(output, "cuda")[0]
+    output.locator("[data-stage=cuda] .tbx-folded").click()
+    assert rows(output, "cuda")[0] == "// line 0"
+    # All of it is there, and little of it is drawn.
+    assert output.locator("[data-stage=cuda] .tbx-row").count() < 90
+    page.keyboard.press("End")
+    output.locator("[data-stage=cuda] .tbx-code").focus()
+    page.keyboard.press("End")
+    assert rows(output, "cuda")[-1] == "out[bx] = c;"
+
+
+def test_a_pane_is_searched_and_takes_all_the_width(page: Any) -> None:
+    output = cell(page, 0)
+    pane = output.locator("[data-stage=cuda]")
+    pane.locator(".tbx-code").focus()
+    page.keyboard.press("m")
+    assert output.locator(".tbx-pane:visible").count() == 1
+    page.keyboard.press("/")
+    page.keyboard.type("line 20")
+    assert pane.locator(".tbx-found").inner_text() == "1/11"
+    page.keyboard.press("Enter")
+    assert pane.locator(".tbx-found").inner_text() == "2/11"
+    assert pane.locator("mark.tbx-hit").count() >= 1
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    assert output.locator(".tbx-pane:visible").count() == 3
 
 
 def test_texts_are_coloured(page: Any) -> None:
@@ -185,30 +236,20 @@ def test_texts_are_coloured(page: Any) -> None:
 
 def test_tabs_are_walked_with_arrow_keys(page: Any) -> None:
     output = cell(page, 0)
-    output.get_by_role("tab", name="Stages").focus()
+    output.get_by_role("tab", name="Chart").focus()
+    shown = output.get_by_role("tabpanel")
+    assert "2 us" in shown.text_content()
+    assert "2 GFLOP/s" in shown.text_content()
     page.keyboard.press("ArrowRight")
     assert output.get_by_role("tab", name="Resources").get_attribute("aria-selected") == "true"
-    shown = output.get_by_role("tabpanel")
-    assert "49152 B" in shown.inner_text()
+    assert "48 KiB" in shown.inner_text()
     assert "50.0 %" in shown.inner_text()
     page.keyboard.press("ArrowRight")
-    assert "to <avoid> conflicts" in output.get_by_role("tabpanel").inner_text()
+    assert "sectors=12" in shown.inner_text()
     page.keyboard.press("ArrowRight")
-    assert "sectors = 12" in output.get_by_role("tabpanel").inner_text()
-    page.keyboard.press("ArrowRight")
-    text = output.get_by_role("tabpanel").inner_text()
-    assert "2.00 µs of 3" in text
-    assert "2.0 GFLOP/s" in text
+    assert "to <avoid> conflicts" in shown.inner_text()
     page.keyboard.press("Home")
-    assert output.locator(".tb-panes").is_visible()
-
-
-def test_the_report_of_other_front_ends_is_a_tab_too(page: Any) -> None:
-    """The extension's view stands in front of the HTML, so what only the HTML has must be within reach."""
-    output = cell(page, 0)
-    output.get_by_role("tab", name="Report").click()
-    output.locator("[data-panel=report] svg").first.wait_for(timeout=10_000)
-    output.get_by_role("tab", name="Stages").click()
+    assert output.locator(".tbx-plot").is_visible()
 
 
 def test_a_broken_record_and_one_of_another_version_say_so(page: Any) -> None:

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from tilebench.workbench import report
+from tilebench.workbench import parts, report
 from tilebench.workbench.check_view import _DARK, _LIGHT
-from tilebench.workbench.parts import sheet
-from tilebench.workbench.style import PALETTE, contrast
+from tilebench.workbench.front.widget import script
+from tilebench.workbench.style import PALETTE, contrast, css
 from tilebench.workbench.views.stages import stages_body
 
 from .samples import gemm_record
@@ -28,8 +28,8 @@ EYES = {
                 [0.004733, 0.691367, 0.303900]],
 }  # fmt: skip
 THEMES = {"light": 0, "dark": 1}
-# Bars and tracks, which no text stands on.
-BARS = {"track", "fill", "bad"}
+# Bars, tracks, dividers and marks, which no text stands on.
+BARS = {"track", "fill", "bad", "line", "accent", "s2"}
 
 
 def seen(colour: str, eye: str) -> str:
@@ -41,17 +41,26 @@ def seen(colour: str, eye: str) -> str:
     return "#" + "".join(f"{round(float(part) * 255):02x}" for part in back)
 
 
+def sheet() -> str:
+    """The style sheet of the HTML form, and the front end's own as it stands in the script."""
+    return css("auto", parts.sheet()) + script()
+
+
 def names(property_: str) -> set[str]:
-    """The palette's names that a property has somewhere in the style sheet."""
-    rules = sheet() + stages_body(gemm_record())[1]  # the second: which lines light up together
+    """The palette's names that a property has somewhere in the style sheet.
+
+    What the front end fills are points of charts; its texts have a colour.
+    """
+    # The second: which lines light up together.
+    rules = (css("auto", parts.sheet()) if property_ == "fill" else sheet()) + stages_body(gemm_record())[1]
     return set(re.findall(rf"(?<![-\w]){property_}:var\(--(\w+)\)", rules))
 
 
 def test_what_the_style_sheet_has_is_found() -> None:
     assert {"fg", "dim", "good", "bad", "warn", "accent", "tk", "tv"} <= names("color")
     assert {"bg", "bar", "new", "changed", "mark", "link"} == names("background") - BARS
-    scoped = re.findall(r"(?<![-\w(])(?:color|background):((?!var|inherit|none)[^;}]+)", sheet())
-    assert scoped == []
+    own = css("auto", parts.sheet())
+    assert re.findall(r"(?<![-\w(])(?:color|background):((?!var|inherit|none)[^;}]+)", own) == []
     assert "opacity" not in sheet()
 
 

@@ -10,8 +10,8 @@ import tilebench
 from tilebench.errors import ArgumentError, remember_source
 from tilebench.workbench import live
 from tilebench.workbench.chart import ChartCeilings, chart_of
-from tilebench.workbench.controls import all_below, typed
 from tilebench.workbench.figure import run_figure
+from tilebench.workbench.front.controls import typed
 from tilebench.workbench.history import history_rows
 from tilebench.workbench.registry import close_all
 from tilebench.workbench.svg import roofline_svg
@@ -138,24 +138,33 @@ def test_names_that_neither_knows(space: dict[str, Any]) -> None:
 def test_a_value_of_a_call_is_typed_into_a_field(
     space: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    widgets = pytest.importorskip("ipywidgets")
+    pytest.importorskip("anywidget")
     monkeypatch.setattr(live, "is_interactive", lambda: True)
     bench = tilebench.workbench(
         space["gemm"], with_={"M": 100, "N": 90}, sweep={"N": [90, 180]}, target="cpu", stages=("tile",)
     )
+
+    def said(name: str, index: int, text: str = "") -> None:
+        message = {"kind": "set", "name": name, "index": index, "text": text}
+        bench._view.widget._handle_custom_msg(message, [])
+
+    def controls() -> dict[str, Any]:
+        return {each["name"]: each for each in bench._view.widget.state["controls"]}
+
     try:
-        by_name = {w.description: w for w in all_below(bench._box) if getattr(w, "description", "")}
-        assert isinstance(by_name["M"], widgets.Text)
-        assert (by_name["M"].value, by_name["K"].value) == ("100", "")
-        assert isinstance(by_name["N"], widgets.SelectionSlider)
-        by_name["K"].value = "80"
-        by_name["N"].value = 180
+        assert bench.wait(30)
+        assert (controls()["M"]["labels"], controls()["M"]["text"]) == ([], "100")
+        assert (controls()["K"]["labels"], controls()["K"]["text"]) == ([], "")
+        assert controls()["N"]["labels"] == ["90", "180"]
+        said("K", -1, "80")
+        said("N", 1)
         assert bench.wait(30)
         assert bench.session.wish.sizes == {"M": 100, "N": 180, "K": 80}
-        by_name["M"].value = ""
+        said("M", -1, "")
         assert bench.session.wish.sizes == {"N": 180, "K": 80}
         bench.set(M=7)
-        assert by_name["M"].value == "7"
+        assert bench.wait(30)
+        assert controls()["M"]["text"] == "7"
     finally:
         close_all()
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.workbench.bench_kernels import DOUBLE, GEMM, IMPORTS, SHAPES
 from tilebench.errors import TileError
+from tilebench.workbench.packed import MIME, unpack
 
 pytest.importorskip("IPython")
 
@@ -45,9 +46,7 @@ def test_a_cell_opens_its_kernel(shell: Any) -> None:
     (bundle,) = shown
     assert set(bundle) == {"text/html", "text/plain", "application/vnd.tilebench.record.v1+json"}
     assert "gemm for cuda:sm_90a: M=200 N=170 K=130" in bundle["text/plain"]
-    assert [each["name"] for each in bundle["application/vnd.tilebench.record.v1+json"]["stages"]] == [
-        "source", "tile", "cuda",
-    ]  # fmt: skip
+    assert unpack(bundle[MIME]["packed"])["state"]["shown"] == ["source", "tile", "cuda"]
     assert "__global__" in bundle["text/html"]
     assert shell.user_ns["gemm"].name == "gemm"
 

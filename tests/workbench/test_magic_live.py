@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import json
 import os
 import threading
@@ -16,12 +17,13 @@ import pytest
 
 import tilebench
 from tests.workbench.bench_kernels import functions
+from tilebench.record import RunRecord
 from tilebench.workbench import live
-from tilebench.workbench.controls import all_below
 from tilebench.workbench.live import Workbench
+from tilebench.workbench.packed import unpack
 from tilebench.workbench.registry import close_all, open_benches
 
-widgets = pytest.importorskip("ipywidgets")
+widgets = pytest.importorskip("anywidget")
 SHAPES = {"M": 200, "N": 170, "K": 130}
 # What one workbench may send for its state: the JSON of all its models.
 MOST_STATE = 200_000
@@ -78,52 +80,121 @@ def test_the_package_is_also_the_function(space: dict[str, Any]) -> None:
     assert "block_M" in repr(bench)
 
 
+def said(bench: Workbench, **message: Any) -> None:
+    """A message as a browser sends it; returns when it is answered."""
+    bench._view.widget._handle_custom_msg(message, [])
+    assert bench.wait(30)
+
+
+def state(bench: Workbench) -> dict[str, Any]:
+    """What the browser was told last, by name; controls and tabs by their names too."""
+    found = dict(bench._view.widget.state)
+    for name in ("controls", "tabs"):
+        found[name] = {each["name"]: each for each in found[name]}
+    return found
+
+
+def sent(bench: Workbench) -> dict[str, Any]:
+    """The record that the browser was sent last."""
+    return unpack(bench._view.widget.record)["record"]
+
+
 def test_a_slider_moves_the_picture(space: dict[str, Any], interactive: None) -> None:
     bench = opened(space, sweep={"block_M": [32, 64, 128]})
-    controls, view = bench._controls, bench._view.widget
-    slider = next(w for w in all_below(bench._box) if getattr(w, "description", "") == "block_M")
-    assert [each[-1] for each in slider.options] == [32, 64, 128]
-    assert slider.continuous_update is False
-    before = view.stages
-    slider.value = 128
-    assert bench.wait(30)
+    knob = state(bench)["controls"]["block_M"]
+    assert (knob["labels"], knob["index"], knob["kind"]) == (["32", "64", "128"], 1, "knob")
+    assert sent(bench)["parameters"]["block_M"] == 64
+    said(bench, kind="set", name="block_M", index=2)
     assert bench.record is not None
     assert bench.record.parameters["block_M"] == 128
-    assert view.stages != before
-    assert "block_M=128" in view.stages
-    assert "up to date" in view.status
-    assert "registers" in view.details
-    assert controls.target.value == "cuda:sm_90a"
+    assert sent(bench)["parameters"]["block_M"] == 128
+    now = state(bench)
+    assert now["controls"]["block_M"]["index"] == 2
+    assert (now["status"]["text"], now["target"]) == ("up to date", "cuda:sm_90a")
+    assert any("registers" in chip["text"] for chip in now["chips"])
+    assert "resources" in now["tabs"]
+
+
+def test_what_a_page_of_another_version_says_is_dropped(space: dict[str, Any], interactive: None) -> None:
+    bench = opened(space, sweep={"block_M": [32, 64]})
+    before = bench.session.wish
+    for message in (
+        {"kind": "set", "name": "gone", "index": 0}, {"kind": "set", "name": "block_M", "index": 9},
+        {"kind": "set", "name": "block_M", "index": None}, {"kind": "toggle", "name": "explode", "on": True},
+        {"kind": "restore", "number": 77}, {"kind": "restore"}, {"kind": "another"}, {},
+    ):  # fmt: skip
+        said(bench, **message)
+    assert bench.session.wish == before
+    bench._view.widget._handle_custom_msg("text", [])
+    assert bench.error is None
+
+
+def test_a_program_and_the_browser_see_the_same_position(space: dict[str, Any], interactive: None) -> None:
+    bench = opened(space, sweep={"block_M": [32, 64]})
+    bench.set(block_M=48).wait(30)
+    knob = state(bench)["controls"]["block_M"]
+    assert (knob["labels"], knob["index"]) == (["32", "64", "48"], 2)
+    said(bench, kind="set", name="block_M", index=0)
+    assert bench.session.wish.values["block_M"] == 32
+    name = next(key for key, each in state(bench)["controls"].items() if each["kind"] == "choice")
+    assert state(bench)["controls"][name]["labels"][0] == "as written"
+    said(bench, kind="set", name=name, index=1)
+    assert bench.session.wish.choices[name] is not None
+    said(bench, kind="set", name=name, index=0)
+    assert name not in bench.session.wish.choices
 
 
 def test_an_illegal_position_is_shown_over_the_last_good_one(
     space: dict[str, Any], interactive: None
 ) -> None:
     bench = opened(space)
-    view = bench._view.widget
     bench.set(block_M=256, block_N=256, block_K=128)
     assert bench.wait(30)
-    assert "the shared memory of main is larger" in view.problem
-    assert "the last good picture" in view.stages
-    assert "refused" in view.status
+    now = state(bench)
+    assert "the shared memory of main is larger" in now["problem"]["what"]
+    assert "the last good picture, of block_M=64" in now["stale"]
+    assert now["status"]["text"] == "refused"
     bench.set(block_M=64, block_N=64, block_K=32)
     assert bench.wait(30)
-    assert view.problem == ""
-    assert "the last good picture" not in view.stages
+    assert state(bench)["problem"] is None
+    assert state(bench)["stale"] == ""
 
 
 def test_another_target_has_other_stages(space: dict[str, Any], interactive: None) -> None:
     bench = opened(space)
-    bench._controls.target.value = "cpu"
-    assert bench.wait(30)
+    said(bench, kind="target", text="cpu")
     assert bench.record is not None
-    assert [s.name for s in bench.record.stages] == ["tile", "loops", "llvm"]
-    assert "laid_out is a stage of cuda: on cpu its usual stages stand in for it" in bench._view.widget.status
-    names = [w.description for w in bench._controls._stage_row.children[1:]]
-    assert names == ["source", "tile", "scheduled", "bounded", "loops", "llvm", "asm"]
-    bench._controls._stages["bounded"].value = True
+    now = state(bench)
+    assert now["shown"] == ["tile", "loops", "llvm"]
+    assert now["stages"] == ["source", "tile", "scheduled", "bounded", "loops", "llvm", "asm"]
+    assert "laid_out is a stage of cuda: on cpu its usual stages stand in for it" in now["notes"]
+    # What is made is there to be shown without asking anybody.
+    made = [s.name for s in bench.record.stages if not s.pending]
+    assert made == ["source", "tile", "scheduled", "bounded", "loops", "llvm", "asm"]
+    said(bench, kind="stages", names=["tile", "asm"])
+    assert state(bench)["shown"] == ["tile", "asm"]
+    assert bench.record.stage("asm").text
+
+
+def test_going_back_to_a_point_of_the_chart(
+    space: dict[str, Any], interactive: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(kernel: Any, **_: Any) -> RunRecord:
+        return RunRecord(kernel.name, kernel.target, {}, samples=(1e-3,) * 9, flops=1e6, bytes=1e6)
+
+    bench = live.open_live(
+        space["gemm"], with_=SHAPES, target="cpu", stages=("tile",), sweep={"block_M": [32, 64]}, run=True,
+        measure=measure,
+    )  # fmt: skip
     assert bench.wait(30)
-    assert [s.name for s in bench.record.stages] == ["tile", "bounded", "loops", "llvm"]
+    said(bench, kind="set", name="block_M", index=0)
+    points = state(bench)["chart"]["points"]
+    assert [(p["values"]["block_M"], p["here"]) for p in points] == [("64", False), ("32", True)]
+    runs = len(bench.runs)
+    said(bench, kind="restore", number=points[0]["number"])
+    assert bench.session.wish.values["block_M"] == 64
+    assert [p["here"] for p in state(bench)["chart"]["points"]] == [True, False]
+    assert len(bench.runs) >= runs  # none is lost
 
 
 def test_the_state_is_small(space: dict[str, Any], interactive: None) -> None:
@@ -156,20 +227,18 @@ def test_fifty_reruns_leave_nothing(space: dict[str, Any], interactive: None) ->
     assert [each() for each in refs if each() is not None] == []
 
 
-def test_without_anywidget_plain_html_shows_the_same(
-    space: dict[str, Any], interactive: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tilebench.workbench import view
+def test_without_anywidget_there_are_no_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kernel:
+        _allow_stdin = True
 
-    find = view.importlib.util.find_spec
+    class Shell:
+        kernel = Kernel()
+
+    monkeypatch.delenv("TILEBENCH_HEADLESS", raising=False)
+    monkeypatch.setattr(live, "shell_now", Shell)
+    assert live.is_interactive()
+    find = importlib.util.find_spec
     monkeypatch.setattr(
-        view.importlib.util, "find_spec", lambda name: None if name == "anywidget" else find(name)
+        live.importlib.util, "find_spec", lambda name: None if name == "anywidget" else find(name)
     )
-    before = len(models())
-    bench = opened(space)
-    assert "block_M=64" in bench._view._plain.places["stages"].value
-    bench.set(block_M=128)
-    assert bench.wait(30)
-    assert "block_M=128" in bench._view._plain.places["stages"].value
-    bench.close()
-    assert len(models()) == before
+    assert not live.is_interactive()

@@ -15,8 +15,8 @@ from tilebench.errors import ArgumentError, LaunchError, OptionError, ScheduleEr
 from tilebench.record import RunRecord
 from tilebench.runtime.cancel import Cancelled
 from tilebench.schedule import parse_schedule
+from tilebench.workbench.front.build import status_data
 from tilebench.workbench.history import history_rows
-from tilebench.workbench.parts import status_part
 from tilebench.workbench.session import Picture, Session
 from tilebench.workbench.slider import AS_WRITTEN
 from tilebench.workbench.subject import Subject, choices_schedule
@@ -81,7 +81,7 @@ def test_the_tiers_answer_one_after_the_other(made: Any) -> None:
     session.want()
     first = next(each for each in pictures if each.record is not None)
     assert first.record is not None
-    assert [(s.name, s.pending) for s in first.record.stages] == [
+    assert [(s.name, s.pending) for s in first.shown_record.stages] == [
         ("tile", False), ("threaded", False), ("cuda", False), ("ptx", True),
     ]  # fmt: skip
     assert first.record.resources is not None
@@ -198,7 +198,7 @@ def test_only_what_is_asked_for_is_measured_again(made: Any) -> None:
     session.want(stages=("tile", "ptx"))
     session.want(stages=("source",))
     assert len(measure.calls) == 1
-    assert [s.name for s in session.picture.record.stages] == ["source"]
+    assert [s.name for s in session.picture.shown_record.stages] == ["source"]
     session.want(check=True)
     assert session.picture.report.ok
     report = session.picture.report
@@ -260,7 +260,9 @@ def test_a_check_says_that_it_checks(made: Any, monkeypatch: pytest.MonkeyPatch)
     # A check that fails is told, and the measurement is had all the same.
     assert "did not finish" in session.picture.problem.message
     assert len(session.picture.runs) == 1
-    assert 'data-elapsed="0.0"' in status_part(next(p for p in pictures if p.status.phase == "checking"))
+    checking = status_data(next(p for p in pictures if p.status.phase == "checking"))
+    assert checking.text == "checking"
+    assert checking.elapsed is not None
 
 
 def test_wanting_returns_at_once_from_any_thread(made: Any) -> None:

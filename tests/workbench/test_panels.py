@@ -16,7 +16,7 @@ from tilebench.profile.ceilings import Ceilings
 from tilebench.record import Diagnostic, RunRecord
 from tilebench.reference.bounds import Bounded
 from tilebench.reference.check import CheckReport, compare_output
-from tilebench.workbench.bundle import MIME, RecordView, from_json, mime_bundle, pack, record_json, unpack
+from tilebench.workbench.bundle import RecordView, mime_bundle
 from tilebench.workbench.chart import (
     ChartCeilings,
     chart_of,
@@ -29,6 +29,7 @@ from tilebench.workbench.errors_view import error_html, error_text
 from tilebench.workbench.figure import MIME as PLOTLY
 from tilebench.workbench.figure import UIREVISION, run_figure
 from tilebench.workbench.history import Move, MoveHistory, history_html, history_text
+from tilebench.workbench.packed import MIME, from_json, pack, record_json, unpack
 from tilebench.workbench.positions import median_interval
 from tilebench.workbench.report import Runs, Section, Table, report_html
 from tilebench.workbench.style import bytes_text, number, rate_text, seconds_text

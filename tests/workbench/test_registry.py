@@ -90,7 +90,7 @@ def test_what_is_left_of_a_closed_bench(
 
     first = opened(space)
     assert first.wait(30)
-    first._box_output = first._static_output = Output()
+    first._view_output = first._static_output = Output()
     assert opened(space) in open_benches()
     line, picture = shown[-2:]
     assert "gemm was opened again. To have controls here, run this cell." in line["text/html"]

@@ -94,10 +94,10 @@ def summary(report: OutputReport) -> str:
     return f"{size}, {report.outside} outside their bounds ({share} %){extra}"
 
 
-_HEADS = ("index", "got", "reference", "error", "bound", "error / bound")
+CHECK_HEADS = ("index", "got", "reference", "error", "bound", "error / bound")
 
 
-def _rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
+def check_rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
     out: list[list[Value]] = []
     for element in worst:
         part = element.error / element.bound if element.bound else (math.inf if element.error else 0.0)
@@ -109,7 +109,7 @@ def _rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
     return out
 
 
-def _note(report: OutputReport, how: str) -> str:
+def note(report: OutputReport, how: str) -> str:
     """Where the bounds come from, and how many elements were compared when it was not all."""
     if report.checked == report.total:
         return how
@@ -120,14 +120,14 @@ def output_body(report: OutputReport, how: str = "") -> str:
     """One output of a check, without root and style sheet."""
     good = '<span class="tag good">within bounds</span>'
     tag = good if report.ok else '<span class="tag bad">outside</span>'
-    note = f'<p class="q">Bound: {escape(_note(report, how))}.</p>' if how else ""
+    below = f'<p class="q">Bound: {escape(note(report, how))}.</p>' if how else ""
     table = table_html(
-        _HEADS, _rows(report.worst), caption="Worst elements", numeric=(1, 2, 3, 4, 5), mono=(0,)
+        CHECK_HEADS, check_rows(report.worst), caption="Worst elements", numeric=(1, 2, 3, 4, 5), mono=(0,)
     )
     # Where a result is right, the map is one even patch and says nothing.
     heat = "" if report.ok else heat_svg(report)
     side = f'<div><div class="q">Where the errors are</div>{heat}</div>' if heat else ""
-    return f'<p>{tag} {escape(summary(report))}.</p><div class="cols"><div>{table}{note}</div>{side}</div>'
+    return f'<p>{tag} {escape(summary(report))}.</p><div class="cols"><div>{table}{below}</div>{side}</div>'
 
 
 def check_body(report: CheckReport) -> str:
@@ -146,9 +146,11 @@ def check_text(report: CheckReport) -> str:
     for output in report.outputs:
         out.append(("ok: " if output.ok else "WRONG: ") + summary(output))
         if output.worst:
-            out.append(table_text(_HEADS, _rows(output.worst), numeric=(1, 2, 3, 4, 5), indent="  "))
+            out.append(
+                table_text(CHECK_HEADS, check_rows(output.worst), numeric=(1, 2, 3, 4, 5), indent="  ")
+            )
         if report.how:
-            out.append(f"  bound: {_note(output, report.how)}")
+            out.append(f"  bound: {note(output, report.how)}")
     return "\n".join(out)
 
 

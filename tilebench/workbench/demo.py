@@ -18,8 +18,8 @@ from ..record import CompileRecord, RunRecord
 from .chart import chart_of
 from .magic import cell_text, choose_kernel
 from .options import TileOptions, parse_line
-from .parts import remarks
 from .report import Part, Runs, Section, report_html
+from .status import remarks
 from .style import bytes_text, number
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def bench_parts(bench: Workbench) -> list[Part]:
     picture = bench.session.picture
     out: list[Part] = [
         *([picture.problem] if picture.problem else []),
-        *([picture.record] if picture.record else []),
+        *([picture.shown_record] if picture.shown_record else []),
     ]
     out += remarks(picture)
     if picture.report is not None:
@@ -206,7 +206,7 @@ def lacks_tools(bench: Workbench) -> bool:
 def stages_line(bench: Workbench) -> str:
     """Kernel, target, and the stages that are shown; those that could not be had, with what gives them."""
     assert bench.record is not None or bench.error is not None
-    record, error = bench.record, bench.error
+    record, error = bench.session.picture.shown_record, bench.error
     stages = record.stages if record is not None else ()
     target = record.target if record is not None else "-"
     said = f"{bench.name:<14} {target:<18} stages " + ", ".join(s.name for s in stages if not s.pending)

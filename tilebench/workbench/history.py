@@ -221,15 +221,23 @@ def _varied(moves: Sequence[Move]) -> list[str]:
     return list(varied_names([RunRecord("", "", move.config) for move in moves]))
 
 
+def move_rows(
+    history: MoveHistory, ceilings: ChartCeilings | None, newest: int
+) -> tuple[list[str], list[list[Value]], list[int]]:
+    """Heads, the `newest` rows, and the numbers of the columns of figures."""
+    heads, rows = history_rows(history, ceilings)
+    state = heads.index("state")
+    return heads, rows[:newest], [*range(1, state), *range(state + 1, len(heads) - 1)]
+
+
 def history_body(history: MoveHistory, ceilings: ChartCeilings | None = None, newest: int = 50) -> str:
     """The table without root and style sheet, the `newest` moves of it."""
     if not history.moves:
         return '<p class="q">no moves yet</p>'
-    heads, rows = history_rows(history, ceilings)
-    state = heads.index("state")
-    numeric = [*range(1, state), *range(state + 1, len(heads) - 1)]
-    table = table_html(heads, rows[:newest], numeric=numeric)
-    more = f'<p class="q">{len(rows) - newest} earlier moves</p>' if len(rows) > newest else ""
+    heads, rows, numeric = move_rows(history, ceilings, newest)
+    table = table_html(heads, rows, numeric=numeric)
+    earlier = len(history) - len(rows)
+    more = f'<p class="q">{earlier} earlier moves</p>' if earlier else ""
     return table + more
 
 

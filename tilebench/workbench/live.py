@@ -15,6 +15,7 @@ from .. import settings
 from ..errors import ResourceError, ScheduleError, TargetError, TileError
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
+from .front.controls import Answers
 from .history import MoveHistory
 from .interrupts import watch
 from .positions import ENOUGH_RUNS
@@ -38,7 +39,7 @@ def shell_now() -> Any:
 
 
 def is_interactive() -> bool:
-    """Whether widgets can be shown: a notebook kernel with a person at it, and ipywidgets installed.
+    """Whether widgets can be shown: a notebook kernel with a person at it, and anywidget installed.
 
     A kernel that is run by a program (nbclient, papermill) does not allow input: then nobody moves a
     slider, and widget state would only be saved.
@@ -48,7 +49,7 @@ def is_interactive() -> bool:
     kernel = getattr(shell_now(), "kernel", None)
     if kernel is None or not getattr(kernel, "_allow_stdin", False):
         return False
-    return importlib.util.find_spec("ipywidgets") is not None
+    return importlib.util.find_spec("anywidget") is not None
 
 
 class Workbench:
@@ -66,10 +67,8 @@ class Workbench:
         self.id = f"tb{number}"
         self.closed = False
         self._view: Any = None
-        self._controls: Any = None
-        self._box: Any = None
-        # Of the two outputs in the cell: the controls with the live view, and the static form below them.
-        self._box_output: Any = None
+        # Of the two outputs in the cell: the live view, and the static form below it.
+        self._view_output: Any = None
         self._static_output: Any = None
         self._drawing = threading.Lock()
 
@@ -110,8 +109,6 @@ class Workbench:
         once (`wait` waits for the answer). `OptionError` for a name that there is not.
         """
         self.session.want(**changes)
-        if self._controls is not None:
-            self._controls.set(changes)
         return self
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -169,15 +166,11 @@ class Workbench:
                 from .parts import line_bundle, static_bundle
 
                 # A widget that is closed is an error in a saved notebook: nothing is left of it.
-                self._box_output.update(line_bundle(why), raw=True)
+                self._view_output.update(line_bundle(why), raw=True)
                 self._static_output.update(static_bundle(self.session.picture), raw=True)
-            if self._controls is not None:
-                self._controls.close()
-                from .controls import all_below
-
-                for widget in list(all_below(self._box)):
-                    widget.close()
-            self._view = self._controls = self._box = self._box_output = self._static_output = None
+            if self._view is not None:
+                self._view.close()
+            self._view = self._view_output = self._static_output = None
         registry.leave(self)
 
     # -- showing
@@ -195,31 +188,27 @@ class Workbench:
 
         display: Any = importlib.import_module("IPython.display").display
 
-        if self.closed or self._box is None:
+        if self.closed or self._view is None:
             if shell_now() is None:
                 print(repr(self))
             else:
                 display(static_bundle(self.session.picture), raw=True)
             return
         with self._drawing:
-            self._box_output = display(self._box, display_id=True)
+            self._view_output = display(self._view.widget, display_id=True)
             bundle = static_bundle(self.session.picture, fallback=self.id)
             self._static_output = display(bundle, raw=True, display_id=True)
 
     def build(self) -> None:
-        """Make the controls and the view; the session's pictures then go there."""
-        from ..targets import resolve
-        from .controls import Controls
-        from .view import View
+        """Make the view with its controls; the session's pictures then go there."""
+        from .front.widget import View
 
-        widgets: Any = importlib.import_module("ipywidgets")
-        wish = self.session.wish
-        self._view = View(self.id, self.name)
-        self._controls = Controls(
-            self.session.subject.knobs, wish, resolve(wish.target)[1].name, self._move, self.session.stop,
-            self.session.again,
+        session, knobs = self.session, self.session.subject.knobs
+        answers = Answers(
+            self._move, session.stop, session.again, session.restore,
+            lambda: ((*knobs, *session.picture.offered), session.wish),
         )  # fmt: skip
-        self._box = widgets.VBox([self._controls.box, self._view.widget])
+        self._view = View(self.id, self.name, knobs, session.picture, answers)
 
     def _move(self, **changes: Any) -> None:
         """What a control calls. A name it has is always known, so nothing is raised on its thread."""
@@ -231,7 +220,6 @@ class Workbench:
             if self.closed or self._view is None:
                 return
             self._view.show(picture)
-            self._controls.show(picture)
             if self._static_output is not None and picture.status.phase in ("done", "failed", "cancelled"):
                 from .parts import static_bundle
 

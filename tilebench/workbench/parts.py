@@ -7,21 +7,21 @@ from typing import Any
 
 from ..errors import TileError
 from . import check_view, errors_view
-from .bundle import MIME, TEXT_LIMITS, record_json
 from .chart import chart_of, config_text, method_lines
 from .errors_view import error_body
+from .front.build import bench_state
 from .history import history_body, history_text
+from .packed import MIME, record_json
 from .session import Picture
-from .style import bytes_text, css, escape, number, page
+from .status import remarks
+from .style import escape, page
 from .svg import chart_svg
-from .tiers import absent_stages
 from .views import resources, stages
 from .views.runs import chart_table, chart_text
 from .views.stages import LineLimits
 
-# Lines of a pane in a live view: a model's state is sent whole when a page is opened again, and a
-# workbench may take 200 KB. The static form has `bundle.LIMITS`.
-LIVE_LIMITS = LineLimits(tile=160, emitted=100)
+# Lines of a stage in the plain form, which shows what changed and the low languages by their first lines.
+TEXT_LIMITS = LineLimits(tile=24, emitted=12)
 # A saved notebook with eight workbenches stays under 400 KB with these.
 STATIC_LIMITS = LineLimits(tile=100, emitted=45)
 NEWEST_MOVES = 12
@@ -39,92 +39,24 @@ _EXTRA = (
     ".tilebench .old{border-left:6px double var(--warn)}"
     ".tilebench .oldnote{padding:4px 12px;background:var(--changed);"
     "border-bottom:1px solid var(--line);color:var(--warn)}"
-    # What ipywidgets calls a widget whose kernel was restarted or died.
-    ".tilebench>.gone{display:none;padding:6px 12px;background:var(--changed);color:var(--warn)}"
-    ".jupyter-widgets-disconnected .tilebench>.gone{display:block}"
     ".tilebench .note{padding:4px 12px;color:var(--dim)}"
     # JupyterLab stripes and centres the tables of HTML outputs.
     ".jp-RenderedHTMLCommon .tilebench tbody tr{background:none}"
     ".jp-RenderedHTMLCommon .tilebench :is(th,td):not(.num){text-align:left}"
     ".tilebench .part:empty{display:none}.tilebench .part>.flow:first-child{border-top:0}"
 )
-_SAID = {
-    "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
-    "checking": ("on", "checking"), "measuring": ("on", "measuring"),
-    "done": ("good", "up to date"), "stale": ("warn", "stale"),
-    "cancelled": ("warn", "stopped"), "failed": ("bad", "failed"),
-}  # fmt: skip
-
 LEFT_ALONE = (
     "A picture: its controls are gone with the kernel that made them. To have them, run this cell again."
 )
-STOPPED = "Stopped. Any control goes on from here; Again takes up what was stopped."
 
 
-def sheet(theme: str = "auto") -> str:
-    """The style sheet of every part."""
-    return css(theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA)
-
-
-def status_part(picture: Picture) -> str:
-    """The row of chips: what the thread does, what the last figures are, notes."""
-    kind, word = _SAID.get(picture.status.phase, ("", picture.status.phase))
-    if picture.problem is not None and picture.status.phase == "done":
-        kind, word = ("bad", "refused") if picture.stale else ("warn", "partly done")
-    if picture.status.total:
-        word += f" {picture.status.done}/{picture.status.total}"
-    chips = [f'<span class="chip {kind}">{escape(word)}{_elapsed(picture)}</span>']
-    chips += [f'<span class="chip">{escape(each)}</span>' for each in _facts(picture)]
-    said = [*remarks(picture), *([STOPPED] if picture.status.phase == "cancelled" else [])]
-    return f'<div class="chips" role="status" aria-live="polite">{"".join(chips)}</div>{_notes(said)}'
-
-
-def remarks(picture: Picture) -> tuple[str, ...]:
-    """Which wished stages another target has, and on what the times were taken."""
-    record = picture.record
-    if record is None or picture.stale:
-        return picture.notes
-    absent = absent_stages(record.target, picture.stage_names, picture.wish.stages)
-    return (*absent, *picture.notes)
+def sheet() -> str:
+    """The style sheet of the parts, beside that of every page."""
+    return stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA
 
 
 def _notes(said: Sequence[str]) -> str:
     return "".join(f'<div class="note">{escape(each)}</div>' for each in said)
-
-
-def _elapsed(picture: Picture) -> str:
-    """How long the work of now has taken; the live view counts on from there.
-
-    Not for a screen reader, which would read each tick.
-    """
-    if picture.status.phase not in ("compiling", "checking", "measuring"):
-        return ""
-    seconds = picture.status.elapsed
-    return f' <span class="elapsed" aria-hidden="true" data-elapsed="{seconds:.1f}">{seconds:.1f} s</span>'
-
-
-def _facts(picture: Picture) -> list[str]:
-    """The figures that a mover of sliders looks at: from the record, and the last time."""
-    record = picture.record
-    if record is None or picture.stale:
-        return []
-    out: list[str] = []
-    used = record.resources
-    if used is not None and picture.shared_limit:  # a CPU has neither registers a thread nor shared memory
-        out.append(f"{used.threads} threads")
-        out += [f"{used.registers} registers"] if used.registers is not None else []
-        out.append(f"{bytes_text(used.shared_bytes)} shared")
-        bound = "occupancy" if used.registers is not None else "occupancy at most"
-        out += [f"{bound} {number(used.occupancy * 100)} %"] if used.occupancy is not None else []
-    last = picture.history.moves[-1] if picture.history.moves else None
-    if last is not None and last.run is not None and last.run.seconds:
-        chart = chart_of(picture.runs, picture.ceilings)
-        point = next(p for p in chart.points if p.config == last.run.config)
-        here = "" if last.run.target == record.target else f" on {last.run.target.partition(':')[0]}"
-        several = f" ({len(point.medians)} runs)" if len(point.medians) > 1 else ""
-        out.append(point.time_text + here + several)
-        out += [point.rate_text(chart.unit)] if point.rate else []
-    return out
 
 
 def problem_part(picture: Picture) -> str:
@@ -132,12 +64,12 @@ def problem_part(picture: Picture) -> str:
     return error_body(picture.problem) if picture.problem is not None else ""
 
 
-def stages_part(picture: Picture, prefix: str, limits: LineLimits = LIVE_LIMITS) -> str:
+def stages_part(picture: Picture, prefix: str, limits: LineLimits = STATIC_LIMITS) -> str:
     """Heading and panes, with the rules that link their lines; marked where they are an older wish's."""
     record = picture.record
     if record is None:
         return ""
-    panes, rules = stages.stages_body(record, None, limits, prefix=prefix)
+    panes, rules = stages.stages_body(record, picture.shown or None, limits, prefix=prefix)
     note, kind = "", ""
     if picture.stale:
         differs = {k: v for k, v in record.parameters.items() if picture.wish.values.get(k) != v}
@@ -197,9 +129,7 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
     )  # fmt: skip
     if fallback:
         body = _notes([LEFT_ALONE]) + body
-    html = page(
-        body, theme, stages.CSS + resources.CSS + check_view.CSS + errors_view.CSS + _EXTRA, "workbench"
-    )
+    html = page(body, theme, sheet(), "workbench")
     if not fallback:
         return html
     return (
@@ -231,7 +161,8 @@ def static_text(picture: Picture) -> str:
         out.append(picture.problem.explain())
     out += remarks(picture)
     if picture.record is not None:
-        out.append(stages.stages_text(picture.record, limits=TEXT_LIMITS, changed_only=True))
+        shown = picture.shown or None
+        out.append(stages.stages_text(picture.record, shown, limits=TEXT_LIMITS, changed_only=True))
     if picture.report is not None:
         out.append(check_view.check_text(picture.report))
     if picture.runs:
@@ -253,9 +184,7 @@ def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> 
         "text/plain": static_text(picture),
     }
     if picture.record is not None and not fallback:
-        out[MIME] = record_json(
-            picture.record, picture.runs, picture.history if len(picture.history) > 1 else None
-        )
+        out[MIME] = record_json(picture.record, picture.runs, bench_state(picture, "", picture.record.kernel))
     return out
 
 

@@ -19,10 +19,11 @@ from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
+from .chart import chart_of
 from .history import Move, MoveHistory
 from .launch import need_launch_values
 from .slider import Slider
-from .subject import Subject, Wish, moved
+from .subject import Subject, Wish, moved, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -41,7 +42,8 @@ class Picture:
     """Everything a view shows. `record` is the last good one; `stale` says it is not that of `wish`.
 
     `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
-    sentences about the measurement. `shared_limit` is in bytes.
+    sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
+    `shown` those that are wanted; the record has every one that is made.
     """
 
     wish: Wish
@@ -55,12 +57,20 @@ class Picture:
     notes: tuple[str, ...] = ()
     shared_limit: int = 0
     stage_names: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     offered: tuple[Slider, ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
         """The measurements, oldest first."""
         return self.history.runs
+
+    @property
+    def shown_record(self) -> CompileRecord | None:
+        """The record with the stages that are shown alone, in their order."""
+        if self.record is None or not self.shown:
+            return self.record
+        return replace(self.record, stages=tuple(self.record.stage(name) for name in self.shown))
 
 
 class Session:
@@ -111,6 +121,16 @@ class Session:
         with self._guard:
             self.wish = wish = self.wish.asked_again(run=self.wish.run, check=self.wish.check)
         self._latest.submit(wish)
+
+    def restore(self, number: int) -> None:
+        """Go back to the position of a point of the chart, by its number; nothing where there is none."""
+        points = chart_of(self.picture.runs).points
+        config = next((dict(point.config) for point in points if point.number == number), None)
+        moves = [move for move in self.picture.history if tiers.plain_config(move.config) == config]
+        if moves:
+            with self._guard:
+                self.wish = wish = placed(self.wish, moves[-1].config)
+            self._latest.submit(wish)
 
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
@@ -176,7 +196,7 @@ class Session:
         self._show(
             wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
             offered=before.offered or tuple(self.subject.offered(kernel)),
-            stage_names=kernel.stages, shared_limit=tiers.shared_limit(kernel),
+            stage_names=kernel.stages, shown=shown, shared_limit=tiers.shared_limit(kernel),
             notes=before.notes if same else (),
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.

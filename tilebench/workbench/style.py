@@ -8,41 +8,19 @@ alone (headings, real tables, `<pre>`, `<mark>`) still reads.
 from __future__ import annotations
 
 import html
+import json
 import math
+from pathlib import Path
 
 from ..errors import OptionError
 
-# name: (light, dark). Every colour that a text has in the style sheet has a contrast of at least 4.5 (WCAG
-# level AA) on every ground there is, also as the three common colour deficiencies see them; the tests
-# compute it. The series colours are chosen to stay apart for all of them (blue, orange, teal of differing
-# lightness) and never speak alone: marks differ in shape as well.
+# name: (light, dark), which the front end's sources read too. Every colour that a text has in the style sheet
+# has a contrast of at least 4.5 (WCAG level AA) on every ground there is, also as the three common colour
+# deficiencies see them; the tests compute it. The series colours stay apart for all of them (blue, orange,
+# teal of differing lightness) and never speak alone: marks differ in shape as well.
 PALETTE: dict[str, tuple[str, str]] = {
-    "bg": ("#ffffff", "#14181d"),
-    "bar": ("#f2f4f7", "#1d232a"),
-    "line": ("#cfd6de", "#3a434e"),
-    "fg": ("#1c2128", "#e4e9ef"),
-    "dim": ("#59636e", "#a8b3bf"),
-    "accent": ("#0757ab", "#79bbff"),
-    "new": ("#e7f6ec", "#15291d"),
-    "changed": ("#fff7df", "#29240f"),
-    "mark": ("#ffe69a", "#4d3f07"),
-    "link": ("#dbeafe", "#1d3557"),
-    "good": ("#116329", "#7ee787"),
-    "bad": ("#b3140f", "#ff9d94"),
-    "warn": ("#7a4a00", "#f2b84b"),
-    "track": ("#e1e6ec", "#2c343d"),
-    "fill": ("#2f74c0", "#4d94de"),
-    "s1": ("#0064b5", "#5fb0ff"),
-    "s2": ("#b04a00", "#ffa657"),
-    "s3": ("#00443a", "#7de8c8"),
-    "tk": ("#7a1fa8", "#d7b0ff"),
-    "tc": ("#0550ae", "#7cc2ff"),
-    "td": ("#953000", "#ffb77c"),
-    "tb": ("#0b5475", "#8ad4ee"),
-    "ty": ("#11622a", "#7ee787"),
-    "tn": ("#0b4f9e", "#a5d6ff"),
-    "ts": ("#5a4100", "#e6cf7f"),
-    "tv": ("#8a1f66", "#f5a9d6"),
+    name: (light, dark)
+    for name, (light, dark) in json.loads(Path(__file__).with_name("palette.json").read_text("utf-8")).items()
 }
 THEMES = ("auto", "light", "dark")
 

@@ -355,6 +355,18 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         raise
 
 
+def placed(wish: Wish, config: Mapping[str, Any]) -> Wish:
+    """The wish at a position that it was at before; `config` is what `Wish.config` gave then."""
+    target = config.get("target")
+    values = {name: config[name] for name in wish.values if name in config}
+    rest = {name: value for name, value in config.items() if name not in values and name != "target"}
+    choices = {name: value for name, value in rest.items() if "." in name or name in OPTIONS["kernel"]}
+    sizes = {name: value for name, value in rest.items() if name not in choices}
+    return replace(
+        wish, values=values, choices=choices, sizes=sizes, target=None if target == "auto" else target
+    )
+
+
 def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wish:
     """The wish with other values. `OptionError` for a name that no control has."""
     values, choices, sizes = dict(wish.values), dict(wish.choices), dict(wish.sizes)

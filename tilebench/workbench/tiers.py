@@ -70,12 +70,12 @@ def _tier_names(kernel: Kernel, tier: str) -> list[str]:
 
 
 def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
-    """The record with the shown stages in their order; those not made yet stand as pending."""
+    """The record with every stage that is made, in the road's order; shown ones that are not are pending."""
     compilation = kernel.compilation
     build = compilation.build
     reached = [
         n
-        for n in shown
+        for n in kernel.stages
         if n == "source" or n in compilation.functions or (build is not None and n in build.texts)
     ]
     record = make_record(compilation, reached)
@@ -83,7 +83,8 @@ def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     languages = {step.name: step.language for step in compilation.manifest.steps}
     stages = tuple(
         by_name.get(name) or StageRecord(name, languages.get(name, "tile-ir"), "", pending=True)
-        for name in shown
+        for name in kernel.stages
+        if name in by_name or name in shown
     )
     return replace(record, stages=stages, resources=static_bound(kernel, record.resources))
 

@@ -25,6 +25,7 @@ CSS = (
     ".tilebench .res>:first-child{flex:0 0 auto}.tilebench .res>*{flex-basis:300px}"
     ".tilebench .say{margin:8px 0 0}"
 )
+NO_RESOURCES = "no resources: this target reports none, or the kernel is not compiled yet"
 _NAMES = {"shared": "shared memory", "threads": "threads", "registers": "registers", "blocks": "block slots"}
 _KINDS = {"applied": ("applied", "good"), "missed": ("missed", "warn"), "note": ("note", "q")}
 _ORIGINS = {"kernel": "kernel", "rule": "schedule rule", "call": "this call", "default": "default"}
@@ -38,7 +39,7 @@ def unicode_bar(fraction: float, width: int = 20) -> str:
     return (_BAR[7] * full + (_BAR[rest - 1] if rest else "")).ljust(width, "·")
 
 
-def _facts(resources: Resources, shared_limit: int) -> list[tuple[str, str, str]]:
+def facts(resources: Resources, shared_limit: int) -> list[tuple[str, str, str]]:
     """(name, value, kind) of the figures a reader looks for first; unknown ones are left out."""
     shared = bytes_text(resources.shared_bytes)
     kind = ""
@@ -91,8 +92,8 @@ def _limiting(resources: Resources) -> list[str]:
     return [resources.limited_by, *tight] if resources.limited_by else []
 
 
-def _bars(resources: Resources, shared_limit: int) -> str:
-    """Bars: occupancy, shared memory, and how many blocks each resource alone would allow."""
+def bar_rows(resources: Resources, shared_limit: int) -> list[tuple[str, float, str, bool]]:
+    """(name, part, value, over): occupancy, shared memory, the blocks that each resource would allow."""
     rows: list[tuple[str, float, str, bool]] = []
     if resources.occupancy is not None:
         rows.append(("occupancy", resources.occupancy, f"{number(resources.occupancy * 100)} %", False))
@@ -106,8 +107,12 @@ def _bars(resources: Resources, shared_limit: int) -> str:
         rows.append(
             (f"blocks by {_NAMES.get(name, name)}", blocks / most if most else 0, f"{blocks}{mark}", False)
         )
+    return rows
+
+
+def _bars(resources: Resources, shared_limit: int) -> str:
     out: list[str] = []
-    for name, part, value, over in rows:
+    for name, part, value, over in bar_rows(resources, shared_limit):
         width = max(0.0, min(1.0, part)) * 100
         fill = (
             f'<span class="over" style="width:{width:.1f}%"></span>'
@@ -125,21 +130,21 @@ def _bars(resources: Resources, shared_limit: int) -> str:
 def resources_body(resources: Resources | None, shared_limit: int = 0) -> str:
     """The panel of figures and bars. `shared_limit`: bytes one block may take, 0 when unknown."""
     if resources is None:
-        return '<p class="q">no resources: this target reports none, or the kernel is not compiled yet</p>'
+        return f'<p class="q">{NO_RESOURCES}</p>'
     rows: list[list[Value]] = [
-        [name, Cell(value, kind)] for name, value, kind in _facts(resources, shared_limit)
+        [name, Cell(value, kind)] for name, value, kind in facts(resources, shared_limit)
     ]
     left = table_html(("resource", "value"), rows, numeric=(1,))
     said = occupancy_sentence(resources)
     words = f'<p class="say">{escape(said)}.</p>' if said else ""
-    left += table_html(_LAUNCH_HEADS, _launch_rows(resources)) if resources.launches else ""
+    left += table_html(LAUNCH_HEADS, launch_rows(resources)) if resources.launches else ""
     return f'<div class="cols res"><div>{left}</div><div>{_bars(resources, shared_limit)}{words}</div></div>'
 
 
-_LAUNCH_HEADS = ("launch", "threads", "registers", "shared bytes", "spilled bytes")
+LAUNCH_HEADS = ("launch", "threads", "registers", "shared bytes", "spilled bytes")
 
 
-def _launch_rows(resources: Resources) -> list[list[str]]:
+def launch_rows(resources: Resources) -> list[list[str]]:
     """What each launch takes, of which the figures above are the largest."""
     return [
         [
@@ -157,9 +162,9 @@ def resources_text(resources: Resources | None, shared_limit: int = 0) -> str:
     """The same in plain text."""
     if resources is None:
         return "no resources"
-    out = [table_text(("resource", "value"), [[n, v] for n, v, _ in _facts(resources, shared_limit)])]
+    out = [table_text(("resource", "value"), [[n, v] for n, v, _ in facts(resources, shared_limit)])]
     if resources.launches:
-        out.append(table_text(_LAUNCH_HEADS, _launch_rows(resources)))
+        out.append(table_text(LAUNCH_HEADS, launch_rows(resources)))
     if resources.occupancy is not None:
         out.append(f"occupancy [{unicode_bar(resources.occupancy)}] {number(resources.occupancy * 100)} %")
         out.append(occupancy_sentence(resources))
@@ -178,7 +183,7 @@ def resources_text(resources: Resources | None, shared_limit: int = 0) -> str:
     return "\n".join(line for line in out if line)
 
 
-def _choice_rows(choices: Sequence[Choice]) -> list[list[Value]]:
+def choice_rows(choices: Sequence[Choice]) -> list[list[Value]]:
     return [
         [
             choice.address or "(launch)",
@@ -192,19 +197,19 @@ def _choice_rows(choices: Sequence[Choice]) -> list[list[Value]]:
     ]
 
 
-_CHOICE_HEADS = ("where", "choice", "value", "origin", "why")
+CHOICE_HEADS = ("where", "choice", "value", "origin", "why")
 
 
 def choices_body(choices: Sequence[Choice]) -> str:
     """A table of every effective choice with its origin."""
     if not choices:
         return '<p class="q">no choices recorded</p>'
-    return table_html(_CHOICE_HEADS, _choice_rows(choices), mono=(0, 2))
+    return table_html(CHOICE_HEADS, choice_rows(choices), mono=(0, 2))
 
 
 def choices_text(choices: Sequence[Choice]) -> str:
     """The choices in plain text."""
-    return table_text(_CHOICE_HEADS, _choice_rows(choices)) if choices else "no choices recorded"
+    return table_text(CHOICE_HEADS, choice_rows(choices)) if choices else "no choices recorded"
 
 
 def place_text(place: PlaceRecord | None, word: str) -> str:
@@ -216,7 +221,7 @@ def _values_text(values: Mapping[str, float | int | str]) -> str:
     return ", ".join(f"{k}={number(v) if isinstance(v, float) else v}" for k, v in values.items())
 
 
-def _remark_rows(remarks: Sequence[Remark], word: str) -> list[list[Value]]:
+def remark_rows(remarks: Sequence[Remark], word: str) -> list[list[Value]]:
     # What was missed is what a reader can act on: it comes first.
     ranked = sorted(remarks, key=lambda remark: {"missed": 0, "applied": 1}.get(remark.kind, 2))
     return [
@@ -231,22 +236,22 @@ def _remark_rows(remarks: Sequence[Remark], word: str) -> list[list[Value]]:
     ]
 
 
-_REMARK_HEADS = ("remark", "pass", "what", "numbers", "where")
+REMARK_HEADS = ("remark", "pass", "what", "numbers", "where")
 
 
 def remarks_body(remarks: Sequence[Remark], word: str) -> str:
     """A table of remarks, missed ones first. `word` is what a source line is called."""
     if not remarks:
         return '<p class="q">no remarks</p>'
-    return table_html(_REMARK_HEADS, _remark_rows(remarks, word), mono=(3,))
+    return table_html(REMARK_HEADS, remark_rows(remarks, word), mono=(3,))
 
 
 def remarks_text(remarks: Sequence[Remark], word: str) -> str:
     """The remarks in plain text."""
-    return table_text(_REMARK_HEADS, _remark_rows(remarks, word)) if remarks else "no remarks"
+    return table_text(REMARK_HEADS, remark_rows(remarks, word)) if remarks else "no remarks"
 
 
-def _carets(diagnostic: Diagnostic) -> str:
+def carets(diagnostic: Diagnostic) -> str:
     """The quoted line with carets below it, cut free of its indentation; empty without a quote."""
     place, line = diagnostic.place, diagnostic.text.rstrip("\n").split("\n")[0]
     if not line.strip():
@@ -274,7 +279,7 @@ def diagnostics_body(diagnostics: Sequence[Diagnostic], word: str) -> str:
         kind = "bad" if diagnostic.severity == "error" else "warn"
         location = place_text(diagnostic.place, word)
         where = f' <span class="q">{escape(location)}</span>' if location else ""
-        quote = _carets(diagnostic)
+        quote = carets(diagnostic)
         shown = f'<pre class="diag">{escape(quote)}</pre>' if quote else ""
         out.append(
             f'<div><span class="tag {kind}">{escape(diagnostic.severity)}</span> {escape(diagnostic.message)}'
@@ -289,7 +294,7 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], word: str) -> str:
     for diagnostic in sorted(diagnostics, key=lambda d: d.severity != "error"):
         location = place_text(diagnostic.place, word)
         out.append(f"{diagnostic.severity}: {diagnostic.message}" + (f" ({location})" if location else ""))
-        out += ["    " + line for line in _carets(diagnostic).splitlines()]
+        out += ["    " + line for line in carets(diagnostic).splitlines()]
     return "\n".join(out)
 
 

@@ -1,0 +1,177 @@
+/** One bench, put together: everything that shows a kernel draws it with this, from a record and a state. */
+
+import { make, rove } from '../dom';
+import { Controls } from './controls';
+import { Host, Picture } from './data';
+import { button, Header } from './header';
+import { Against, drag, Panes } from './panes';
+import { Side } from './side';
+import { BenchState } from './state';
+import { STYLE } from './style';
+
+const AGAINST: readonly [Against, string][] = [
+  ['before', 'the stage before'],
+  ['last', 'the position before'],
+  ['pinned', 'what is pinned'],
+  ['nothing', 'nothing']
+];
+
+/** A pane is not read when it is narrower than this; pixels. */
+const READABLE = 300;
+
+/** Of the usual stages as many as have room: the first and the last, then from the end, where decisions are. */
+function fitting(names: readonly string[], width: number): string[] {
+  const room = Math.max(2, Math.floor(width / READABLE));
+  if (width <= 0 || names.length <= room) {
+    return [...names];
+  }
+  const keep = new Set([0, names.length - 1]);
+  for (let at = Math.floor(names.length / 2); keep.size < room; at = (at + 1) % names.length) {
+    keep.add(at);
+  }
+  return names.filter((_, at) => keep.has(at));
+}
+
+export class Bench {
+  readonly element: HTMLElement;
+  private readonly header: Header;
+  private readonly controls: Controls;
+  private readonly notes = make('div', { class: 'tbx-notes' });
+  private readonly stages = make('div', { class: 'tbx-stages', role: 'toolbar', 'aria-label': 'stages' });
+  private readonly said = make('span', { class: 'tbx-said tbx-quiet', role: 'status' });
+  private readonly panes: Panes;
+  private readonly side: Side;
+  private shown: string[] = [];
+  private wanted = '';
+  private picture: Picture | null = null;
+  private drawn: unknown = null;
+
+  constructor(private readonly host: Host) {
+    this.header = new Header(host);
+    this.controls = new Controls(host);
+    this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text) });
+    this.side = new Side(number => host.ask({ kind: 'restore', number }));
+    const divider = make('div', {
+      class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'width of the tabs'
+    });
+    const wider = (by: number): void => {
+      const width = Math.max(220, Math.min(this.element.clientWidth - 260, this.side.element.offsetWidth - by));
+      this.side.element.style.flexBasis = `${width}px`;
+    };
+    drag(divider, wider);
+    divider.addEventListener('keydown', event => {
+      const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
+      if (by !== undefined) {
+        event.preventDefault();
+        event.stopPropagation();
+        wider(by);
+      }
+    });
+    const body = make('div', { class: 'tbx-body' }, this.panes.element, divider, this.side.element);
+    const grip = make('div', { class: 'tbx-grip', 'aria-hidden': 'true', title: 'drag to make the bench taller' });
+    drag(grip, by => (this.element.style.height = `${Math.max(320, this.element.offsetHeight + by)}px`), true);
+    this.element = make(
+      'div', { class: 'tbx', role: 'region' },
+      make('style', {}, STYLE), this.header.element, this.controls.element, this.notes, this.stages, body, grip
+    );
+  }
+
+  dispose(): void {
+    this.header.dispose();
+    this.panes.dispose();
+  }
+
+  show(picture: Picture): void {
+    this.picture = picture;
+    const state = picture.state;
+    this.element.setAttribute('aria-label', `workbench of ${state.kernel}`);
+    this.header.show(state);
+    this.controls.element.hidden = !state.live;
+    this.controls.show(state.controls);
+    this.showNotes(state);
+    if (state.shown.join() !== this.wanted) {
+      // What the kernel's side shows by itself, or was asked for by a program, is followed.
+      this.wanted = state.shown.join();
+      this.shown = state.asked ? [...state.shown] : fitting(state.shown, this.element.clientWidth * 0.68);
+    }
+    this.side.show(state);
+    if (this.drawn !== picture.record) {
+      this.drawn = picture.record;
+      this.drawStages();
+    }
+  }
+
+  private drawStages(): void {
+    const picture = this.picture;
+    if (picture === null || picture.record === null) {
+      return;
+    }
+    this.stageBar(picture);
+    this.panes.show(picture.record, this.shown, picture.state.titles);
+  }
+
+  private stageBar(picture: Picture): void {
+    const held = new Set(picture.record?.stages.map(stage => stage.name));
+    const names = picture.state.stages.filter(name => held.has(name) || picture.state.live);
+    const focused = this.stages.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const toggles = names.map(name => {
+      const out = button(name, `show or hide the stage ${name}`, () => this.toggleStage(name, !this.shown.includes(name)));
+      out.setAttribute('aria-pressed', String(this.shown.includes(name)));
+      return out;
+    });
+    const select = make('select', { 'aria-label': 'compared with' }, ...AGAINST.map(([value, text]) => make('option', { value }, text)));
+    select.value = this.against;
+    select.addEventListener('change', () => {
+      this.against = select.value as Against;
+      this.say('');
+      this.panes.compare(this.against);
+    });
+    const pin = button('Pin', 'keep this compilation, to compare others with', () => this.say(`Pinned: ${this.panes.keep()}`));
+    this.stages.replaceChildren(
+      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, this.said
+    );
+    rove(this.stages, toggles);
+    toggles.find(toggle => toggle.textContent === focused)?.focus();
+  }
+
+  private against: Against = 'before';
+
+  private toggleStage(name: string, on: boolean): void {
+    const order = this.picture?.state.stages ?? [];
+    const now = new Set(this.shown);
+    if (on) {
+      now.add(name);
+    } else {
+      now.delete(name);
+    }
+    this.shown = order.filter(each => now.has(each));
+    const stage = this.picture?.record?.stages.find(each => each.name === name);
+    if (on && (stage === undefined || stage.pending)) {
+      // It takes another program: only then does the kernel's side have to know.
+      this.host.ask({ kind: 'stages', names: this.shown });
+    }
+    this.drawStages();
+  }
+
+  private showNotes(state: BenchState): void {
+    const parts: HTMLElement[] = [];
+    if (state.problem !== null) {
+      parts.push(make('div', { class: 'tbx-problem', role: 'alert' }, make('strong', {}, state.problem.what), make('pre', {}, state.problem.text)));
+    }
+    if (state.stale !== '') {
+      parts.push(make('p', { class: 'tbx-tone-warn' }, state.stale));
+    }
+    parts.push(...state.notes.map(note => make('p', { class: 'tbx-quiet' }, note)));
+    this.element.classList.toggle('tbx-stale', state.stale !== '');
+    const text = parts.map(part => part.textContent).join('\n');
+    if (text !== this.notes.dataset['text']) {
+      this.notes.dataset['text'] = text;
+      this.notes.replaceChildren(...parts);
+    }
+  }
+
+  private say(text: string): void {
+    this.said.textContent = text;
+  }
+}
+

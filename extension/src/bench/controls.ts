@@ -1,0 +1,123 @@
+/** Sliders, fields and choices. They only say what is wanted; what is so comes back with the next state. */
+
+import { freshId, make } from '../dom';
+import { Host } from './data';
+import { ControlData as Control } from './state';
+
+/** While a person moves a control, states that are under way must not move it back. */
+const OWN_MS = 400;
+
+interface Shown {
+  readonly element: HTMLElement;
+  update(control: Control): void;
+}
+
+export class Controls {
+  readonly element = make('div', { class: 'tbx-controls' });
+  private readonly knobs = make('div', { class: 'tbx-knobs' });
+  private readonly more = make('details', { class: 'tbx-more', hidden: '' }, make('summary', {}, 'Schedule'));
+  private readonly choices = make('div', { class: 'tbx-knobs' });
+  private shown = new Map<string, Shown>();
+  private shape = '';
+
+  constructor(private readonly host: Host) {
+    this.more.append(this.choices);
+    this.element.append(this.knobs, this.more);
+  }
+
+  show(controls: readonly Control[]): void {
+    const shape = JSON.stringify(controls.map(control => [control.name, control.labels, control.kind, control.idle]));
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.build(controls);
+    }
+    controls.forEach(control => this.shown.get(control.name)?.update(control));
+    const set = controls.filter(control => control.kind === 'choice' && control.index > 0).length;
+    const summary = this.more.querySelector('summary');
+    if (summary !== null) {
+      summary.textContent = set === 0 ? 'Schedule: as written' : `Schedule: ${set} chosen here`;
+    }
+  }
+
+  private build(controls: readonly Control[]): void {
+    this.shown = new Map();
+    this.knobs.replaceChildren();
+    this.choices.replaceChildren();
+    for (const control of controls) {
+      const made = control.labels.length === 0 ? this.field(control) : control.kind === 'choice' ? this.choice(control) : this.slider(control);
+      if (control.idle !== '') {
+        made.element.classList.add('tbx-idle');
+        made.element.title = control.idle;
+      }
+      this.shown.set(control.name, made);
+      (control.kind === 'choice' ? this.choices : this.knobs).append(made.element);
+    }
+    this.more.hidden = this.choices.children.length === 0;
+  }
+
+  private ask(control: Control, index: number, text: string): void {
+    this.host.ask({ kind: 'set', name: control.name, index, text });
+  }
+
+  private slider(control: Control): Shown {
+    const id = freshId('tbx-knob');
+    const last = control.labels.length - 1;
+    const input = make('input', { id, type: 'range', min: '0', max: String(last), step: '1' });
+    const value = make('output', { for: id });
+    const say = (at: number): void => {
+      value.textContent = control.labels[at] ?? '';
+      // What a screen reader says is the value, not its place in the list.
+      input.setAttribute('aria-valuetext', `${control.labels[at] ?? ''}, ${at + 1} of ${last + 1}`);
+    };
+    let moved = 0;
+    input.addEventListener('input', () => {
+      moved = Date.now();
+      say(Number(input.value));
+      this.ask(control, Number(input.value), '');
+    });
+    input.addEventListener('keydown', event => event.stopPropagation());
+    const element = make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input, value);
+    return {
+      element,
+      update: now => {
+        if (Date.now() - moved > OWN_MS) {
+          input.value = String(now.index);
+          say(now.index);
+        }
+      }
+    };
+  }
+
+  private choice(control: Control): Shown {
+    const id = freshId('tbx-choice');
+    const select = make('select', { id }, ...control.labels.map((label, at) => make('option', { value: String(at) }, label)));
+    let moved = 0;
+    select.addEventListener('change', () => {
+      moved = Date.now();
+      this.ask(control, Number(select.value), '');
+    });
+    return {
+      element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), select),
+      update: now => {
+        if (Date.now() - moved > OWN_MS) {
+          select.value = String(now.index);
+        }
+      }
+    };
+  }
+
+  private field(control: Control): Shown {
+    const id = freshId('tbx-field');
+    const input = make('input', { id, type: 'text', placeholder: 'a value of the call', autocomplete: 'off' });
+    input.addEventListener('change', () => this.ask(control, -1, input.value));
+    input.addEventListener('keydown', event => event.stopPropagation());
+    return {
+      element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input),
+      update: now => {
+        if (document.activeElement !== input) {
+          input.value = now.text;
+        }
+      }
+    };
+  }
+}

@@ -1,0 +1,24 @@
+/** What goes in and out of a bench: a record with the state around it, and the wishes of whoever looks at it. */
+
+import { CompileRecord } from '../record';
+import { BenchState } from './state';
+
+/** What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed. */
+export type Ask =
+  | { readonly kind: 'set'; readonly name: string; readonly index: number; readonly text: string }
+  | { readonly kind: 'target'; readonly text: string }
+  | { readonly kind: 'toggle'; readonly name: 'run' | 'check'; readonly on: boolean }
+  | { readonly kind: 'stages'; readonly names: readonly string[] }
+  | { readonly kind: 'restore'; readonly number: number }
+  | { readonly kind: 'again' }
+  | { readonly kind: 'stop' };
+
+export interface Host {
+  ask(what: Ask): void;
+}
+
+/** A record with the state around it. */
+export interface Picture {
+  readonly record: CompileRecord | null;
+  readonly state: BenchState;
+}

@@ -1,0 +1,107 @@
+/** What stays in view: the kernel, its target, what is going on, the figures of now, and the buttons. */
+
+import { make } from '../dom';
+import { sparkline } from './chart';
+import { Host } from './data';
+import { BenchState, Chip, StatusData } from './state';
+
+export class Header {
+  readonly element: HTMLElement;
+  private readonly name = make('strong', { class: 'tbx-name' });
+  private readonly target = make('select', { 'aria-label': 'target', class: 'tbx-target' });
+  private readonly status = make('span', { class: 'tbx-status', role: 'status', 'aria-live': 'polite' });
+  private readonly clock = make('span', { class: 'tbx-clock', 'aria-hidden': 'true' });
+  private readonly progress = make('span', { class: 'tbx-progress', 'aria-hidden': 'true' });
+  private readonly chips = make('span', { class: 'tbx-chips' });
+  private readonly spark = make('span', { class: 'tbx-spark-place' });
+  private readonly buttons = make('span', { class: 'tbx-buttons', role: 'group', 'aria-label': 'work' });
+  private readonly run: HTMLElement;
+  private readonly check: HTMLElement;
+  private since = 0;
+  private ticking: number | null = null;
+
+  constructor(private readonly host: Host) {
+    this.run = this.toggle('Measure', 'run', 'time each position, in a process of its own');
+    this.check = this.toggle('Check', 'check', 'compare every element with the reference');
+    const again = button('Again', 'another run of this position; go on after a stop', () => host.ask({ kind: 'again' }));
+    const stop = button('Stop', 'drop what is running or waiting', () => host.ask({ kind: 'stop' }));
+    this.buttons.append(this.run, this.check, again, stop);
+    this.target.addEventListener('change', () => host.ask({ kind: 'target', text: this.target.value }));
+    this.element = make('header', { class: 'tbx-header' }, this.name, this.target, this.status, this.chips, this.spark, this.buttons);
+  }
+
+  dispose(): void {
+    this.tick(null);
+  }
+
+  show(state: BenchState): void {
+    this.name.textContent = state.kernel;
+    if ([...this.target.options].map(option => option.value).join() !== state.targets.join()) {
+      this.target.replaceChildren(...state.targets.map(name => make('option', { value: name }, name)));
+    }
+    this.target.value = state.target;
+    this.target.disabled = !state.live;
+    this.buttons.hidden = !state.live;
+    this.run.setAttribute('aria-pressed', String(state.run));
+    this.check.setAttribute('aria-pressed', String(state.check));
+    this.showStatus(state.status);
+    this.chips.replaceChildren(...state.chips.map(chipElement));
+    const line = sparkline(state.chart);
+    this.spark.replaceChildren(...(line === null ? [] : [line]));
+  }
+
+  private showStatus(status: StatusData): void {
+    // Set only when it has changed: a screen reader reads what is set.
+    const said = make('span', { class: `tbx-chip tbx-tone-${status.tone || 'plain'}` }, status.text);
+    if (this.status.firstChild?.textContent !== status.text) {
+      this.status.replaceChildren(said, this.progress, this.clock);
+    } else if (this.status.firstElementChild !== null) {
+      this.status.firstElementChild.className = said.className;
+    }
+    this.progress.hidden = status.part === null;
+    this.progress.style.setProperty('--part', String(status.part ?? 0));
+    this.tick(status.elapsed);
+  }
+
+  private tick(elapsed: number | null): void {
+    if (this.ticking !== null) {
+      window.clearInterval(this.ticking);
+      this.ticking = null;
+    }
+    if (elapsed === null) {
+      this.clock.textContent = '';
+      return;
+    }
+    this.since = Date.now() - elapsed * 1000;
+    const say = (): void => {
+      this.clock.textContent = `${((Date.now() - this.since) / 1000).toFixed(1)} s`;
+    };
+    say();
+    this.ticking = window.setInterval(say, 200);
+  }
+
+  private toggle(name: string, what: 'run' | 'check', title: string): HTMLElement {
+    const out = button(name, title, () => {
+      const on = out.getAttribute('aria-pressed') !== 'true';
+      out.setAttribute('aria-pressed', String(on));
+      this.host.ask({ kind: 'toggle', name: what, on });
+    });
+    out.setAttribute('aria-pressed', 'false');
+    return out;
+  }
+}
+
+/** A small button. */
+export function button(text: string, title: string, pressed: () => void): HTMLElement {
+  const out = make('button', { type: 'button', class: 'tbx-button', title }, text);
+  out.addEventListener('click', pressed);
+  return out;
+}
+
+function chipElement(chip: Chip): HTMLElement {
+  const attributes: Record<string, string> = { class: `tbx-chip tbx-tone-${chip.tone || 'plain'}` };
+  if (chip.title !== '') {
+    attributes['title'] = chip.title;
+  }
+  return make('span', attributes, chip.text);
+}

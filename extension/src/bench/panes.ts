@@ -1,0 +1,235 @@
+/** The panes beside each other: dividers that drag, one that takes all, and lines linked through all of them. */
+
+import { make } from '../dom';
+import { CompileRecord, StageRecord } from '../record';
+import { Pane, PaneHost } from './pane';
+import { densest } from './text/links';
+
+/** What the texts are compared with. */
+export type Against = 'before' | 'last' | 'pinned' | 'nothing';
+
+export interface PanesHost {
+  /** The stages that are shown, in their order, have changed by a key or button in a pane. */
+  closed(stage: string): void;
+  say(text: string): void;
+}
+
+const LEAST = 180;
+const TILE = new Set(['python', 'tile-ir']);
+
+export class Panes implements PaneHost {
+  readonly element = make('div', { class: 'tbx-panes' });
+  private panes: Pane[] = [];
+  private shares = new Map<string, number>();
+  private maximised = '';
+  private pin: ReadonlySet<number> | null = null;
+  private record: CompileRecord | null = null;
+  private before: CompileRecord | null = null;
+  private kept: CompileRecord | null = null;
+  private against: Against = 'before';
+  private readonly observer = new ResizeObserver(() => this.layout());
+
+  constructor(private readonly host: PanesHost) {
+    this.observer.observe(this.element);
+  }
+
+  dispose(): void {
+    this.observer.disconnect();
+  }
+
+  /** Show these stages of a record. What a reader scrolled, folded and pinned stays where the stage does. */
+  show(record: CompileRecord, names: readonly string[], titles: Readonly<Record<string, string>>): void {
+    const moved = this.record !== null && this.record !== record && position(this.record) !== position(record);
+    if (moved) {
+      this.before = this.record;
+    }
+    this.record = record;
+    const old = new Map(this.panes.map(pane => [pane.stage.name, pane]));
+    const focused = this.panes.find(pane => pane.hasFocus)?.stage.name;
+    const stages = names.map(name => record.stages.find(stage => stage.name === name)).filter((s): s is StageRecord => s !== undefined);
+    this.panes = stages.map(stage => {
+      const pane = new Pane(record, stage, titles[stage.language] ?? stage.language, this, !TILE.has(stage.language));
+      pane.wrap = old.get(stage.name)?.wrap ?? true;
+      return pane;
+    });
+    const parts: Node[] = [];
+    this.panes.forEach((pane, at) => {
+      if (at > 0) {
+        parts.push(this.divider(at));
+      }
+      parts.push(pane.element);
+    });
+    if (parts.length === 0) {
+      parts.push(make('p', { class: 'tbx-quiet tbx-pending' }, 'No stage is shown: choose one above.'));
+    }
+    this.element.replaceChildren(...parts);
+    this.layout();
+    this.compare(this.against);
+    for (const pane of this.panes) {
+      const same = old.get(pane.stage.name);
+      if (same !== undefined) {
+        pane.current = Math.min(same.current, Math.max(0, pane.lines.length - 1));
+        pane.scroll = same.scroll;
+      }
+      if (pane.stage.name === focused) {
+        pane.focus();
+      }
+    }
+    if (this.pin !== null) {
+      this.relight(null, this.pin, false);
+    }
+  }
+
+  /** Choose what each text is compared with. */
+  compare(against: Against): void {
+    this.against = against;
+    const other = { last: this.before, pinned: this.kept, before: null, nothing: null }[against];
+    this.panes.forEach((pane, at) => {
+      if (against === 'before') {
+        const previous = this.panes[at - 1];
+        const both = previous !== undefined && TILE.has(previous.stage.language) && TILE.has(pane.stage.language);
+        pane.compare(both ? previous.lines : null);
+        return;
+      }
+      const stage = other?.stages.find(each => each.name === pane.stage.name && !each.pending);
+      pane.compare(stage === undefined ? null : stage.text.replace(/\n$/, '').split('\n'));
+    });
+    if (against === 'last' && this.before === null) {
+      this.host.say('There is no position before this one yet: move a control.');
+    } else if (against === 'pinned' && this.kept === null) {
+      this.host.say('Nothing is pinned: Pin keeps this compilation to compare others with.');
+    }
+  }
+
+  /** Keep this compilation to compare others with; gives its name. */
+  keep(): string {
+    this.kept = this.record;
+    return this.record === null ? '' : position(this.record);
+  }
+
+  // -- links
+  pointed(pane: Pane, line: number | null): void {
+    const sources = line === null ? this.pin : new Set(pane.kin.sources(line));
+    this.relight(pane, sources ?? new Set(), false);
+  }
+
+  pinned(pane: Pane, line: number): void {
+    const sources = pane.kin.sources(line);
+    if (sources.length === 0) {
+      this.pin = null;
+      this.relight(null, new Set(), false);
+      this.host.say('This line comes from no line of the kernel.');
+      return;
+    }
+    this.pin = new Set(sources);
+    this.relight(pane, this.pin, true);
+    const told = sources.length === 1 ? `line ${sources[0]}` : `lines ${sources.join(', ')}`;
+    this.host.say(`Pinned to ${told} of the kernel; Escape lets go.`);
+  }
+
+  command(pane: Pane, key: string): boolean {
+    switch (key) {
+      case 'm':
+        this.maximised = this.maximised === pane.stage.name ? '' : pane.stage.name;
+        this.layout();
+        pane.focus();
+        return true;
+      case 'x':
+        this.host.closed(pane.stage.name);
+        return true;
+      case 'Escape':
+        this.pin = null;
+        this.relight(null, new Set(), false);
+        return true;
+      case '[':
+      case ']': {
+        const at = this.panes.indexOf(pane) + (key === ']' ? 1 : -1);
+        this.panes[(at + this.panes.length) % this.panes.length]?.focus();
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  private relight(from: Pane | null, sources: ReadonlySet<number>, scroll: boolean): void {
+    for (const pane of this.panes) {
+      const lines = pane.kin.lines(sources);
+      pane.light(lines, scroll && pane !== from && lines.length > 0 ? densest(lines, pane.height) : null);
+    }
+  }
+
+  // -- geometry
+  private layout(): void {
+    const count = this.panes.length;
+    this.element.dataset['alone'] = String(this.maximised !== '');
+    for (const pane of this.panes) {
+      const share = this.shares.get(pane.stage.name) ?? 1 / Math.max(1, count);
+      pane.element.style.flexGrow = String(share);
+      pane.element.hidden = this.maximised !== '' && pane.stage.name !== this.maximised;
+    }
+    if (this.maximised !== '' && !this.panes.some(pane => pane.stage.name === this.maximised)) {
+      this.maximised = '';
+      this.layout();
+      return;
+    }
+    this.panes.filter(pane => !pane.element.hidden).forEach(pane => pane.layout());
+  }
+
+  private divider(at: number): HTMLElement {
+    const [left, right] = [this.panes[at - 1]!, this.panes[at]!];
+    const label = `width of ${left.stage.name} and ${right.stage.name}`;
+    const bar = make('div', { class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': label });
+    const move = (by: number): void => this.resize(left, right, by);
+    drag(bar, move);
+    bar.addEventListener('keydown', event => {
+      const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
+      if (by !== undefined) {
+        event.preventDefault();
+        event.stopPropagation();
+        move(by);
+      }
+    });
+    return bar;
+  }
+
+  private resize(left: Pane, right: Pane, by: number): void {
+    const [a, b] = [left.element.offsetWidth, right.element.offsetWidth];
+    const width = Math.max(LEAST, Math.min(a + b - LEAST, a + by));
+    const all = this.panes.reduce((sum, pane) => sum + pane.element.offsetWidth, 0) || 1;
+    for (const pane of this.panes) {
+      const own = pane === left ? width : pane === right ? a + b - width : pane.element.offsetWidth;
+      this.shares.set(pane.stage.name, own / all);
+    }
+    this.layout();
+  }
+}
+
+/** Call `moved` with the pixels that a handle was dragged to the right (or down) since the last call. */
+export function drag(handle: HTMLElement, moved: (by: number) => void, vertical = false): void {
+  handle.addEventListener('pointerdown', down => {
+    down.preventDefault();
+    handle.setPointerCapture(down.pointerId);
+    let last = vertical ? down.clientY : down.clientX;
+    const move = (event: PointerEvent): void => {
+      const now = vertical ? event.clientY : event.clientX;
+      moved(now - last);
+      last = now;
+    };
+    const up = (): void => {
+      handle.removeEventListener('pointermove', move);
+      handle.removeEventListener('pointerup', up);
+      handle.removeEventListener('pointercancel', up);
+    };
+    handle.addEventListener('pointermove', move);
+    handle.addEventListener('pointerup', up);
+    handle.addEventListener('pointercancel', up);
+  });
+}
+
+/** A record's position in words: its target and parameters. */
+export function position(record: CompileRecord): string {
+  const given = Object.entries(record.parameters).map(([name, value]) => `${name}=${String(value)}`);
+  const chosen = record.choices.filter(each => each.origin === 'call').map(each => `${each.address}.${each.name}=${each.value}`);
+  return [record.target, ...given, ...chosen].join(' ');
+}

@@ -1,0 +1,74 @@
+/** The tabs beside the panes: the chart, and everything that is said of the kernel in tables. */
+
+import { freshId, make, rove } from '../dom';
+import { blockElements } from './blocks';
+import { ChartView } from './chart';
+import { BenchState, TabData } from './state';
+
+export class Side {
+  readonly element = make('aside', { class: 'tbx-side' });
+  private readonly bar = make('div', { class: 'tbx-tabs', role: 'tablist', 'aria-label': 'about this kernel' });
+  private readonly body = make('div', { class: 'tbx-tab', role: 'tabpanel', tabindex: '0', id: freshId('tbx-tab') });
+  private readonly chart: ChartView;
+  private chosen = '';
+  private shape = '';
+  private tabs: readonly TabData[] = [];
+  private state: BenchState | null = null;
+
+  constructor(restore: (number: number) => void) {
+    this.chart = new ChartView(restore);
+    this.element.append(this.bar, this.body);
+  }
+
+  show(state: BenchState): void {
+    this.state = state;
+    this.tabs = state.tabs;
+    if (!this.tabs.some(tab => tab.name === this.chosen)) {
+      this.chosen = this.tabs[0]?.name ?? '';
+    }
+    const shape = JSON.stringify([this.tabs.map(tab => [tab.name, tab.title, tab.badge, tab.tone]), this.chosen]);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.drawBar();
+    }
+    this.drawBody();
+  }
+
+  /** Open a tab by its name. */
+  choose(name: string): void {
+    this.chosen = name;
+    if (this.state !== null) {
+      this.show(this.state);
+    }
+  }
+
+  private drawBar(): void {
+    const focused = this.bar.contains(document.activeElement);
+    const made = this.tabs.map(tab => {
+      const badge = tab.badge === '' ? [] : [make('span', { class: `tbx-badge tbx-tone-${tab.tone || 'plain'}` }, tab.badge)];
+      const selected = String(tab.name === this.chosen);
+      const out = make('button', { type: 'button', role: 'tab', 'aria-selected': selected, 'aria-controls': this.body.id }, tab.title, ...badge);
+      out.addEventListener('click', () => this.choose(tab.name));
+      return out;
+    });
+    this.bar.replaceChildren(...made);
+    const now = this.tabs.findIndex(tab => tab.name === this.chosen);
+    rove(this.bar, made, at => this.choose(this.tabs[at]?.name ?? ''));
+    made.forEach((tab, at) => (tab.tabIndex = at === now ? 0 : -1));
+    if (focused) {
+      made[now]?.focus();
+    }
+  }
+
+  private drawBody(): void {
+    const tab = this.tabs.find(each => each.name === this.chosen);
+    const scroll = this.body.scrollTop;
+    const parts: HTMLElement[] = (tab?.blocks ?? []).flatMap(blockElements);
+    if (tab?.name === 'chart' && this.state !== null) {
+      this.chart.show(this.state.chart);
+      parts.unshift(this.chart.element);
+    }
+    this.body.replaceChildren(...parts);
+    this.body.scrollTop = scroll;
+  }
+}

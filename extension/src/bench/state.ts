@@ -1,0 +1,284 @@
+// Written by generate_record.py from tilebench/workbench/front/state.py; change it there.
+
+/**
+ * A small figure. `tone` is empty, or `good`, `bad`, `warn`, `quiet`, `on`; so everywhere below.
+ */
+export interface Chip {
+  readonly text: string;
+  readonly tone: string;
+  readonly title: string;
+}
+
+/**
+ * What is going on. `elapsed` in seconds, None while nothing runs; `part` done, 0 to 1, or None.
+ */
+export interface StatusData {
+  readonly phase: string;
+  readonly text: string;
+  readonly tone: string;
+  readonly elapsed: number | null;
+  readonly part: number | null;
+}
+
+/**
+ * One control. `labels` are its values in order, `index` the one of now; without labels it is typed.
+ *
+ * `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call); `idle` says why it does
+ * nothing here, empty where it does something.
+ */
+export interface ControlData {
+  readonly name: string;
+  readonly labels: readonly string[];
+  readonly index: number;
+  readonly text: string;
+  readonly kind: string;
+  readonly idle: string;
+}
+
+/**
+ * One cell of a table.
+ */
+export interface CellData {
+  readonly text: string;
+  readonly tone: string;
+  readonly title: string;
+}
+
+/**
+ * A table; `numeric` and `mono` are numbers of columns.
+ */
+export interface TableData {
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly CellData[])[];
+  readonly caption: string;
+  readonly numeric: readonly number[];
+  readonly mono: readonly number[];
+}
+
+/**
+ * `part` of a whole: 0 to 1, more where it is `over`.
+ */
+export interface BarData {
+  readonly name: string;
+  readonly part: number;
+  readonly text: string;
+  readonly over: boolean;
+}
+
+/**
+ * A map of errors: `steps[i][j]` from 0 (exact) to 5 (outside); `patch` says what a square is.
+ */
+export interface HeatData {
+  readonly label: string;
+  readonly patch: string;
+  readonly steps: readonly (readonly number[])[];
+}
+
+/**
+ * One piece of a tab: those of `text` (a sentence), `quote`, `table`, `bars`, `heat` that there are.
+ */
+export interface Block {
+  readonly text: string;
+  readonly tone: string;
+  readonly quote: string;
+  readonly table: TableData | null;
+  readonly bars: readonly BarData[];
+  readonly heat: HeatData | null;
+}
+
+/**
+ * A tab beside the panes. `badge` is a small word at its name.
+ */
+export interface TabData {
+  readonly name: string;
+  readonly title: string;
+  readonly blocks: readonly Block[];
+  readonly badge: string;
+  readonly tone: string;
+}
+
+/**
+ * One measured position. Times in seconds, rates in units a second; `values` are those that vary.
+ */
+export interface PointData {
+  readonly number: number;
+  readonly label: string;
+  readonly seconds: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly time: string;
+  readonly rate: number | null;
+  readonly rate_low: number | null;
+  readonly rate_high: number | null;
+  readonly rate_text: string;
+  readonly failure: string;
+  readonly flagged: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly here: boolean;
+}
+
+/**
+ * The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it.
+ */
+export interface ChartData {
+  readonly points: readonly PointData[];
+  readonly unit: string;
+  readonly ceiling: number | null;
+  readonly ceiling_text: string;
+  readonly varied: readonly string[];
+  readonly leader: number | null;
+  readonly decided: boolean;
+  readonly method: readonly string[];
+  readonly target: string;
+}
+
+/**
+ * Why a wish could not be had: its first line, and the rest with the quoted line and carets.
+ */
+export interface ProblemData {
+  readonly what: string;
+  readonly text: string;
+}
+
+/**
+ * All that stands around a record.
+ *
+ * `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
+ * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
+ * somebody chose them; `titles` are the names of languages.
+ */
+export interface BenchState {
+  readonly id: string;
+  readonly kernel: string;
+  readonly live: boolean;
+  readonly status: StatusData;
+  readonly target: string;
+  readonly stages: readonly string[];
+  readonly shown: readonly string[];
+  readonly asked: boolean;
+  readonly stale: string;
+  readonly targets: readonly string[];
+  readonly run: boolean;
+  readonly check: boolean;
+  readonly controls: readonly ControlData[];
+  readonly titles: Readonly<Record<string, string>>;
+  readonly chips: readonly Chip[];
+  readonly notes: readonly string[];
+  readonly problem: ProblemData | null;
+  readonly tabs: readonly TabData[];
+  readonly chart: ChartData | null;
+}
+
+/** The shapes above as data, for a check of what came in. */
+export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Chip: {
+    text: 'string',
+    tone: 'string',
+    title: 'string'
+  },
+  StatusData: {
+    phase: 'string',
+    text: 'string',
+    tone: 'string',
+    elapsed: 'number?',
+    part: 'number?'
+  },
+  ControlData: {
+    name: 'string',
+    labels: '[string]',
+    index: 'number',
+    text: 'string',
+    kind: 'string',
+    idle: 'string'
+  },
+  CellData: {
+    text: 'string',
+    tone: 'string',
+    title: 'string'
+  },
+  TableData: {
+    heads: '[string]',
+    rows: '[[CellData]]',
+    caption: 'string',
+    numeric: '[number]',
+    mono: '[number]'
+  },
+  BarData: {
+    name: 'string',
+    part: 'number',
+    text: 'string',
+    over: 'boolean'
+  },
+  HeatData: {
+    label: 'string',
+    patch: 'string',
+    steps: '[[number]]'
+  },
+  Block: {
+    text: 'string',
+    tone: 'string',
+    quote: 'string',
+    table: 'TableData?',
+    bars: '[BarData]',
+    heat: 'HeatData?'
+  },
+  TabData: {
+    name: 'string',
+    title: 'string',
+    blocks: '[Block]',
+    badge: 'string',
+    tone: 'string'
+  },
+  PointData: {
+    number: 'number',
+    label: 'string',
+    seconds: 'number?',
+    low: 'number?',
+    high: 'number?',
+    time: 'string',
+    rate: 'number?',
+    rate_low: 'number?',
+    rate_high: 'number?',
+    rate_text: 'string',
+    failure: 'string',
+    flagged: 'string',
+    values: '{string}',
+    here: 'boolean'
+  },
+  ChartData: {
+    points: '[PointData]',
+    unit: 'string',
+    ceiling: 'number?',
+    ceiling_text: 'string',
+    varied: '[string]',
+    leader: 'number?',
+    decided: 'boolean',
+    method: '[string]',
+    target: 'string'
+  },
+  ProblemData: {
+    what: 'string',
+    text: 'string'
+  },
+  BenchState: {
+    id: 'string',
+    kernel: 'string',
+    live: 'boolean',
+    status: 'StatusData',
+    target: 'string',
+    stages: '[string]',
+    shown: '[string]',
+    asked: 'boolean',
+    stale: 'string',
+    targets: '[string]',
+    run: 'boolean',
+    check: 'boolean',
+    controls: '[ControlData]',
+    titles: '{string}',
+    chips: '[Chip]',
+    notes: '[string]',
+    problem: 'ProblemData?',
+    tabs: '[TabData]',
+    chart: 'ChartData?'
+  }
+};

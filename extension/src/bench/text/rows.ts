@@ -1,0 +1,104 @@
+/** A text as rows of one height: lines that are too long are cut at tokens, folded ones are left out. */
+
+/** A piece of a line (from 0) as it stands on one row: characters `start` to `end`, indented by `indent`. */
+export interface Row {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+  readonly indent: number;
+  /** How many lines are folded away here; 0 for a row of text. */
+  readonly folded: number;
+}
+
+/** Lines `from` to `to` (exclusive) that a person may fold, and what is said in their place. */
+export interface Fold {
+  readonly from: number;
+  readonly to: number;
+  readonly says: string;
+}
+
+/** Where a line may be cut, the best first: behind a blank, behind an opening bracket, behind another sign. */
+const BREAKS = [/[\s]/, /[([{]/, /[,;=+*/|&)\]}.]/];
+
+/** Where to cut `line` so that no piece is longer than `columns`: at a token in its last half, else anywhere. */
+function cuts(line: string, columns: number, indent: number): number[] {
+  const out: number[] = [];
+  let start = 0;
+  let room = columns;
+  while (line.length - start > room) {
+    let end = 0;
+    for (const sign of BREAKS) {
+      const least = start + room / 2;
+      let at = start + room;
+      while (at > least && !sign.test(line[at - 1]!)) {
+        at -= 1;
+      }
+      if (at > least && line.slice(start, at).trim() !== '') {
+        end = at;
+        break;
+      }
+    }
+    end = end || start + room;
+    out.push(end);
+    start = end;
+    room = columns - indent;
+  }
+  return out;
+}
+
+/** The rows of a text. `columns` is where lines are cut, 0 for nowhere. */
+export function rowsOf(lines: readonly string[], columns: number, folds: readonly Fold[]): Row[] {
+  const out: Row[] = [];
+  const closed = new Map(folds.map(fold => [fold.from, fold]));
+  for (let line = 0; line < lines.length; line += 1) {
+    const fold = closed.get(line);
+    if (fold !== undefined) {
+      out.push({ line, start: 0, end: 0, indent: 0, folded: fold.to - fold.from });
+      line = fold.to - 1;
+      continue;
+    }
+    const text = lines[line]!;
+    const own = text.length - text.trimStart().length;
+    const indent = Math.min(own + 4, Math.floor(columns / 3));
+    let start = 0;
+    for (const end of columns > 0 && text.length > columns ? cuts(text, columns, indent) : []) {
+      out.push({ line, start, end, indent: start === 0 ? 0 : indent, folded: 0 });
+      start = end;
+    }
+    out.push({ line, start, end: text.length, indent: start === 0 ? 0 : indent, folded: 0 });
+  }
+  return out;
+}
+
+/**
+ * What is folded at first. In the text that a target emits that is everything before the kernel: the longest
+ * run of lines at the start that comes from no line of the user's, when it is longer than a screen's half.
+ */
+export function firstFolds(count: number, hasOrigin: (line: number) => boolean, emitted: boolean): Fold[] {
+  if (!emitted) {
+    return [];
+  }
+  let to = 0;
+  while (to < count && !hasOrigin(to)) {
+    to += 1;
+  }
+  return to > 12 && to < count ? [{ from: 0, to: to - 2, says: 'in front of the kernel' }] : [];
+}
+
+/** Blocks by indentation that a reader may fold: a line that ends in a colon or brace and what is deeper. */
+export function foldAt(lines: readonly string[], at: number): Fold | null {
+  const text = lines[at];
+  if (text === undefined || !/[:{]\s*(?:#.*|\/\/.*)?$/.test(text)) {
+    return null;
+  }
+  const depth = text.length - text.trimStart().length;
+  let to = at + 1;
+  while (to < lines.length) {
+    const line = lines[to]!;
+    if (line.trim() !== '' && line.length - line.trimStart().length <= depth) {
+      break;
+    }
+    to += 1;
+  }
+  return to - at > 2 ? { from: at + 1, to, says: '' } : null;
+}

@@ -1,0 +1,123 @@
+"""A picture as the state that the front end draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..chart import Chart, chart_of, config_text, method_lines
+from ..status import STOPPED, figures, remarks, said
+from ..style import rate_text
+from ..tiers import plain_config
+from ..views.stages import language_of
+from .blocks import check_tab, moves_tab, record_tabs
+from .controls import control_data, targets_offered
+from .state import BenchState, ChartData, Chip, PointData, ProblemData, StatusData, TabData
+
+if TYPE_CHECKING:
+    from ...errors import TileError
+    from ..session import Picture
+    from ..slider import Slider
+
+RUNNING = ("compiling", "checking", "measuring")
+
+
+def bench_state(
+    picture: Picture, name: str, kernel: str, knobs: Sequence[Slider] = (), *, live: bool = False
+) -> BenchState:
+    """The state of a picture. `knobs` are the controls of a live bench; a static one has none."""
+    record, wish = picture.record, picture.wish
+    target = record.target if record is not None and not picture.stale else wish.target or ""
+    stages = picture.stage_names or tuple(stage.name for stage in record.stages if record) if record else ()
+    chart = chart_data(picture) if picture.runs else None
+    return BenchState(
+        id=name,
+        kernel=kernel,
+        live=live,
+        status=status_data(picture),
+        target=target,
+        targets=tuple(targets_offered(target)) if live else (target,),
+        stages=tuple(stages),
+        shown=picture.shown or tuple(stages),
+        asked=bool(wish.stages),
+        stale=stale_text(picture),
+        run=wish.run,
+        check=wish.check,
+        controls=tuple(control_data(each, wish) for each in (*knobs, *picture.offered)) if live else (),
+        titles={s.language: language_of(record, s).title for s in record.stages}
+        if record is not None
+        else {},
+        chips=chips(picture),
+        notes=(*remarks(picture), *([STOPPED] if live and picture.status.phase == "cancelled" else [])),
+        problem=problem_data(picture.problem) if picture.problem is not None else None,
+        tabs=tabs(picture, live),
+        chart=chart,
+    )
+
+
+def tabs(picture: Picture, live: bool) -> tuple[TabData, ...]:
+    """The chart first where there is or can be one, then what the record and a check say."""
+    out = [TabData("chart", "Chart")] if live or picture.runs else []
+    if picture.record is not None:
+        out += record_tabs(picture.record, picture.shared_limit)
+    if picture.report is not None:
+        out.append(check_tab(picture.report))
+    if len(picture.history) > 1:
+        out.append(moves_tab(picture.history, picture.ceilings))
+    return tuple(out)
+
+
+def status_data(picture: Picture) -> StatusData:
+    """What the thread does, and since when."""
+    status = picture.status
+    tone, word = said(picture)
+    running = status.phase in RUNNING
+    part = status.done / status.total if status.total and running else None
+    return StatusData(status.phase, word, tone, round(status.elapsed, 2) if running else None, part)
+
+
+def chips(picture: Picture) -> tuple[Chip, ...]:
+    """The figures that a mover of sliders looks at."""
+    return tuple(Chip(each) for each in figures(picture))
+
+
+def stale_text(picture: Picture) -> str:
+    """Of which position the picture is, where that is not the wished one."""
+    if not picture.stale or picture.record is None:
+        return ""
+    differs = {k: v for k, v in picture.record.parameters.items() if picture.wish.values.get(k) != v}
+    return f"Below: the last good picture, of {config_text(differs) or 'the last good choice'}."
+
+
+def problem_data(problem: TileError) -> ProblemData:
+    """An error as its first line and the rest."""
+    what, _, rest = problem.explain().partition("\n")
+    return ProblemData(what, rest)
+
+
+def chart_data(picture: Picture) -> ChartData:
+    """The chart of the runs, with the position of now marked."""
+    chart = chart_of(picture.runs, picture.ceilings)
+    now = plain_config(picture.wish.config)
+    leader = chart.leader
+    return ChartData(
+        points=tuple(_point(chart, k, dict(p.config) == now) for k, p in enumerate(chart.points)),
+        unit=chart.unit,
+        ceiling=chart.ceiling,
+        ceiling_text=f"measured ceiling {rate_text(chart.ceiling, chart.unit)}" if chart.ceiling else "",
+        varied=chart.varied,
+        leader=leader.point.number if leader is not None else None,
+        decided=leader is not None and leader.decided,
+        method=tuple(method_lines(chart)),
+        target=chart.target,
+    )
+
+
+def _point(chart: Chart, index: int, here: bool) -> PointData:
+    point = chart.points[index]
+    values = {name: config_text(point.config, [name]).partition("=")[2] for name in chart.varied}
+    return PointData(
+        point.number, point.label, point.seconds, point.low, point.high,
+        point.time_text if point.seconds is not None else "", point.rate, point.rate_low, point.rate_high,
+        point.rate_text(chart.unit), point.failure, point.flagged, values, here,
+    )  # fmt: skip

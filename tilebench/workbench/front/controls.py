@@ -1,0 +1,114 @@
+"""Controls as data, and what a browser says of them as changes of a wish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import OptionError
+from ..options import parse_value
+from ..slider import Slider
+from .state import ControlData
+
+if TYPE_CHECKING:
+    from ..subject import Wish
+
+
+def targets_offered(now: str | None) -> list[str]:
+    """Every target a person can choose, as the list shows them: the one of now first if it is another."""
+    from ...targets import manifest, names
+
+    offered = [machine for name in names() for machine in manifest(name).presentation.machines]
+    return offered if not now or now in offered else [now, *offered]
+
+
+def label_of(value: Any) -> str:
+    """A value as a slider shows it."""
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def typed(text: str) -> Any:
+    """The value of what was typed, None for nothing; what is no value stays text, which is then refused."""
+    try:
+        return parse_value(text.strip()) if text.strip() else None
+    except OptionError:
+        return text
+
+
+def value_now(knob: Slider, wish: Wish) -> Any:
+    """The value of a control in a wish."""
+    if knob.choice:
+        return wish.choices.get(knob.name, knob.value)
+    if knob.launch:
+        return wish.sizes.get(knob.name, None if not knob.values else knob.value)
+    return wish.values.get(knob.name, knob.value)
+
+
+def values_of(knob: Slider, now: Any) -> tuple[Any, ...]:
+    """The values of a control in order; one that a program set beyond them is the last."""
+    if not knob.values or any(_same(value, now) for value in knob.values):
+        return knob.values
+    return (*knob.values, now)
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Equal, and not only because True is 1."""
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
+
+
+def control_data(knob: Slider, wish: Wish) -> ControlData:
+    """A control in its position of now."""
+    now = value_now(knob, wish)
+    values = values_of(knob, now)
+    index = next((k for k, value in enumerate(values) if _same(value, now)), -1)
+    kind = "choice" if knob.choice else "launch" if knob.launch else "knob"
+    text = "" if now is None else str(now)
+    return ControlData(knob.name, tuple(label_of(value) for value in values), index, text, kind)
+
+
+def change_of(message: Mapping[str, Any], knobs: Sequence[Slider], wish: Wish) -> dict[str, Any]:
+    """The change that a browser's message asks for; empty for one of a control that is gone."""
+    knob = next((each for each in knobs if each.name == message.get("name")), None)
+    if knob is None:
+        return {}
+    if not knob.values:
+        return {knob.name: typed(str(message.get("text", "")))}
+    values, index = values_of(knob, value_now(knob, wish)), message.get("index")
+    return {knob.name: values[index]} if isinstance(index, int) and 0 <= index < len(values) else {}
+
+
+class Answers:
+    """Answers what a browser asks for by calls. `want(**changes)` gets every move."""
+
+    def __init__(
+        self,
+        want: Callable[..., None],
+        stop: Callable[[], None],
+        again: Callable[[], None],
+        restore: Callable[[int], None],
+        now: Callable[[], tuple[Sequence[Slider], Wish]],
+    ) -> None:
+        self._want, self._stop, self._again, self._restore, self._now = want, stop, again, restore, now
+
+    def __call__(self, message: Mapping[str, Any]) -> None:
+        """One message of the front end; what is none is dropped: it may come from another version's page."""
+        match message.get("kind"):
+            case "set":
+                knobs, wish = self._now()
+                change = change_of(message, knobs, wish)
+                if change:
+                    self._want(**change)
+            case "target":
+                self._want(target=str(message.get("text", "")))
+            case "toggle" if message.get("name") in ("run", "check"):
+                self._want(**{str(message["name"]): bool(message.get("on"))})
+            case "stages":
+                self._want(stages=[str(name) for name in message.get("names", ())])
+            case "restore" if isinstance(message.get("number"), int):
+                self._restore(message["number"])
+            case "again":
+                self._again()
+            case "stop":
+                self._stop()
+            case _:
+                return

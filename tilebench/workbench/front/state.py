@@ -1,0 +1,181 @@
+"""What the front end draws beside a record, as plain data: `extension/src/bench/state.ts` is made from this.
+
+Everything is text and numbers; no field is markup. What a figure means, how it is rounded and which words say
+it is decided here, once for all forms; the front end decides where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A small figure. `tone` is empty, or `good`, `bad`, `warn`, `quiet`, `on`; so everywhere below."""
+
+    text: str
+    tone: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class StatusData:
+    """What is going on. `elapsed` in seconds, None while nothing runs; `part` done, 0 to 1, or None."""
+
+    phase: str
+    text: str
+    tone: str = ""
+    elapsed: float | None = None
+    part: float | None = None
+
+
+@dataclass(frozen=True)
+class ControlData:
+    """One control. `labels` are its values in order, `index` the one of now; without labels it is typed.
+
+    `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call); `idle` says why it does
+    nothing here, empty where it does something.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    index: int
+    text: str
+    kind: str
+    idle: str = ""
+
+
+@dataclass(frozen=True)
+class CellData:
+    """One cell of a table."""
+
+    text: str
+    tone: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class TableData:
+    """A table; `numeric` and `mono` are numbers of columns."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[CellData, ...], ...]
+    caption: str = ""
+    numeric: tuple[int, ...] = ()
+    mono: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class BarData:
+    """`part` of a whole: 0 to 1, more where it is `over`."""
+
+    name: str
+    part: float
+    text: str
+    over: bool = False
+
+
+@dataclass(frozen=True)
+class HeatData:
+    """A map of errors: `steps[i][j]` from 0 (exact) to 5 (outside); `patch` says what a square is."""
+
+    label: str
+    patch: str
+    steps: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One piece of a tab: those of `text` (a sentence), `quote`, `table`, `bars`, `heat` that there are."""
+
+    text: str = ""
+    tone: str = ""
+    quote: str = ""
+    table: TableData | None = None
+    bars: tuple[BarData, ...] = ()
+    heat: HeatData | None = None
+
+
+@dataclass(frozen=True)
+class TabData:
+    """A tab beside the panes. `badge` is a small word at its name."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+    badge: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class PointData:
+    """One measured position. Times in seconds, rates in units a second; `values` are those that vary."""
+
+    number: int
+    label: str
+    seconds: float | None
+    low: float | None
+    high: float | None
+    time: str
+    rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+    rate_text: str
+    failure: str
+    flagged: str
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    here: bool = False
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it."""
+
+    points: tuple[PointData, ...]
+    unit: str
+    ceiling: float | None
+    ceiling_text: str
+    varied: tuple[str, ...]
+    leader: int | None
+    decided: bool
+    method: tuple[str, ...]
+    target: str
+
+
+@dataclass(frozen=True)
+class ProblemData:
+    """Why a wish could not be had: its first line, and the rest with the quoted line and carets."""
+
+    what: str
+    text: str
+
+
+@dataclass(frozen=True)
+class BenchState:
+    """All that stands around a record.
+
+    `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
+    wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
+    somebody chose them; `titles` are the names of languages.
+    """
+
+    id: str
+    kernel: str
+    live: bool
+    status: StatusData
+    target: str
+    stages: tuple[str, ...]
+    shown: tuple[str, ...]
+    asked: bool = False
+    stale: str = ""
+    targets: tuple[str, ...] = ()
+    run: bool = False
+    check: bool = False
+    controls: tuple[ControlData, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
+    chips: tuple[Chip, ...] = ()
+    notes: tuple[str, ...] = ()
+    problem: ProblemData | None = None
+    tabs: tuple[TabData, ...] = ()
+    chart: ChartData | None = None

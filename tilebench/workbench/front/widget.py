@@ -1,0 +1,75 @@
+"""The live bench as one anywidget: a packed record, a state, and messages back.
+
+The script is given as text, not as a path: with a path anywidget watches the file, and a widget that is
+watched never dies.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...record import CompileRecord, to_plain
+from ..packed import pack
+from ..session import Picture
+from ..slider import Slider
+from .build import bench_state
+
+
+def script() -> str:
+    """The front end as one module without imports, built from `extension/src/bench`."""
+    return Path(__file__).with_name("bench.js").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _view_class() -> Any:
+    anywidget: Any = importlib.import_module("anywidget")
+    traitlets: Any = importlib.import_module("traitlets")
+    body: dict[str, Any] = {
+        "_esm": script(),
+        "__module__": __name__,
+        "state": traitlets.Dict({}).tag(sync=True),
+        "record": traitlets.Unicode("").tag(sync=True),
+    }
+    return type("TilebenchBench", (anywidget.AnyWidget,), body)
+
+
+class View:
+    """Shows pictures. `widget` is what stands in the cell. One thread at a time may call `show`."""
+
+    def __init__(
+        self,
+        name: str,
+        kernel: str,
+        knobs: Sequence[Slider],
+        first: Picture,
+        asked: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self.name, self.kernel, self.knobs = name, kernel, knobs
+        self._record: CompileRecord | None = None
+        self.widget: Any = _view_class()(state=self._state(first))
+
+        def said(_widget: Any, content: Any, _buffers: Any) -> None:
+            if isinstance(content, dict):
+                asked(content)  # pyright: ignore[reportUnknownArgumentType]
+
+        self.widget.on_msg(said)
+
+    def _state(self, picture: Picture) -> dict[str, Any]:
+        return to_plain(bench_state(picture, self.name, self.kernel, self.knobs, live=True))
+
+    def show(self, picture: Picture) -> None:
+        """Draw what has changed since the last picture; one message for all of it."""
+        with self.widget.hold_sync():
+            if picture.record is not None and picture.record is not self._record:
+                self._record = picture.record
+                self.widget.record = pack({"record": to_plain(picture.record), "runs": []})
+            self.widget.state = self._state(picture)
+
+    def close(self) -> None:
+        """End the widget and its layout: each is a model that lives until it is closed."""
+        self.widget.layout.close()
+        self.widget.close()

@@ -1,0 +1,60 @@
+"""What is said of a picture in a few words: the state of the thread, the figures of now, remarks."""
+
+from __future__ import annotations
+
+from .chart import chart_of
+from .session import Picture
+from .style import bytes_text, number
+from .tiers import absent_stages
+
+_SAID = {
+    "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
+    "checking": ("on", "checking"), "measuring": ("on", "measuring"),
+    "done": ("good", "up to date"), "stale": ("warn", "stale"),
+    "cancelled": ("warn", "stopped"), "failed": ("bad", "failed"),
+}  # fmt: skip
+
+STOPPED = "Stopped. Any control goes on from here; Again takes up what was stopped."
+
+
+def said(picture: Picture) -> tuple[str, str]:
+    """What the thread does, as a tone and a word."""
+    kind, word = _SAID.get(picture.status.phase, ("", picture.status.phase))
+    if picture.problem is not None and picture.status.phase == "done":
+        kind, word = ("bad", "refused") if picture.stale else ("warn", "partly done")
+    if picture.status.total:
+        word += f" {picture.status.done}/{picture.status.total}"
+    return kind, word
+
+
+def remarks(picture: Picture) -> tuple[str, ...]:
+    """Which wished stages another target has, and on what the times were taken."""
+    record = picture.record
+    if record is None or picture.stale:
+        return picture.notes
+    absent = absent_stages(record.target, picture.stage_names, picture.wish.stages)
+    return (*absent, *picture.notes)
+
+
+def figures(picture: Picture) -> list[str]:
+    """The figures that a mover of sliders looks at: from the record, and the last time."""
+    record = picture.record
+    if record is None or picture.stale:
+        return []
+    out: list[str] = []
+    used = record.resources
+    if used is not None and picture.shared_limit:  # a CPU has neither registers a thread nor shared memory
+        out.append(f"{used.threads} threads")
+        out += [f"{used.registers} registers"] if used.registers is not None else []
+        out.append(f"{bytes_text(used.shared_bytes)} shared")
+        bound = "occupancy" if used.registers is not None else "occupancy at most"
+        out += [f"{bound} {number(used.occupancy * 100)} %"] if used.occupancy is not None else []
+    last = picture.history.moves[-1] if picture.history.moves else None
+    if last is not None and last.run is not None and last.run.seconds:
+        chart = chart_of(picture.runs, picture.ceilings)
+        point = next(p for p in chart.points if p.config == last.run.config)
+        here = "" if last.run.target == record.target else f" on {last.run.target.partition(':')[0]}"
+        several = f" ({len(point.medians)} runs)" if len(point.medians) > 1 else ""
+        out.append(point.time_text + here + several)
+        out += [point.rate_text(chart.unit)] if point.rate else []
+    return out
