@@ -141,8 +141,8 @@ def test_names_that_are_not_there() -> None:
         _ = T.alloc_fragments  # type: ignore[attr-defined]
     assert "did you mean T.alloc_fragment" in str(caught.value)
     assert not hasattr(T, "alloc_fragments")
-    with pytest.raises(AttributeError, match=r"T\.atomic_load is TileLang's, not here yet"):
-        _ = T.atomic_load  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"T\.ptx_mma_sp is TileLang's, not here yet"):
+        _ = T.ptx_mma_sp  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"T\.wgmma_gemm comes with Hopper's instructions") as caught:
         _ = T.wgmma_gemm  # type: ignore[attr-defined]
     assert "T.gemm does the same and waits for its result" in str(caught.value)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..errors import LanguageError
 from ..ir import Buffer, Function, Var, verify
 from ..language.checks import check_iterations
+from ..language.closing.block_atomics import of_block
 from ..language.closing.from_the_end import count_from_the_end
 from ..language.closing.grid_barriers import split_at_barriers
 from ..language.closing.lone_elements import kept_in_shared
@@ -39,6 +40,7 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
     if runs is not kernel:
         # Now it is known what the numbers of threads count to.
         kernel = count_from_the_end(runs)
+    kernel = of_block(kernel, builder.unique)
     if builder.sources:
         kernel = kernel.but(info=(*kernel.info, ("sources", tuple(builder.sources))))
     check_sizes(kernel)

@@ -65,7 +65,10 @@ from .registry import Registry, ScalarFunction, Word, call, same_as_first
 from .rewrite import refold, rename_buffers, rewrite, substitute
 from .show import show
 from .stmt import (
+    ACQUIRES,
     ATOMICS,
+    MEMORY_ORDERS,
+    RELEASES,
     AllocStmt,
     Function,
     If,
@@ -82,10 +85,13 @@ from .verifier import LegalForms, verify
 
 __all__ = [
     "ACCUMULATES",
+    "ACQUIRES",
     "ATOMICS",
     "FALSE",
+    "MEMORY_ORDERS",
     "ONE",
     "READS",
+    "RELEASES",
     "TRUE",
     "WORKS",
     "WRITES",

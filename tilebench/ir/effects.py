@@ -51,7 +51,9 @@ class Effect(NamedTuple):
 
 
 def _kind(mark: FieldMark, node: Any) -> str:
-    """The effect of a field in this node: one that accumulates may be told to start afresh."""
+    """The effect of a field in this node: one that accumulates may start afresh, or only read."""
+    if mark.only_read and getattr(node, mark.only_read):
+        return READS
     if mark.effect != ACCUMULATES or not mark.unless:
         return mark.effect
     afresh = getattr(node, mark.unless)

@@ -37,7 +37,8 @@ class FieldMark:
     """What a field of a node is. `star` prints a tuple as separate arguments.
 
     `effect` is what the node does to the memory that the field names; `unless` is the field of the
-    node that, when true, makes an accumulation start afresh. `decided` is the stage at whose end a
+    node that, when true, makes an accumulation start afresh, `only_read` the one that leaves it without
+    a change. `decided` is the stage at whose end a
     decision must be there; `early` says that it may be there before. `used` is the stage whose passes
     turn it into decisions of their own, so that from its end on it is not there any more.
     """
@@ -49,6 +50,7 @@ class FieldMark:
     region: bool = False
     effect: str = ""
     unless: str = ""
+    only_read: str = ""
     decided: str = ""
     early: bool = False
     used: str = ""
@@ -70,14 +72,18 @@ def operand(default: Any = _MISSING, *, star: bool = False) -> Any:
 
 
 def attribute(
-    default: Any = _MISSING, *, star: bool = False, effect: str = "", unless: str = "", used: str = ""
-) -> Any:
+    default: Any = _MISSING, *, star: bool = False, effect: str = "", unless: str = "", only_read: str = "",
+    used: str = "",
+) -> Any:  # fmt: skip
     """A plain value: number, text, dtype, tuple, or a value class of the registry.
 
-    `effect` is for the buffer of an element access, `unless` as for `accumulates`. A hint is `used` by the
+    `effect` is for the buffer of an element access, `unless` as for `accumulates`, and where the field named
+    `only_read` is true the memory is read alone. A hint is `used` by the
     passes of a stage: what they made of it stands there, and the hint does not.
     """
-    return FieldMark("", ATTRIBUTE, star, default, effect=effect, unless=unless, used=used)
+    return FieldMark(
+        "", ATTRIBUTE, star, default, effect=effect, unless=unless, only_read=only_read, used=used
+    )
 
 
 def decision(stage: str, *, default: Any = _MISSING, early: bool = False, used: str = "") -> Any:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ..errors import IRError, Place, nearest, remember_source
 from .dtypes import ALL, DType
-from .expr import Buffer, Const, Expr, Load, Region, Var
+from .expr import Buffer, Const, Expr, Load, Region, Var, zero_of
 from .node import ATTRIBUTE, RESULT, FieldMark
 from .parse_types import expected_by, fits
 from .parse_values import ValueParser
@@ -20,6 +20,7 @@ from .registry import Registry, Word
 from .stated_once import owned_name
 from .stmt import (
     ATOMICS,
+    MEMORY_ORDERS,
     AllocStmt,
     Function,
     If,
@@ -141,9 +142,8 @@ class _Parser(ValueParser):
                 return self.block(call, syntax.target, syntax.body, LoopStmt, place)
             case ast.With(items=[ast.withitem(context_expr=ast.Call() as call, optional_vars=names)]):
                 return self.block(call, names, syntax.body, WithStmt, place)
-            case ast.Expr(value=ast.Call(args=[target, value]) as call) if self.word_of(call.func) in ATOMICS:
-                atomic = ATOMICS[self.word_of(call.func) or ""]
-                return self.stored(target, value, place).but(atomic=atomic)
+            case ast.Expr(value=ast.Call() as call) if self.word_of(call.func) in ATOMICS:
+                return self.atomic(call, place)
             case ast.Expr(value=ast.Call() as call):
                 return self.operation(call, OpStmt, {}, place)
             case _:
@@ -159,13 +159,41 @@ class _Parser(ValueParser):
                     name=target.id,
                 )
             return self.allocation(value, target.id, place)
+        if isinstance(value, ast.Call) and self.word_of(value.func) in ATOMICS:
+            known = self.element(target)
+            if known.buffer.scope != "var":
+                self.fail(target, "what an atomic finds goes into a scalar of T.alloc_var")
+            return self.atomic(value, place).but(found=known.buffer)
         return self.stored(target, value, place)
 
-    def stored(self, target: ast.expr, value: ast.expr, place: Place) -> Store:
+    def element(self, target: ast.expr) -> Load:
         known = self.expr(target)
         if not isinstance(known, Load):
             self.fail(target, "only an element of a buffer can be stored to")
+        return known
+
+    def stored(self, target: ast.expr, value: ast.expr, place: Place) -> Store:
+        known = self.element(target)
         return Store(known.buffer, known.index, self.expr(value), version=known.version, place=place)
+
+    def atomic(self, call: ast.Call, place: Place) -> Store:
+        """`T.atomic_add(buffer[index], value, memory_order="acquire")`; a load has no value."""
+        how = ATOMICS[self.word_of(call.func) or ""]
+        if len(call.args) != (1 if how == "load" else 2):
+            self.fail(call, "T.atomic_{how} takes an element and a value, a load the element alone", how=how)
+        order: object = "relaxed"
+        for keyword in call.keywords:
+            order = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+            if keyword.arg != "memory_order" or order not in MEMORY_ORDERS:
+                self.fail(
+                    keyword.value, "an atomic has a memory_order and nothing else",
+                    found=ast.unparse(keyword), expected=", ".join(MEMORY_ORDERS),
+                )  # fmt: skip
+        known = self.element(call.args[0])
+        value = zero_of(known.dtype) if how == "load" else self.expr(call.args[1])
+        return Store(
+            known.buffer, known.index, value, version=known.version, atomic=how, order=str(order), place=place
+        )
 
     def lookup(self, call: ast.Call, form: type[WordStmt]) -> tuple[str, Word]:
         name = self.word_of(call.func)

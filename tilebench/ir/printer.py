@@ -79,8 +79,7 @@ def _head(stmt: Stmt, shared: SharedValues) -> str:
         case Let():
             return f"{stmt.var.name}: T.{stmt.var.type.name} = {show(stmt.value)}"
         case Store() if stmt.atomic:
-            element = show_access(stmt.buffer, stmt.index, stmt.version)
-            return f"T.atomic_{stmt.atomic}({element}, {show(stmt.value)})"
+            return _atomic(stmt)
         case Store():
             return f"{show_access(stmt.buffer, stmt.index, stmt.version)} = {show(stmt.value)}"
         case If():
@@ -101,6 +100,14 @@ def _head(stmt: Stmt, shared: SharedValues) -> str:
             return _call(stmt, shared)
         case _:
             raise TypeError(f"no statement: {type(stmt).__name__}")
+
+
+def _atomic(store: Store) -> str:
+    arguments = [show_access(store.buffer, store.index, store.version)]
+    arguments += [] if store.looks else [show(store.value)]
+    arguments += [] if store.order == "relaxed" else [f'memory_order="{store.order}"']
+    found = "" if store.found is None else f"{store.found.name} = "
+    return f"{found}T.atomic_{store.atomic}({', '.join(arguments)})"
 
 
 def _lines(body: tuple[Stmt, ...], depth: int) -> Iterator[Line]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from .expr import Arith, Buffer, Expr, Load, Region, Var, add, compare, floordiv, mod, mul, sub
 from .node import Node, map_children
-from .stmt import Store
 
 _FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {
     "+": add, "-": sub, "*": mul, "//": floordiv, "%": mod,
@@ -61,12 +60,12 @@ def rename_buffers(node: Any, buffers: Mapping[str, Buffer]) -> Any:
     """The node with buffers replaced by name, wherever one is named (allocations are not)."""
 
     def change(old: Any) -> Any:
-        if isinstance(old, (Load, Region, Store)):
+        if isinstance(old, (Load, Region)):
             return old.but(buffer=buffers[old.buffer.name]) if old.buffer.name in buffers else old
         for mark in old.effect_marks:
             named = getattr(old, mark.name)
             if isinstance(named, Buffer) and named.name in buffers:
-                return old.but(**{mark.name: buffers[named.name]})
+                old = old.but(**{mark.name: buffers[named.name]})
         return old
 
     return rewrite(node, change) if buffers else node

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
-from .node import ACCUMULATES, Node, attribute, binder, body, node, operand, result, walk
+from .node import ACCUMULATES, WRITES, Node, attribute, binder, body, node, operand, result, walk
 
 
 class Stmt(Node):
@@ -86,8 +86,16 @@ class Let(Stmt):
     value: Expr = operand()
 
 
-# The words of stores that combine, and how they do.
-ATOMICS = {"atomic_add": "add", "atomic_max": "max", "atomic_min": "min", "atomic_or": "or"}
+# The words of stores that are one step whoever else is there, and what each does.
+ATOMICS = {
+    "atomic_add": "add", "atomic_max": "max", "atomic_min": "min", "atomic_or": "or",
+    "atomic_store": "store", "atomic_load": "load",
+}  # fmt: skip
+# What else a thread's atomic orders, by the names of C++: those that hand on what was done before it, and
+# those behind which is seen what another handed on.
+RELEASES = ("release", "acq_rel", "seq_cst")
+ACQUIRES = ("acquire", "acq_rel", "seq_cst")
+MEMORY_ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 
 
 @node
@@ -95,19 +103,38 @@ class Store(Stmt):
     """`buffer[index] = value`; for a `var`, `name = value`.
 
     With `atomic` (one of `ATOMICS`) the element becomes itself and the value combined, as one step whoever
-    else does so: `T.atomic_add(buffer[index], value)`.
+    else does so: `T.atomic_add(buffer[index], value)`. What was there before goes into the scalar `found` of
+    the thread, where there is one, `old = T.atomic_add(...)`; outside of the buffer that is left as it is.
+    An atomic load changes nothing, and its value says nothing. `order` is what else it orders.
     """
 
-    buffer: Buffer = attribute(effect=ACCUMULATES, unless="plain")
+    buffer: Buffer = attribute(effect=ACCUMULATES, unless="overwrites", only_read="looks")
     index: tuple[Expr, ...] = operand()
     value: Expr = operand()
     version: Expr | None = operand(default=None)
     atomic: str = attribute(default="")
+    found: Buffer | None = attribute(default=None, effect=WRITES)
+    order: str = attribute(default="relaxed")
 
     @property
     def plain(self) -> bool:
-        """Whether the old value does not matter."""
+        """Whether it is a store like any, and no atomic."""
         return not self.atomic
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the old value does not matter."""
+        return not self.atomic or (self.atomic == "store" and self.found is None)
+
+    @property
+    def own(self) -> Buffer | None:
+        """What a thread has to itself that is changed: the buffer, or where what was found goes."""
+        return self.buffer if self.buffer.scope in ("var", "local") else self.found
+
+    @property
+    def looks(self) -> bool:
+        """Whether the element stays what it is."""
+        return self.atomic == "load"
 
 
 @node

@@ -110,6 +110,8 @@ class _Verifier:
                         stmt, "{name} holds {a}, the value is {b}",
                         name=stmt.buffer.name, a=stmt.buffer.dtype, b=stmt.value.dtype,
                     )  # fmt: skip
+                if stmt.found is not None:
+                    self.finds(stmt, stmt.found)
             case AllocStmt():
                 self.allocation(stmt)
             case If():
@@ -126,6 +128,16 @@ class _Verifier:
                 self.leave(bound)
             case _:
                 pass
+
+    def finds(self, stmt: Store, found: Buffer) -> None:
+        """Check where what an atomic finds goes: into a scalar of the thread, of the element's dtype."""
+        self.access(stmt, found, 0)
+        if found.scope != "var" or found.dtype != stmt.buffer.dtype:
+            self.fail(
+                stmt, "{name} takes what is found in {buffer}: a scalar of {dtype}", name=found.name,
+                buffer=stmt.buffer.name, dtype=stmt.buffer.dtype, found="{a} ({scope})", a=found.dtype,
+                scope=found.scope,
+            )  # fmt: skip
 
     def turns(self, stmt: LoopStmt | WithStmt) -> None:
         """Check what a loop goes on by: something that no other thread changes between two looks."""

@@ -32,7 +32,7 @@ from . import tile_idioms as _tile_idioms
 from . import views as _views
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
-from .atomic import atomic_add, atomic_max, atomic_min, atomic_or
+from .atomic import atomic_add, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store
 from .atomic_neighbours import atomic_addx2, atomic_addx4
 from .bits import *
 from .convolution import im2col
@@ -137,9 +137,11 @@ __all__ = [
     "atomic_add",
     "atomic_addx2",
     "atomic_addx4",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_store",
     "bfloat16",
     "bool",
     "cast",

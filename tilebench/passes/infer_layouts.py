@@ -220,7 +220,7 @@ class _Inference:
             return False
         box = self.maps[id(site.node)]
         shared = box.replicated_threads > 1 or box.threads < self.threads[id(site.node)].count
-        return shared and BodyAccesses.of(site.node.body).reads_its_stores
+        return shared and BodyAccesses.of(site.node.body).is_of_one
 
     def decide(self, node: Any, below: Any) -> Any:
         """The statement with its own decisions on it; `node` is the one that the decisions were made for."""

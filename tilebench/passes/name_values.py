@@ -60,6 +60,9 @@ def _followed(body: tuple[Stmt, ...]) -> frozenset[str]:
 
 def _lost(statement: Stmt, variables: frozenset[str]) -> set[str]:
     """The variables whose values cannot be followed because of how a statement assigns them."""
+    found = statement.found if isinstance(statement, Store) else None
+    if found is not None:
+        return {found.name} & variables
     if isinstance(statement, (AllocVar, Store)) or _only_assigns(statement, variables):
         return set()
     return {effect.buffer.name for effect in effects_in(statement) if effect.writes} & variables

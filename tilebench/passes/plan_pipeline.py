@@ -236,12 +236,17 @@ class LoopTraffic:
                 for name in names:
                     places.setdefault(name, []).append(k)
         self.bound = {node.var.name for node in statements(loop.body) if isinstance(node, Let)}
+        self.ordered = any(
+            isinstance(node, Store) and node.order != "relaxed" for node in statements(loop.body)
+        )
 
     def why_not_ahead(self, copy: Copy, elsewhere: Elsewhere) -> str:
         """Why a copy must stay where it is; empty when it can run ahead."""
         name = copy.dst.buffer.name
         if not copy.dst.is_whole:
             return "it fills a part of the tile only"
+        if self.ordered:
+            return "an atomic in the loop orders memory"
         position = self.position[id(copy)]
         other = min((k for k in self.writers.get(name, ()) if k != position), default=len(self.position))
         early = min(self.readers.get(name, ()), default=position)

@@ -1,4 +1,4 @@
-"""Stores that combine: each element of a parallel loop, and each block, in some order."""
+"""Atomics: each element of a parallel loop, and each block, in some order."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..language.meanings.atomics import turns
 from ..language.meanings.inexact import DOUBLE_ROUNDOFF, Inexact, inexact, limits
 from .boxes import spread_indices, within
 from .numbers import BoundedNumbers, Numbers
+from .own_memory import store_var
 from .state import Run, State
 
 
@@ -27,18 +28,36 @@ def atomic_store(numbers: Numbers, store: Store, index: Run, value: Run) -> Run:
         active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
         part = numbers.spread(value(state), box, buffer.dtype)[active]
         where = tuple(each[active] for each in spread)
-        for turn in turns(where, buffer.extents):
+        there = None if store.found is None else numbers.zeros((int(active.sum()),), buffer.dtype)
+        for turn in turns(where, buffer.extents, state.order):
             spot = tuple(each[turn] for each in where)
             old = numbers.read(state.names[buffer.name], spot, None, buffer.dtype, place)
+            if there is not None:
+                numbers.put(there, turn, old, None, None, buffer.dtype)
+            if store.looks:
+                continue
             new = combined(state, spot, old, part[turn])
             doubt = None if state.doubt is None else tuple(
                 np.broadcast_to(each, box)[active][turn] for each in state.doubt
             )  # fmt: skip
             mask = None if doubt is None else np.ones(len(turn), np.bool_)
             numbers.put(state.names[buffer.name], spot, new, mask, doubt, buffer.dtype)  # type: ignore[arg-type]
-        state.touch(buffer.name, where, None)
+        if not store.looks:
+            state.touch(buffer.name, where, None)
+        if store.found is not None:
+            _tell(state, store, box, active, there)
 
     return run
+
+
+def _tell(state: State, store: Store, box: tuple[int, ...], active: Any, there: Any) -> None:
+    """What each element found goes into its scalar; 0 where there was nothing to find."""
+    assert store.found is not None
+    dtype, numbers = store.found.dtype, state.numbers
+    found = numbers.zeros(box, dtype)
+    found[active] = there
+    told = numbers.kept(found, dtype)
+    store_var(state, store.found.name, told if state.box else told[0], dtype)
 
 
 def _combined(numbers: Numbers, store: Store) -> Callable[[State, Any, Any, Any], Any]:
@@ -46,6 +65,8 @@ def _combined(numbers: Numbers, store: Store) -> Callable[[State, Any, Any, Any]
     dtype = store.buffer.dtype
     if store.atomic == "add" and dtype.is_float and isinstance(numbers, BoundedNumbers):
         return lambda state, spot, old, new: _bounded_sum(state, store, spot, inexact(old), inexact(new))
+    if store.atomic in ("load", "store"):
+        return lambda state, spot, old, new: new
     operator = {"add": "+", "or": "|"}.get(store.atomic)
     apply = numbers.operator(operator, dtype) if operator else numbers.function(store.atomic, dtype)
     assert apply is not None  # every dtype has a greater and a lesser of two

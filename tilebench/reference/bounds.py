@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..ir import Function
 from ..language.structure import KernelLaunch
 from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import BoundedNumbers
+from .orders import orders_of
 from .run import Arrays, execute
 
 
@@ -21,7 +23,9 @@ class Bounded:
     """One output: `value` in float64 (integers too; int64 keeps its dtype) and its absolute `error`.
 
     `known` marks the elements that were worked out, None for all. `stored` marks those that some store
-    reached, in doubt too; None for an array that the kernel also reads, which keeps what it held.
+    reached, in doubt too; None for an array that the kernel also reads, which keeps what it held. `either`
+    marks those that are another in another order of atomics: what is right is that all of them together are
+    these values, in whichever order (None: there are no such elements).
 
     An error of infinity says that any value is right there: the result depends on rounding without
     limit (an overflow that may or may not happen, a division by what may be zero).
@@ -31,6 +35,7 @@ class Bounded:
     error: NDArray[np.float64]
     known: NDArray[np.bool_] | None = None
     stored: NDArray[np.bool_] | None = None
+    either: NDArray[np.bool_] | None = None
 
 
 def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[int] | None:
@@ -64,10 +69,45 @@ def run_bounded(
     reads, written = reads_and_writes(function)
     shapes = {each.name: each.extents for each in function.arrays}
     stored = {name: np.zeros(shapes[name], np.bool_) for name in written if name not in reads}
-    results = execute(function, arrays, BoundedNumbers(), only, stored)
+    runs = [execute(function, arrays, BoundedNumbers(), only, stored, order) for order in orders_of(function)]
     # Where only some blocks run, what they store is what is known.
     known = {} if only is None else stored
     return {
-        name: Bounded(results[name].value, results[name].error, known.get(name), stored.get(name))
+        name: of_orders(
+            [run[name] for run in runs], Bounded(
+                runs[0][name].value, runs[0][name].error, known.get(name), stored.get(name)
+            )
+        )
         for name in written
-    }
+    }  # fmt: skip
+
+
+def of_orders(runs: Sequence[Any], first: Bounded) -> Bounded:
+    """What is right where runs in several orders may differ.
+
+    Where the elements that differ are the same values in each run, they are so in any order of atomics. Where
+    they are not, any value is right: the kernel leaves them open.
+    """
+    either = np.zeros(first.value.shape, np.bool_)
+    for run in runs[1:]:
+        either |= _differ(first.value, first.error, run.value, run.error)
+    if not either.any():
+        return first
+    lists = [_ascending(run.value[either], run.error[either]) for run in runs]
+    if not any(_differ(*lists[0], *other).any() for other in lists[1:]):
+        return replace(first, either=either)
+    return replace(first, error=np.where(either, np.inf, first.error))
+
+
+def _ascending(value: Any, error: Any) -> tuple[Any, Any]:
+    order: Any = np.argsort(value)
+    return value[order], error[order]
+
+
+def _differ(a: Any, a_error: Any, b: Any, b_error: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(a.astype(np.float64) - b.astype(np.float64)) > a_error + b_error
+        same = (a == b) | ((a != a) & (b != b))
+    # Integers are compared as such, and a NaN is in no distance.
+    exact: Any = (a_error + b_error == 0) & ~same
+    return (apart & ~same) | exact | ((a != a) != (b != b))

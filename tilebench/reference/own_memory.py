@@ -23,9 +23,11 @@ def outer_locals(loop: Parallel) -> list[Any]:
     """Buffers of each thread that a parallel loop stores to and that were made before it."""
     inner = {node.buffer.name for node in walk(loop) if isinstance(node, AllocStmt)}
     buffers = {
-        node.buffer.name: node.buffer
+        buffer.name: buffer
         for node in walk(loop)
-        if isinstance(node, Store) and node.buffer.scope in LOCAL and node.buffer.name not in inner
+        if isinstance(node, Store)
+        for buffer in (node.buffer, node.found)
+        if buffer is not None and buffer.scope in LOCAL and buffer.name not in inner
     }
     return list(buffers.values())
 

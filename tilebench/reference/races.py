@@ -23,7 +23,8 @@ from .state import State
 class TouchedLocations:
     """Locations (row-major) that elements of a loop touch: `lanes` are theirs, `value` what was stored.
 
-    Of atomic stores `atomic` says how they combine.
+    Of atomics `atomic` says how they combine, and `told` whether what they find is used, or others may see
+    what was between them: then their order is one of those that a kernel is run in.
     """
 
     locations: Any
@@ -31,6 +32,13 @@ class TouchedLocations:
     value: Any
     place: Place | None
     atomic: str = ""
+    told: bool = False
+
+    def meets(self, other: TouchedLocations) -> bool:
+        """Whether an order between the two would have to be known: what combines in one way needs none."""
+        if self.atomic and other.atomic:
+            return self.atomic != other.atomic and not (self.told or other.told)
+        return True
 
 
 def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
@@ -46,9 +54,9 @@ def suspects(loop: Parallel, scope: LoopScope) -> frozenset[str]:
     for node in walk(loop):
         if isinstance(node, (Load, Store)) and node.buffer.scope not in ("local", "var"):
             seen.setdefault(node.buffer.name, []).append(tuple(scope.inlined(k) for k in node.index))
-            how = (node.atomic or "store") if isinstance(node, Store) else "load"
+            how = (node.atomic or "write") if isinstance(node, Store) else "read"
             done.setdefault(node.buffer.name, set()).add(how)
-    stored = [name for name, ways in done.items() if "store" in ways or len(ways) > 1]
+    stored = [name for name, ways in done.items() if "write" in ways or len(ways) > 1]
     return frozenset(name for name in stored if not _apart(seen[name], scope, inner))
 
 
@@ -73,9 +81,14 @@ def _apart(accesses: list[tuple[Expr, ...]], scope: LoopScope, inner: set[str]) 
 
 
 def note(
-    state: State, buffer: Buffer, index: list[Any], value: Any, place: Place | None, atomic: str = ""
+    state: State,
+    buffer: Buffer,
+    index: list[Any],
+    value: Any,
+    place: Place | None,
+    atomic: Store | None = None,
 ) -> None:
-    """Remember an access; `value` None is a load."""
+    """Remember an access; `value` None is a load, and `atomic` the statement where it is one."""
     spread = [np.broadcast_to(each, state.box) for each in spread_indices(state, index)]
     ok = within(buffer, spread)
     active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), state.box)
@@ -84,8 +97,14 @@ def note(
     if value is not None:
         stored = np.broadcast_to(np.asarray(getattr(value, "value", value)), state.box)[active]
     state.watched.setdefault(buffer.name, []).append(
-        TouchedLocations(locations, np.flatnonzero(active), stored, place, atomic)
+        TouchedLocations(locations, np.flatnonzero(active), stored, place, *_of_atomic(atomic))
     )
+
+
+def _of_atomic(store: Store | None) -> tuple[str, bool]:
+    if store is None:
+        return "", False
+    return store.atomic, store.found is not None or store.atomic == "store"
 
 
 def check(state: State) -> None:
@@ -94,8 +113,7 @@ def check(state: State) -> None:
         stores = [each for each in accesses if each.value is not None]
         for store in stores:
             for other in accesses:
-                # What combines in one way may do so in any order.
-                if other is not store and not (store.atomic and store.atomic == other.atomic):
+                if other is not store and store.meets(other):
                     _compare(name, state.box, store, other)
     state.watched.clear()
 

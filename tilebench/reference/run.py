@@ -13,6 +13,7 @@ from ..ir import Function
 from ..ir.room import with_room
 from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
+from .orders import Order
 from .state import State
 from .statements import StatementRunner
 
@@ -41,19 +42,20 @@ def check_arguments(function: Function, arrays: Arrays) -> None:
 
 def execute(
     function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None = None,
-    touched: dict[str, Any] | None = None,
+    touched: dict[str, Any] | None = None, order: Order | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the blocks on one kind of numbers; gives every parameter as it is afterwards.
 
-    `only` are the numbers of the blocks to run, `touched` bools that mark what they store.
+    `only` are the numbers of the blocks to run, `touched` bools that mark what they store, `order` is that of
+    blocks and atomics.
     """
     check_arguments(function, arrays)
-    return with_room(lambda: _executed(function, arrays, numbers, only, touched))
+    return with_room(lambda: _executed(function, arrays, numbers, only, touched, order))
 
 
 def _executed(
     function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None,
-    touched: dict[str, Any] | None,
+    touched: dict[str, Any] | None, order: Order | None,
 ) -> dict[str, Any]:  # fmt: skip
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
@@ -61,7 +63,7 @@ def _executed(
     for param in function.arrays:
         array = arrays[param.name]
         names[param.name] = numbers.given(array.copy() if param.name in written else array, param)
-    state = State(numbers, names, only=only, touched=touched if touched is not None else {})
+    state = State(numbers, names, only=only, touched=touched if touched is not None else {}, order=order)
     if type(numbers) is Plain:
         state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
     with np.errstate(all="ignore"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .numbers import Doubt, Numbers
+from .orders import Order
 
 Run = Callable[["State"], Any]
 
@@ -20,10 +21,10 @@ class State:
 
     `mask` is None where every element is active, else bools that broadcast to `box`; `doubt` says
     which elements do what stands here only by rounding. `only` are the numbers of the blocks to run
-    (x fastest; None: all), and `touched` marks what they stored, for the buffers in it. `block` is
-    the number of the running block from 1, and `owners` which block stored last (see
-    `owners.claim`). `safe` are the values outside of arrays, where
-    they are not 0. `watched` collects accesses of the open loop (see `races.note`), `sums` how
+    (x fastest; None: all), `order` is how blocks and atomics follow each other, and
+    `touched` marks what they stored, for the buffers in it. `block` is the number of the running block
+    from 1, and `owners` which block stored last (see `owners.claim`). `safe` are the values outside of
+    arrays, where they are not 0. `watched` collects accesses of the open loop (see `races.note`), `sums` how
     many terms atomic sums have taken, and the sum of their magnitudes.
     """
 
@@ -33,6 +34,7 @@ class State:
     mask: Any = None
     doubt: Doubt = None
     only: frozenset[int] | None = None
+    order: Order | None = None
     touched: dict[str, Any] = field(default_factory=dict[str, Any])
     block: int = 0
     owners: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -44,6 +44,7 @@ from ..language.structure import (
 )
 from .boxes import read_box, write_box
 from .expressions import too_late
+from .orders import ordered
 from .own_memory import collapsed, copied, outer_locals
 from .places import in_order
 from .races import check, suspects
@@ -115,7 +116,8 @@ class StatementRunner(StoreRunner):
             values = state.names
             for owners in state.owners.values():
                 owners[...] = 0
-            for number in range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only):
+            every = range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only)
+            for number in ordered(state.order, every):
                 rest, x = divmod(number, grid[0])
                 z, y = divmod(rest, grid[1])
                 state.block = number + 1

@@ -50,7 +50,8 @@ class StoreRunner(ExpressionRunner):
             return combined
 
         def run(state: State) -> None:
-            note(state, store.buffer, index(state), value(state), store.place, store.atomic)
+            new = None if store.looks else value(state)
+            note(state, store.buffer, index(state), new, store.place, store)
             combined(state)
 
         return run

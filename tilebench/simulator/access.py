@@ -74,11 +74,15 @@ class LaneAccess(LaneState):
         out[:, touch.lanes] = found
         return out
 
-    def combine(self, store: Store, index: list[Value], values: Any, mask: Mask) -> None:
-        """An atomic store of shared or global memory: the lanes one after the other at each place."""
-        if mask is not None and not mask.any():
-            return
+    def combine(self, store: Store, index: list[Value], values: Any, mask: Mask) -> Any:
+        """An atomic of shared or global memory: the lanes one after the other at each place.
+
+        What each found, (lanes,), with zeros in idle ones.
+        """
         buffer = store.buffer
+        found = np.zeros(self.lanes, buffer.dtype.numpy)
+        if mask is not None and not mask.any():
+            return found
         touch = self.touch(store, buffer, index, 1, mask)
         cells: Any = touch.cells
         bits: Any = touch.bits
@@ -86,7 +90,7 @@ class LaneAccess(LaneState):
             self.watch.combine(touch.memory, cells, touch.party, store, buffer.name)
         values = values if mask is None else values[touch.lanes]
         shared = buffer.scope == "shared"
-        if shared and self.shared.history.unwritten(cells):
+        if shared and not store.overwrites and self.shared.history.unwritten(cells):
             refuse("{name} is added to before anything was written there", store, name=buffer.name)
         blocks = (touch.party.block,) if shared else ()
         apply = combination(store.atomic, buffer.dtype)
@@ -98,7 +102,10 @@ class LaneAccess(LaneState):
                 self.shared.store(cells[turn], bits[turn], new[:, None], buffer.dtype)
             else:
                 array, spot = self.arrays[buffer.name], tuple(number[turn] for number in touch.index)
-                array[spot] = apply(array[spot], values[turn])
+                old = array[spot]
+                array[spot] = apply(old, values[turn])
+            found[touch.lanes[turn]] = old
+        return found
 
     def keep(self, node: Node, buffer: Buffer, index: list[Value], values: Any, mask: Mask) -> None:
         """Store (count, lanes) elements to shared or global memory."""

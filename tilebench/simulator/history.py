@@ -66,13 +66,18 @@ class History:
         self.read_stamp = np.zeros(cells * groups, np.int32)
         # The atomic accesses, as its readers; None as long as there was none.
         self.atomics: History | None = None
+        # The cells that an atomic store has written; None likewise.
+        self.stored: Any = None
         self.reading_block = np.zeros(cells if across_blocks else 0, np.int32)
 
     def unwritten(self, cells: Any) -> bool:
         """Whether nobody has ever written one of the cells."""
-        return bool((self.writer.agent[cells] == NOBODY).any())
+        fresh = self.writer.agent[cells] == NOBODY
+        return bool((fresh if self.stored is None else fresh & ~self.stored[cells]).any())
 
-    def combine(self, cells: Any, party: Party, clocks: Clocks, site: int) -> Clash | None:
+    def combine(
+        self, cells: Any, party: Party, clocks: Clocks, site: int, *, stores: bool = False
+    ) -> Clash | None:
         """Note an atomic access by statement `site`, or say with which other access it races.
 
         Those before it are kept as the readers of a history of their own: nothing else may come near them
@@ -83,6 +88,11 @@ class History:
             if self.atomics is None:
                 self.atomics = History(len(self.write_stamp), self.groups, across_blocks=self.across_blocks)
             self.atomics._note_read(cells, party, clocks, site)
+            if stores:
+                self.stored = (
+                    np.zeros(len(self.write_stamp), np.bool_) if self.stored is None else self.stored
+                )
+                self.stored[cells] = True
         return clash
 
     def _after_atomics(self, cells: Any, party: Party, clocks: Clocks) -> Clash | None:

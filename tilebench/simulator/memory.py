@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..ir import Buffer, DType, Node
+from ..ir import Buffer, DType, Node, Store
 from .address import byte_numbers, cells_of, first_bit, halves, merged, stored_bits
 from .asynchrony import InFlight
 from .clocks import Clocks, Party
@@ -109,11 +109,12 @@ class Watch:
         if clash is not None:
             self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "a write"})
 
-    def combine(self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str) -> None:
+    def combine(self, memory: Shared | Tracked, cells: Any, party: Party, node: Store, name: str) -> None:
         """Note an atomic access, or refuse it: it has no order with others of its kind alone."""
         memory.flight.check_read(cells, node, name)
         memory.flight.check_write(cells, node, name)
-        clash = memory.history.combine(cells, party, self.clocks, self.sites.number(node))
+        site = self.sites.number(node)
+        clash = memory.history.combine(cells, party, self.clocks, site, stores=node.atomic == "store")
         if clash is not None:
             self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "an atomic"})
 

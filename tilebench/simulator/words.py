@@ -25,7 +25,9 @@ def store(lanes: Lanes, stmt: Store, mask: Mask) -> None:
     buffer = stmt.buffer
     value = lanes.wide(lanes.value(stmt.value, mask), buffer.dtype.numpy)[None]
     if stmt.atomic:
-        lanes.combine(stmt, [lanes.value(index, mask) for index in stmt.index], value[0], mask)
+        found = lanes.combine(stmt, [lanes.value(index, mask) for index in stmt.index], value[0], mask)
+        if stmt.found is not None:
+            lanes.put(stmt.found, lanes.register_of(stmt.found, (), mask, stmt), found[None], mask, stmt)
         return
     if buffer.scope in OWN:
         lanes.put(buffer, lanes.register_of(buffer, stmt.index, mask, stmt), value, mask, stmt)

@@ -81,6 +81,7 @@ def test_only_the_parts_that_are_used() -> None:
     assert PRELUDE.parts_of("tb_shared + tb_ld_shared_4(a, b)") == {"memory"}
     assert PRELUDE.parts_of(BODY) == set(PARTS) - {
         "atomic",
+        "fence",
         "same bits",
         "float8_e4m3fn",
         "float8_e5m2",

@@ -36,7 +36,7 @@ Torn = dict[tuple[str, tuple[Expr, ...]], Store]
 
 def refuse_shared_state(function: Function) -> None:
     """Raise `LanguageError` at the store of a parallel loop whose value another iteration may meet."""
-    if any(isinstance(node, Store) and node.buffer.scope in OWN for node in statements(function.body)):
+    if any(isinstance(node, Store) and node.own is not None for node in statements(function.body)):
         _body(function.body, {})
 
 
@@ -50,6 +50,8 @@ def _body(body: Sequence[Stmt], torn: Torn) -> None:
                     del torn[key]
             case Store():
                 torn.pop((statement.buffer.name, statement.index), None)
+                if statement.found is not None:
+                    torn.pop((statement.found.name, ()), None)
             case If():
                 other = dict(torn)
                 _body(statement.then, torn)
@@ -92,12 +94,14 @@ def _stores_around(loop: Parallel) -> Iterator[tuple[tuple[str, tuple[Expr, ...]
     """The stores of a parallel loop to what was made before it."""
     inside = {node.buffer.name for node in statements(loop.body) if isinstance(node, AllocStmt)}
     for store in statements(loop.body):
-        if isinstance(store, Store) and store.buffer.scope in OWN and store.buffer.name not in inside:
+        own = store.own if isinstance(store, Store) else None
+        if isinstance(store, Store) and own is not None and own.name not in inside:
             names = {var.name for var in loop.vars}
-            for node in (node for index in store.index for node in walk(index)):
+            where = store.index if own is store.buffer else ()
+            for node in (node for index in where for node in walk(index)):
                 if isinstance(node, Load) or (isinstance(node, Var) and node.name in names):
-                    _refuse(store, store.place)
-            yield (store.buffer.name, store.index), store
+                    _refuse(store, own.name, store.place)
+            yield (own.name, where), store
 
 
 def _read(statement: Stmt, torn: Torn) -> None:
@@ -114,7 +118,7 @@ def _read(statement: Stmt, torn: Torn) -> None:
         if isinstance(node, Load) and node.buffer.scope in OWN:
             for (name, index), store in torn.items():
                 if name == node.buffer.name and not _apart(index, node.index):
-                    _refuse(store, node.place or statement.place)
+                    _refuse(store, name, node.place or statement.place)
 
 
 def _apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
@@ -122,10 +126,10 @@ def _apart(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
     return any(isinstance(x, Const) and isinstance(y, Const) and x != y for x, y in zip(a, b, strict=True))
 
 
-def _refuse(store: Store, read: Place | None) -> None:
+def _refuse(store: Store, name: str, read: Place | None) -> None:
     raise LanguageError(
         "{name} is changed in T.Parallel and was made before it: iterations run in no order, and would race",
-        name=store.buffer.name, at=store.place, also=[("its value is used here", read)],
+        name=name, at=store.place, also=[("its value is used here", read)],
         expected="a value of one iteration: made in the loop, or stored there before it is read",
         hint="make {name} inside the loop; add up with T.reduce_sum (or T.reduce_max, ...) of a tile, "
         "or in order with T.serial",

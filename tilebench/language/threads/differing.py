@@ -34,6 +34,8 @@ class Differing:
     def __init__(self, body: Sequence[Stmt], numbers: Sequence[str], kept: Sequence[str]) -> None:
         self.numbers = frozenset(numbers)
         self.names = {*numbers, *kept}
+        # Those for what a thread's own atomic finds: it is read behind that, and nowhere else.
+        self.found: set[str] = set()
         known = -1
         while known != len(self.names):
             known = len(self.names)
@@ -54,6 +56,8 @@ class Differing:
                 continue
             if name in self.names:
                 return name
+            if isinstance(part, Store) and part.found is not None and part.found.name in self.names:
+                return part.found.name
         return None
 
     def _body(self, body: Sequence[Stmt], made: frozenset[str] | None) -> None:
@@ -63,10 +67,11 @@ class Differing:
                 case Let():
                     if self(statement.value):
                         self.names.add(statement.var.name)
-                case Store() if statement.buffer.scope in OWN:
-                    alike = made is not None and (not made or statement.buffer.name in made)
+                case Store() if (own := statement.own) is not None:
+                    alike = made is not None and (not made or own.name in made)
                     if not alike or any(map(self, (*statement.index, statement.value))):
-                        self.names.add(statement.buffer.name)
+                        self.names.add(own.name)
+                        self.found |= {own.name} if own is statement.found else set()
                 case AllocStmt():
                     if any(self(part) for part in children(statement)):
                         self.names.add(statement.buffer.name)

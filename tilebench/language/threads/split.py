@@ -74,6 +74,8 @@ class Splitter:
         self.out: list[Stmt] = []
         self.run: list[Stmt] = []
         self.pending: list[SharedTouch] = []
+        # Scalars for what an atomic finds, until the atomic comes: they live in its run.
+        self.finding: dict[str, AllocStmt] = {}
 
     # -- bodies and runs
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -110,6 +112,8 @@ class Splitter:
         if self.touches.clash(self.pending, new) is not None:
             self.flush()
         self.pending += new
+        if isinstance(statement, Store) and statement.found is not None:
+            self.run.append(self.finding.pop(statement.found.name))
         if tests and isinstance(statement, Let):
             self.run.append(_guarded_let(statement, all_of(tests)))
             return
@@ -187,6 +191,9 @@ class Splitter:
     def allocate(self, allocation: AllocStmt) -> None:
         """An array or scalar of each thread lives as long as the body it stands in."""
         init = getattr(allocation, "init", None)
+        if allocation.buffer.name in self.differing.found:
+            self.finding[allocation.buffer.name] = allocation
+            return
         if allocation.buffer.scope not in OWN or not self.differing(allocation):
             if init is not None and not pure(init):
                 self.flush()

@@ -51,6 +51,8 @@ class BodyAccesses:
             self.stores.add(buffer.scope)
             if buffer.scope in ("local", "var"):
                 self.outside.add(buffer.name)
+            if access.found is not None:
+                self.outside.add(access.found.name)
 
     @property
     def reads_its_stores(self) -> bool:
@@ -60,6 +62,15 @@ class BodyAccesses:
         """
         read = {access.buffer.name for access in self.memory if isinstance(access, Load)}
         return any(isinstance(access, Store) and access.buffer.name in read for access in self.memory)
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one thread has to do an element: threads that share it would do something else each.
+
+        What an atomic finds is another thing for whoever comes later.
+        """
+        found = any(isinstance(access, Store) and access.found is not None for access in self.memory)
+        return found or self.reads_its_stores
 
     @property
     def stays_in_memory(self) -> bool:

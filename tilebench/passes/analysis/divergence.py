@@ -74,6 +74,8 @@ def _assigned(statement: Stmt, under: bool, names: set[str]) -> set[str]:
     match statement:
         case Let():
             return {statement.var.name} if divergence(statement.value, names) else set()
+        case Store() if statement.found is not None:
+            return {statement.found.name}
         case Store() if statement.buffer.scope in OWN:
             parts = (statement.value, *statement.index)
             differs = under or any(divergence(part, names) for part in parts)

@@ -154,7 +154,7 @@ def _owned(emitter: Emitter, loop: ElementLoop, touched: BodyAccesses) -> tuple[
         return loop.body, []
     if touched.stays_in_memory:
         return loop.body, owner
-    if touched.reads_its_stores:
+    if touched.is_of_one:
         raise LayoutError(
             "threads that share an element of this loop read what one of them stores", at=loop.node.place,
             mapping=loop.mapping, found="{mapping}",

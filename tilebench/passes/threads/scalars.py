@@ -35,7 +35,7 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
         case Store():
             buffer, index = lower_access(emitter, statement, element, lowered, value)
             new = value(statement.value)
-            lowered.append(Store(buffer, index, new, atomic=statement.atomic, place=statement.place))
+            lowered.append(statement.but(buffer=buffer, index=index, value=new, version=None))
         case If():
             lowered += _branch(emitter, statement, element)
         case Serial() | Unroll():

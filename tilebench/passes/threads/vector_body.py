@@ -190,7 +190,7 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
                 elements,
                 lambda x: lower_expr(emitter, x, vector.element, elements),
             )
-            elements.append(Store(buffer, index, value, atomic=statement.atomic, place=statement.place))
+            elements.append(statement.but(buffer=buffer, index=index, value=value, version=None))
         else:
             after += _vector_stores(vectors, statement, width, value, elements)
     loop: list[Stmt] = [vector.element_loop(elements)] if elements else []

@@ -97,8 +97,11 @@ class Dialect:
     prelude: Prelude
     floor_division: str
     special: str
-    # A store that combines, from `how`, the `element` and the `value`.
-    atomic: str = "tb_atomic_{how}(&{element}, {value});"
+    # An atomic, from `how`, the `element` and the `value`, and what orders memory in front of and behind one.
+    atomic: str = "tb_atomic_{how}(&{element}, {value})"
+    atomic_load: str = "tb_atomic_load(&{element})"
+    fence: str = "tb_fence();"
+    fence_of_all: str = "tb_fence_sc();"
     packed: Mapping[str, Packed] = field(default_factory=dict[str, Packed])
     narrow_float: str = "({type})({value})"
     to_integer: str = "({type}){value}"

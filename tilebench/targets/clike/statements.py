@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import AllocStmt, Call, If, Let, LoopStmt, Store, While, const_of
+from ...ir import ACQUIRES, RELEASES, AllocStmt, Call, If, Let, LoopStmt, Store, While, const_of
 from ...ir.stmt import statements
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
@@ -36,12 +36,24 @@ def store(renderer: Renderer, statement: Store) -> None:
         return
     element = renderer.expressions.element(statement.buffer, statement.index)
     if statement.atomic:
-        combined = renderer.dialect.atomic.format(
-            how=statement.atomic, element=element, value=renderer.text(statement.value)
-        )
-        renderer.line(combined, statement)
+        _atomic(renderer, statement, element)
         return
     renderer.line(f"{element} = {renderer.text(statement.value)};", statement)
+
+
+def _atomic(renderer: Renderer, statement: Store, element: str) -> None:
+    """An atomic between the fences that its order asks for; what it found goes into its scalar."""
+    dialect = renderer.dialect
+    text = dialect.atomic_load if statement.looks else dialect.atomic
+    combined = text.format(how=statement.atomic, element=element, value=renderer.text(statement.value))
+    found = "" if statement.found is None else f"{renderer.names[statement.found.name]} = "
+    if statement.order == "seq_cst":
+        renderer.line(dialect.fence_of_all, statement)
+    elif statement.order in RELEASES:
+        renderer.line(dialect.fence, statement)
+    renderer.line(f"{found}{combined};", statement)
+    if statement.order in ACQUIRES and statement.atomic != "store":
+        renderer.line(dialect.fence, statement)
 
 
 def branch(renderer: Renderer, statement: If) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from ....ir import ATOMICS
 from ...clike.prelude import Part, Prelude, Wanted
-from .prelude_atomics import SWAP, atomics
+from .prelude_atomics import FENCES, SWAP, atomics
 from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_narrow import E4M3, E5M2, PACKED
@@ -189,7 +189,7 @@ def _math(wanted: Wanted) -> str:
 
 
 def _atomics(wanted: Wanted) -> str:
-    """Only the ways to combine that the kernel names."""
+    """Only the atomics that the kernel names."""
     structs = _structs(wanted)
     return "\n".join(
         [SWAP, *(atomics(how, structs) for how in ATOMICS.values() if wanted.has(f"tb_atomic_{how}"))]
@@ -213,6 +213,7 @@ PRELUDE = Prelude(
             _with_structs(_MINMAX, _MINMAX_NARROW),
         ),
         Part("atomic", r"tb_atomic_\w+", _atomics),
+        Part("fence", r"tb_fence(?:_sc)?", FENCES),
         Part("math", r"tb_(?:abs|ldexp|" + "|".join((*_OF_TWO, *_FUNCTIONS)) + ")", _math),
         Part("bits", r"tb_popcount|tb_bit_length", _BITS),
         Part("conversion", r"tb_without_nan", _WITHOUT_NAN),

@@ -33,7 +33,11 @@ def store(renderer: Renderer, statement: Store) -> None:
     bits = _bits(renderer, statement)
     if statement.atomic:
         whole = f"i{stored_bytes(statement.buffer.dtype, 1) * 8}"
-        put_combined(renderer.f, statement.atomic, state.pointer(address, dtype), bits, dtype, whole)
+        before = put_combined(renderer.f, statement, state.pointer(address, dtype), bits, whole)
+        if statement.found is not None and before is not None:
+            there = state.address(statement.found, (), renderer.expr)
+            renderer.expr.put(renderer.f.bits(before, STORAGE[dtype]), there, dtype)
+            state.forget(statement.found.name)
     elif is_packed(statement.buffer):
         put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
     else:
