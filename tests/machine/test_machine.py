@@ -16,7 +16,7 @@ from tilebench.targets.cuda.machines import machine_of
 
 def test_rows_of_the_instruction_table_by_operation() -> None:
     machine = machine_of("sm_80")
-    assert {row.name for row in machine.instructions_for("gemm")} == {"fma"}
+    assert {row.name for row in machine.instructions_for("gemm")} == {"fma", "mma"}
     assert [row.name for row in machine.instructions_for("reduce")] == ["thread", "shfl", "shared"]
     assert machine.instructions_for("nothing") == ()
 

@@ -93,7 +93,7 @@ def test_operations_and_instructions_of_a_card() -> None:
     found = table("cuda:sm_80").operations
     assert found["copy"] == ("cp.async", "ld.st")
     assert table("cuda:sm_75").operations["copy"] == ("ld.st",)
-    assert found["gemm"] == ("fma",)
+    assert found["gemm"] == ("fma", "mma")
     assert found["reduce_sum"] == ("shared", "shfl", "thread")
     assert found["fill"] == ()
 
@@ -109,6 +109,6 @@ def test_an_instruction_counts_where_the_machine_has_it() -> None:
 def test_the_words_of_threads() -> None:
     copies = ("cp_async", "cp_async_commit", "cp_async_wait")
     assert table("cuda:sm_80").words == (
-        *copies, "sync_threads", "sync_warp", "vector_load", "vector_store",
+        *copies, "ldmatrix", "mma", "sync_threads", "sync_warp", "vector_load", "vector_store",
     )  # fmt: skip
     assert table("null").functions == {}

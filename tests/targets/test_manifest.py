@@ -103,5 +103,6 @@ def test_a_function_of_elements_needs_a_meaning() -> None:
 
 def test_the_words_of_cuda_come_through_the_same_door() -> None:
     rows = manifest("cuda").intrinsic_rows
-    assert {"VectorLoad", "VectorStore", "SyncThreads", "SyncWarp", "CpAsync"} <= {c.__name__ for c in rows}
+    words = {"VectorLoad", "VectorStore", "SyncThreads", "SyncWarp", "CpAsync", "Mma", "LoadMatrix"}
+    assert words <= {cls.__name__ for cls in rows}
     assert rows[SyncWarp].cls is SyncWarp

@@ -52,9 +52,9 @@ def test_products_by_the_warps_instruction_are_right(
 
 def test_the_row_decides_where_the_accumulator_lies() -> None:
     text = product(64, 64, 64).stage("laid_out")
-    # A warp's instruction of 4x4, two by two warps, repeated twice each way: 8 x 4 threads, 8 registers.
-    layout = "T.Fragment((16, 16), thread=((2, 1, 2), (4, 0, 1), (2, 1, 4), (2, 0, 4)), "
-    assert layout + "value=((2, 1, 1), (2, 1, 8), (2, 0, 8)))" in text
+    # A warp's instruction of 4x4, repeated twice each way, and two by two warps: 8 x 4 threads, 8 registers.
+    layout = "T.Fragment((16, 16), thread=((2, 1, 2), (4, 0, 1), (2, 1, 8), (2, 0, 8)), "
+    assert layout + "value=((2, 1, 1), (2, 1, 4), (2, 0, 4)))" in text
     assert 'by=T.Instr("toy.mma")' in text
 
 

@@ -1,6 +1,15 @@
 """What a target is, as plain data. No room but `targets/` compares a target's name: ask these."""
 
-from .instruction import WHOLE_BLOCK, Instruction, OperandForm
+from .instruction import WHOLE_BLOCK, Instruction, MatrixLoad, OperandForm
 from .types import SM, Machine, MemoryLevel, Occupancy
 
-__all__ = ["SM", "WHOLE_BLOCK", "Instruction", "Machine", "MemoryLevel", "Occupancy", "OperandForm"]
+__all__ = [
+    "SM",
+    "WHOLE_BLOCK",
+    "Instruction",
+    "Machine",
+    "MatrixLoad",
+    "MemoryLevel",
+    "Occupancy",
+    "OperandForm",
+]

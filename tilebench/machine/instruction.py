@@ -17,19 +17,36 @@ WHOLE_BLOCK = 0
 
 
 @dataclass(frozen=True)
+class MatrixLoad:
+    """An instruction that brings matrices of `rows` rows of `row_bytes` from shared memory into registers.
+
+    Each thread names one row, and gets 4 bytes of one: thread t those of row `t // 4` from byte `t % 4 * 4`
+    on, of each of up to `most` matrices. Of elements of `turned` bytes it can hand out the transposed matrix.
+    """
+
+    name: str
+    rows: int
+    row_bytes: int
+    most: int
+    turned: int = 0
+
+
+@dataclass(frozen=True)
 class OperandForm:
     """How one operand of an instruction has to lie.
 
     `field` is the operation's field that it fills. `memory` are the scopes it may lie in; empty: any.
     `fragment` maps (thread of the group, register) to a coordinate of the instruction's own tile, in
     the order of the region's dimensions as the operation is written without transposes; None: any
-    layout. `swizzles` are those of shared memory that the instruction can read; empty: any.
+    layout. `swizzles` are those of shared memory that the instruction can read; empty: any. `load` brings
+    the operand there from shared memory where its layout has the rows for it; None: element by element.
     """
 
     field: str
     memory: tuple[str, ...] = ()
     fragment: Fragment | None = None
     swizzles: tuple[Swizzle | None, ...] = ()
+    load: MatrixLoad | None = None
 
 
 @dataclass(frozen=True)

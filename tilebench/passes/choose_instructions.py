@@ -16,7 +16,7 @@ from ..language.copy import Copy
 from ..language.lowered.decisions import Instr
 from ..machine import Instruction, Machine
 from .analysis.costs import copy_cycles, instruction_cycles
-from .analysis.launches import launch_of
+from .analysis.thread_groups import threads_by_statement
 from .context import Context
 
 NAME = "choose_instructions"
@@ -24,12 +24,12 @@ NAME = "choose_instructions"
 
 def choose_instructions(function: Function, context: Context) -> Function:
     """The function with an instruction on every operation that no layout has a say in."""
-    threads = launch_of(function).threads
+    threads = threads_by_statement(function, context.machine)
 
     def step(node: Any) -> Any:
         if isinstance(node, OpStmt) and takes_instruction(node):
             statement: Any = node
-            row = choose(statement, context.machine, threads)
+            row = choose(statement, context.machine, threads[id(node)].count)
             return node if row is None or statement.by is not None else node.but(by=Instr(row.name))
         return map_bodies(node, step)
 
@@ -77,6 +77,8 @@ def _in_time(row: Instruction, statement: Stmt) -> bool:
 def choose(statement: Any, machine: Machine, threads: int) -> Instruction | None:
     """The cheapest fitting row; None where rows of several widths leave it to the layout."""
     rows = fitting_rows(statement, machine)
+    if statement.by is None:
+        rows = [row for row in rows if _can_share(row, statement, threads)] or rows
     if len({row.group for row in rows}) > 1 and len({row.shape for row in rows}) == 1:
         return None
 
@@ -89,6 +91,15 @@ def choose(statement: Any, machine: Machine, threads: int) -> Instruction | None
         return moved + instruction_cycles(row, statement, machine, threads)
 
     return min(rows, key=cost)
+
+
+def _can_share(row: Instruction, statement: OpStmt, threads: int) -> bool:
+    """Whether the threads are whole groups of an instruction whose operands lie in fragments of its own."""
+    fragments = [row.operand(effect.field).fragment for effect in effects_of(statement)]
+    if not any(fragments):
+        return True
+    ranks = {effect.buffer.rank for effect in effects_of(statement) if effect.buffer.scope == "fragment"}
+    return threads % max(row.group, 1) == 0 and ranks <= {2}
 
 
 def row_of(statement: Any, machine: Machine) -> Instruction:

@@ -21,7 +21,8 @@ from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout
 from ..layout.choose import AccessPattern, PricedLayout, candidates, price
-from ..machine import Machine
+from ..machine import Machine, MatrixLoad
+from .analysis.matrix_rows import matrix_rows
 from .analysis.sites import BOX, box_index, is_mapped
 from .choose_instructions import row_of
 from .context import Context
@@ -192,13 +193,16 @@ def _gemm(
     for region, side, transposed in ((gemm.a, 0, gemm.transpose_A), (gemm.b, 1, gemm.transpose_B)):
         if region.buffer.scope != "shared":
             continue
-        atom = row.operand("ab"[side]).fragment
-        extents = region.buffer.extents
-        if atom is None:
+        form = row.operand("ab"[side])
+        extents, bits = region.buffer.extents, region.buffer.dtype.bits
+        pattern = None
+        if form.fragment is None:
             pattern = _multiply_add_operand(extents, gemm.mnk[2], side, transposed, layout, machine.warp)
         else:
             steps = prod(-(-extent // size) for extent, size in zip(gemm.mnk, row.shape, strict=True))
-            pattern = _atom_operand(extents, steps, transposed, atom)
+            if form.load is not None:
+                pattern = _matrix_operand(extents, bits, steps, side, transposed, form.fragment, form.load)
+            pattern = pattern or _atom_operand(extents, steps, transposed, form.fragment)
         yield region.buffer.name, pattern
 
 
@@ -230,3 +234,24 @@ def _atom_operand(extents: tuple[int, ...], steps: int, transposed: bool, atom: 
     inside = tuple(np.minimum(place, limit - 1) for place, limit in zip(index, extents[-2:], strict=True))
     lead = (np.zeros_like(inside[0]),) * (len(extents) - 2)
     return AccessPattern((*lead, *inside), 1, float(steps))
+
+
+@lru_cache(maxsize=1024)
+def _matrix_operand(
+    extents: tuple[int, ...], bits: int, steps: int, side: int, transposed: bool, atom: Fragment,
+    load: MatrixLoad,
+) -> AccessPattern | None:  # fmt: skip
+    """The rows that the lanes of a warp name for one load of whole matrices; None without such a load.
+
+    The rows of matrices run along the last dimension, in which neighbours lie together.
+    """
+    turned = (side == 0) == transposed
+    rows = matrix_rows(atom, load, 1 - side, bits, turned=turned, repeats=2, stride=atom.extents[side])
+    if rows is None or extents[-1] % rows.chunk:
+        return None
+    place = rows.places(atom.threads)
+    index = place[::-1] if transposed else place
+    inside = [np.minimum(part, limit - 1)[None, :] for part, limit in zip(index, extents[-2:], strict=True)]
+    inside[1] = np.minimum(inside[1], extents[-1] - rows.chunk)
+    lead = (np.zeros_like(inside[0]),) * (len(extents) - 2)
+    return AccessPattern((*lead, *inside), rows.chunk, float(steps) / rows.together)

@@ -92,7 +92,8 @@ def find_conflicts(
 
 
 def find_unfit(gemm: Gemm, wanted: Mapping[str, Fragment], layouts: Mapping[str, Fragment]) -> list[Conflict]:
-    """The operands in registers, by how a gemm wants them, that lie otherwise because the kernel says so."""
+    """The operands in registers, by how a gemm wants them, that lie otherwise: as the kernel says, or as the
+    product before it has them."""
     unfit: list[Conflict] = []
     for effect in effects_of(gemm):
         needed = wanted.get(effect.buffer.name)

@@ -74,8 +74,7 @@ class _Inference:
                 self.layouts[name] = given_layout(each, self.threads[id(each)], self.machine)
         self.maps: dict[int, Fragment] = {}
         self.take_maps()
-        # What kernels gave, and how a gemm wants it by its identity: where that differs it is converted.
-        self.given = frozenset(self.layouts)
+        # How a gemm wants its fragments, by its identity: where one lies otherwise it is converted.
         self.wanted: dict[int, dict[str, Fragment]] = {}
         self.vectors = {id(site.node): self.vector(site) for site in self.sites}
         self.seeds = Seeds(self.sites, self.exchanges, self.vectors, context)
@@ -130,9 +129,8 @@ class _Inference:
         for gemm in self.gemms:
             seeds = gemm_seeds(gemm, self.threads[id(gemm)], self.context)
             for name, layout in seeds.items():
-                if name not in self.given:
-                    self.layouts.setdefault(name, layout)
-            self.wanted[id(gemm)] = {name: seeds[name] for name in seeds if name in self.given}
+                self.layouts.setdefault(name, layout)
+            self.wanted[id(gemm)] = seeds
 
     def settle(self) -> None:
         """Propagate until nothing changes; then seed the next component, until all have layouts."""

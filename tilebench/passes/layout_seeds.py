@@ -14,7 +14,7 @@ from ..language.structure import Parallel
 from ..layout import Fragment
 from ..layout.fragment import REPLICATED
 from ..layout.spread import FREE, gemm_microtile, spread
-from ..layout.tiling import split_groups, tile_fragment
+from ..layout.tiling import split_groups, tile_fragment, turned_over
 from ..machine import Instruction, Machine
 from .analysis.costs import access_cost, access_cycles, exchange_cycles
 from .analysis.exchanges import exchange_row, partners
@@ -109,15 +109,6 @@ def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:
             at=statement.place, name=row.name, group=row.group, count=threads.count,
         )  # fmt: skip
     return threads.count // max(row.group, 1)
-
-
-def turned_over(fragment: Fragment) -> Fragment:
-    """The fragment of the transposed tile."""
-
-    def turned(modes: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-        return tuple((count, dim if dim == REPLICATED else 1 - dim, step) for count, dim, step in modes)
-
-    return Fragment(fragment.extents[::-1], turned(fragment.thread), turned(fragment.value))
 
 
 def spread_over(

@@ -89,7 +89,14 @@ def test_only_the_parts_that_are_used() -> None:
         "conversion",
         "bits",
         "cp.async",
+        "ldmatrix",
+        "mma",
     }
+    products = PRELUDE.text_for(
+        ("mma", "ldmatrix"), "tb_mma_m16n8k16_f32_f16_f16(c, a, b); tb_ldmatrix_x2(b, s);"
+    )
+    assert products.count("mma.sync") == 1
+    assert products.count("ldmatrix.sync") == 1
     assert PRELUDE.parts_of("tb_e4m3 x; x = -tb_inf_e5m2();") == {"float8_e4m3fn", "float8_e5m2", "infinity"}
     assert PRELUDE.parts_of("tb_ld_packed<8>(a, b, 4)") == {"packed"}
     copies = PRELUDE.text_for(("cp.async",), "tb_cp_async_16(a, b); tb_cp_async_wait<1>();")

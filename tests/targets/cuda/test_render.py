@@ -273,8 +273,8 @@ def test_a_statement_without_a_row_is_refused_at_its_line() -> None:
     assert text.startswith("target error: T.vectorized has no code for cuda:sm_80\n")
     assert "for v in T.vectorized(4):" in text
     assert (
-        "help: it has alloc_local, alloc_shared, alloc_var, cp_async, cp_async_commit, cp_async_wait, serial, "
-        "sync_threads, sync_warp, unroll, vector_load, vector_store" in text
+        "help: it has alloc_local, alloc_shared, alloc_var, cp_async, cp_async_commit, cp_async_wait, ldmatrix, "
+        "mma, serial, sync_threads, sync_warp, unroll, vector_load, vector_store" in text
     )
 
 

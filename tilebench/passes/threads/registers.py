@@ -7,22 +7,10 @@ from functools import lru_cache
 from ...errors import LayoutError
 from ...ir import Buffer, Const, Expr, Node, Var, const_of, show
 from ...ir.arith import INFINITE
-from ...layout import Fragment, FragmentMode
+from ...layout import Fragment
+from ...layout.tiling import coalesced
 from .emitter import Emitter
 from .tiles import Coordinates
-
-
-def coalesced(modes: tuple[FragmentMode, ...]) -> tuple[FragmentMode, ...]:
-    """Modes of the same map with neighbours that count on along one dimension made one."""
-    merged: list[FragmentMode] = []
-    for count, dim, step in modes:
-        if count == 1:
-            continue
-        if merged and merged[-1][1] == dim and merged[-1][2] * merged[-1][0] == step and dim >= 0:
-            merged[-1] = (merged[-1][0] * count, dim, merged[-1][2])
-        else:
-            merged.append((count, dim, step))
-    return tuple(merged)
 
 
 @lru_cache(maxsize=4096)

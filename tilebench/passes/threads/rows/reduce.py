@@ -32,13 +32,14 @@ from ....language.memory import AllocLocal
 from ....language.reduce import BITS, Reduce
 from ....language.structure import Unroll
 from ....layout import Fragment
+from ....layout.tiling import coalesced
 from ....machine import Machine
 from ...analysis.exchanges import Exchange, exchange_of, partners
 from ..barriers import barrier_of
 from ..elements import loop_over_registers, looped
 from ..emitter import Emitter
 from ..lowering import Lowering, Workspace
-from ..registers import coalesced, value_strides
+from ..registers import value_strides
 from ..tiles import FragmentTile
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ....ir import Word
 from ....passes.threads.lowering import Lowering
-from . import cp_async
+from . import cp_async, mma
 
-WORDS: tuple[tuple[str, Word], ...] = tuple((cls.word, Word(cls)) for cls in cp_async.CLASSES)
-LOWERINGS: tuple[Lowering, ...] = cp_async.LOWERINGS
+_CLASSES = (*cp_async.CLASSES, *mma.CLASSES)
+WORDS: tuple[tuple[str, Word], ...] = tuple((cls.word, Word(cls)) for cls in _CLASSES)
+LOWERINGS: tuple[Lowering, ...] = (*cp_async.LOWERINGS, *mma.LOWERINGS)

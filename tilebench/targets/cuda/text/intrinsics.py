@@ -9,7 +9,7 @@ from ....ir import Region
 from ....language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
-from . import cp_async
+from . import cp_async, mma
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
@@ -90,4 +90,5 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),
         *cp_async.INTRINSICS,
+        *mma.INTRINSICS,
     )

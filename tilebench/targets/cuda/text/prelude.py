@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from ....ir import ATOMICS
 from ...clike.prelude import Part, Prelude, Wanted
+from .mma import MATRIX
 from .prelude_atomics import FENCES, SWAP, atomics
 from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
@@ -220,5 +221,6 @@ PRELUDE = Prelude(
         Part("same bits", r"tb_same_bits", _SAME_BITS),
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),
+        *MATRIX,
     ),
 )

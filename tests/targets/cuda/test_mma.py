@@ -1,0 +1,198 @@
+"""Products by the tensor cores: values in the simulator, the instructions in the text, and cubins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tests.simulated import run_threaded
+from tilebench.ir.dtypes import float16
+from tilebench.layout import Fragment
+from tilebench.targets import resolve
+from tilebench.targets.cuda.instructions.tensor_sums import cut_off, product_sums
+from tilebench.targets.cuda.tensor_cores import MmaShape, shape_named
+
+NUMPY: dict[str, Any] = {
+    name: np.dtype(getattr(ml_dtypes, name, None) or name)
+    for name in (
+        "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "float8_e4m3fn", "float8_e5m2",
+    )
+}  # fmt: skip
+
+
+@tilebench.jit
+def product(
+    M, N, K, tile=(32, 32, 32), turned=(False, False), ab=("float16", "float16"), acc="float32", stages=2,
+    threads=64, fragments="",
+):  # fmt: skip
+    bm, bn, bk = tile
+    ta, tb = turned
+    a_tile, b_tile = (bk, bm) if ta else (bm, bk), (bn, bk) if tb else (bk, bn)
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((K, M) if ta else (M, K), ab[0]),
+        B: T.Tensor((N, K) if tb else (K, N), ab[1]),
+        C: T.Tensor((M, N), acc),
+    ):
+        with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=threads) as (bx, by):
+            A_s = T.alloc_shared(a_tile, ab[0])
+            B_s = T.alloc_shared(b_tile, ab[1])
+            A_l = T.alloc_fragment(a_tile, ab[0])
+            B_l = T.alloc_fragment(b_tile, ab[1])
+            C_l = T.alloc_fragment((bm, bn), acc)
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, bk), num_stages=stages):
+                if ta:
+                    T.copy(A[ko * bk, by * bm], A_s)
+                else:
+                    T.copy(A[by * bm, ko * bk], A_s)
+                if tb:
+                    T.copy(B[bx * bn, ko * bk], B_s)
+                else:
+                    T.copy(B[ko * bk, bx * bn], B_s)
+                if "a" in fragments:
+                    T.copy(A_s, A_l)
+                if "b" in fragments:
+                    T.copy(B_s, B_l)
+                T.gemm(
+                    A_l if "a" in fragments else A_s,
+                    B_l if "b" in fragments else B_s,
+                    C_l,
+                    transpose_A=ta,
+                    transpose_B=tb,
+                )
+            T.copy(C_l, C[by * bm, bx * bn])
+
+    return main
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> Any:
+    if dtype in ("int8", "uint8"):
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max + 1, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(NUMPY[dtype])
+
+
+def check(shape: tuple[int, int, int], arch: str = "sm_80", **options: Any) -> str:
+    """The product in the simulator against NumPy, within its bound; gives the stage `threaded`."""
+    m, n, k = shape
+    kernel = product.using(target=f"cuda:{arch}")(m, n, k, **options)
+    text = kernel.stage("threaded")
+    kernel.stage("cuda")
+    ta, tb = options.get("turned", (False, False))
+    ab, acc = options.get("ab", ("float16", "float16")), options.get("acc", "float32")
+    rng = np.random.default_rng(1)
+    a = numbers(rng, (k, m) if ta else (m, k), ab[0])
+    b = numbers(rng, (n, k) if tb else (k, n), ab[1])
+    c = np.full((m, n), 77, NUMPY[acc])
+    run_threaded(kernel.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
+    x, y = (a.T if ta else a).astype(np.float64), (b.T if tb else b).astype(np.float64)
+    size, exact = np.abs(x) @ np.abs(y), x @ y
+    if acc == "int32":
+        np.testing.assert_array_equal(c, exact)
+        return text
+    # Cut off instead of rounded, in each of k steps; a narrow sum is rounded once a step of the loop.
+    step = options.get("tile", (32, 32, 32))[2]
+    roundoff = {"float32": 0.0, "float64": 0.0, "float16": 2.0**-11, "bfloat16": 2.0**-8}[acc]
+    unit = 2.0**-52 if acc == "float64" else 2.0**-23
+    bound = size * (k * unit + -(-k // step) * roundoff)
+    assert (np.abs(c.astype(np.float64) - exact) <= bound).all()
+    return text
+
+
+EVERY_TURN = [(a, b) for a in (False, True) for b in (False, True)]
+
+
+@pytest.mark.parametrize("turned", EVERY_TURN)
+@pytest.mark.parametrize(
+    ("shape", "options", "loads"),
+    [
+        ((64, 64, 64), {}, 2),
+        # Extents that neither the tile nor the instruction divides, in rows of whole vectors and not.
+        ((72, 72, 40), {"tile": (40, 48, 24)}, 4),
+        ((50, 70, 33), {"tile": (20, 28, 12), "threads": 96, "stages": 3}, None),
+        ((64, 64, 64), {"fragments": "a"}, 1),
+        ((64, 64, 64), {"fragments": "b"}, 1),
+        ((40, 44, 50), {"fragments": "ab", "tile": (24, 28, 20)}, 0),
+        ((32, 32, 64), {"ab": ("bfloat16", "bfloat16"), "acc": "bfloat16"}, 2),
+        ((32, 32, 64), {"acc": "float16", "threads": 128}, 2),
+        ((64, 32, 64), {"arch": "sm_75"}, 2),
+    ],
+)
+def test_products_of_16_bit_floats(
+    turned: tuple[bool, bool], shape: tuple[int, int, int], options: dict[str, Any], loads: int | None
+) -> None:
+    text = check(shape, turned=turned, **options)
+    assert "T.mma(" in text
+    if loads is not None:
+        assert text.count("T.ldmatrix(") == loads
+
+
+@pytest.mark.parametrize("turned", EVERY_TURN)
+@pytest.mark.parametrize(
+    ("ab", "acc", "arch", "shape"),
+    [
+        (("int8", "int8"), "int32", "sm_80", "m16n8k32"),
+        (("uint8", "int8"), "int32", "sm_80", "m16n8k32"),
+        (("int8", "uint8"), "int32", "sm_75", "m8n8k16"),
+        (("float64", "float64"), "float64", "sm_80", "m8n8k4"),
+        (("float8_e4m3fn", "float8_e5m2"), "float32", "sm_89", "m16n8k32"),
+    ],
+)
+def test_products_of_other_widths(
+    turned: tuple[bool, bool], ab: tuple[str, str], acc: str, arch: str, shape: str
+) -> None:
+    for sizes, tile in (((32, 32, 64), (32, 32, 32)), ((20, 30, 50), (24, 24, 20))):
+        text = check(sizes, arch, turned=turned, ab=ab, acc=acc, tile=tile)
+        assert f'"{shape}")' in text
+    # Rows of whole matrices run along k alone where elements are no 16 bits wide.
+    whole = check((32, 32, 64), arch, turned=turned, ab=ab, acc=acc).count("T.ldmatrix(")
+    assert whole == (0 if acc == "float64" else (not turned[0]) + turned[1])
+
+
+def test_an_operand_in_bytes_that_differ_is_no_product_of_doubles_on_a_small_card() -> None:
+    assert "T.mma(" not in check((32, 32, 32), "sm_86", ab=("float64", "float64"), acc="float64")
+    assert "T.mma(" not in check((32, 32, 32), ab=("float32", "float32"))
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90a"])
+def test_cubins(arch: str) -> None:
+    dtypes = [(("float16", "float16"), "float32"), (("int8", "uint8"), "int32")]
+    if arch != "sm_75":
+        dtypes += [(("bfloat16", "bfloat16"), "float32"), (("float64", "float64"), "float64")]
+    if arch in ("sm_89", "sm_90a"):
+        dtypes.append((("float8_e4m3fn", "float8_e5m2"), "float32"))
+    for ab, acc in dtypes:
+        kernel = product.using(target=f"cuda:{arch}")(64, 64, 64, turned=(False, True), ab=ab, acc=acc)
+        assert "mma.sync" in kernel.stage("ptx") or acc == "float64"
+
+
+def test_the_fragments_cover_their_tiles() -> None:
+    for row in resolve("cuda:sm_90a")[1].instructions_for("gemm"):
+        if row.name == "mma":
+            m, n, k = row.shape
+            extents = [operand.fragment.extents for operand in row.operands if operand.fragment is not None]
+            assert extents == [(m, k), (k, n), (m, n)]
+    assert shape_named("m16n8k16", 16) == MmaShape(16, 8, 16, 16)
+    # PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type".
+    assert MmaShape(16, 8, 16, 16).a == Fragment(
+        (16, 16), ((4, 1, 2), (8, 0, 1)), ((2, 1, 1), (2, 0, 8), (2, 1, 8))
+    )
+
+
+def test_sums_are_cut_off_and_not_rounded() -> None:
+    """1 and 16 products of 2^-25: each alone would be lost, together they count."""
+    a, b = np.full((1, 1, 16), 2.0**-12, np.float16), np.full((1, 16, 1), 2.0**-13, np.float16)
+    one = np.ones((1, 1, 1), np.float32)
+    dtype = float16
+    assert product_sums(a, b, one, dtype)[0, 0, 0] == np.float32(1 + 2.0**-21)
+    assert cut_off(np.array([1 + 1.9 * 2.0**-23]))[0] == np.float32(1 + 2.0**-23)
+    assert cut_off(np.array([-1 - 1.9 * 2.0**-23]))[0] == np.float32(-1 - 2.0**-23)
+    nan = product_sums(a * np.inf, b * 0, one, dtype)
+    assert np.isnan(nan[0, 0, 0])
