@@ -27,7 +27,12 @@ FOLDERS = ("tilebench", "extension/src")
 SUFFIXES = (".py", ".ts", ".tsx", ".js", ".css")
 
 # "path" or "path:function" -> (lines allowed, reason)
-EXCEPTIONS: Mapping[str, tuple[int, str]] = {}
+EXCEPTIONS: Mapping[str, tuple[int, str]] = {
+    "tilebench/library/bench/tilelang_kernels.py:_attention": (
+        60,
+        "one kernel, as TileLang's users write it",
+    ),
+}
 
 
 @dataclass(frozen=True)

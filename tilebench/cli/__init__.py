@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (".lab", "run the quickstart without a browser; write one HTML report"),
     "show": (".kernels", "print a stage of a kernel"),
     "run": (".kernels", "run a kernel on random arrays; --check compares, --bench times"),
-    "bench": (".kernels", "time a kernel, one position or a sweep, against this machine's ceilings"),
+    "bench": (".bench", "time the operator library beside other libraries, or a kernel of a file"),
     "targets": (".targets", "the targets there are, and what one of them has code for"),
     "help": (".words", "the words of the language; what one of them does: help T.copy"),
     "doctor": (".doctor", "what this machine has, and what is missing"),

@@ -8,7 +8,7 @@ kept. A kernel function says what is computed, in the tile language; tiles, thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,15 @@ def size_of(problem: Problem) -> int:
 Reference = Callable[[Any, Mapping[str, Any], Problem], Exact]
 
 
+# An index into the result, indices into arrays by name, and the problem that these are.
+Part = tuple[Any, Mapping[str, Any], Problem]
+
+
+def whole(problem: Problem) -> Iterable[Part]:
+    """A problem as one part."""
+    return ((..., {}, problem),)
+
+
 @dataclass(frozen=True)
 class Operator:
     """An operator: its name, its kernel, its arguments and result, what is right, and what it takes.
@@ -96,6 +105,7 @@ class Operator:
     by name, in the module `xp`. `effort(problem)` counts each array once. `fixed` are parameters of a kernel
     that several operators share, and `absent` names arrays of it, behind the arguments, that this one has
     not. `divides` has pairs of dimensions of which the first divides the second.
+    `parts` takes a problem apart for comparisons whose work would not fit memory.
     """
 
     name: str
@@ -108,6 +118,7 @@ class Operator:
     symbolic: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     absent: tuple[str, ...] = ()
+    parts: Callable[[Problem], Iterable[Part]] = whole
     divides: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .calls import call
-from .definition import FLOATS, ArrayArgument, Effort, Operator, OptionArgument, Problem, size_of
+from .definition import FLOATS, ArrayArgument, Effort, Operator, OptionArgument, Part, Problem, size_of
 from .kernels.attention import attention_kernel
 from .near import Exact, near
 
@@ -42,6 +42,18 @@ def attention_effort(problem: Problem) -> Effort:
     return Effort(4 * b * h * d * pairs, 2 * b * d * (h * sq + kv * sk) * size_of(problem))
 
 
+def heads_apart(problem: Problem) -> Iterable[Part]:
+    """One part for each head of k: the scores of all heads are larger than a card's memory in float64."""
+    sizes = problem.sizes
+    group = sizes["H"] // sizes["KV"]
+    one = Problem({**sizes, "B": 1, "H": group, "KV": 1}, problem.dtype, problem.options)
+    for batch in range(sizes["B"]):
+        for head in range(sizes["KV"]):
+            b, own = slice(batch, batch + 1), slice(head, head + 1)
+            many = slice(head * group, (head + 1) * group)
+            yield (b, many), {"q": (b, many), "k": (b, own), "v": (b, own)}, one
+
+
 ATTENTION = Operator(
     "attention",
     attention_kernel,
@@ -55,6 +67,7 @@ ATTENTION = Operator(
     attention_effort,
     (OptionArgument("causal", False),),
     symbolic=("B",),
+    parts=heads_apart,
     divides=(("KV", "H"),),
 )
 

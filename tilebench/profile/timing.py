@@ -7,6 +7,7 @@ medians, quartiles, and an interval for each ratio; outputs poisoned before and 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import time
@@ -128,13 +129,15 @@ class Method:
 class Timing:
     """What was measured of one contender. `rounds` holds seconds a launch, by round.
 
-    `failure` is why there are no or no trustworthy numbers: an error, or wrong output.
+    `failure` is why there are no or no trustworthy numbers: an error, or wrong output. `readings` are what
+    was read of the machine at the end of each turn: clocks, power, temperature.
     """
 
     name: str
     rounds: tuple[tuple[float, ...], ...]
     failure: str = ""
     checked: bool = False
+    readings: tuple[Mapping[str, str], ...] = ()
 
     @property
     def samples(self) -> tuple[float, ...]:
@@ -193,12 +196,24 @@ class Measurement:
             config=dict(config),
             samples=() if timing.failure else timing.samples,
             method=self.method.text,
-            environment=dict(environment),
+            environment={**environment, **spans(timing.readings)},
             flops=flops,
             bytes=bytes,
             failure=timing.failure,
             when=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         )
+
+
+def spans(readings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """What changed between readings, from the least to the greatest: `1755 to 1980 MHz`."""
+    out: dict[str, str] = {}
+    for name in readings[0] if readings else ():
+        words = [reading[name].partition(" ") for reading in readings if name in reading]
+        if len({number for number, _, _ in words}) > 1:
+            with contextlib.suppress(ValueError):
+                numbers = sorted((float(number), number) for number, _, _ in words)
+                out[name] = f"{numbers[0][1]} to {numbers[-1][1]} {words[0][2]}".strip()
+    return out
 
 
 @dataclass
@@ -208,6 +223,7 @@ class _Turns:
     contender: Contender
     rounds: list[list[float]] = field(default_factory=list[list[float]])
     failure: str = ""
+    readings: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
 
 
 def measure(
@@ -220,14 +236,15 @@ def measure(
     rounds: int = ROUNDS,
     progress: Callable[[Progress], object] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    watch: Callable[[], Mapping[str, str]] | None = None,
 ) -> Measurement:
     """Time every contender by one method.
 
-    `seconds` is what one contender gets over all rounds, flushing included; each turn makes at
-    least three launches. `flush` defaults to `CpuFlush()` when `cache` is `"cold"`. `progress` is
-    called at most ten times a second. A contender that raises is left out from then on and has
-    its `failure`; the others go on. Raises `Cancelled` once `cancelled()` is true, `OptionError`
-    for fewer than five rounds, no time, or names used twice.
+    `seconds` is what one contender gets over all rounds, flushing included; each turn makes at least three
+    launches. `flush` defaults to `CpuFlush()` when `cache` is `"cold"`. `progress` is called at most ten
+    times a second; `watch` reads the machine at the end of each turn. A contender that raises is left out
+    from then on and has its `failure`; the others go on. Raises `Cancelled` once `cancelled()` is true,
+    `OptionError` for fewer than five rounds, no time, or names used twice.
     """
     _look_at(contenders, rounds, seconds, cache)
     clock = clock or CpuClock()
@@ -245,6 +262,8 @@ def measure(
             first = number % len(turns)
             for turn in turns[first:] + turns[:first]:
                 _guarded(turn, lambda turn=turn: _turn(turn, clock, empty, length, cancelled))
+                if watch is not None:
+                    turn.readings.append(watch())
                 if show is not None and turn.rounds:
                     show.offer(_progress(turn, number + 1, rounds))
         for turn in turns:
@@ -254,12 +273,15 @@ def measure(
     finally:
         if own is not None:
             own.close()
-    overhead: Any = getattr(clock, "overhead", None)
-    nothing = float(overhead()) if overhead is not None else 0.0
-    checked = all(turn.contender.check is not None for turn in turns)
-    how = empty.text if empty is not None else ""
-    method = Method(clock.name, cache, how, rounds, length, len(turns), checked, nothing)
+    checked, how = all(contender.check for contender in contenders), empty.text if empty is not None else ""
+    method = Method(clock.name, cache, how, rounds, length, len(turns), checked, _nothing_s(clock))
     return Measurement(tuple(_timing(turn) for turn in turns), method)
+
+
+def _nothing_s(clock: Clock) -> float:
+    """Seconds that a clock reads for nothing; zero where it does not say."""
+    overhead: Any = getattr(clock, "overhead", None)
+    return float(overhead()) if overhead is not None else 0.0
 
 
 def _look_at(contenders: Sequence[Contender], rounds: int, seconds: float, cache: str) -> None:
@@ -342,6 +364,7 @@ def _progress(turns: _Turns, number: int, rounds: int) -> Progress:
 
 def _timing(turns: _Turns) -> Timing:
     kept = tuple(tuple(samples) for samples in turns.rounds)
+    readings = tuple(turns.readings)
     if not turns.failure and not all(math.isfinite(s) and s >= 0 for samples in kept for s in samples):
         return Timing(turns.contender.name, kept, "the clock read a time that is not a number of seconds")
-    return Timing(turns.contender.name, kept, turns.failure, turns.contender.check is not None)
+    return Timing(turns.contender.name, kept, turns.failure, turns.contender.check is not None, readings)

@@ -6,7 +6,6 @@ and compare each element with a bound of its own.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +18,12 @@ import numpy as np
 from ...errors import ArgumentError, OptionError
 from ...profile.flush import CpuFlush
 from ...profile.timing import CpuClock
-from ...targets.devices import CARD
+from ...profile.torch_card import FLUSH_BYTES, torch_card
 from ..calls.host_arrays import as_torch, host_copy
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
 
-# What TileLang clears before each launch.
-_FLUSH_BYTES = 256 << 20
 _MEANS: Mapping[str, Any] = {
     "mean": np.mean, "min": np.min, "max": np.max, "median": np.median,
 }  # fmt: skip
@@ -81,7 +78,7 @@ def do_bench(
     """
     if return_mode not in _MEANS:
         raise OptionError("return_mode cannot be {mode!r}", mode=return_mode, expected=", ".join(_MEANS))
-    clock, flush = _on_card() or (CpuClock(), CpuFlush(_FLUSH_BYTES))
+    clock, flush = torch_card() or (CpuClock(), CpuFlush(FLUSH_BYTES))
     with closing(flush):
         _spend(lambda: clock.time(fn), warmup, _n_warmup)
 
@@ -102,42 +99,6 @@ def _spend(time_one: Callable[[], float], milliseconds: float, count: int) -> li
     while len(samples) < count if count else time.perf_counter() < end:
         samples.append(time_one())
     return samples
-
-
-class _CardClock:
-    """torch's events around each call."""
-
-    def __init__(self, torch: Any) -> None:
-        self.torch = torch
-        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-
-    def time(self, run: Callable[[], object]) -> float:
-        self.start.record()
-        run()
-        self.stop.record()
-        self.torch.cuda.synchronize()
-        return 1e-3 * self.start.elapsed_time(self.stop)
-
-
-class _CardFlush:
-    """Writes as much memory of the card as TileLang does."""
-
-    def __init__(self, torch: Any) -> None:
-        self.memory: Any = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=CARD)
-
-    def __call__(self) -> None:
-        self.memory.zero_()
-
-    def close(self) -> None:
-        self.memory = None
-
-
-def _on_card() -> tuple[Any, Any] | None:
-    """Clock and flush of the card that torch has; None without."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return None
-    return _CardClock(torch), _CardFlush(torch)
 
 
 class Profiler:

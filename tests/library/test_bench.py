@@ -1,0 +1,187 @@
+"""The library's bench: names of works, what a run of one gives, and what becomes of contenders that fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tilebench import record_files
+from tilebench.cli import main
+from tilebench.errors import OptionError, TileError
+from tilebench.library import OPERATORS
+from tilebench.library.bench import arrays, peers, run
+from tilebench.library.bench.run import OURS, BenchMethod, measure_work
+from tilebench.library.bench.table import line_of, method_of
+from tilebench.library.bench.works import (
+    CARD_WORKS,
+    HOST_WORKS,
+    BenchWork,
+    adds,
+    attentions,
+    chosen,
+    gemvs,
+    products,
+    rows,
+    streaming,
+)
+from tilebench.record import RunRecord
+
+SMALL = (
+    *streaming(((33, 65),), "float32"),
+    *gemvs(((33, 65),), "float32"),
+    *products(((33, 34, 35),), "nt", "float32"),
+    *attentions(1, 2, 33, (16,), "float32"),
+)
+QUICK = BenchMethod(rounds=5, seconds=0.02)
+
+
+def test_every_operator_is_measured_everywhere() -> None:
+    for works in (CARD_WORKS, HOST_WORKS):
+        assert {work.operator_name for work in works} == set(OPERATORS)
+        assert len({work.name for work in works}) == len(works)
+
+
+def test_words_choose_works() -> None:
+    def names(*words: str) -> list[str]:
+        return [work.name for work in chosen(words, CARD_WORKS)]
+
+    assert names() == [work.name for work in CARD_WORKS]
+    assert names("gemv") == ["gemv/8192x8192/float16"]
+    assert names("matmul/nn") == [f"matmul/nn/{n}x{n}x{n}/float16" for n in (4096, 8192)]
+    assert names("*/1001x1003/*", "add")[-1] == "add/16383x8191/float16"
+    with pytest.raises(OptionError) as caught:
+        names("softmx/1001x1003")
+    hint = "did you mean softmax? works begin with: add, rms_norm, "
+    assert caught.value.explain().startswith(
+        f"option error: no work is called softmx/1001x1003\n  help: {hint}"
+    )
+
+
+@pytest.mark.parametrize("work", SMALL, ids=lambda work: work.name)
+def test_a_work_on_the_host(work: BenchWork) -> None:
+    """Ours is right and has times; each peer either has, or says why it has none."""
+    found = measure_work(work, "cpu", ("numpy", "triton"), QUICK)
+    assert [row.record.config["by"] for row in found] == [OURS, "numpy", "triton"]
+    ours, numpy, triton = (row.record for row in found)
+    assert ours.failure == ""
+    assert ours.seconds is not None
+    assert ours.error is not None
+    assert ours.bound is not None
+    assert ours.error <= ours.bound
+    assert ours.method.endswith("outputs poisoned before and checked after")
+    assert numpy.failure in ("", "has no such operation")
+    assert (found[1].ratio is None) is bool(numpy.failure)
+    assert triton.failure
+    assert triton.samples == ()
+
+
+def test_a_wrong_result_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def almost(operator: Any, x: Any, y: Any, out: Any, **_: Any) -> Any:
+        np.add(x, y, out=out)
+        out[7] += 1e-3
+        return out
+
+    monkeypatch.setattr(run, "call", almost)
+    ours = measure_work(adds(((9, 9),), "float32")[0], "cpu", (), QUICK)[0].record
+    assert ours.failure.startswith("wrong result: an error of 0.001 where ")
+    assert ours.samples == ()
+
+
+def test_an_element_that_is_not_written_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def part(operator: Any, x: Any, y: Any, out: Any, **_: Any) -> Any:
+        np.add(x[:-1], y[:-1], out=out[:-1])
+        return out
+
+    monkeypatch.setattr(run, "call", part)
+    work = BenchWork("add/9/float32", "add", {"n": 9}, "float32")
+    failure = measure_work(work, "cpu", (), QUICK)[0].record.failure
+    assert failure.startswith("wrong result: an error of nan where ")
+
+
+def test_a_contender_that_raises_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise TileError("the shared memory is too small")
+
+    monkeypatch.setattr(run, "call", refused)
+    found = measure_work(adds(((9, 9),), "float32")[0], "cpu", ("numpy",), QUICK)
+    assert found[0].record.failure == "the shared memory is too small"
+    assert found[1].record.seconds is not None
+    assert found[1].ratio is None
+    text = line_of("add", found)
+    assert "the shared memory is too small\n      numpy: " in text
+
+
+def test_comparison_in_parts_is_of_everything() -> None:
+    """Heads of attention apart: an error in any of them is found."""
+    work = attentions(2, 2, 9, (8,), "float32")[1]
+    space = arrays.space_on("cpu")
+    given = arrays.made(space, work)
+    whole = work.operator.reference(np, {k: v.astype(float) for k, v in given.items()}, work.problem)
+    right = whole.value.astype(np.float32)
+    assert arrays.compared(space, work, given, right).ok
+    for place in ((0, 0, 0, 0), (1, 0, 4, 2), (1, 1, 8, 7)):
+        off = right.copy()
+        off[place] += 1e-3
+        assert not arrays.compared(space, work, given, off).ok
+
+
+def test_names_of_peers() -> None:
+    assert [peer.name for peer in peers.peers_named(("numpy", "torch", "numpy"))] == ["numpy", "torch"]
+    with pytest.raises(OptionError, match="there is no peer pytorch"):
+        peers.peers_named(("pytorch",))
+
+
+def test_configurations_are_of_rows_that_peers_ask_for() -> None:
+    path = Path(peers.__file__).with_name("configs.json")
+    known = json.loads(path.read_text(encoding="utf-8"))
+    assert known["triton gemm_nt float16 4096x4096x4096"] == [128, 256, 64, 8, 3, True]
+    assert known["tilelang attention f16 b4 h32 s4096 d64 causal"] == [128, 128, 2, 256]
+    assert all(name.split()[0] in peers.PEERS for name in known)
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A work in the child: a table with its method, and records that are read back."""
+    words = ["bench", "row_reduce/1001x1003", "--target", "cpu", "--milliseconds", "20", "--against", "numpy"]
+    assert main([*words, "--save", str(tmp_path / "runs")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("On cpu:")
+    assert "A measurement of the host ranks nothing for a card." in said
+    assert "row_reduce/1001x1003/float32" in said
+    assert "Method: median of single launches; " in said
+    saved = sorted((tmp_path / "runs").glob("*.tbz"))
+    assert [path.name for path in saved] == [
+        "row_reduce_1001x1003_float32.numpy.tbz", "row_reduce_1001x1003_float32.tilebench.tbz",
+    ]  # fmt: skip
+    record = record_files.load(saved[1])
+    assert isinstance(record, RunRecord)
+    assert record.config["work"] == "row_reduce/1001x1003/float32"
+    assert record.seconds is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["bench", "softmx", "--target", "cpu"], "did you mean softmax?"),
+        (["bench", "add", "--target", "cpu", "--against", "trition"], "did you mean triton?"),
+        (["bench", "add", "--target", "cpu", "--rounds", "3"], "'3' is no whole number from 5 to 1000"),
+        (["bench", "add", "--target", "cpu", "--configs", "nothing.json"], "nothing.json cannot be read"),
+    ],
+)
+def test_wrong_words(capsys: pytest.CaptureFixture[str], words: list[str], text: str) -> None:
+    assert main(words) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gemv", "--target", "cpu", "--list"]) == 0
+    assert capsys.readouterr().out == "gemv/4096x4096/float32\n"
+
+
+def test_method_of_nothing() -> None:
+    work = rows("softmax", ((3, 4),), "float32")[0]
+    failed = run.failed(work, OURS, "cpu", "it crashed", {})
+    assert method_of([run.BenchRow(failed)]) == "nothing was measured"

@@ -1,0 +1,134 @@
+"""Where a work's arrays lie, how they are made, poisoned, and compared with what is right."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir.dtypes import dtype_of
+from ...targets.devices import HOST
+from ..definition import ArrayArgument
+from ..near import Exact, allowed
+from .works import BenchWork
+
+POISON = float("nan")
+
+
+@dataclass(frozen=True)
+class Space:
+    """Arrays of one library on one device; `xp` is its module, NumPy or torch."""
+
+    xp: Any
+    device: str
+
+    @property
+    def on_host(self) -> bool:
+        return self.device == HOST
+
+    def default(self) -> contextlib.AbstractContextManager[object]:
+        """In it, arrays that a formula makes lie on the device."""
+        return contextlib.nullcontext() if self.xp is np else self.xp.device(self.device)
+
+    def random(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
+        """Normal numbers; a card's power, and so its clock, depends on them."""
+        if self.xp is np:
+            values: Any = np.random.default_rng(seed).standard_normal(shape, np.float32)
+            return values.astype(dtype_of(dtype).numpy)
+        generator = self.xp.Generator(self.device).manual_seed(seed)
+        made = self.xp.randn(shape, generator=generator, device=self.device, dtype=self.xp.float32)
+        return made.to(getattr(self.xp, dtype))
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        if self.xp is np:
+            return np.empty(shape, dtype_of(dtype).numpy)
+        return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=self.device)
+
+    def wide(self, array: Any) -> Any:
+        """The same numbers in float64."""
+        return array.astype(np.float64) if self.xp is np else array.double()
+
+
+def space_on(device: str) -> Space:
+    """Torch's arrays where they have to lie on a card, NumPy's on the host.
+
+    Raises `ImportError` where a card's arrays cannot be made.
+    """
+    if device == HOST:
+        return Space(np, HOST)
+    return Space(importlib.import_module("torch"), device)
+
+
+def in_order(array: Any, argument: ArrayArgument, number: int) -> Any:
+    """A view of row-major memory as the caller sees it, of an argument whose memory has an order of axes."""
+    if not number:
+        return array
+    order = argument.orders[number]
+    back = [order.index(k) for k in range(len(order))]
+    return array.permute(*back) if hasattr(array, "permute") else array.transpose(back)
+
+
+def made(space: Space, work: BenchWork, seed: int = 0) -> dict[str, Any]:
+    """Random arrays for a work's arguments."""
+    out: dict[str, Any] = {}
+    for place, argument in enumerate(work.given()):
+        number: int = work.problem.options.get(f"{argument.name}_order", 0)
+        order = argument.orders[number] if number else tuple(range(len(argument.dims)))
+        shape = work.shape(argument)
+        memory = space.random(tuple(shape[k] for k in order), work.dtype, seed + place)
+        out[argument.name] = in_order(memory, argument, number)
+    return out
+
+
+def result_of(space: Space, work: BenchWork) -> Any:
+    """An array for a work's result."""
+    return space.empty(work.shape(work.operator.result), work.dtype)
+
+
+def exact_parts(space: Space, work: BenchWork, arrays: Mapping[str, Any]) -> Iterator[tuple[Any, Exact]]:
+    """What is right: pairs of an index into the result and the values there, together all of it."""
+    operator = work.operator
+    for index, taken, problem in operator.parts(work.problem):
+        wide = {name: space.wide(array[taken.get(name, ...)]) for name, array in arrays.items()}
+        yield index, operator.reference(space.xp, wide, problem)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a comparison found: the largest error as a part of what is allowed, with error and bound there,
+    and the error of the whole as a part of the result, by the norm."""
+
+    ratio: float
+    error: float
+    bound: float
+    relative: float
+
+    @property
+    def ok(self) -> bool:
+        return self.ratio <= 1.0
+
+
+def compared(space: Space, work: BenchWork, arrays: Mapping[str, Any], got: Any) -> Found:
+    """A result beside what is right, every element of it. NaN and infinities are outside any bound."""
+    with space.default():
+        return _compared(space, work, arrays, got)
+
+
+def _compared(space: Space, work: BenchWork, arrays: Mapping[str, Any], got: Any) -> Found:
+    xp = space.xp
+    ratio = error = bound = squares = whole = 0.0
+    for index, exact in exact_parts(space, work, arrays):
+        off = abs(space.wide(got[index]) - exact.value)
+        limit = allowed(exact, work.dtype)
+        parts = xp.where(xp.isfinite(off), off / limit, xp.inf)
+        place = int(xp.argmax(parts))
+        largest = float(parts.reshape(-1)[place])
+        if largest >= ratio:
+            ratio, error, bound = largest, float(off.reshape(-1)[place]), float(limit.reshape(-1)[place])
+        squares += float((off * off).sum())
+        whole += float((exact.value * exact.value).sum())
+    return Found(ratio, error, bound, (squares / whole) ** 0.5 if whole else 0.0)

@@ -1,0 +1,30 @@
+"""TileLang on the library's own kernels: its language is ours, so it compiles their text.
+
+Schedules are TileLang's: those of a configuration that the run was given, else of a common one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .peers import Run, Setup
+
+
+def build(setup: Setup) -> Run | None:
+    """Products (A row-major) and attention with as many heads of k as of q; None else."""
+    work, dtype = setup.work, setup.work.dtype
+    kernels: Any = importlib.import_module(".tilelang_kernels", __package__)
+    if work.operator_name == "matmul" and len(setup.arrays) == 2 and not work.problem.options["a_order"]:
+        orders = "nt" if work.problem.options["b_order"] else "nn"
+        m, n, k = (work.sizes[dim] for dim in ("M", "N", "K"))
+        name = f"tilelang gemm_{orders} {dtype} {m}x{n}x{k}"
+        config = setup.configs.get(name, (128, 128, 32, 3, 128))
+        return kernels.product(setup["a"], setup["b"], orders == "nt", config)
+    if work.operator_name == "attention" and work.sizes["H"] == work.sizes["KV"] and dtype == "float16":
+        b, h, s, d = (work.sizes[dim] for dim in ("B", "H", "SK", "D"))
+        causal = work.problem.options["causal"]
+        name = f"tilelang attention f16 b{b} h{h} s{s} d{d}{' causal' if causal else ''}"
+        config = setup.configs.get(name, (64, 64, 2, 128))
+        return kernels.attention(setup["q"], setup["k"], setup["v"], causal, config)
+    return None

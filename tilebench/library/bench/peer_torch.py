@@ -1,0 +1,90 @@
+"""torch's own operations, eager (cuBLAS and cuDNN are behind them) and compiled."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .peers import Run, Setup
+
+Function = Callable[..., Any]
+
+
+def _product(torch: Any, a: Any, b: Any, bias: Any, residual: Any, activation: str) -> Any:
+    """Line by line, as a program writes it."""
+    c = torch.matmul(a, b)
+    c = c if bias is None else c + bias
+    if activation == "relu":
+        c = torch.relu(c)
+    elif activation != "none":
+        c = torch.nn.functional.gelu(c, approximate="tanh" if activation == "gelu_tanh" else "none")
+    return c if residual is None else c + residual
+
+
+def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
+    """What torch calls an operator, by its name here."""
+    nn, options = torch.nn.functional, setup.work.problem.options
+    row = (setup.work.sizes.get("N", 0),)
+
+    def reduced(x: Any, axis: int) -> Any:
+        extreme = {"sum": torch.sum, "max": torch.amax, "min": torch.amin}[options["kind"]]
+        return extreme(x, axis)
+
+    def scores(q: Any, k: Any, v: Any) -> Any:
+        grouped = q.shape[1] != k.shape[1]
+        return nn.scaled_dot_product_attention(q, k, v, is_causal=options["causal"], enable_gqa=grouped)
+
+    def bias_gelu(x: Any, bias: Any) -> Any:
+        return nn.gelu(x + bias, approximate=options["approximate"])
+
+    def product(a: Any, b: Any, bias: Any, residual: Any) -> Any:
+        return _product(torch, a, b, bias, residual, options["activation"])
+
+    def transpose(x: Any) -> Any:
+        return x.t().contiguous()
+
+    functions: dict[str, Any] = {
+        "add": torch.add,
+        "bias_gelu": bias_gelu,
+        "softmax": functools.partial(torch.softmax, dim=-1),
+        "rms_norm": lambda x, w: nn.rms_norm(x, row, w, options["eps"]),  # pyright: ignore[reportUnknownLambdaType]
+        "layer_norm": lambda x, w, b: nn.layer_norm(x, row, w, b, options["eps"]),  # pyright: ignore[reportUnknownLambdaType]
+        "row_reduce": functools.partial(reduced, axis=-1),
+        "column_reduce": functools.partial(reduced, axis=0),
+        "transpose": transpose,
+        "gemv": torch.mv,
+        "matmul": product,
+        "attention": scores,
+    }
+    return functions
+
+
+def _function(setup: Setup) -> tuple[Function, tuple[Any, ...]] | None:
+    """A function of torch and the tensors that it takes."""
+    torch: Any = importlib.import_module("torch")
+    found = _functions(torch, setup).get(setup.work.operator_name)
+    arrays = tuple(setup[argument.name] for argument in setup.work.operator.arguments)
+    if setup.space.on_host:
+        arrays = tuple(None if a is None else torch.from_numpy(a) for a in arrays)
+    return None if found is None else (found, arrays)
+
+
+def build(setup: Setup) -> Run | None:
+    """As torch does it when it is asked line by line."""
+    found = _function(setup)
+    return None if found is None else functools.partial(found[0], *found[1])
+
+
+def build_compiled(setup: Setup) -> Run | None:
+    """By torch.compile; of products and attention it calls what torch itself calls, so there is none."""
+    if setup.work.operator_name in ("matmul", "attention"):
+        return None
+    found = _function(setup)
+    if found is None:
+        return None
+    torch: Any = importlib.import_module("torch")
+    torch.compiler.reset()
+    compiled = torch.compile(found[0], dynamic=False)
+    return functools.partial(compiled, *found[1])
