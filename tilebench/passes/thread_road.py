@@ -11,6 +11,7 @@ from .insert_barriers import insert_barriers
 from .map_shared import map_shared
 from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
+from .wrap_counters import wrap_counters
 
 
 def thread_row(lowerings: Lowerings | None = None) -> StageRow:
@@ -25,6 +26,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
             # Barriers on tile statements, where a whole copy or gemm is one access.
             ("insert_barriers", insert_barriers),
             ("to_threads", partial(to_threads, lowerings=lowerings)),
+            # Last: barriers are found by the versions as they are written, `ko % 3`.
+            ("wrap_counters", wrap_counters),
         ),
         THREADED_FORMS,
     )

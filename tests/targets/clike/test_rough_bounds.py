@@ -7,9 +7,10 @@ import random
 
 import pytest
 
-from tilebench.ir import Arith, Const, Expr, Var
+from tilebench.ir import Arith, Const, Expr, Var, parse_function
 from tilebench.ir.facts import Facts
-from tilebench.targets.clike.rough_bounds import RoughBounds
+from tilebench.language.words import registry
+from tilebench.targets.clike.rough_bounds import RoughBounds, counters_of
 
 RANGES = {"a": (0, 3), "b": (-2, 2), "c": (40000, 40002)}
 
@@ -76,3 +77,34 @@ def test_what_is_kept_is_forgotten_when_something_else_is_known() -> None:
     assert rough.of(expr) == (1, 8)
     rough.know(more)
     assert rough.of(expr) == (1, 101) == more.bounds(expr)
+
+
+COUNTER = """@T.prim_func
+def f(C: T.Tensor((64,), T.float32)):
+    with T.Kernel(1, threads=32) as bx:
+        x = T.alloc_var(T.int32, init={first})
+        for k in T.serial(9):
+            C[x] = T.float32(0)
+            x = {following}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "following", "found"),
+    [
+        ("1", "T.if_then_else(x == 2, 0, x + 1)", {"x": (0, 2)}),
+        ("2", "T.if_then_else(x == 2, 0, x + 1)", {"x": (0, 2)}),
+        ("3", "T.if_then_else(x == 2, 0, x + 1)", {}),
+        ("0", "T.if_then_else(x == 2, 1, x + 1)", {}),
+        ("0", "T.if_then_else(x == 2, 0, x + 2)", {}),
+        ("0", "T.if_then_else(x >= 2, 0, x + 1)", {}),
+        ("0", "x + 1", {}),
+    ],
+)
+def test_a_counter_that_wraps_has_the_range_that_it_counts_through(
+    first: str, following: str, found: dict[str, tuple[int, int]]
+) -> None:
+    text = COUNTER.format(first=first, following=following)
+    assert counters_of(parse_function(text, registry())) == found
+    twice = text + "            x = 7\n"
+    assert counters_of(parse_function(twice, registry())) == {}

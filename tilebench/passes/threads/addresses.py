@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var, refold
+from ...ir.arith import Linear, linear
+from ...ir.expr_walks import replaced
 from ...layout import offset_expr, swizzle_expr
 from .emitter import Emitter
 from .registers import check_version, register_of
@@ -21,16 +23,28 @@ def shared_offset(
     if swizzle is not None and swizzle.bits and isinstance(total, Const):
         total = swizzle_expr(swizzle, total)
     elif swizzle is not None and swizzle.bits:
+        # What is whole patterns away is added behind the swizzle: for repeats of a loop a constant.
+        total, far = _split(total, emitter, swizzle.period)
         plain = Var(emitter.name(f"{name}_at"))
         before.append(emitter.let(plain, total))
         # Its range, as `variable` gives it, is known better than from its value.
         folded = emitter.variable(f"{name}_at", tile.layout.cosize)
         before.append(Let(folded, swizzle_expr(swizzle, plain)))
-        total = folded
+        total = folded + far
     if version is not None:
         check_version(emitter, name, version, tile.flat.size // tile.layout.cosize)
         total = total + version * tile.layout.cosize
     return total
+
+
+def _split(offset: Expr, emitter: Emitter, period: int) -> tuple[Expr, Expr]:
+    """An offset as a part within patterns of `period` elements, and one that is whole patterns."""
+    form = linear(replaced(offset, emitter.facts.lets))
+    far = Linear(
+        tuple((term, factor) for term, factor in form.terms if factor % period == 0),
+        form.constant - form.constant % period,
+    )
+    return (offset, Const(0)) if not (far.terms or far.constant) else (form.plus(far, -1).expr(), far.expr())
 
 
 def flat_local(buffer: Buffer) -> Buffer:

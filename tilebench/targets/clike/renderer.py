@@ -16,6 +16,7 @@ from ...passes.analysis.launches import launch_of
 from .dialect import Dialect
 from .expressions import Expressions
 from .names import names_in_c
+from .rough_bounds import counters_of
 
 INDENT = "  "
 # A row: writes the lines of one statement with the renderer's `line` and `block`.
@@ -44,6 +45,7 @@ class Renderer:
         called = {part.name.split("::")[0] for part in _own_calls(function)}
         self.names = names_in_c(function, dialect.reserved | called, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
+        self.expressions.rough.counters = counters_of(function)
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []
         self.depth = 0

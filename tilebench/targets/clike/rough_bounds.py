@@ -7,9 +7,11 @@ value. For other operators the operands must not have wrapped.
 
 from __future__ import annotations
 
-from ...ir import Arith, Const, Expr, Var
+from ...ir import Arith, Call, Const, Expr, Function, Load, Store, Var, const_of
 from ...ir.arith import INFINITE, Range
 from ...ir.facts import NOTHING, Facts
+from ...ir.stmt import statements
+from ...language.memory import AllocVar
 
 
 class RoughBounds:
@@ -17,6 +19,8 @@ class RoughBounds:
 
     def __init__(self, facts: Facts = NOTHING) -> None:
         self.facts = facts
+        # The values of scalars that only count up and wrap.
+        self.counters: dict[str, Range] = {}
         # The expression is kept beside its range, so that nothing else gets its identity.
         self._known: dict[int, tuple[Expr, Range]] = {}
 
@@ -31,6 +35,8 @@ class RoughBounds:
             return expr.value, expr.value
         if isinstance(expr, Var):
             return self.facts.ranges.get(expr.name, INFINITE)
+        if isinstance(expr, Load) and expr.buffer.name in self.counters:
+            return self.counters[expr.buffer.name]
         known = self._known.get(id(expr))
         if known is None:
             found = self._operator(expr) if isinstance(expr, Arith) else self.facts.bounds(expr)
@@ -64,3 +70,31 @@ class RoughBounds:
             if by == same > 0 <= low and high <= expr.dtype.most:
                 return (low // by, high // by) if op == "//" else (0, min(high, by - 1))
         return self.facts.bounds(expr)
+
+
+def counters_of(function: Function) -> dict[str, Range]:
+    """The ranges of scalars that start from a number and are counted to a number alone, then from 0 again."""
+    firsts: dict[str, int] = {}
+    ends: dict[str, set[int | None]] = {}
+    for statement in statements(function.body):
+        if isinstance(statement, AllocVar):
+            first = None if statement.init is None else const_of(statement.init)
+            firsts[statement.buffer.name] = -1 if first is None else first
+        elif isinstance(statement, Store) and statement.buffer.scope == "var":
+            ends.setdefault(statement.buffer.name, set()).add(_counted_to(statement))
+    return {
+        name: (0, last)
+        for name, (last,) in ((name, found) for name, found in ends.items() if len(found) == 1)
+        if last is not None and 0 <= firsts.get(name, -1) <= last
+    }
+
+
+def _counted_to(store: Store) -> int | None:
+    """The number after which a scalar is 0 again: `x = 0 if x == n else x + 1`; None for another value."""
+    value, now = store.value, Load(store.buffer, ())
+    if not isinstance(value, Call) or value.word != "if_then_else" or value.args[1:] != (Const(0), now + 1):
+        return None
+    test = value.args[0]
+    if not isinstance(test, Arith) or test.op != "==" or test.args[0] != now:
+        return None
+    return const_of(test.args[1])
