@@ -120,7 +120,7 @@ def test_what_the_compiler_refuses_is_quoted() -> None:
     ("statement", "kind", "said"),
     [
         ('T.call_extern("handle", "f", A[0])', LanguageError,
-         "f of T.call_extern returns nothing, and what it does to memory is not known"),
+         "f of T.call_extern returns nothing, and what it does is not known"),
         ('T.call_extern("float32", "f", A[0])', LanguageError,
          "T.call_extern gives a value and has no effect"),
         ('B[0] = T.call_extern("float32", "no name", A[0])', LanguageError,
@@ -128,7 +128,7 @@ def test_what_the_compiler_refuses_is_quoted() -> None:
         ('B[0] = T.call_extern("float16", "f", A[0])', DTypeError,
          "f of T.call_extern cannot take or give float16"),
         ('B[0] = T.call_extern("float32", "f", T.access_ptr(A[0], "r"))', LanguageError,
-         "T.access_ptr gives a pointer, and what is done through it is not known"),
+         "f of T.call_extern has pointers, and gives no value"),
         ("T.import_source(3)", LanguageError, "T.import_source takes CUDA text"),
     ],
 )  # fmt: skip

@@ -74,7 +74,7 @@ MODULES: Mapping[str, Mapping[str, str]] = {
     "tilelang.tileop": {},
     "tilelang.tileop.base": {"GemmWarpPolicy": "language:GemmWarpPolicy"},
     "tilelang.tools": _all_of("compat.analyzer", "Analyzer"),
-    "tilelang.transform": _CONFIGS,
+    "tilelang.transform": {**_CONFIGS, **_all_of("compat.compiling", "simplify_prim_func")},
     "tilelang.utils": {**_SUPPLY, **_all_of("compat.supply", "get_tensor_supply torch_assert_close")},
     "tvm": {"DataType": "language:dtype"},
     "tvm.testing": _all_of("compat.testing", "requires_package"),

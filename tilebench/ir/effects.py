@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .expr import Buffer, Const, Expr, Load, Region
+from .expr import Buffer, Const, Expr, Load, Region, whole
 from .expr_walks import seen
 from .node import (
     ACCUMULATES,
     ADDRESSES,
+    POINTS,
     READS,
     WORKS,
     WRITES,
@@ -71,10 +72,24 @@ def effects_of(node: Node) -> tuple[Effect, ...]:
         target = node.__dict__[mark.name]
         if target is None:
             continue
+        if mark.effect == POINTS:
+            found += _behind_pointers(mark, node)
+            continue
         region = target if isinstance(target, Region) else None
         buffer = target.buffer if isinstance(target, Region) else target
         found.append(Effect(_kind(mark, node), mark.name, buffer, region, node))
     return tuple(found)
+
+
+def _behind_pointers(mark: FieldMark, node: Any) -> list[Effect]:
+    """What a function does through its pointers; where its author says no extent it may be anywhere."""
+    out: list[Effect] = []
+    for region, (kind, anywhere) in zip(getattr(node, mark.name), node.kinds, strict=True):
+        buffer = region.buffer
+        fixed = all(isinstance(extent, int) for extent in buffer.shape)
+        box = whole(buffer, region.version) if anywhere and fixed else region
+        out.append(Effect(kind, mark.name, buffer, box, node))
+    return out
 
 
 def effects_in(root: Node) -> list[Effect]:

@@ -4,7 +4,7 @@ A field is an operand (expressions, regions), an attribute (plain values: a deci
 binder (the variables it brings into scope), a result (the buffer it brings into scope) or a body
 (statements). Printing, parsing, walking, rewriting and equality come from these marks; a class
 with an unmarked field is refused as it is made. A field that names memory also says what is done to
-it (`reads`, `writes`, `accumulates`, `works`, `addresses`); one that does not is refused too.
+it (`reads`, `writes`, `accumulates`, `works`, `addresses`, `points`); one that does not is refused too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..errors import Place
 OPERAND, ATTRIBUTE, BINDER, RESULT, BODY = "operand", "attribute", "binder", "result", "body"
 READS, WRITES, ACCUMULATES, WORKS = "reads", "writes", "accumulates", "works"
 ADDRESSES = "addresses"
+POINTS = "points"
 # What is worked out of a node and kept beside its fields: its hash, what an expression mentions
 # (`expr_walks.seen`) and its linear form (`arith.linear`).
 KEPT = ("_hash", "_seen", "_linear")
@@ -120,6 +121,11 @@ def addresses(default: Any = _MISSING) -> Any:
     return FieldMark("", OPERAND, False, default, effect=ADDRESSES)
 
 
+def points(*, star: bool = False) -> Any:
+    """Regions that a function gets pointers to: the node's `kinds` say what it does to each."""
+    return FieldMark("", OPERAND, star, _MISSING, effect=POINTS)
+
+
 def binder() -> Any:
     """A tuple of `Var` in scope inside the body."""
     return FieldMark("", BINDER, False, _MISSING)
@@ -208,7 +214,8 @@ N = TypeVar("N", bound=type[Node])
 @dataclass_transform(
     frozen_default=True,
     field_specifiers=(
-        operand, attribute, decision, reads, writes, accumulates, works, addresses, binder, result, body,
+        operand, attribute, decision, reads, writes, accumulates, works, addresses, points, binder,
+        result, body,
     ),
 )  # fmt: skip
 def node(cls: N) -> N:

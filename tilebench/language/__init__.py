@@ -20,6 +20,7 @@ from . import hints as _hints
 from . import macros as _macros
 from . import magnitudes as _magnitudes
 from . import persistent as _persistent
+from . import pointers as _pointers
 from . import printing as _printing
 from . import promises as _promises
 from . import reduce as _reduce
@@ -86,6 +87,7 @@ from .macros import *
 from .magnitudes import *
 from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, alloc_var, swizzle
 from .persistent import *
+from .pointers import *
 from .printing import *
 from .promises import *
 from .reduce import *
@@ -212,6 +214,7 @@ __all__ = [
 # What a family exports is said by the family.
 __all__ += _reduce.__all__
 __all__ += _extern.__all__
+__all__ += _pointers.__all__
 __all__ += _hints.__all__
 __all__ += _promises.__all__
 __all__ += _reducers.__all__

@@ -6,16 +6,19 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import DTypeError, LanguageError
-from ..ir import Extern
+from ..errors import DTypeError, IRError, LanguageError
+from ..ir import DType, Expr, Extern, OpStmt, Region, Word, attribute, node, operand, points
+from ..ir.node import ACCUMULATES, READS, WRITES
 from .meanings.extern import MEANINGS
+from .pointers import Pointer
+from .stages import EVERY
 from .tracing.builder import here, in_trace, inside_kernel
 from .tracing.dtype_words import plain
 from .tracing.expressions import Value
 from .tracing.promote import expr_of
 
 if TYPE_CHECKING:
-    from .tracing.taken import DTypeLike, Number
+    from .tracing.taken import DTypeLike
 
 # What C calls the same: values of narrower floats are held in types of the text's own.
 PLAIN = (
@@ -23,6 +26,8 @@ PLAIN = (
 )  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*")
 _NO_VALUE = ("handle", "void", "")
+# What a function does through a pointer, and whether it may be anywhere in the buffer.
+KINDS = {"r": (READS, False), "w": (WRITES, False), "rw": (ACCUMULATES, False), "p": (ACCUMULATES, True)}
 
 
 def import_source(source: str | None = None) -> None:
@@ -48,52 +53,116 @@ def add_source(source: object, word: str) -> None:
         builder.sources.append(source)
 
 
-def call_extern(
-    dtype: DTypeLike, name: str, *args: Number, meaning: Callable[..., Any] | None = None
-) -> Value:
-    """The value of a function of `T.import_source`'s text: `T.call_extern("float32", "my_gelu", x)`.
+@node
+class ExternCall(OpStmt):
+    """`T.call_extern("f", A_l[0 : 4], B_l[0 : 8], form="r w x", values=(8,))`: a function with pointers.
 
-    The function takes values and returns one, of 32-bit or wider floats, integers or bools; it sees nothing
-    else and has no effect, and may be called for elements that nobody uses. Only a card runs it. `meaning`, a
-    function of NumPy arrays, is what the reference and the simulator take for it; how exact it is nobody
-    says, so a check compares nothing that depends on it. Raises `LanguageError` for a name that is none and
-    for a call without a value, `DTypeError` for other dtypes.
+    `form` has a word for each of its arguments: `r`, `w` and `rw` for a pointer to one of the regions, by
+    what is done there, `p` for one of which that is not known, `x` for one of the values. Inside T.Parallel
+    the thread of an element calls it, outside all threads of the block, in `threaded` then `together`.
+    """
+
+    word = "call_extern"
+    stages = EVERY
+    name: str = attribute()
+    regions: tuple[Region, ...] = points(star=True)
+    form: str = attribute(default="")
+    values: tuple[Expr, ...] = operand(default=())
+    together: bool = attribute(default=False)
+
+    @property
+    def modes(self) -> list[str]:
+        """What is done through each pointer."""
+        found = [word for word in self.form.split() if word != "x"]
+        if len(found) != len(self.regions) or not set(found) <= KINDS.keys():
+            raise IRError(
+                "{form!r} does not say what {name} does", form=self.form, name=self.name, at=self.place,
+                expected="r, w, rw or p for each region, x for each value",
+            )  # fmt: skip
+        return found
+
+    @property
+    def kinds(self) -> list[tuple[str, bool]]:
+        """The effect behind each pointer, and whether it may be anywhere in the buffer."""
+        return [KINDS[mode] for mode in self.modes]
+
+    def arguments(self) -> list[Region | Expr]:
+        """Regions and values in the order of the function's parameters."""
+        regions, values = iter(self.regions), iter(self.values)
+        return [next(values) if word == "x" else next(regions) for word in self.form.split()]
+
+
+def call_extern(
+    dtype_or_name: DTypeLike,
+    *args: Any,
+    dtype: DTypeLike | None = None,
+    meaning: Callable[..., Any] | None = None,
+) -> Any:
+    """A function of `T.import_source`'s text: `T.call_extern("float32", "my_gelu", x)`.
+
+    One of values alone returns one, of 32-bit or wider floats, integers or bools; it has no effect and may
+    be called for elements that nobody uses. With pointers (`T.access_ptr`) it is a statement, as
+    `T.call_extern("handle", "decode", T.access_ptr(L, "r"), T.access_ptr(R, "w"), 8)`: each thread calls it
+    in code of threads, that of the element inside T.Parallel, all threads of the block elsewhere. `dtype=`
+    behind the name is taken too. Only a card runs it. `meaning`, a function of NumPy arrays (of one
+    dimension for a pointer; those that are written are filled in place), is what the reference and the
+    simulator take for it; how exact it is nobody says, so a check compares nothing that depends on it.
+    Raises `LanguageError` for a name that is none and for a call without a value or pointer, `DTypeError`
+    for other dtypes.
     """
     inside_kernel("T.call_extern")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own
+    given = (dtype, dtype_or_name, *args) if dtype is not None else (dtype_or_name, *args)
+    kind, name, rest = given[0], given[1] if len(given) > 1 else None, given[2:]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise LanguageError("T.call_extern takes the name of a function", text=repr(name), found="{text}")
-    if isinstance(dtype, str) and dtype in _NO_VALUE:
+    if meaning is not None:
+        MEANINGS[name] = meaning
+    if any(isinstance(arg, Pointer) for arg in rest):
+        return _with_pointers(name, rest)
+    if isinstance(kind, str) and kind in _NO_VALUE:
         raise LanguageError(
-            "{name} of T.call_extern returns nothing, and what it does to memory is not known", name=name,
-            hint="write a function of values that returns one, and store that: A[i] = T.call_extern(...)",
+            "{name} of T.call_extern returns nothing, and what it does is not known", name=name,
+            hint="give it a pointer to what it writes: T.access_ptr(A[i], \"w\")",
         )  # fmt: skip
-    given = tuple(expr_of(arg) for arg in args)
-    for part in (plain(dtype), *(arg.dtype for arg in given)):
+    result, values = plain(kind), tuple(expr_of(arg) for arg in rest)
+    _refuse_dtypes(name, (result, *(value.dtype for value in values)))
+    return Value(Extern("call_extern", values, type=result, name=name, place=here()))
+
+
+class NoValue(Value):
+    """What a call with pointers gives: it is a statement."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def expr(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]  # it has none
+        raise LanguageError(
+            "{name} of T.call_extern has pointers, and gives no value", name=self.name,
+            hint="let it write its result through a pointer, and read that",
+        )  # fmt: skip
+
+
+def _with_pointers(name: str, args: tuple[Any, ...]) -> NoValue:
+    regions = tuple(arg.region for arg in args if isinstance(arg, Pointer))
+    values = tuple(expr_of(arg) for arg in args if not isinstance(arg, Pointer))
+    _refuse_dtypes(name, tuple(value.dtype for value in values))
+    form = " ".join(arg.mode if isinstance(arg, Pointer) else "x" for arg in args)
+    inside_kernel("T.call_extern").emit(ExternCall(name, regions, form=form, values=values, place=here()))
+    return NoValue(name)
+
+
+def _refuse_dtypes(name: str, dtypes: tuple[DType, ...]) -> None:
+    for part in dtypes:
         if part.name not in PLAIN:
             raise DTypeError(
                 "{name} of T.call_extern cannot take or give {dtype}", name=name, dtype=part,
                 expected="{known}", known=", ".join(PLAIN), hint="convert it: T.cast(x, 'float32')",
             )  # fmt: skip
-    if meaning is not None:
-        MEANINGS[name] = meaning
-    return Value(Extern("call_extern", given, type=plain(dtype), name=name, place=here()))
 
 
-def _no_pointers(word: str) -> NoReturn:
-    raise LanguageError(
-        "{word} gives a pointer, and what is done through it is not known", word=word,
-        hint="pass values to T.call_extern, A[i], and store what it returns",
-    )  # fmt: skip
+WORDS = (("call_extern", Word(ExternCall)),)
 
-
-def access_ptr(*_: Any, **__: Any) -> NoReturn:
-    """Raises `LanguageError`: functions of a kernel's own text take values here, and return one."""
-    _no_pointers("T.access_ptr")
-
-
-def address_of(*_: Any) -> NoReturn:
-    """Raises `LanguageError`, as `T.access_ptr` does."""
-    _no_pointers("T.address_of")
-
-
-__all__ = ["access_ptr", "address_of", "call_extern", "import_source"]
+__all__ = ["call_extern", "import_source"]

@@ -8,6 +8,7 @@ from ..ir import Registry
 from ..layout import Fragment, Layout, SharedLayout, Swizzle
 from .copy import WORDS as COPY
 from .extensions import word_of
+from .extern import WORDS as EXTERN
 from .gemm import WORDS as GEMM
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.layouts import WORDS as LAYOUTS
@@ -25,7 +26,20 @@ from .structure import WORDS as STRUCTURE
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
 # `from . import copy` would find the word: the tables are imported from the modules by path.
-FAMILIES = (STRUCTURE, MEMORY, COPY, GEMM, REDUCE, PLACEMENT, NOTES, PROMISES, THREADS, TOKENS, LAYOUTS)
+FAMILIES = (
+    STRUCTURE,
+    MEMORY,
+    COPY,
+    GEMM,
+    REDUCE,
+    PLACEMENT,
+    NOTES,
+    PROMISES,
+    THREADS,
+    TOKENS,
+    LAYOUTS,
+    EXTERN,
+)
 
 
 @cache

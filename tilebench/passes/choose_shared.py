@@ -16,6 +16,7 @@ import numpy as np
 
 from ..ir import Expr, Function, Load, OpStmt, Region, Store, effects_of, map_bodies, walk
 from ..ir.arith import evaluate
+from ..language.extern import ExternCall
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
@@ -34,11 +35,13 @@ INSTRUCTIONS_LOOKED_AT = 4
 
 def choose_shared(function: Function, context: Context) -> Function:
     """The function with a layout on every shared buffer."""
-    patterns = _patterns(function, context.machine)
+    patterns, pointed = _patterns(function, context.machine), _pointed(function)
 
     def step(node: Any) -> Any:
         if isinstance(node, AllocShared):
-            layout = node.layout or _best(node, patterns.get(node.buffer.name, []), context)
+            name = node.buffer.name
+            chosen = node.layout or (_rows(node, context) if name in pointed else None)
+            layout = chosen or _best(node, patterns.get(name, []), context)
             return node.but(layout=layout, swizzle=None)
         return map_bodies(node, step)
 
@@ -56,6 +59,19 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
         for layout in layouts
         if (layout.swizzle is not None) == alloc.swizzle and (alloc.swizzle or layout == layouts[0])
     ]
+
+
+def _pointed(function: Function) -> frozenset[str]:
+    """The buffers that functions of the kernel's own text get pointers to: they see rows."""
+    calls = [node for node in walk(function) if isinstance(node, ExternCall)]
+    return frozenset(region.buffer.name for call in calls for region in call.regions)
+
+
+def _rows(alloc: AllocShared, context: Context) -> SharedLayout:
+    """The layout that a function of the kernel's own text sees."""
+    said = f"{alloc.buffer.name} lies in rows: a function of the kernel's own text gets a pointer to it"
+    context.remark(NAME, "missed", said, alloc)
+    return SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
 
 
 def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -> SharedLayout:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import LanguageError
 from ..ir import (
     AllocStmt,
     Arith,
@@ -27,6 +28,7 @@ from ..ir import (
     Load,
     LoopStmt,
     Node,
+    Region,
     Stmt,
     Store,
     Var,
@@ -171,6 +173,8 @@ class _Rows:
                 if isinstance(node, Stmt):
                     return node
                 below = map_children(node, step)
+                if isinstance(below, Region):
+                    return self.region(below, numbers)
                 return self.load(below, numbers, before) if isinstance(below, Load) else below
 
             changed: Any = map_children(statement, step)
@@ -194,6 +198,19 @@ class _Rows:
                 changed = alike.once(changed)
             lowered += [*before, changed]
         return tuple(lowered)
+
+    def region(self, region: Region, numbers: tuple[Var, ...]) -> Region:
+        """The row of a thread that a pointer is to; of no other thread's there is an address."""
+        own = self.own.get(region.buffer.name)
+        if own is None:
+            return region
+        who, start = region.start[: len(numbers)], region.start[len(numbers) :]
+        if who != numbers:
+            raise LanguageError(
+                "{name} of another thread has no address", name=region.buffer.name, at=region.place,
+                hint="exchange its elements by shuffles, or in shared memory",
+            )  # fmt: skip
+        return region.but(buffer=own, start=start, extent=(region.extent or ())[len(numbers) :])
 
     def load(self, load: Load, numbers: tuple[Var, ...], before: list[Stmt]) -> Node:
         own = self.own.get(load.buffer.name)

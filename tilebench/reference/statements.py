@@ -27,6 +27,7 @@ from ..ir import (
     walk,
 )
 from ..language.copy import Copy
+from ..language.extern import ExternCall
 from ..language.lowered.threads import SyncThreads, SyncWarp
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
@@ -44,6 +45,7 @@ from ..language.structure import (
 )
 from .boxes import read_box, write_box
 from .expressions import too_late
+from .extern import extern_call
 from .orders import ordered
 from .own_memory import collapsed, copied, outer_locals
 from .places import in_order
@@ -97,6 +99,8 @@ class StatementRunner(StoreRunner):
                 return self.loop(stmt)
             case While():
                 return self.turning(stmt)
+            case ExternCall():
+                return extern_call(self, stmt)
             case SyncThreads() | SyncWarp():
                 # Statements are done for all threads in turn.
                 return self.body(())

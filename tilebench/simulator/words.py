@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from ..ir import Let, Store
+from ..language.extern import ExternCall
 from ..language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ..language.memory import AllocLocal, AllocShared, AllocVar
 from .barriers import Meeting
 from .expressions import OWN
+from .extern import extern_call
 from .lanes import Lanes, Meaning, Waits
 from .refusal import refuse
 from .state import Mask
@@ -80,5 +82,6 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         AllocVar: alloc_var,
         SyncThreads: sync_threads,
         SyncWarp: sync_warp,
+        ExternCall: extern_call,
     }
 )

@@ -28,6 +28,34 @@ def meaning_of(expr: Extern) -> Callable[..., Any]:
     return lambda *args: np.asarray(found(*args)).astype(kind)[()]
 
 
+def statement_meaning(call: Any) -> Callable[[Any, list[Any], list[Any]], None]:
+    """What a call with pointers does: it takes the call, arrays of one dimension, and the values.
+
+    Raises `LanguageError` at its line where nobody said it.
+    """
+    found = MEANINGS.get(call.name)
+    if found is None:
+        raise LanguageError(
+            "{name} of T.call_extern has no meaning in Python, so only a card can run it", name=call.name,
+            at=call.place, hint="say it: T.call_extern(..., meaning=f), a function that fills NumPy arrays",
+        )  # fmt: skip
+
+    if "p" in call.modes:
+        raise LanguageError(
+            "which elements {name} of T.call_extern touches nobody says, so only a card can run it",
+            name=call.name, at=call.place,
+            hint="give it T.access_ptr with its elements in place of T.address_of",
+        )  # fmt: skip
+
+    def apply(call: Any, arrays: list[Any], values: list[Any]) -> None:
+        for mode, array in zip(call.modes, arrays, strict=True):
+            array.flags.writeable = mode != "r"
+        pointers, numbers = iter(arrays), iter(values)
+        found(*[next(numbers) if word == "x" else next(pointers) for word in call.form.split()])
+
+    return apply
+
+
 def bounded_meaning_of(expr: Extern) -> Callable[..., Any]:
     """The same with a bound of the error: none, for nobody says how exact the function is."""
     plain = meaning_of(expr)

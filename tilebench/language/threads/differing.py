@@ -22,6 +22,7 @@ from ...ir import (
 )
 from ...ir.effects import effects_of
 from ...ir.stmt import statements
+from ..extern import ExternCall
 from ..lowered.threads import SyncThreads, SyncWarp
 from ..structure import Parallel, ThreadGroup
 
@@ -112,7 +113,7 @@ def on_tiles(statement: Stmt) -> bool:
     """Whether a statement is done by all threads together."""
     if isinstance(statement, (Parallel, ThreadGroup)):
         return True
-    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp)
+    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall)
     return not isinstance(statement, (*single, AllocStmt))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir import Buffer, Expr, If, Let, Load, LoopStmt, Stmt, Store, Var, WithStmt, walk
+from ...ir import Buffer, Expr, If, Let, Load, LoopStmt, Region, Stmt, Store, Var, WithStmt, walk
 from ...ir.rewrite import rewrite
 from ..structure import Parallel
 from .block import BlockThreads
@@ -19,6 +19,9 @@ def with_rows(body: tuple[Stmt, ...], block: BlockThreads, coordinates: tuple[Va
     def change(node: Any) -> Any:
         if isinstance(node, (Load, Store)) and node.buffer.name in rows and node.buffer.scope != "fragment":
             return node.but(buffer=rows[node.buffer.name], index=(*coordinates, *node.index))
+        if isinstance(node, Region) and node.buffer.name in rows and node.buffer.scope != "fragment":
+            extent = (*((1,) * len(coordinates)), *(node.extent or ()))
+            return node.but(buffer=rows[node.buffer.name], start=(*coordinates, *node.start), extent=extent)
         return node
 
     return tuple(rewrite(statement, change) for statement in body)

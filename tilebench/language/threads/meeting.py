@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from ...ir import Arith, Buffer, Const, Expr, If, Let, Load, LoopStmt, Stmt, Store, Var, const_of, walk
 from ...ir.arith import Linear, linear
+from ...ir.effects import effects_of
 from ...ir.expr_walks import replaced
 from ...ir.facts import MOST_NODES, conjuncts
 from ...ir.stmt import statements
+from ..extern import ExternCall
 from ..structure import Vectorized
 from .differing import heads, pure
 
@@ -61,8 +63,25 @@ class Touches:
             for load in walk(part)
             if isinstance(load, Load) and self.shared(load.buffer)
         ]
+        if isinstance(statement, ExternCall):
+            found += self._behind_pointers(statement)
         if isinstance(statement, Store) and self.shared(statement.buffer):
             found.append(self._touch(statement, statement.atomic or "write"))
+        return found
+
+    def _behind_pointers(self, call: ExternCall) -> list[SharedTouch]:
+        """What a function may touch: the elements of a box are those of a loop over it."""
+        found: list[SharedTouch] = []
+        for effect in effects_of(call):
+            region = effect.region
+            if region is None or not self.shared(region.buffer):
+                continue
+            index: list[Expr] = []
+            for axis, (start, extent) in enumerate(zip(region.start, region.extent or (), strict=True)):
+                inner = Var(f"element {axis} of {extent}")  # no name of a kernel
+                self.ranges[inner.name] = (0, extent - 1)
+                index.append(replaced(start, self.short) + (inner if extent > 1 else 0))
+            found.append(SharedTouch(region.buffer, tuple(index), "write" if effect.writes else "read"))
         return found
 
     def shared(self, buffer: Buffer) -> bool:

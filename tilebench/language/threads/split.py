@@ -36,6 +36,7 @@ from ...ir import (
 from ...ir.dtypes import boolean
 from ...ir.expr_walks import replaced
 from ...ir.stmt import statements
+from ..extern import ExternCall
 from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
 from ..structure import Parallel, ThreadGroup, Unroll, Vectorized
@@ -162,7 +163,7 @@ class Splitter:
                 self.let(statement)
             case AllocStmt():
                 self.allocate(statement)
-            case Store():
+            case Store() | ExternCall():
                 alone = all(guard.group is not None for guard in self.guards)
                 if alone and not self.differing(statement):
                     self.together(statement)
@@ -350,6 +351,8 @@ class Splitter:
             return False
         if isinstance(statement, AllocStmt):
             return statement.buffer.scope in OWN
+        if isinstance(statement, ExternCall):
+            return under or self.differing(statement)
         if isinstance(statement, Store):
             return under or statement.buffer.name in made or self.differing(statement)
         under = under or any(map(self.differing, heads(statement)))

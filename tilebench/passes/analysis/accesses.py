@@ -191,10 +191,20 @@ def _of_operation(stmt: OpStmt, inner: Facts) -> list[Access]:
         # What is accumulated is written where it is read: one box says both.
         touched = effect.reads or effect.writes
         if touched and effect.region is not None and effect.buffer.scope in MEMORY:
-            accesses.append(_of_region(effect.region, effect.writes))
+            swept = _swept(effect.region, effect.writes, inner) if inner.ranges else None
+            accesses.append(swept or _of_region(effect.region, effect.writes))
     for part in children(stmt):
         accesses += loads_of(part, inner)
     return sorted(accesses, key=lambda access: access.write)
+
+
+def _swept(region: Region, write: bool, inner: Facts) -> Access | None:
+    """The box that a region sweeps under loops over the names of `inner`."""
+    if region.extent is None:
+        return None
+    first = _of_element(region.buffer, region.start, region.version, write, inner)
+    extent = tuple(n + m - 1 for n, m in zip(first.extent, region.extent, strict=True))
+    return Access(first.buffer, write, first.start, extent, first.version, first.known_version)
 
 
 def loads_of(node: Node, inner: Facts = NOTHING) -> list[Access]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...ir import AllocStmt, Expr, Load, Node, Stmt, Store, children
+from ...ir import AllocStmt, Expr, Load, Node, Stmt, Store, children, effects_of
 from ...ir.expr_walks import parts_of
+from ...language.extern import ExternCall
 from .accesses import MEMORY
 
 
@@ -35,6 +36,8 @@ class BodyAccesses:
             node = stack.pop()
             if isinstance(node, (Load, Store)):
                 touched._note(node)
+            elif isinstance(node, ExternCall):
+                touched._point(node)
             elif isinstance(node, AllocStmt):
                 own.add(node.buffer.name)
             stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
@@ -53,6 +56,18 @@ class BodyAccesses:
                 self.outside.add(buffer.name)
             if access.found is not None:
                 self.outside.add(access.found.name)
+
+    def _point(self, call: ExternCall) -> None:
+        """What a function reads and writes through its pointers counts as if it were done one by one."""
+        for effect in effects_of(call):
+            buffer, region = effect.buffer, effect.region
+            assert region is not None  # a pointer is to a region
+            if buffer.scope in MEMORY:
+                self.memory.append(Load(buffer, region.start))
+            if effect.writes:
+                self.stores.add(buffer.scope)
+                if buffer.scope in ("local", "var"):
+                    self.outside.add(buffer.name)
 
     @property
     def reads_its_stores(self) -> bool:

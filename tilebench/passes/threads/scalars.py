@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from ...errors import IRError
 from ...ir import Const, Expr, If, Let, Stmt, Store, Var, While, WordStmt, all_of, substitute
+from ...language.extern import ExternCall
 from ...language.memory import AllocLocal, AllocVar
 from ...language.structure import Serial, Unroll, Vectorized
 from .addresses import flat_local, lower_access, lower_expr
 from .emitter import Emitter
+from .pointers import lowered_call
 from .tiles import Coordinates
 from .vector import fold_condition
 
@@ -36,6 +38,8 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
             buffer, index = lower_access(emitter, statement, element, lowered, value)
             new = value(statement.value)
             lowered.append(statement.but(buffer=buffer, index=index, value=new, version=None))
+        case ExternCall():
+            lowered.append(lowered_call(emitter, statement, value, lowered))
         case If():
             lowered += _branch(emitter, statement, element)
         case Serial() | Unroll():

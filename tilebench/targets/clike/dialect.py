@@ -103,6 +103,11 @@ class Dialect:
     fence: str = "tb_fence();"
     fence_of_all: str = "tb_fence_sc();"
     packed: Mapping[str, Packed] = field(default_factory=dict[str, Packed])
+    # The language's own type by the dtype's name, for functions of the kernel's own text, and what of that
+    # text says that it knows the type.
+    own_types: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, "tuple[str, str]"])
+    # Names that such text takes to be there, and their declarations, which a text of its own may repeat.
+    own_names: Mapping[str, str] = field(default_factory=dict[str, str])
     narrow_float: str = "({type})({value})"
     to_integer: str = "({type}){value}"
     narrow_integer: str = "({type}){value}"

@@ -6,6 +6,7 @@ of the `align` of its buffer, and no two parameters may overlap.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -50,7 +51,8 @@ def render(
         _kernel(renderer, part, part if part is function else renderer.launch)
     numbers = line_numbers(function)
     # The kernel's own text stands between ours and its kernels, and no line of a stage is behind it.
-    own = [line for text in function.known("sources", ()) for line in text.splitlines()]
+    texts: tuple[str, ...] = function.known("sources", ())
+    own = [*_names_for("\n".join(texts), dialect), *(line for text in texts for line in text.splitlines())]
     written = [*own, *(line for renderer in renderers for line in renderer.lines)]
     text, before = dialect.prelude.before("\n".join(written) + "\n")
     lines: list[tuple[int, ...]] = [()] * (before + len(own))
@@ -59,6 +61,12 @@ def render(
         lines.append(() if number is None else (number,))
     entries = tuple(r.names[part.name] for r, part in zip(renderers, parts, strict=True))
     return Rendered(text, tuple(lines), entries)
+
+
+def _names_for(text: str, dialect: Dialect) -> list[str]:
+    """Declarations of names that the kernel's own text takes to be there."""
+    used = set(re.findall(r"\w+", text)) if text else set[str]()
+    return [line for name, line in dialect.own_names.items() if name in used]
 
 
 def _kernel(renderer: Renderer, function: Function, head: Stmt) -> None:

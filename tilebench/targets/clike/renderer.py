@@ -11,6 +11,7 @@ from ...ir.expr_walks import seen
 from ...ir.facts import Facts
 from ...ir.node import operands
 from ...ir.stmt import statements
+from ...language.extern import ExternCall
 from ...machine import Machine
 from ...passes.analysis.launches import launch_of
 from .dialect import Dialect
@@ -23,9 +24,11 @@ INDENT = "  "
 StatementText = Callable[[Any, Any], None]
 
 
-def _own_calls(function: Function) -> Iterator[Extern]:
+def _own_calls(function: Function) -> Iterator[Extern | ExternCall]:
     """The calls of functions that are no words."""
     for statement in statements(function.body):
+        if isinstance(statement, ExternCall):
+            yield statement
         for operand in operands(statement):
             if not isinstance(operand, Expr) or seen(operand).calls_own:
                 yield from (part for part in walk(operand) if isinstance(part, Extern))
@@ -46,6 +49,7 @@ class Renderer:
         self.names = names_in_c(function, dialect.reserved | called, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
         self.expressions.rough.counters = counters_of(function)
+        self.own_text = "".join(function.known("sources", ()))
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []
         self.depth = 0
@@ -111,6 +115,11 @@ class Renderer:
     def address(self, region: Region) -> str:
         """A pointer to the first element of a region."""
         return self.expressions.address(region.buffer, region.start)
+
+    def pointee(self, dtype: DType) -> str:
+        """The type behind a pointer for the kernel's own text: the language's own where the text knows it."""
+        mark, own = self.dialect.own_types.get(dtype.name, ("", ""))
+        return own if own and mark in self.own_text else self.dialect.memory_type(dtype)
 
     def type_of(self, dtype: DType) -> str:
         return self.dialect.type_of(dtype)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...ir import ACQUIRES, RELEASES, AllocStmt, Call, If, Let, LoopStmt, Store, While, const_of
+from ...ir import ACQUIRES, RELEASES, AllocStmt, Call, If, Let, LoopStmt, Region, Store, While, const_of
 from ...ir.stmt import statements
+from ...language.extern import ExternCall
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
 from ...language.scopes import entered
@@ -116,6 +117,23 @@ def var(renderer: Renderer, statement: AllocVar) -> None:
     renderer.line("{type} {name}{first};".format(**_declared(renderer, statement), first=first), statement)
 
 
+def call(renderer: Renderer, statement: ExternCall) -> None:
+    """A function of the kernel's own; its pointers are to plain memory, whoever owns it."""
+    parts: list[str] = []
+    for argument in statement.arguments():
+        if isinstance(argument, Region):
+            kind = renderer.pointee(argument.buffer.dtype)
+            where = (
+                renderer.address(argument)
+                if argument.buffer.rank
+                else f"&{renderer.names[argument.buffer.name]}"
+            )
+            parts.append(f"({kind}*)({where})")
+        else:
+            parts.append(renderer.text(argument))
+    renderer.line(f"{statement.name}({', '.join(parts)});", statement)
+
+
 def _declared(renderer: Renderer, statement: AllocStmt) -> dict[str, str]:
     buffer = statement.buffer
     return {"type": renderer.type_of(buffer.dtype), "name": renderer.names[buffer.name]}
@@ -123,5 +141,5 @@ def _declared(renderer: Renderer, statement: AllocStmt) -> dict[str, str]:
 
 STATEMENTS: dict[type, StatementText] = {
     Let: let, Store: store, If: branch, Serial: loop, Unroll: loop, While: turns,
-    AllocShared: shared, AllocLocal: local, AllocVar: var,
+    AllocShared: shared, AllocLocal: local, AllocVar: var, ExternCall: call,
 }  # fmt: skip

@@ -27,6 +27,25 @@ PACKED = {
     for dtype in ("int4", "uint4")
 }
 
+# The types of CUDA's headers, for functions of a kernel's own text that includes them: the same bits.
+OWN_TYPES = {
+    "float16": ("cuda_fp16.h", "__half"), "bfloat16": ("cuda_bf16.h", "__nv_bfloat16"),
+    "float8_e4m3fn": ("cuda_fp8.h", "__nv_fp8_e4m3"), "float8_e5m2": ("cuda_fp8.h", "__nv_fp8_e5m2"),
+}  # fmt: skip
+
+# What a system's headers and TileLang's declare. A type of theirs that text includes is the same.
+OWN_NAMES = {
+    name: f"typedef {kind} {name};"
+    for name, kind in (
+        ("uint", "unsigned int"), ("uchar", "unsigned char"), ("ushort", "unsigned short"),
+        ("ulong", "unsigned long"), ("int8_t", "signed char"), ("uint8_t", "unsigned char"),
+        ("int16_t", "signed short"), ("uint16_t", "unsigned short"), ("int32_t", "signed int"),
+        ("uint32_t", "unsigned int"), ("int64_t", "signed long"), ("uint64_t", "unsigned long"),
+        ("half_t", "tb_half"), ("bfloat16_t", "tb_bf16"), ("float_e4m3_t", "tb_e4m3"),
+        ("float_e5m2_t", "tb_e5m2"),
+    )
+}  # fmt: skip
+
 RESERVED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize half TB TB_MEMBER uint4 uint2 int4 int2 float4 float2
@@ -110,6 +129,8 @@ CUDA = Dialect(
     language="CUDA",
     types=TYPES,
     packed=PACKED,
+    own_types=OWN_TYPES,
+    own_names=OWN_NAMES,
     # One block an SM is enough where a kernel asks for no more: without the second number ptxas spills to
     # get down to 128 registers.
     kernel='extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {entry}({params}) {{',
