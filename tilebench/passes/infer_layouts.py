@@ -41,6 +41,7 @@ from .layout_seeds import (
     numbered,
     spread_over,
 )
+from .warp_policies import warp_policies
 
 
 def infer_layouts(function: Function, context: Context) -> Function:
@@ -126,8 +127,9 @@ class _Inference:
                         self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.extents)
 
     def seed_gemms(self) -> None:
+        policies = warp_policies(self.gemms, self.threads, self.context)
         for gemm in self.gemms:
-            seeds = gemm_seeds(gemm, self.threads[id(gemm)], self.context)
+            seeds = gemm_seeds(gemm, policies[id(gemm)], self.threads[id(gemm)], self.context)
             for name, layout in seeds.items():
                 self.layouts.setdefault(name, layout)
             self.wanted[id(gemm)] = seeds

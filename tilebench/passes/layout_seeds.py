@@ -28,8 +28,11 @@ NAME = "infer_layouts"
 MICRO_TILE = 8
 
 
-def gemm_seeds(gemm: Gemm, threads: Threads, context: Context) -> dict[str, Fragment]:
-    """The layouts that a gemm's instruction wants of its operands in registers, by buffer."""
+def gemm_seeds(gemm: Gemm, policy: str, threads: Threads, context: Context) -> dict[str, Fragment]:
+    """The layouts that a gemm's instruction wants of its operands in registers, by buffer.
+
+    `policy` says how its threads share it out.
+    """
     row = row_of(gemm, context.machine)
     m, n, _ = gemm.mnk
     atom = row.operand("c").fragment
@@ -40,7 +43,7 @@ def gemm_seeds(gemm: Gemm, threads: Threads, context: Context) -> dict[str, Frag
             )
         tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
         return {gemm.c.buffer.name: on_true_extents(tile)}
-    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), gemm.policy or "square")
+    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), policy)
     seeds: dict[str, Fragment] = {}
     # The number of a group counts along the columns of C first, then along its rows.
     digits = {"c": ((along, 1), (across, 0)), "a": ((along, REPLICATED), (across, 0)),

@@ -196,3 +196,80 @@ def test_sums_are_cut_off_and_not_rounded() -> None:
     assert cut_off(np.array([-1 - 1.9 * 2.0**-23]))[0] == np.float32(-1 - 2.0**-23)
     nan = product_sums(a * np.inf, b * 0, one, dtype)
     assert np.isnan(nan[0, 0, 0])
+
+
+@tilebench.jit
+def chained(M, N, K, D, threads=64, policies=(None, None)):
+    """(A B^T)^2 C, the squares narrowed to float16: a sum that is the next product's operand."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), "float16"), B: T.Tensor((N, K), "float16"), C: T.Tensor((N, D), "float16"),
+        Out: T.Tensor((M, D), "float32"), Most: T.Tensor((M,), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=threads):
+            A_s = T.alloc_shared((M, K), "float16")
+            B_s = T.alloc_shared((N, K), "float16")
+            C_s = T.alloc_shared((N, D), "float16")
+            s = T.alloc_fragment((M, N), "float32")
+            p = T.alloc_fragment((M, N), "float16")
+            o = T.alloc_fragment((M, D), "float32")
+            most = T.alloc_fragment((M,), "float32")
+            T.copy(A, A_s)
+            T.copy(B, B_s)
+            T.copy(C, C_s)
+            T.clear(s)
+            T.clear(o)
+            T.gemm(A_s, B_s, s, transpose_B=True, policy=policies[0])
+            T.reduce_max(s, most, dim=1)
+            for i, j in T.Parallel(M, N):
+                p[i, j] = s[i, j] * s[i, j]
+            T.gemm(p, C_s, o, policy=policies[1])
+            T.copy(o, Out)
+            T.copy(most, Most)
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("extents", "policies", "in_registers"),
+    [
+        ((32, 32, 32, 48), (None, None), True),
+        ((40, 48, 16, 40), (None, None), True),
+        # Three atoms of columns are one and a half steps of k.
+        ((40, 24, 16, 40), (None, None), False),
+        ((32, 32, 32, 48), ("full_row", None), True),
+        ((32, 32, 32, 48), ("square", "full_row"), False),
+        ((32, 32, 32, 48), ("full_col", "full_col"), False),
+        # One row of atoms for two warps: each product is split as suits it.
+        ((16, 32, 32, 48), (None, None), False),
+    ],
+)
+def test_a_sum_is_the_next_operand_where_it_lies(
+    extents: tuple[int, int, int, int], policies: tuple[str | None, str | None], in_registers: bool
+) -> None:
+    m, n, k, d = extents
+    kernel = chained.using(target="cuda:sm_80")(m, n, k, d, policies=policies)
+    kernel.stage("cuda")
+    assert ("T.convert_layout(" not in kernel.stage("laid_out")) == in_registers
+    by_shuffles = 'T.reduce_max(s, most, by=T.Instr("shfl", lanes=4))' in kernel.stage("laid_out")
+    assert by_shuffles or not in_registers
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.standard_normal(shape).astype(np.float16) for shape in ((m, k), (n, k), (n, d)))
+    out, most = np.full((m, d), np.nan, np.float32), np.full(m, np.nan, np.float32)
+    arrays = {"A": a, "B": b, "C": c, "Out": out, "Most": most}
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    x, y, z = (part.astype(np.float64) for part in (a, b, c))
+    s, size = x @ y.T, np.abs(x) @ np.abs(y).T
+    assert (np.abs(most - s.max(axis=1)) <= size.max(axis=1) * k * 2.0**-23).all()
+    error = 2 * np.abs(s) * size * (k + 1) * 2.0**-22 + s * s * 2.0**-11 + 2.0**-24
+    bound = error @ np.abs(z) + (s * s) @ np.abs(z) * n * 2.0**-22
+    assert (np.abs(out - (s * s) @ z) <= bound).all()
+
+
+def test_a_larger_operand_is_fetched_where_it_is_used() -> None:
+    """16 rows by 128 columns of a warp: of the second operand two atoms are there at a time."""
+    text = check((32, 128, 64), tile=(32, 128, 32), turned=(False, True))
+    assert "for p0 in T.unroll(" not in text
+    text = check((32, 256, 64), tile=(32, 256, 32), turned=(False, True), threads=64)
+    assert "for p0 in T.unroll(" in text

@@ -23,6 +23,7 @@ class AtomSide:
     `free` is the dimension of the atom that is not k. The atom is repeated `repeats` times along it, `stride`
     apart, in each group; `groups` are the digits of a thread's number that step over groups. `transposed`:
     the region's dimensions are the atom's turned over. `depth` is k of the product, `unit` of an instruction.
+    `larger` is the field of the operand of which a group has more.
     """
 
     field: str
@@ -36,6 +37,7 @@ class AtomSide:
     groups: tuple[Digit, ...]
     depth: int
     unit: int
+    larger: str
 
     @property
     def k_dim(self) -> int:
@@ -64,11 +66,16 @@ class AtomSide:
 @dataclass(frozen=True)
 class Operand:
     """The code for an operand: what stands before the product, what fetches one step of k (with ghosts set
-    to zero where there may be any), and the registers of a repeat in a step."""
+    to zero where there may be any), and the registers of a repeat in a step.
+
+    One with `parts` above 1 is fetched a part of its repeats at a time, into the same registers: `fetch`
+    takes the number of the part, and `registers` that of a repeat in it.
+    """
 
     before: list[Stmt]
-    fetch: Callable[[Expr, bool], list[Stmt]]
+    fetch: Callable[[Expr, bool, Expr], list[Stmt]]
     registers: Callable[[Expr, Expr], Region]
+    parts: int = 1
 
 
 def of_buffer(side: AtomSide, registers: Buffer) -> Callable[[Expr, Expr], Region]:
@@ -102,10 +109,10 @@ def in_registers(emitter: Emitter, side: AtomSide) -> Operand:
         return Region(tile.local, (repeat * by_repeat + turn * by_step,), extent=(values,))
 
     if side.depth % side.unit == 0:
-        return Operand([], lambda turn, ghosts: [], registers)
+        return Operand([], lambda turn, ghosts, part: [], registers)
     own = emitter.buffer(side.field, side.repeats * values, side.region.buffer)
 
-    def padded(turn: Expr, ghosts: bool) -> list[Stmt]:
+    def padded(turn: Expr, ghosts: bool, part: Expr) -> list[Stmt]:
         if not ghosts:
             return []
         with emitter.scope():
@@ -113,7 +120,7 @@ def in_registers(emitter: Emitter, side: AtomSide) -> Operand:
             source = registers(repeat, turn)
             copied = Store(own, (repeat * values + value,), Load(tile.local, (source.start[0] + value,)))
             loop = Unroll(Const(side.repeats), (repeat,), (Unroll(Const(values), (value,), (copied,)),))
-        return [loop, *without_ghosts(emitter, side, own, turn)]
+        return [loop, *without_ghosts(emitter, side, own, turn, side.repeats)]
 
     in_copy = of_buffer(side, own)
     last = Const(side.depth // side.unit)
@@ -122,11 +129,13 @@ def in_registers(emitter: Emitter, side: AtomSide) -> Operand:
     )
 
 
-def without_ghosts(emitter: Emitter, side: AtomSide, registers: Buffer, turn: Expr) -> list[Stmt]:
+def without_ghosts(
+    emitter: Emitter, side: AtomSide, registers: Buffer, turn: Expr, repeats: int
+) -> list[Stmt]:
     """The registers of one step with zeros where k is behind the operand's end."""
     k_dim, values = side.k_dim, side.atom.values
     with emitter.scope():
-        repeat = emitter.variable("r0", side.repeats)
+        repeat = emitter.variable("r0", repeats)
         first = emitter.thread_part(side.atom)[k_dim] + turn * side.unit
         cleared: list[Stmt] = []
         for value, offset in enumerate(side.atom.value_offsets):
@@ -137,4 +146,4 @@ def without_ghosts(emitter: Emitter, side: AtomSide, registers: Buffer, turn: Ex
             kept = Call("if_then_else", (inside, Load(registers, index), zero_of(registers.dtype)),
                         type=registers.dtype)  # fmt: skip
             cleared.append(Store(registers, index, kept))
-    return [Unroll(Const(side.repeats), (repeat,), tuple(cleared))] if cleared else []
+    return [Unroll(Const(repeats), (repeat,), tuple(cleared))] if cleared else []

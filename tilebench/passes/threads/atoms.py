@@ -63,14 +63,34 @@ class _Issue:
 
     def step(self, emitter: Emitter, turn: Expr, *, ghosts: bool = False) -> list[Stmt]:
         """The operands of a step, and the instruction for each row and column of atoms."""
-        a, b = self.a, self.b
-        fetched = [*a.fetch(turn, ghosts), *b.fetch(turn, ghosts)]
-        (rows, columns), numbers = self.placed.counts, self.placed.numbers
+        whole: list[Stmt] = []
+        for operand in (self.a, self.b):
+            if operand.parts == 1:
+                whole += operand.fetch(turn, ghosts, Const(0))
+        parted = next((operand for operand in (self.a, self.b) if operand.parts > 1), None)
+        if parted is None:
+            return [*whole, *self.issue(emitter, turn, Const(0))]
+        with emitter.scope():
+            part = emitter.variable("p0", parted.parts)
+            body = [*parted.fetch(turn, ghosts, part), *self.issue(emitter, turn, part)]
+        return [*whole, Unroll(Const(parted.parts), (part,), tuple(body))]
+
+    def issue(self, emitter: Emitter, turn: Expr, part: Expr) -> list[Stmt]:
+        """The instruction for the rows and columns of atoms whose operands are there."""
+        rows, columns = (
+            count // operand.parts
+            for count, operand in zip(self.placed.counts, (self.a, self.b), strict=True)
+        )
+        numbers = self.placed.numbers
         with emitter.scope():
             m, n = emitter.variable("m0", rows), emitter.variable("n0", columns)
-            c = Region(self.sums, (m * numbers[0] + n * numbers[1],), extent=(self.values,))
-            body: list[Stmt] = [self.instruction(c, a.registers(m, turn), b.registers(n, turn))]
-        return [*fetched, Unroll(Const(rows), (m,), (Unroll(Const(columns), (n,), tuple(body)),))]
+            across, along = (
+                part * count + own if operand.parts > 1 else own
+                for own, count, operand in ((m, rows, self.a), (n, columns, self.b))
+            )
+            c = Region(self.sums, (across * numbers[0] + along * numbers[1],), extent=(self.values,))
+            body: list[Stmt] = [self.instruction(c, self.a.registers(m, turn), self.b.registers(n, turn))]
+        return [Unroll(Const(rows), (m,), (Unroll(Const(columns), (n,), tuple(body)),))]
 
 
 def _steps(emitter: Emitter, issue: _Issue, steps: int) -> list[Stmt]:
@@ -119,6 +139,7 @@ def _side(gemm: Gemm, row: Instruction, field: str, layout: Fragment, placed: Pl
     return AtomSide(
         field, region, form, atom, turned, free, placed.counts[free], placed.strides[free], groups,
         gemm.mnk[2], row.shape[2],
+        "a" if placed.counts[0] * row.shape[0] > placed.counts[1] * row.shape[1] else "b",
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ def fetched_by_elements(emitter: Emitter, side: AtomSide) -> Operand:
     registers = emitter.buffer(side.field, side.repeats * side.atom.values, side.region.buffer)
     return Operand(
         [AllocLocal(registers)],
-        lambda turn, ghosts: _fetch(emitter, side, registers, turn),
+        lambda turn, ghosts, part: _fetch(emitter, side, registers, turn),
         of_buffer(side, registers),
     )
 

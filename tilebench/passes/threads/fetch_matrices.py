@@ -15,7 +15,7 @@ import numpy as np
 from ...ir import Arith, Call, Const, Expr, Let, Region, Stmt, Var, int32
 from ...language.memory import AllocLocal
 from ...language.structure import Unroll
-from ...layout import SharedLayout
+from ...layout import SharedLayout, Swizzle
 from ..analysis.matrix_rows import MatrixRows, matrix_rows
 from .addresses import lower_expr, shared_offset
 from .atom_operands import AtomSide, Operand, of_buffer, without_ghosts
@@ -27,28 +27,40 @@ from .tiles import NOWHERE
 LoadStep = Callable[[Region, Region, bool], Stmt]
 
 
+# Registers of one step that may all be there at once; of more, a part is fetched where it is used.
+AT_ONCE = 16
+
+
 def fetched_by_matrices(emitter: Emitter, side: AtomSide, load: LoadStep) -> Operand | None:
     """The registers of one step of k, by whole matrices; None where rows do not lie together for that."""
     rows = _rows(emitter, side)
     if rows is None:
         return None
     values, count = side.atom.values, rows.together
-    registers = emitter.buffer(side.field, side.repeats * values, side.region.buffer)
+    loads = side.repeats // count
+    words = side.repeats * values * side.region.buffer.dtype.bits // 32
+    parts = loads if words > AT_ONCE and side.field == side.larger else 1
+    registers = emitter.buffer(side.field, side.repeats * values // parts, side.region.buffer)
     before: list[Stmt] = [AllocLocal(registers)]
     address = _Addresses(emitter, side, rows, before)
     flat = emitter.shared[side.region.buffer.name].flat
 
-    def fetch(turn: Expr, ghosts: bool) -> list[Stmt]:
+    def one(number: Expr, turn: Expr, own: Expr) -> list[Stmt]:
         inside: list[Stmt] = []
+        source = Region(flat, (address.of(number, turn, inside),), extent=(rows.chunk,))
+        target = Region(registers, (own,), extent=(values * count,))
+        return [*inside, load(target, source, rows.turned)]
+
+    def fetch(turn: Expr, ghosts: bool, part: Expr) -> list[Stmt]:
+        zeros = without_ghosts(emitter, side, registers, turn, side.repeats // parts) if ghosts else []
+        if parts > 1:
+            return [*one(part, turn, Const(0)), *zeros]
         with emitter.scope():
-            repeat = emitter.variable("r0", side.repeats // count)
-            source = Region(flat, (address.of(repeat, turn, inside),), extent=(rows.chunk,))
-            own = Region(registers, (repeat * (values * count),), extent=(values * count,))
-            loop = Unroll(Const(side.repeats // count), (repeat,), (*inside, load(own, source, rows.turned)))
-        zeros = without_ghosts(emitter, side, registers, turn) if ghosts else []
+            repeat = emitter.variable("r0", loads)
+            loop = Unroll(Const(loads), (repeat,), tuple(one(repeat, turn, repeat * (values * count))))
         return [loop, *zeros]
 
-    return Operand(before, fetch, of_buffer(side, registers))
+    return Operand(before, fetch, of_buffer(side, registers), parts)
 
 
 def _rows(emitter: Emitter, side: AtomSide) -> MatrixRows | None:
@@ -162,7 +174,7 @@ class _Addresses:
         for dim, part in zip(side.dims, place, strict=True):
             index[dim] = index[dim] + part
         offsets = np.broadcast_to(layout.offset(index), (len(threads), repeats, steps))
-        return _split_of(offsets, 1 if layout.swizzle is None else layout.swizzle.period)
+        return _split_of(offsets, layout.swizzle)
 
     def _whole_periods(self, dim: int, start: Expr) -> bool:
         """Whether a region's start is a constant, or shifts all offsets by whole periods of the swizzle."""
@@ -173,12 +185,12 @@ class _Addresses:
         return len(modes) == 1 and self.emitter.facts.divisor(start) * modes[0][1] % period == 0
 
 
-def _split_of(offsets: Any, period: int) -> _Split | None:
+def _split_of(offsets: Any, swizzle: Swizzle | None) -> _Split | None:
     """`offsets` of (thread, repeat, step) as those of the first of both, with constants, or None."""
     base = offsets[:, 0, 0]
     parts: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     for along in (offsets[:, :, 0], offsets[:, 0, :]):
-        found = [_constants(base, along[:, k], period) for k in range(along.shape[1])]
+        found = [_constants(base, along[:, k], swizzle) for k in range(along.shape[1])]
         if any(each is None for each in found):
             return None
         pairs = [each for each in found if each is not None]
@@ -192,15 +204,17 @@ def _split_of(offsets: Any, period: int) -> _Split | None:
     return _Split((xor_r, xor_k), (add_r, add_k)) if np.array_equal(again, offsets) else None
 
 
-def _constants(base: Any, other: Any, period: int) -> tuple[int, int] | None:
-    """The numbers x and y with `other == (base ^ x) + y` in all threads; a plain distance where it is one."""
-    distance = other - base
-    if (distance == distance[0]).all():
-        return 0, int(distance[0])
-    whole = other // period - base // period
-    folded = (other % period) ^ (base % period)
-    if (whole == whole[0]).all() and (folded == folded[0]).all():
-        return int(folded[0]), int(whole[0]) * period
+def _constants(base: Any, other: Any, swizzle: Swizzle | None) -> tuple[int, int] | None:
+    """The numbers x and y with `other == (base ^ x) + y` in all threads.
+
+    x is 0 or has bits alone that a swizzle changes: the distance y costs nothing, since the access holds it.
+    """
+    masks = [0] if swizzle is None else [0, swizzle.granule - (1 << swizzle.base)]
+    for mask in masks:
+        xor = int(other[0] ^ base[0]) & mask
+        distance = other - (base ^ xor)
+        if (distance == distance[0]).all():
+            return xor, int(distance[0])
     return None
 
 
