@@ -194,6 +194,6 @@ def _along(w: Writer, axis: Number, extent: int, anywhere: bool) -> str:
 
 def _computed(w: Writer, buffer: Buffer, text: str) -> str:
     """A loaded value as one that can be computed with."""
-    if buffer.packed:
+    if buffer.packed and w.chance(0.5):
         return f"T.cast({text}, {w.pick('int8', 'int32', 'int16')!r})"
     return text

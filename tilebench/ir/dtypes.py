@@ -179,3 +179,8 @@ def dtype_of(given: object) -> DType:
             hint="did you mean " + " or ".join(close) + "?" if close else "known: " + ", ".join(ALL),
         )
     return found
+
+
+def bytes_of(dtype: DType) -> DType:
+    """A dtype of the same values whose elements share no byte: int8 for int4, else the dtype itself."""
+    return dtype if dtype.per_byte == 1 else ALL[f"{dtype.kind}8"]

@@ -30,7 +30,7 @@ from ..ir import (
     reads,
     whole,
 )
-from ..ir.dtypes import ALL
+from ..ir.dtypes import ALL, bytes_of
 from .copy import Fill
 from .lowered.decisions import Instr
 from .memory import AllocFragment
@@ -95,7 +95,8 @@ class GemmWarpPolicy(Enum):
     FullCol = "full_col"
 
 
-# Dtype of both operands -> dtypes of the accumulator. Operands of 8 bits may differ within their row.
+# Dtype of both operands -> dtypes of the accumulator. Operands of 8 bits may differ within their row; those
+# of 4 bits are summed like those of 8.
 _ACCUMULATORS = {
     "float16": ("float16", "float32"),
     "bfloat16": ("bfloat16", "float32"),
@@ -116,7 +117,8 @@ _MIXED = ({"float8_e4m3fn", "float8_e5m2"}, {"int8", "uint8"})
 
 
 def gemm_dtypes() -> tuple[tuple[str, str, str], ...]:
-    """The dtypes of A, B and C that `T.gemm` takes: what every target has to have code for."""
+    """The dtypes of A, B and C that every target has to have code for. Operands of 4 bits, which `T.gemm`
+    takes too, become some of these where a target has no row for them (`widen_operands`)."""
     pairs = [
         (a, b) for a in _ACCUMULATORS for b in _ACCUMULATORS if a == b or any({a, b} <= m for m in _MIXED)
     ]
@@ -175,7 +177,7 @@ def gemm(
 
 def _in_whole_numbers(a: TileOperand, c: TileOperand) -> bool:
     """Whether a product of bytes is added to a float32: its sums are formed as integers, exactly."""
-    return a.view.buffer.dtype.name in ("int8", "uint8") and c.view.buffer.dtype.name == "float32"
+    return bytes_of(a.view.buffer.dtype).name in ("int8", "uint8") and c.view.buffer.dtype.name == "float32"
 
 
 def _by_whole_numbers(product: Gemm) -> None:
@@ -304,7 +306,7 @@ def _axis(part: TileOperand, axis: int, extent: int, transposed: bool) -> str:
 
 
 def _check_dtypes(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
-    names = {a.view.buffer.dtype.name, b.view.buffer.dtype.name}
+    names = {bytes_of(part.view.buffer.dtype).name for part in (a, b)}
     if len(names) > 1 and not any(names <= each for each in _MIXED):
         raise DTypeError(
             "the operands of T.gemm have different dtypes",
@@ -315,7 +317,7 @@ def _check_dtypes(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
         )
     if _in_whole_numbers(a, c):
         return
-    allowed = _ACCUMULATORS.get(a.view.buffer.dtype.name, ())
+    allowed = _ACCUMULATORS.get(bytes_of(a.view.buffer.dtype).name, ())
     if c.view.buffer.dtype.name not in allowed:
         raise DTypeError(
             "T.gemm of {dtype} cannot be summed in {acc}",

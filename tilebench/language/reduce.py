@@ -247,10 +247,10 @@ def _on_chip(given: object, word: str, places: tuple[str, ...] = ON_CHIP) -> Til
 
 def _check_dtypes(src: TileOperand, dst: TileOperand, word: str) -> None:
     a, b = src.view.buffer.dtype, dst.view.buffer.dtype
-    if a.per_byte > 1 or b.per_byte > 1:
+    if b.per_byte > 1:
         raise DTypeError(
             "{word} of {a} into {b}: integers of 4 bits are a dtype of storage", word=word, a=a, b=b,
-            also=[src.declared, dst.declared], hint="copy the tile into one of int8 or wider first",
+            also=[src.declared, dst.declared], hint="give the result int8 or a wider dtype",
         )  # fmt: skip
     sums = word in ("T.reduce_sum", "T.cumsum")
     counts = a == boolean and sums

@@ -106,10 +106,7 @@ def _asked(builder: Builder, block: BlockThreads, told: Buffer, lane: Expr) -> E
 
 
 def _scalar(value: Number | Condition, word: str) -> Expr:
-    expr = computable(expr_of(value))
-    if expr.dtype.bits < 8:
-        raise LanguageError("{word} does not take {dtype}", word=word, dtype=expr.dtype)
-    return expr
+    return computable(expr_of(value))
 
 
 def _select(condition: Expr, a: Expr, b: Expr) -> Expr:

@@ -27,6 +27,7 @@ from ..ir import (
     rewrite,
     whole,
 )
+from ..ir.dtypes import bytes_of
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
@@ -40,7 +41,7 @@ from .analysis.conversions import register_bits, ways
 from .analysis.sites import Site, loop_dims, project
 from .context import Context
 from .threads.registers import value_strides
-from .twins import at_twins, own_bytes
+from .twins import at_twins
 
 NAME = "convert_layouts"
 
@@ -174,7 +175,7 @@ class Converter:
         """A tile of shared memory in a fragment's place, and what comes before and after the statement."""
         buffer = conflict.buffer
         name = self.names.fresh(f"{buffer.name}_turn")
-        scratch = Buffer(name, buffer.shape, own_bytes(buffer.dtype), "shared")
+        scratch = Buffer(name, buffer.shape, bytes_of(buffer.dtype), "shared")
         moved = 2 * buffer.bytes
         self.remark(f"{buffer.name} goes through shared memory for this loop", stmt, bytes=moved)
         layout = SharedLayout.rows(buffer.extents)

@@ -21,6 +21,7 @@ from .place_elements import place_elements
 from .plan_pipeline import plan_pipeline
 from .stage_operands import stage_operands
 from .tell_notes import tell_notes
+from .widen_operands import widen_operands
 
 COMMON: tuple[StageRow, ...] = (
     StageRow(
@@ -30,6 +31,8 @@ COMMON: tuple[StageRow, ...] = (
             ("tell_notes", tell_notes),
             # Staging first: the tiles it makes can be addressed by the schedule like any other.
             ("stage_operands", stage_operands),
+            # What has been staged may be of 4 bits; its tile of bytes can be addressed too.
+            ("widen_operands", widen_operands),
             ("apply_schedule", apply_schedule),
         ),
         SCHEDULED_FORMS,

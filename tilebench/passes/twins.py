@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..ir import Buffer, Cast, DType, Function, Load, Region, Stmt, Store, dtype_of, rewrite, whole
+from ..ir import Buffer, Cast, Function, Load, Region, Stmt, Store, rewrite, whole
+from ..ir.dtypes import bytes_of
 from ..ir.names import Names
 from ..language.memory import AllocFragment, AllocShared
 from .context import Context
@@ -23,16 +24,11 @@ class Twins:
         """A tile of the region's extents in another memory: its allocation and the whole of it."""
         name = self.names.fresh(f"{region.buffer.name}_{scope}")
         extents = region.extent if region.extent is not None else region.buffer.shape
-        buffer = Buffer(name, extents, own_bytes(region.buffer.dtype), scope)
+        buffer = Buffer(name, extents, bytes_of(region.buffer.dtype), scope)
         allocate: Any = AllocShared if scope == "shared" else AllocFragment
         message = f"{region.buffer.name} goes through {scope} memory for this {what}"
         self.context.remark(self.step, "applied", message, statement, bytes=buffer.bytes)
         return allocate(buffer, place=statement.place), whole(buffer)
-
-
-def own_bytes(dtype: DType) -> DType:
-    """A dtype of the same values whose elements share no byte, as those of a fragment do not."""
-    return dtype if dtype.per_byte == 1 else dtype_of(dtype.kind + "8")
 
 
 def at_twins(node: Any, twins: Mapping[str, Buffer]) -> Any:

@@ -73,6 +73,14 @@ FAULTS = (
         (ARITHMETIC + "test_two_integers_meet_in_a_dtype_with_the_values_of_both_and_wrap_there",),
     ),
     Fault(
+        "numbers/nibbles-are-bytes",
+        "integers of 4 bits are computed with in 8",
+        "tilebench.language.tracing.promote:computable",
+        "convert(expr, int32)",
+        "convert(expr, ALL['int8'])",
+        ("tests/language/test_nibbles.py::test_operators",),
+    ),
+    Fault(
         "numbers/bits-are-turned-in-64",
         "~ of a narrow unsigned integer is negative in the simulator",
         "tilebench.simulator.expressions:LaneExpressions._arith",

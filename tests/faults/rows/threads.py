@@ -311,7 +311,7 @@ FAULTS = (
     Fault(
         "elements/twins-share-bytes",
         "a shared tile in the place of a fragment of 4 bits has two elements a byte",
-        "tilebench.passes.twins:own_bytes",
+        "tilebench.ir.dtypes:bytes_of",
         "",
         "return dtype",
         ("tests/passes/test_elements_of_fragments.py::test_elements_of_half_a_byte",),

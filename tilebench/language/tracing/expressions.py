@@ -189,7 +189,7 @@ class Value(Scalar):
             return Value(logical_not(self.expr))
         if not self.expr.dtype.is_integer:
             raise DTypeError("~ takes integers, found {dtype}", dtype=self.expr.dtype)
-        return Value(Arith("~", (self.expr,), place=here()))
+        return Value(Arith("~", (computable(self.expr),), place=here()))
 
     def __abs__(self) -> Value:
         value = computable(self.expr)

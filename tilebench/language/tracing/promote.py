@@ -10,6 +10,8 @@ Rules, one for every operator and function of two values, on every target:
 - Of two integers the narrowest dtype that holds the values of both: int8 with uint8 gives int16, int32
   with uint32 int64. No integer holds those of uint64 and a signed one, which give int64.
 - The result has that dtype and wraps in it: int8 * int8 is an int8, whatever it is stored to.
+- An integer of 4 bits is an int32 wherever something is computed with it, unless the other side is a float:
+  a dtype of 4 bits is how values are stored.
 """
 
 from __future__ import annotations
@@ -163,19 +165,22 @@ def pair(a: object, b: object) -> tuple[Expr, Expr]:
 
 
 def operands(a: object, b: object) -> tuple[Expr, Expr]:
-    """The same for an operator that computes. Raises `DTypeError` for a dtype that is only stored."""
-    left, right = pair(a, b)
-    return computable(left), computable(right)
+    """The same for an operator that computes: integers of 4 bits take part as int32."""
+    return pair(_widened(a, b), _widened(b, a))
+
+
+def _widened(value: object, other: object) -> object:
+    """An operand of 4 bits as an int32; as it is beside a float, whose dtype it takes."""
+    expr = value.expr if isinstance(value, Scalar) else value
+    if not isinstance(expr, Expr) or expr.dtype.per_byte == 1:
+        return value
+    beside = other.expr if isinstance(other, Scalar) else other
+    return value if isinstance(beside, Expr) and beside.dtype.is_float else computable(expr)
 
 
 def computable(expr: Expr) -> Expr:
-    """The expression. Raises `DTypeError` where its dtype is storage alone: integers of 4 bits."""
-    if expr.dtype.per_byte > 1:
-        raise DTypeError(
-            "{dtype} is a dtype of storage: values are converted to be computed with", dtype=expr.dtype,
-            wide=expr.dtype.kind + "8", hint="T.cast(x, T.{wide})",
-        )  # fmt: skip
-    return expr
+    """The expression in a dtype that is computed in: an integer of 4 bits as an int32."""
+    return convert(expr, int32) if expr.dtype.per_byte > 1 else expr
 
 
 def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:

@@ -21,7 +21,7 @@ from ....ir import (
     Var,
     whole,
 )
-from ....ir.dtypes import DType, dtype_of
+from ....ir.dtypes import DType, bytes_of, dtype_of
 from ....language.lowered.layouts import ConvertLayout
 from ....language.memory import AllocLocal
 from ....language.structure import Unroll
@@ -300,8 +300,7 @@ def workspace(
     """The memory of the tile on its way; its elements share no byte."""
     buffer = statement.src.buffer
     layout = _through(statement, buffer.extents)
-    dtype = buffer.dtype if buffer.dtype.per_byte == 1 else dtype_of(buffer.dtype.kind + "8")
-    return Workspace(f"{buffer.name}_turn", layout.cosize, dtype)
+    return Workspace(f"{buffer.name}_turn", layout.cosize, bytes_of(buffer.dtype))
 
 
 LOWERINGS = (
