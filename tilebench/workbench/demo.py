@@ -182,20 +182,12 @@ def parts_of(value: Any) -> list[Part]:
 def bench_parts(bench: Workbench) -> list[Part]:
     """What a report shows of a workbench."""
     picture = bench.session.picture
-    out: list[Part] = [
-        *([picture.problem] if picture.problem else []),
-        *([picture.shown_record] if picture.shown_record else []),
-    ]
-    out += remarks(picture)
+    out: list[Part] = [*([picture.problem] if picture.problem else []), *remarks(picture)]
+    if picture.record is not None:
+        return [*out, picture]
     if picture.report is not None:
         out.append(picture.report)
-    if picture.runs:
-        out.append(
-            Runs(
-                picture.runs, picture.ceilings, ("history", "roofline") if picture.ceilings else ("history",)
-            )
-        )
-    return out
+    return [*out, *([Runs(picture.runs, picture.ceilings)] if picture.runs else [])]
 
 
 def lacks_tools(bench: Workbench) -> bool:

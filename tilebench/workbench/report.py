@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import TileError
-from ..record import CompileRecord, RunRecord
+from ..record import CompileRecord, RunRecord, to_plain
 from . import check_view, errors_view
+from .bundle import RecordView
 from .chart import ChartCeilings, chart_of
 from .check_view import check_body
 from .errors_view import error_body
+from .front.build import bench_state
+from .front.widget import script
 from .history import MoveHistory, history_body
+from .packed import pack
+from .session import Picture
 from .style import css, escape, pair
 from .table import Value, table_html
 from .views import resources, stages
@@ -41,7 +46,7 @@ class Runs:
     kinds: Sequence[str] = ("history",)
 
 
-Part: TypeAlias = "CompileRecord | Runs | CheckReport | MoveHistory | TileError | Table | str"
+Part: TypeAlias = "Picture | CompileRecord | Runs | CheckReport | MoveHistory | TileError | Table | str"
 
 
 @dataclass(frozen=True)
@@ -63,19 +68,39 @@ _PAGE = (
 )
 
 
+def _bench(picture: Picture, number: int, limits: Limits) -> tuple[str, str]:
+    """A bench: its plain form, which the script of the page replaces by the one that moves, and rules."""
+    record = picture.shown_record
+    if picture.record is None or record is None:
+        return "", ""
+    state = bench_state(picture, f"r{number}", picture.record.kernel)
+    panes, rules = stages.stages_body(record, None, limits, prefix=f"r{number}-")
+    body = [stages.heading(record), panes]
+    if picture.report is not None:
+        body.append(f'<div class="sec">{check_body(picture.report)}</div>')
+    if picture.runs:
+        chart = chart_of(picture.runs, picture.ceilings)
+        kinds = ("history", "roofline") if picture.ceilings else ("history",)
+        body.append(f'{chart_head(chart)}<div class="sec">{chart_body(chart, kinds)}</div>')
+    body.append(resources.details_body(record, picture.shared_limit))
+    # Link rules name source lines, which another record has too: keep each to its own.
+    rules = rules.replace(".tilebench .panes", f"#r{number} .panes")
+    packed = pack({"record": to_plain(picture.record), "runs": [], "state": to_plain(state)})
+    plain = f'<div class="tilebench" id="r{number}">{"".join(body)}</div>'
+    return f'<div data-tilebench="{packed}">{plain}</div>', rules
+
+
 def _part(part: Part, number: int, limits: Limits) -> tuple[str, str]:
     """HTML of a part and the rules that are its own."""
     if isinstance(part, str):
         return f'<p class="para">{escape(part)}</p>', ""
+    if isinstance(part, Picture):
+        return _bench(part, number, limits)
+    if isinstance(part, CompileRecord):
+        return _bench(RecordView(part).picture, number, limits)
     from ..reference.check import CheckReport  # brings NumPy, which a page of records does without
 
-    rules = ""
-    if isinstance(part, CompileRecord):
-        panes, rules = stages.stages_body(part, None, limits, prefix=f"r{number}-")
-        body = stages.heading(part) + panes + resources.details_body(part)
-        # Link rules name source lines, which another record has too: keep each to its own.
-        rules = rules.replace(".tilebench .panes", f"#r{number} .panes")
-    elif isinstance(part, Runs):
+    if isinstance(part, Runs):
         chart = chart_of(part.runs, part.ceilings)
         body = f'{chart_head(chart)}<div class="sec">{chart_body(chart, part.kinds)}</div>'
     elif isinstance(part, CheckReport):
@@ -86,11 +111,23 @@ def _part(part: Part, number: int, limits: Limits) -> tuple[str, str]:
         body = error_body(part)
     else:
         body = f'<div class="sec">{table_html(part.heads, part.rows, numeric=part.numeric)}</div>'
-    return f'<div class="tilebench" id="r{number}">{body}</div>', rules
+    return f'<div class="tilebench" id="r{number}">{body}</div>', ""
+
+
+def _script(parts: Sequence[str]) -> str:
+    """The front end, where there is something for it to draw."""
+    if not any("data-tilebench=" in part for part in parts):
+        return ""
+    # What would end the element early stands in strings alone, where a backslash changes nothing.
+    text = script().replace("</", "<\\/")
+    return f'<script type="module">{text}\nvoid mountAll(document);</script>'
 
 
 def report_html(title: str, sections: Sequence[Section], *, theme: str = "auto", note: str = "") -> str:
-    """A whole HTML document: no script, nothing fetched. `note` is a line under the title."""
+    """A whole HTML document, nothing fetched. `note` is a line under the title.
+
+    Where scripts run, each compilation is a bench with linked panes; without them it reads the same.
+    """
     out: list[str] = []
     rules: list[str] = []
     number = 0
@@ -112,5 +149,5 @@ def report_html(title: str, sections: Sequence[Section], *, theme: str = "auto",
         f"<title>{escape(title)}</title><style>{_PAGE}{scheme}{css(theme, views)}{''.join(rules)}"
         "</style></head><body>"
         f'<header><h1>{escape(title)}</h1>{said}</header><nav aria-label="contents"><ol>{toc}</ol></nav>'
-        f"<main>{''.join(out)}</main></body></html>"
+        f"<main>{''.join(out)}</main>{_script(out)}</body></html>"
     )

@@ -2,10 +2,13 @@
 
 import { make } from '../dom';
 import { draw } from './blocks';
+import { hasRoof, roofline } from './roofline';
 import { ChartData as Chart, PointData as Point } from './state';
 
 type Axis = { readonly title: string; readonly places: Map<Point, number>; readonly ticks: [number, string][] };
 
+/** The value of the axis that stands for a roofline; no parameter has such a name. */
+const ROOF = ' roof';
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 14, 14];
 
 export class ChartView {
@@ -23,13 +26,18 @@ export class ChartView {
     }
     const method = make('details', { class: 'tbx-method' }, make('summary', {}, 'How this was measured'));
     method.append(...chart.method.map(line => make('p', {}, line)));
-    this.element.replaceChildren(this.bar(chart), this.picture(chart), this.verdict(chart), method, this.table(chart));
+    const picture = this.along === ROOF ? roofline(chart, point => this.restore(point.number)) : this.picture(chart);
+    this.element.replaceChildren(this.bar(chart), picture, this.verdict(chart), method, this.table(chart));
   }
 
   private bar(chart: Chart): HTMLElement {
     const axis = make('select', { 'aria-label': 'horizontal axis' }, make('option', { value: '' }, 'in their order'));
     chart.varied.forEach(name => axis.append(make('option', { value: name }, `by ${name}`)));
-    if (!chart.varied.includes(this.along)) {
+    const roof = hasRoof(chart);
+    if (roof) {
+      axis.append(make('option', { value: ROOF }, 'under the roof'));
+    }
+    if (!chart.varied.includes(this.along) && !(roof && this.along === ROOF)) {
       this.along = chart.varied.length === 1 ? chart.varied[0]! : '';
     }
     axis.value = this.along;

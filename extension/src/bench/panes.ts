@@ -20,7 +20,7 @@ const TILE = new Set(['python', 'tile-ir']);
 export class Panes implements PaneHost {
   readonly element = make('div', { class: 'tbx-panes' });
   private panes: Pane[] = [];
-  private shares = new Map<string, number>();
+  private widths = new Map<string, number>();
   private maximised = '';
   private pin: ReadonlySet<number> | null = null;
   private record: CompileRecord | null = null;
@@ -164,8 +164,10 @@ export class Panes implements PaneHost {
     const count = this.panes.length;
     this.element.dataset['alone'] = String(this.maximised !== '');
     for (const pane of this.panes) {
-      const share = this.shares.get(pane.stage.name) ?? 1 / Math.max(1, count);
-      pane.element.style.flexGrow = String(share);
+      // A width that a person chose stays; the others share what is left.
+      const width = this.maximised === '' ? this.widths.get(pane.stage.name) : undefined;
+      pane.element.style.flex = width === undefined || count === 1 ? '' : `0 0 ${width}px`;
+      pane.element.style.minWidth = width === undefined ? '' : `${LEAST}px`;
       pane.element.hidden = this.maximised !== '' && pane.stage.name !== this.maximised;
     }
     if (this.maximised !== '' && !this.panes.some(pane => pane.stage.name === this.maximised)) {
@@ -196,11 +198,8 @@ export class Panes implements PaneHost {
   private resize(left: Pane, right: Pane, by: number): void {
     const [a, b] = [left.element.offsetWidth, right.element.offsetWidth];
     const width = Math.max(LEAST, Math.min(a + b - LEAST, a + by));
-    const all = this.panes.reduce((sum, pane) => sum + pane.element.offsetWidth, 0) || 1;
-    for (const pane of this.panes) {
-      const own = pane === left ? width : pane === right ? a + b - width : pane.element.offsetWidth;
-      this.shares.set(pane.stage.name, own / all);
-    }
+    this.widths.set(left.stage.name, width);
+    this.widths.set(right.stage.name, a + b - width);
     this.layout();
   }
 }

@@ -99,6 +99,8 @@ export interface TabData {
 
 /**
  * One measured position. Times in seconds, rates in units a second; `values` are those that vary.
+ *
+ * `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof.
  */
 export interface PointData {
   readonly number: number;
@@ -115,10 +117,14 @@ export interface PointData {
   readonly flagged: string;
   readonly values: Readonly<Record<string, string>>;
   readonly here: boolean;
+  readonly intensity: number | null;
+  readonly flops: number | null;
 }
 
 /**
  * The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it.
+ *
+ * `roof_flops` and `roof_bytes` are measured ceilings a second; a roofline is drawn where both are known.
  */
 export interface ChartData {
   readonly points: readonly PointData[];
@@ -130,6 +136,8 @@ export interface ChartData {
   readonly decided: boolean;
   readonly method: readonly string[];
   readonly target: string;
+  readonly roof_flops: number | null;
+  readonly roof_bytes: number | null;
 }
 
 /**
@@ -243,7 +251,9 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     failure: 'string',
     flagged: 'string',
     values: '{string}',
-    here: 'boolean'
+    here: 'boolean',
+    intensity: 'number?',
+    flops: 'number?'
   },
   ChartData: {
     points: '[PointData]',
@@ -254,7 +264,9 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     leader: 'number?',
     decided: 'boolean',
     method: '[string]',
-    target: 'string'
+    target: 'string',
+    roof_flops: 'number?',
+    roof_bytes: 'number?'
   },
   ProblemData: {
     what: 'string',

@@ -113,6 +113,7 @@ ${['#f4f6f8,#20262d', '#d3e4f5,#1f3a56', '#9cc5ea,#2b5f92', '#5595d1,#4d94de', '
 .tbx-plot{display:block;width:100%;max-width:760px;height:auto}
 .tbx-plot text{fill:var(--fg);font:11px var(--jp-ui-font-family,system-ui,sans-serif)}.tbx-plot .tbx-axis{fill:var(--dim)}
 .tbx-plot .tbx-mid{text-anchor:middle}.tbx-plot .tbx-end{text-anchor:end}
+.tbx-roof{stroke:var(--s3);stroke-width:2;fill:none}.tbx-path{stroke:var(--dim);stroke-width:1;fill:none;stroke-dasharray:2 3}
 .tbx-grid{stroke:var(--line);stroke-width:1}.tbx-ceiling{stroke:var(--bad);stroke-dasharray:5 4;stroke-width:1.3}
 .tbx-point{cursor:pointer}.tbx-point circle{fill:var(--s1);stroke:var(--bg);stroke-width:1}
 .tbx-point.tbx-here circle{fill:var(--s2)}.tbx-point.tbx-leader circle{stroke:var(--good);stroke-width:2.5}

@@ -110,6 +110,8 @@ def chart_data(picture: Picture) -> ChartData:
         decided=leader is not None and leader.decided,
         method=tuple(method_lines(chart)),
         target=chart.target,
+        roof_flops=chart.ceilings.flops if chart.unit != "OP/s" else None,
+        roof_bytes=chart.ceilings.bytes,
     )
 
 
@@ -120,4 +122,5 @@ def _point(chart: Chart, index: int, here: bool) -> PointData:
         point.number, point.label, point.seconds, point.low, point.high,
         point.time_text if point.seconds is not None else "", point.rate, point.rate_low, point.rate_high,
         point.rate_text(chart.unit), point.failure, point.flagged, values, here,
+        point.intensity, point.flops / point.seconds if point.flops and point.seconds else None,
     )  # fmt: skip

@@ -110,7 +110,10 @@ class TabData:
 
 @dataclass(frozen=True)
 class PointData:
-    """One measured position. Times in seconds, rates in units a second; `values` are those that vary."""
+    """One measured position. Times in seconds, rates in units a second; `values` are those that vary.
+
+    `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof.
+    """
 
     number: int
     label: str
@@ -126,11 +129,16 @@ class PointData:
     flagged: str
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     here: bool = False
+    intensity: float | None = None
+    flops: float | None = None
 
 
 @dataclass(frozen=True)
 class ChartData:
-    """The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it."""
+    """The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it.
+
+    `roof_flops` and `roof_bytes` are measured ceilings a second; a roofline is drawn where both are known.
+    """
 
     points: tuple[PointData, ...]
     unit: str
@@ -141,6 +149,8 @@ class ChartData:
     decided: bool
     method: tuple[str, ...]
     target: str
+    roof_flops: float | None = None
+    roof_bytes: float | None = None
 
 
 @dataclass(frozen=True)

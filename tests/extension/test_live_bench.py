@@ -1,0 +1,144 @@
+"""A live bench in JupyterLab: it fits the screen, answers keys, links lines, and goes back to a position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CELL = """\
+%%tile --with M=512 N=512 K=256 --target cuda:sm_80 --sweep block_M=32,64,128
+@tilebench.jit
+def gemm(M, N, K, block_M=64, block_N=64, block_K=32, num_stages=2, threads=128):
+    @T.prim_func
+    def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            A_s = T.alloc_shared((block_M, block_K), "float16")
+            B_s = T.alloc_shared((block_K, block_N), "float16")
+            C_l = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
+                T.copy(A[by * block_M, ko * block_K], A_s)
+                T.copy(B[ko * block_K, bx * block_N], B_s)
+                T.gemm(A_s, B_s, C_l)
+            T.copy(C_l, C[by * block_M, bx * block_N])
+
+    return main
+"""
+VISIBLE = """element => {
+    const own = element.getBoundingClientRect();
+    return own.top >= 0 && own.left >= 0 && own.bottom <= innerHeight && own.right <= innerWidth
+        && own.width > 0 && own.height > 0;
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    root = tmp_path_factory.mktemp("notebooks")
+    cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", CELL]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, root / "bench.ipynb")
+    with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
+        opened.set_viewport_size({"width": 1600, "height": 1000})
+        open_notebook(opened, address, "bench.ipynb")
+        run_all(opened, 120)
+        opened.locator(".tbx .tbx-row").first.wait_for(timeout=60_000)
+        settled(opened)
+        yield opened
+
+
+def settled(page: Any) -> None:
+    page.locator(".tbx-status", has_text="up to date").wait_for(timeout=60_000)
+
+
+def bench(page: Any) -> Any:
+    return page.locator(".tbx")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1600, 1000), (1280, 720)])
+def test_everything_is_on_the_screen_at_once(page: Any, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_timeout(300)
+    bench(page).evaluate("element => element.scrollIntoView({block: 'end'})")
+    page.wait_for_timeout(200)
+    for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-tabs", ".tbx-tab"):
+        assert page.locator(part).first.evaluate(VISIBLE), part
+    shown = page.locator(".tbx-pane")
+    assert shown.count() >= 2
+    assert shown.first.evaluate(VISIBLE)
+    assert shown.first.bounding_box()["height"] > height / 4
+    page.set_viewport_size({"width": 1600, "height": 1000})
+
+
+def test_a_key_moves_the_slider_and_the_picture_follows(page: Any) -> None:
+    slider = page.get_by_label("block_M")
+    assert slider.get_attribute("aria-valuetext") == "64, 2 of 3"
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == "128, 3 of 3"
+    page.locator(".tbx-tab").wait_for()
+    page.wait_for_function("document.querySelector('.tbx').innerText.includes('128')", timeout=30_000)
+    settled(page)
+    page.get_by_label("compared with").select_option("last")
+    changed = page.locator(".tbx .tbx-changed", has_text="128")
+    changed.first.wait_for(timeout=20_000)
+    assert page.locator("[data-stage=source] .tbx-delta").inner_text() == "unchanged"
+    page.get_by_label("compared with").select_option("before")
+
+
+def test_a_stage_that_is_made_is_shown_without_asking_anybody(page: Any) -> None:
+    before = page.locator(".tbx-status").inner_text()
+    button = page.get_by_role("button", name="threaded", exact=True)
+    was = button.get_attribute("aria-pressed")
+    button.click()
+    assert button.get_attribute("aria-pressed") != was
+    assert page.locator(".tbx-status").inner_text() == before
+    button.click()
+
+
+def test_a_line_of_the_kernel_finds_its_kin_in_the_emitted_text(page: Any) -> None:
+    source = page.locator("[data-stage=source] .tbx-code")
+    source.locator(".tbx-row", has_text="T.gemm(").click()
+    lit = page.locator("[data-stage=cuda] .tbx-row.tbx-lit")
+    lit.first.wait_for(timeout=10_000)
+    assert lit.count() > 1
+    # Rows are drawn a little beyond what is seen; some of the kin are within it.
+    box = page.locator("[data-stage=cuda] .tbx-code").bounding_box()
+    places = [each.bounding_box()["y"] - box["y"] for each in lit.all()]
+    assert any(0 <= place <= box["height"] - 18 for place in places), places
+    source.focus()
+    page.keyboard.press("Escape")
+    assert lit.count() == 0
+
+
+def test_a_divider_shares_the_width_anew(page: Any) -> None:
+    first = page.locator(".tbx-pane").first
+    before = first.bounding_box()["width"]
+    divider = page.locator(".tbx-panes .tbx-divider").first
+    divider.focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert first.bounding_box()["width"] > before + 50
+
+
+def test_sass_is_made_when_it_is_asked_for(page: Any) -> None:
+    page.get_by_role("button", name="sass", exact=True).click()
+    page.locator("[data-stage=sass] .tbx-row").first.wait_for(timeout=60_000)
+    settled(page)
+    page.locator("[data-stage=sass] .tbx-code").focus()
+    page.keyboard.press("End")
+    assert len(page.locator("[data-stage=sass] .tbx-row").all()) < 120
+    number = page.locator("[data-stage=sass] .tbx-row .tbx-number").last.inner_text()
+    assert int(number) > 100
+
+
+def test_nothing_went_wrong_in_the_console(page: Any) -> None:
+    ours = [error for error in page.console_errors if "tbx" in error or "tilebench" in error]
+    assert ours == []
