@@ -5,9 +5,10 @@
 version `k % 3`. A loop of one stage becomes a serial loop.
 
 Copies by an asynchronous instruction are issued under a token, one group a step, and a step begins by
-waiting for its own group. A version is filled again only after what reads it is done: a synchronous
-reader by the barrier at the head of a step, an asynchronous one by a wait for its token before that.
-Asynchronous work outside of a ring is waited for at once.
+waiting for its own group. A copy that passes through registers is loaded into a fragment in front of what
+a step computes and stored behind that, so that nobody waits for memory. A version is filled again only
+after what reads it is done: a synchronous reader by the barrier at the head of a step, an asynchronous one
+by a wait for its token before that. Asynchronous work outside of a ring is waited for at once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..errors import IRError
 from ..ir import (
     ONE,
     ZERO,
+    Buffer,
     Const,
     Expr,
     Function,
@@ -46,6 +48,8 @@ from .context import Context
 from .plan_pipeline import check_plans
 
 NAME = "make_ring"
+# Registers of a thread in which tiles may be on their way, of the 255 that there are.
+MOST_REGISTERS = 32
 
 
 def make_ring(function: Function, context: Context) -> Function:
@@ -65,6 +69,8 @@ class _Ring:
     token: str
     # Those of the copies, by identity, that are done only when they have been waited for.
     asynchronous: frozenset[int]
+    # The fragment that each of the others is loaded into, by the identity of the copy.
+    registers: dict[int, AllocFragment]
 
     @property
     def buffers(self) -> set[str]:
@@ -76,11 +82,20 @@ class _Ring:
         return next(Instr(copy.by.name) for copy in self.copies if copy.by and id(copy) in self.asynchronous)
 
     def fetch(self, step: Expr, version: Expr, last: bool | None = None) -> tuple[Stmt, ...]:
-        """The copies of one step, into one version; or those that are issued last, or the others."""
+        """The copies of one step, into one version; or what of them comes last in a step, or the rest."""
         name = self.loop.vars[0].name
-        own = (copy for copy in self.copies if last is None or last == _is_last(copy))
-        issued = (copy.but(token=self.token if id(copy) in self.asynchronous else "") for copy in own)
-        return tuple(_at_version(substitute(copy, {name: step}), self.buffers, version) for copy in issued)
+        parts = [part for copy in self.copies for part in self._parts(copy, last)]
+        return tuple(_at_version(substitute(part, {name: step}), self.buffers, version) for part in parts)
+
+    def _parts(self, copy: Copy, last: bool | None) -> tuple[Copy, ...]:
+        if id(copy) in self.registers and last is not None:
+            fragment = self.registers[id(copy)].buffer
+            whole = Region(fragment, (ZERO,) * fragment.rank, extent=fragment.extents)
+            own: dict[str, Any] = {"by": Instr("ld.st"), "coalesced_width": copy.coalesced_width}
+            return (copy.but(src=whole, src_within=None, **own) if last else copy.but(dst=whole, **own),)
+        if last is not None and last != _is_last(copy):
+            return ()
+        return (copy.but(token=self.token if id(copy) in self.asynchronous else ""),)
 
     def committed(self) -> tuple[Stmt, ...]:
         """What closes the group of one step."""
@@ -141,7 +156,8 @@ class _Rings:
         # What is waited for already, because it stood in the loop, is issued without its wait here.
         asynchronous = frozenset([id(copy) for copy in copies if self.is_asynchronous(copy)])
         token = self.names.fresh(loop.vars[0].name + "_ahead") if asynchronous else ""
-        ring = _Ring(loop, copies, stages, token, asynchronous)
+        registers = self._through_registers([copy for copy in copies if id(copy) not in asynchronous])
+        ring = _Ring(loop, copies, stages, token, asynchronous, registers)
         for name in ring.buffers:
             # Loops in turn may share a buffer: it has the versions of the deepest.
             self.versions[name] = max(stages, self.versions.get(name, 0))
@@ -160,7 +176,34 @@ class _Rings:
         )  # fmt: skip
         # Groups that the last steps committed are empty, but a target may want them waited for.
         drained = (Wait(token, by=ring.by, place=loop.place),) if token else ()
-        return (*allocated, *self._prologue(ring), main, *drained)
+        return (*allocated, *registers.values(), *self._prologue(ring), main, *drained)
+
+    def _through_registers(self, copies: Sequence[Copy]) -> dict[int, AllocFragment]:
+        """A fragment for each copy that can be loaded early and stored late."""
+        found: dict[int, AllocFragment] = {}
+        left = MOST_REGISTERS
+        for copy in copies:
+            mapping, dtype = copy.map, copy.src.buffer.dtype
+            if _is_last(copy) or mapping is None or dtype.per_byte > 1:
+                continue
+            needed = -(-mapping.values * dtype.bits // 32)
+            left -= needed
+            name = copy.dst.buffer.name
+            if left < 0:
+                self.context.remark(
+                    NAME,
+                    "missed",
+                    f"{name} is not loaded ahead into registers: more than {MOST_REGISTERS}",
+                    copy,
+                )
+                break
+            buffer = Buffer(self.names.fresh(f"{name}_next"), mapping.extents, dtype, "fragment")
+            found[id(copy)] = AllocFragment(buffer, layout=mapping, place=copy.place)
+            self.context.remark(
+                NAME, "applied", f"{name} passes through registers: loaded in front of what a step computes, "
+                "stored behind it", copy, registers=needed,
+            )  # fmt: skip
+        return found
 
     def _step(self, ring: _Ring, rest: Sequence[Stmt]) -> tuple[Stmt, ...]:
         loop, stages = ring.loop, ring.stages

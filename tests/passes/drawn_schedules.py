@@ -1,0 +1,275 @@
+"""Drawn schedules of three kernel families: right in the simulator, or refused at a line with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilebench
+import tilebench.language as T
+from tests.simulated import run_threaded
+from tilebench.errors import InternalError, TileError
+
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A kernel with its parameters, its arrays and what the last of them must hold."""
+
+    kernel: Any
+    options: dict[str, Any]
+    arrays: Arrays
+    wanted: Any
+    bound: float
+    target: str
+
+    def found_wrong(self) -> str:
+        """What is wrong about the kernel; empty where it is right, or refused as a kernel may be."""
+        try:
+            made = self.kernel.using(target=self.target)(**self.options)
+            made.stage("cuda")
+        except InternalError:
+            raise
+        except TileError as error:
+            return "" if error.place is not None and error.hint + error.message else f"no place: {error}"
+        after = {name: array.copy() for name, array in self.arrays.items()}
+        run_threaded(made.compilation.functions["threaded"], after, warp=32)
+        out = after[list(after)[-1]].astype(np.float64)
+        off = np.abs(out - self.wanted).max(initial=0.0)
+        return "" if off <= self.bound else f"off by {off}"
+
+
+def numbers(random: Random, *shape: int, dtype: Any = np.float16) -> Any:
+    """Small whole numbers, whose products and sums are exact."""
+    rng = np.random.default_rng(random.randrange(1 << 30))
+    return rng.integers(-2, 3, shape).astype(dtype)
+
+
+@tilebench.jit
+def product(
+    M,
+    N,
+    K,
+    bM,
+    bN,
+    bK,
+    stages,
+    threads,
+    a_turned,
+    b_turned,
+    dtype,
+    accum,
+    out,
+    policy,
+    swizzle,
+    width,
+    skip,
+    outer,
+):
+    @T.prim_func
+    def main(
+        A: T.Tensor((K, M) if a_turned else (M, K), dtype),
+        B: T.Tensor((N, K) if b_turned else (K, N), dtype),
+        C: T.Tensor((M, N), out),
+    ):
+        with T.Kernel(T.ceildiv(N, bN), T.ceildiv(T.ceildiv(M, bM), outer), threads=threads) as (bx, by):
+            A_s = T.alloc_shared((bK, bM) if a_turned else (bM, bK), dtype)
+            B_s = T.alloc_shared((bN, bK) if b_turned else (bK, bN), dtype)
+            C_l = T.alloc_fragment((bM, bN), accum)
+            if swizzle:
+                T.swizzle(A_s)
+            for turn in T.serial(outer):
+                row = by * outer + turn
+                T.clear(C_l)
+                for ko in T.Pipelined(T.ceildiv(K, bK), num_stages=stages):
+                    if a_turned:
+                        T.copy(A[ko * bK, row * bM], A_s, coalesced_width=width)
+                    else:
+                        T.copy(A[row * bM, ko * bK], A_s, coalesced_width=width)
+                    if b_turned:
+                        T.copy(B[bx * bN, ko * bK], B_s)
+                    else:
+                        T.copy(B[ko * bK, bx * bN], B_s)
+                    if ko % 3 != skip:
+                        T.gemm(A_s, B_s, C_l, transpose_A=a_turned, transpose_B=b_turned, policy=policy)
+                T.copy(C_l, C[row * bM, bx * bN])
+
+    return main
+
+
+DTYPES = [
+    ("float16", "float32", "float16"), ("float16", "float32", "float32"), ("bfloat16", "float32", "float32"),
+    ("float16", "float16", "float16"), ("float32", "float32", "float32"), ("int8", "int32", "int32"),
+]  # fmt: skip
+POLICIES = [T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow, T.GemmWarpPolicy.FullCol]
+TARGETS = ["cuda:sm_75", "cuda:sm_80", "cuda:sm_80", "cuda:sm_89", "cuda:sm_90a"]
+
+
+def _dtype(name: str) -> Any:
+    return getattr(ml_dtypes, name) if name == "bfloat16" else np.dtype(name)
+
+
+def drawn_product(random: Random) -> Drawn:
+    m, n = random.choice([16, 33, 64, 70, 96]), random.choice([8, 40, 63, 64, 72])
+    k = random.choice([1, 15, 16, 31, 48, 64, 100, 120])
+    dtype, accum, out = random.choice(DTYPES)
+    turned = random.random() < 0.4, random.random() < 0.5
+    skip = random.choice([-1, -1, -1, 1])
+    options = {
+        "M": m, "N": n, "K": k,
+        "bM": random.choice([16, 32, 64, 48]), "bN": random.choice([8, 16, 32, 64, 40]),
+        "bK": random.choice([8, 16, 32, 24]), "stages": random.choice([0, 1, 2, 3, 4, 5]),
+        "threads": random.choice([32, 64, 128, 128, 256]), "a_turned": turned[0], "b_turned": turned[1],
+        "dtype": dtype, "accum": accum, "out": out, "policy": random.choice(POLICIES),
+        "swizzle": random.random() < 0.2, "width": random.choice([None, None, 1, 2, 4, 8]), "skip": skip,
+        "outer": random.choice([1, 1, 2]),
+    }  # fmt: skip
+    own = _dtype(dtype)
+    a, b = numbers(random, m, k, dtype=own), numbers(random, k, n, dtype=own)
+    left = a.astype(np.float64)
+    if skip >= 0:
+        step = np.arange(k) // options["bK"] % 3
+        left = left * (step != skip)
+    arrays = {
+        "A": np.ascontiguousarray(a.T) if turned[0] else a,
+        "B": np.ascontiguousarray(b.T) if turned[1] else b,
+        "C": np.full((m, n), 7, _dtype(out)),
+    }
+    return Drawn(product, options, arrays, left @ b.astype(np.float64), 0.0, random.choice(TARGETS))
+
+
+@tilebench.jit
+def attention(S, D, bM, bN, stages, threads, causal):
+    scale = (1.0 / D) ** 0.5 * 1.44269504
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((S, D), "float16"), K: T.Tensor((S, D), "float16"), V: T.Tensor((S, D), "float16"),
+        Out: T.Tensor((S, D), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(S, bM), threads=threads) as bx:
+            Q_s = T.alloc_shared((bM, D), "float16")
+            K_s = T.alloc_shared((bN, D), "float16")
+            V_s = T.alloc_shared((bN, D), "float16")
+            scores = T.alloc_fragment((bM, bN), "float32")
+            weights = T.alloc_fragment((bM, bN), "float16")
+            out = T.alloc_fragment((bM, D), "float32")
+            top = T.alloc_fragment((bM,), "float32")
+            before = T.alloc_fragment((bM,), "float32")
+            part = T.alloc_fragment((bM,), "float32")
+            total = T.alloc_fragment((bM,), "float32")
+            T.copy(Q[bx * bM, 0], Q_s)
+            T.fill(out, 0)
+            T.fill(total, 0)
+            T.fill(top, -1e30)
+            turns = T.ceildiv((bx + 1) * bM, bN) if causal else T.ceildiv(S, bN)
+            for k in T.Pipelined(turns, num_stages=stages):
+                T.copy(K[k * bN, 0], K_s)
+                T.copy(V[k * bN, 0], V_s)
+                for i, j in T.Parallel(bM, bN):
+                    inside = k * bN + j < S and (k * bN + j <= bx * bM + i if causal else True)
+                    scores[i, j] = T.if_then_else(inside, 0, -1e30)
+                T.gemm(Q_s, K_s, scores, transpose_B=True)
+                T.copy(top, before)
+                T.reduce_max(scores, top, dim=1, clear=False)
+                for i, j in T.Parallel(bM, bN):
+                    scores[i, j] = T.exp2((scores[i, j] - top[i]) * scale)
+                T.reduce_sum(scores, part, dim=1)
+                for i in T.Parallel(bM):
+                    before[i] = T.exp2((before[i] - top[i]) * scale)
+                    total[i] = total[i] * before[i] + part[i]
+                for i, j in T.Parallel(bM, D):
+                    out[i, j] *= before[i]
+                T.copy(scores, weights)
+                T.gemm(weights, V_s, out)
+            for i, j in T.Parallel(bM, D):
+                out[i, j] /= total[i]
+            T.copy(out, Out[bx * bM, 0])
+
+    return main
+
+
+def drawn_attention(random: Random) -> Drawn:
+    s, d, causal = random.choice([16, 40, 64, 77]), random.choice([16, 32, 64]), random.random() < 0.5
+    options = {
+        "S": s, "D": d, "bM": random.choice([16, 32, 64]), "bN": random.choice([16, 32, 64]),
+        "stages": random.choice([1, 2, 3, 4]), "threads": random.choice([32, 64, 128]), "causal": causal,
+    }  # fmt: skip
+    q, k, v = (numbers(random, s, d) for _ in range(3))
+    scores = q.astype(np.float64) @ k.astype(np.float64).T / np.sqrt(d)
+    if causal:
+        scores = np.where(np.tril(np.ones((s, s), bool)), scores, -np.inf)
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    wanted = weights / weights.sum(1, keepdims=True) @ v.astype(np.float64)
+    arrays = {"Q": q, "K": k, "V": v, "Out": np.full((s, d), 7, np.float16)}
+    return Drawn(attention, options, arrays, wanted, 0.02, random.choice(TARGETS))
+
+
+@tilebench.jit
+def rms_norm(M, N, bM, bN, stages, threads, dtype):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, bM), threads=threads) as bx:
+            A_s = T.alloc_shared((bM, bN), dtype)
+            A_2 = T.alloc_shared((bM, bN), dtype)
+            squares = T.alloc_fragment((bM, bN), "float32")
+            part = T.alloc_fragment((bM,), "float32")
+            total = T.alloc_fragment((bM,), "float32")
+            T.clear(total)
+            for k in T.Pipelined(T.ceildiv(N, bN), num_stages=stages):
+                T.copy(A[bx * bM, k * bN], A_s)
+                for i, j in T.Parallel(bM, bN):
+                    squares[i, j] = T.cast(A_s[i, j], "float32") * T.cast(A_s[i, j], "float32")
+                T.reduce_sum(squares, part, dim=1)
+                for i in T.Parallel(bM):
+                    total[i] += part[i]
+            for k in T.Pipelined(T.ceildiv(N, bN), num_stages=stages):
+                T.copy(A[bx * bM, k * bN], A_2)
+                for i, j in T.Parallel(bM, bN):
+                    B[bx * bM + i, k * bN + j] = T.cast(A_2[i, j], "float32") * T.rsqrt(total[i] / N + 1e-3)
+
+    return main
+
+
+def drawn_norm(random: Random) -> Drawn:
+    m, n = random.choice([1, 7, 16, 33]), random.choice([1, 30, 64, 100, 129, 200])
+    dtype = random.choice(["float16", "float32", "int8", "bfloat16"])
+    options = {
+        "M": m, "N": n, "bM": random.choice([1, 4, 8, 16]), "bN": random.choice([16, 32, 64, 96, 128]),
+        "stages": random.choice([1, 2, 3, 4, 5]), "threads": random.choice([32, 64, 128, 256]),
+        "dtype": dtype,
+    }  # fmt: skip
+    a = numbers(random, m, n, dtype=_dtype(dtype))
+    wide = a.astype(np.float64)
+    wanted = wide / np.sqrt((wide * wide).mean(1, keepdims=True) + 1e-3)
+    arrays = {"A": a, "B": np.full((m, n), 7, np.float32)}
+    return Drawn(rms_norm, options, arrays, wanted, 1e-4, random.choice(TARGETS))
+
+
+FAMILIES = {"product": drawn_product, "attention": drawn_attention, "norm": drawn_norm}
+
+
+def campaign(family: str, first: int, count: int) -> list[str]:
+    """The drawn schedules that went wrong, each with its seed."""
+    wrong: list[str] = []
+    for seed in range(first, first + count):
+        drawn = FAMILIES[family](Random(seed))
+        try:
+            what = drawn.found_wrong()
+        except Exception as error:  # a fault, or the simulator's refusal: the campaign goes on
+            what = f"{type(error).__name__}: {error}"
+        if what:
+            wrong.append(f"{family} {seed} {drawn.target} {drawn.options}: {what}")
+    return wrong
+
+
+if __name__ == "__main__":
+    import sys
+
+    for line in campaign(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])):
+        print(line, flush=True)

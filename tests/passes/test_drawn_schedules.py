@@ -1,0 +1,12 @@
+"""A sample of the drawn schedules; `python -m tests.passes.drawn_schedules FAMILY FIRST COUNT` runs more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.passes.drawn_schedules import FAMILIES, campaign
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_drawn_schedule_is_right_or_refused(family: str) -> None:
+    assert campaign(family, 0, 40 if family != "attention" else 15) == []
