@@ -16,7 +16,7 @@ from tests.passes.test_thread_groups import TARGETS, outputs
 from tilebench.errors import TileError
 from tilebench.ir import parse_function, print_function
 from tilebench.language.words import registry
-from tilebench.reference import check_function, run_bounded
+from tilebench.reference import check_function, run_bounded, run_reference
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
 
@@ -377,3 +377,72 @@ def test_what_is_refused(body: str, said: str) -> None:
     with pytest.raises(TileError) as caught:
         kernel_of(body)()
     assert str(caught.value.message) == said
+
+
+ALIKE = {
+    "a flag, by whoever finds something": """
+        s = T.alloc_shared((1,), "int32")
+        T.clear(s)
+        for i in T.Parallel(128):
+            if A[i] == 3:
+                s[0] = 1
+        O[0] = s[0]
+    """,
+    "a flag, by threads": """
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((1,), "int32")
+        if tx == 0:
+            s[0] = 0
+        T.sync_threads()
+        if A[tx] == 3:
+            s[0] = 1
+        T.sync_threads()
+        if tx == 0:
+            O[0] = s[0]
+    """,
+    "each element by several": """
+        s = T.alloc_shared((16,), "{dtype}")
+        for i, j in T.Parallel(16, 8):
+            s[i] = i % 7
+        for i in T.Parallel(128):
+            O[i] = s[i // 8]
+    """,
+    "a part of the number, by threads, in global memory": """
+        tx = T.get_thread_binding()
+        if A[tx // 16] > 0:
+            O[tx // 16] = A[tx // 16] + 1
+    """,
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float8_e4m3fn", "uint8", "int64"])
+@pytest.mark.parametrize("case", ALIKE)
+def test_stores_of_one_value_to_one_place_are_no_race(case: str, dtype: str) -> None:
+    head = f'A: T.Tensor((128,), "int32"), O: T.Tensor((128,), "{dtype}")'
+    a = np.random.default_rng(6).integers(-3, 4, 128).astype(np.int32)
+    zeros = np.zeros(128, _kind(dtype))
+    out = everywhere(ALIKE[case].format(dtype=dtype), head, A=a, O=zeros)["O"].astype(np.int64)
+    if "flag" in case:
+        assert out[0] == int((a == 3).any())
+    elif "several" in case:
+        np.testing.assert_array_equal(out, np.arange(128) // 8 % 7)
+    else:
+        np.testing.assert_array_equal(out[:8], np.where(a[:8] > 0, a[:8] + 1, 0))
+    if dtype != "int32":
+        return
+    kernel = kernel_of(ALIKE[case].format(dtype=dtype), head).using(target="cuda:sm_80")()
+    compile_cuda(kernel.stage("cuda"), machine_of("sm_80"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float8_e4m3fn", "float8_e5m2", "bfloat16"])
+def test_a_card_stores_narrow_elements_in_one_step(dtype: str) -> None:
+    body = "for i, j in T.Parallel(16, 8):\n    O[i] = A[i]"
+    head = f'A: T.Tensor((16,), "{dtype}"), O: T.Tensor((16,), "{dtype}")'
+    everywhere(body, head)
+    compile_cuda(kernel_of(body, head).using(target="cuda:sm_80")().stage("cuda"), machine_of("sm_80"))
+
+
+def test_different_values_at_one_place_are_refused_by_the_reference() -> None:
+    function = kernel_of("for i in T.Parallel(8):\n    O[0] = i", 'O: T.Tensor((1,), "int32")')().calls.traced
+    with pytest.raises(TileError, match="different values"):
+        run_reference(function.function, {"O": np.zeros(1, np.int32)})

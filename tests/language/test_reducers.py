@@ -107,3 +107,29 @@ def test_a_reducer_that_nothing_begins_is_refused(loop: str) -> None:
     assert error.value.message == "the reducer r has no value when its updates begin"
     assert error.value.place is not None
     assert error.value.place.text.strip() == "T.reducer_update(r[i], A[i, 0])"
+
+
+def test_updates_outside_of_parallel_loops_are_the_blocks() -> None:
+    """Each is done once, between loops, in a loop in order and under a condition."""
+    body = """
+    r = T.alloc_reducer((4, 2), "int32", "sum")
+    T.fill(r, 1)
+    T.reducer_update(r[1, 0], 5)
+    for k in T.serial(3):
+        T.reducer_update(r[k + 1, 1], k)
+    for i, j, k in T.Parallel(4, 2, 8):
+        r[i, j] += k
+    if A[0] > 2:
+        r[3, 0] += A[1]
+    T.finalize_reducer(r)
+    for i, j in T.Parallel(4, 2):
+        O[i, j] = r[i, j]
+    """
+    head = 'A: T.Tensor((2,), "int32"), O: T.Tensor((4, 2), "int32")'
+    for first in (1, 3):
+        out = everywhere(body, head, A=np.array([first, 40], np.int32))["O"]
+        right = np.full((4, 2), 29)
+        right[1, 0] += 5
+        right[1:, 1] += np.arange(3)
+        right[3, 0] += 40 * (first == 3)
+        np.testing.assert_array_equal(out, right)

@@ -66,7 +66,11 @@ def reducer_init(reducer: BufferView, value: Number | None = None) -> None:
 
 
 def reducer_update(element: ElementRef, value: Number) -> None:
-    """Combine an element of a reducer with a value, in a T.Parallel: `T.reducer_update(r[i], x)`."""
+    """Combine an element of a reducer with a value: `T.reducer_update(r[i], x)`.
+
+    In a T.Parallel each iteration does so, elsewhere the block once, as T.atomic_add does. Raises
+    `LanguageError` for what is no element of a reducer.
+    """
     builder, target, op = _reducer(element, "T.reducer_update")
     if not isinstance(target, ElementRef):
         raise LanguageError(

@@ -20,6 +20,7 @@ from .open_parts import open_parts
 from .own_rows import own_rows
 from .spill_elements import spill_elements
 from .spill_operands import spill_operands
+from .store_alike import store_alike
 from .thread_road import THREAD_ROW, thread_row
 from .threads.lowering import Lowering, with_rows
 
@@ -28,6 +29,8 @@ LAYOUT_ROW = StageRow(
     (
         # First: what is a thread's own has no layout, and takes registers as such.
         ("own_rows", own_rows),
+        # Behind it, which has one thread store where it can: what is left is stored by several.
+        ("store_alike", store_alike),
         # Before anything is made of tiles that no thread or block can have.
         ("check_tiles", check_tiles),
         # Then instructions: a row says where operands may lie and in which fragments.

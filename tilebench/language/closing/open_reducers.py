@@ -17,10 +17,12 @@ from ...ir import (
     Const,
     Expr,
     Function,
+    If,
     Load,
     Stmt,
     Store,
     Var,
+    all_of,
     map_bodies,
     walk,
     whole,
@@ -73,7 +75,18 @@ class _Opener:
         """The node without updates; a loop becomes several statements."""
         if isinstance(node, Parallel):
             return self.loop(node)
+        if isinstance(node, Store) and node.buffer.name in self.reducers:
+            return self.alone(node)
         return map_bodies(node, self.step)
+
+    def alone(self, store: Store) -> Stmt:
+        """An update outside of T.Parallel, which the block does once: a loop that changes its element."""
+        op, buffer, place = self.reducers[store.buffer.name], store.buffer, store.place
+        names = tuple(Var(self.names.fresh(f"i{axis}"), place=place) for axis in range(buffer.rank))
+        value = combined(op, Load(buffer, names, place=place), _added(store, op))
+        update = Store(buffer, names, value, place=place)
+        own = all_of([name.compare("==", each) for name, each in zip(names, store.index, strict=True)])
+        return Parallel(buffer.extents, names, (If(own, (update,), (), place=place),), place=place)
 
     def loop(self, loop: Parallel) -> Any:
         found = [

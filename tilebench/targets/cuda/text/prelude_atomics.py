@@ -49,6 +49,8 @@ _BITS = {
     "float": "unsigned", "double": "unsigned long long", "short": "unsigned short",
     "unsigned short": "unsigned short", "tb_half": "unsigned short", "tb_bf16": "unsigned short",
 }  # fmt: skip
+# Of one byte, which nothing else than a load or store takes.
+_BYTES = dict.fromkeys(("signed char", "unsigned char", "bool", "tb_e4m3", "tb_e5m2"), "unsigned char")
 _COMBINED = {
     "add": "({type})(old + x)",
     "max": "tb_max(old, x)",
@@ -61,6 +63,7 @@ def atomics(how: str, structs: Iterable[str]) -> str:
     """The functions of one atomic, for every type that a kernel can have. They give what was there before."""
     known = {type_: bits for type_, bits in _BITS.items() if not type_.startswith("tb_") or type_ in structs}
     if how in ("load", "store"):
+        known |= {type_: bits for type_, bits in _BYTES.items() if type_[:3] != "tb_" or type_ in structs}
         text = _LOAD if how == "load" else _STORE
         return "\n".join(text.format(type=type_, bits=bits) for type_, bits in {**_ALIKE, **known}.items())
     own = _ADDS if how == "add" else _EXTREMES if how != "or" else _ORS
