@@ -165,9 +165,9 @@ T.annotate_layout({{
     x: T.Fragment((64, 64), lambda i, j: ({warp} + {x})),
     y: T.Fragment((64, 64), lambda i, j: ({warp} + {y})),
 }})
-T.copy(A, x)
+T.copy(A, x, coalesced_width=1)
 T.copy(x, y)
-T.copy(y, O)
+T.copy(y, O, coalesced_width=1)
 """
 WARP = "i // 32 * 64 + j // 32 * 32 + i % 8 * 4"
 PAIRS = "j % 8 // 2, j % 2 + i // 8 % 2 * 2 + j // 8 % 4 * 4 + i // 16 % 2 * 16"

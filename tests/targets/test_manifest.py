@@ -103,6 +103,15 @@ def test_a_function_of_elements_needs_a_meaning() -> None:
 
 def test_the_words_of_cuda_come_through_the_same_door() -> None:
     rows = manifest("cuda").intrinsic_rows
-    words = {"VectorLoad", "VectorStore", "SyncThreads", "SyncWarp", "CpAsync", "Mma", "LoadMatrix"}
+    words = {
+        "VectorLoad",
+        "VectorStore",
+        "SyncThreads",
+        "SyncWarp",
+        "CpAsync",
+        "Mma",
+        "LoadMatrix",
+        "MoveBits",
+    }
     assert words <= {cls.__name__ for cls in rows}
     assert rows[SyncWarp].cls is SyncWarp

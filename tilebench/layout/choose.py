@@ -48,9 +48,10 @@ def candidates(
 ) -> tuple[SharedLayout, ...]:
     """Plain, swizzled, in panels of an atom, and padded by one vector, in order of preference.
 
-    The swizzles over 32, 64 and 128 bytes exclusive-or vectors with the number of the 128-byte line,
-    or of the row where rows are a longer power of two. Swizzles that would tear a vector or a row are
-    left out. Rows of several atoms are cut into panels of the widest atom that divides them.
+    The swizzles over 32, 64 and 128 bytes exclusive-or vectors with the number of the 128-byte line, or
+    of the row where rows are a longer power of two, or of every second or fourth row. Swizzles that would
+    tear a vector or a row are left out. Rows of several atoms are cut into panels of the widest atom that
+    divides them.
     """
     per_byte = max(1, 8 // element_bits)
     plain = SharedLayout.rows(shape, per_byte) if order is None else SharedLayout.ordered(shape, order)
@@ -60,21 +61,23 @@ def candidates(
     fast = plain.order[-1]
     row = shape[fast] * element_bits // 8
     base = vector.bit_length() - 1
-    layouts = [plain]
+    layouts, later = [plain], list[SharedLayout]()
     if 1 << base == vector:
+        own = (row // vector_bytes).bit_length() - 1 if row & (row - 1) == 0 else 3
         for bits in (1, 2, 3):
             if row % (vector_bytes << bits):
                 continue
-            shifts = {3}
-            if row & (row - 1) == 0:
-                shifts.add((row // vector_bytes).bit_length() - 1)
-            for shift in sorted(each for each in shifts if each >= bits):
+            for shift in sorted(each for each in {3, own} if each >= bits):
                 layouts.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
+            # Lanes that go down in steps of 2 or 4 rows: what tells their rows apart lies higher.
+            for shift in (own + 1, own + 2):
+                if shift >= bits and plain.size >> (base + shift):
+                    later.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
     atom = next((size for size in ATOMS if row % size == 0), row)
     if row > atom and vector_bytes <= ATOM_UNIT:
         layouts.append(atom_layout(shape, element_bits, atom, order))
     layouts.append(SharedLayout.ordered(shape, order, pad=vector))
-    return tuple(layouts)
+    return tuple(dict.fromkeys([*layouts, *later]))
 
 
 def price(

@@ -29,6 +29,7 @@ from .analysis.exchanges import exchange_instruction, exchange_row
 from .analysis.sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
 from .analysis.thread_groups import refuse_strange_fragment, threads_by_statement
 from .choose_instructions import choose, fitting_rows
+from .choose_maps import Settled, cheapest_map, room_of
 from .context import Context
 from .convert_layouts import Converter, find_conflicts, find_unfit
 from .layout_seeds import (
@@ -61,6 +62,7 @@ class _Inference:
         self.machine = context.machine
         self.threads = threads_by_statement(function, context.machine)
         self.divisors = entry_facts(function).divisors
+        self.room = room_of(function, context.machine)
         self.sites = sites_of(function)
         # Those that may still get a map from what they touch.
         self.open = [site for site in self.sites if site.touches]
@@ -171,7 +173,12 @@ class _Inference:
         # A written fragment's owner must do the work; then the one that spans most of the box.
         lead = max(known, key=lambda t: (sum(d is not None for d in t.dims), t.written))
         layout = self.layouts[lead.buffer.name]
-        box = extend(layout, lead.dims, site.extents, self.vectors[id(site.node)])
+        vector, threads = self.vectors[id(site.node)], self.threads[id(site.node)]
+        box = extend(layout, lead.dims, site.extents, vector)
+        if vector > 1:
+            rows = spread_over(site.extents, vector, site, threads, self.machine)
+            known = Settled(self.layouts, self.divisors, self.room)
+            box = cheapest_map(site, box, rows, vector, known, self.context)
         self.maps[id(site.node)] = box
         for touch in site.touches:
             if touch.buffer.name not in self.layouts:

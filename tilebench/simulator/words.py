@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from ..ir import Let, Store
 from ..language.extern import ExternCall
-from ..language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
+from ..language.lowered.threads import MoveBits, SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ..language.memory import AllocLocal, AllocShared, AllocVar
 from .barriers import Meeting
 from .expressions import OWN
@@ -40,6 +43,15 @@ def store(lanes: Lanes, stmt: Store, mask: Mask) -> None:
 def vector_move(lanes: Lanes, stmt: VectorLoad | VectorStore, mask: Mask) -> None:
     """`T.vector_load(registers, memory)` and `T.vector_store(memory, registers)`"""
     lanes.write(stmt.dst, lanes.read(stmt.src, mask), mask)
+
+
+def move_bits(lanes: Lanes, stmt: MoveBits, mask: Mask) -> None:
+    """`T.move_bits(words, registers)`"""
+    values: Any = np.ascontiguousarray(np.asarray(lanes.read(stmt.src, mask)).T)
+    words = values.view(np.uint8).view(stmt.dst.buffer.dtype.numpy).T
+    if len(words) != (stmt.dst.extent or (1,))[-1]:
+        refuse("the two sides of T.move_bits have not the same bytes", stmt)
+    lanes.write(stmt.dst, words, mask)
 
 
 def alloc_shared(lanes: Lanes, stmt: AllocShared, mask: Mask) -> None:
@@ -77,6 +89,7 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         Store: store,
         VectorLoad: vector_move,
         VectorStore: vector_move,
+        MoveBits: move_bits,
         AllocShared: alloc_shared,
         AllocLocal: alloc_local,
         AllocVar: alloc_var,

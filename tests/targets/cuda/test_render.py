@@ -274,7 +274,7 @@ def test_a_statement_without_a_row_is_refused_at_its_line() -> None:
     assert "for v in T.vectorized(4):" in text
     assert (
         "help: it has alloc_local, alloc_shared, alloc_var, cp_async, cp_async_commit, cp_async_wait, ldmatrix, "
-        "mma, serial, sync_threads, sync_warp, unroll, vector_load, vector_store" in text
+        "mma, move_bits, serial, sync_threads, sync_warp, unroll, vector_load, vector_store" in text
     )
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from tilebench.errors import TargetError
 from tilebench.ir.dtypes import float32
-from tilebench.language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
+from tilebench.language.lowered.threads import MoveBits, SyncThreads, SyncWarp, VectorLoad, VectorStore
 from tilebench.targets import Intrinsic
 from tilebench.targets.clike.renderer import Renderer
 
@@ -24,6 +24,13 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore) -> None:
     width = memory.buffer.dtype.bytes_of((memory.extent or (1,))[-1])
     to, source = renderer.address(statement.dst), renderer.address(statement.src)
     renderer.line(f"memcpy({to}, {source}, {width});", statement)
+
+
+def _move_bits(renderer: Renderer, statement: MoveBits) -> None:
+    width = statement.dst.buffer.dtype.bytes_of((statement.dst.extent or (1,))[-1])
+    renderer.line(
+        f"memcpy({renderer.address(statement.dst)}, {renderer.address(statement.src)}, {width});", statement
+    )
 
 
 def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:
@@ -75,6 +82,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
     """The rows of the manifest."""
     return (
         Intrinsic(VectorLoad, None, _move),
+        Intrinsic(MoveBits, None, _move_bits),
         Intrinsic(VectorStore, None, _move),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),

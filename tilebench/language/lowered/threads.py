@@ -31,6 +31,19 @@ class VectorStore(OpStmt):
 
 
 @node
+class MoveBits(OpStmt):
+    """`T.move_bits(words[i : i + n], registers[j : j + m])`: the bytes of registers as another dtype's.
+
+    Both are a thread's own and take the same bytes; the first element has the low bits of a word.
+    """
+
+    word = "move_bits"
+    stages = THREAD
+    dst: Region = writes()
+    src: Region = reads()
+
+
+@node
 class SyncThreads(OpStmt):
     """`T.sync_threads()`: every thread of the block waits; shared memory is seen by all after it.
 
@@ -64,4 +77,4 @@ FUNCTIONS = (
     ScalarFunction("shfl_down", 2, same_as_first),
     ScalarFunction("shfl", 2, same_as_first),
 )
-WORDS = tuple((each.word, Word(each)) for each in (VectorLoad, VectorStore, SyncThreads, SyncWarp))
+WORDS = tuple((each.word, Word(each)) for each in (VectorLoad, VectorStore, MoveBits, SyncThreads, SyncWarp))

@@ -85,6 +85,29 @@ def ways(src: Fragment, dst: Fragment, dtype: DType, machine: Machine) -> tuple[
     return tuple(sorted(found, key=lambda way: way.cycles))
 
 
+def cheapest_way(src: Fragment, dst: Fragment, dtype: DType, machine: Machine) -> Way | None:
+    """The cheapest way; the one through shared memory is not looked for where it cannot be it."""
+    rows = {row.name: row for row in machine.instructions_for(OPERATION)}
+    steps = in_warps(src, dst, dtype, machine)
+    name = None if steps is None else SHUFFLE if steps.steps else RENAME
+    if steps is not None and name in rows:
+        way = _by_steps(steps, rows[name], dtype)
+        if SHARED not in rows or way.cycles <= _least_by_memory(src, dst, dtype, rows, machine):
+            return way
+    return next(iter(ways(src, dst, dtype, machine)), None)
+
+
+def _least_by_memory(
+    src: Fragment, dst: Fragment, dtype: DType, rows: dict[str, Instruction], machine: Machine
+) -> float:
+    """What shared memory costs without any conflict, in the widest accesses."""
+    one_pass = rows[SHUFFLE].cost if SHUFFLE in rows else 1.0
+    wide = max(machine.vector_bytes) * 8 // register_bits(dtype)
+    passes = machine.warp * register_bits(dtype) / 8 / (machine.shared.banks * machine.shared.bank_bytes)
+    values = src.values / src.replicated_threads + dst.values
+    return rows[SHARED].cost + values * passes * one_pass + values / wide
+
+
 def _by_steps(steps: WarpConversion, row: Instruction, dtype: DType) -> Way:
     parts = -(-dtype.bits // 32)
     shuffles, selections = steps.shuffles * parts, steps.selections * parts
@@ -111,6 +134,8 @@ def _by_memory(
 ) -> Way:
     """The layout of the scratch tile with the fewest wavefronts of both sides, and what they cost."""
     best: Way | None = None
+    free = SharedLayout.rows(src.extents)
+    least = sum(side.values // access_width(side, free, bits, banks.vector_bytes) for side in (src, dst))
     for layout in _scratch_layouts(src.extents, bits, banks.vector_bytes):
         sides = [_pattern(side, layout, bits, banks, owners=side is src) for side in (src, dst)]
         priced = price(layout, bits, sides, banks.banks, banks.bank_bytes)
@@ -122,6 +147,8 @@ def _by_memory(
         )  # fmt: skip
         if best is None or way.cycles < best.cycles:
             best = way
+        if best.conflicts == 0 and best.accesses <= least:
+            break  # Candidates come in order of preference: none can be better.
     assert best is not None  # rows as they are are always a candidate
     return best
 

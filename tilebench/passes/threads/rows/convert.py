@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from ....errors import InternalError, LayoutError
 from ....ir import (
-    Arith,
     Buffer,
     Call,
     Cast,
@@ -15,14 +14,14 @@ from ....ir import (
     Let,
     Load,
     Region,
-    Reinterpret,
     Stmt,
     Store,
     Var,
     whole,
 )
-from ....ir.dtypes import DType, bytes_of, dtype_of
+from ....ir.dtypes import bytes_of, dtype_of
 from ....language.lowered.layouts import ConvertLayout
+from ....language.lowered.threads import MoveBits
 from ....language.memory import AllocLocal
 from ....language.structure import Unroll
 from ....layout import Fragment, SharedLayout
@@ -106,26 +105,49 @@ class _Words:
         return _Words(emitter, Buffer(name, (steps.registers,), dtype, "local"), steps)
 
     def filled(self, source: Buffer, start: Expr) -> list[Stmt]:
-        """Each word from its elements in the source."""
+        """Each word from its elements in the source, which are laid side by side before."""
+        parts = [part for part, _ in self.steps.parts]
+        if len(parts) == 1:
+            return self.moved(self.steps.takes, lambda a, b: [self.put(b, Load(source, (start + a,)))])
+        if parts == list(range(len(parts))) and self.steps.takes == ((self.buffer.size, len(parts), 1),):
+            return [MoveBits(whole(self.buffer), self.run(source, start))]
+        laid = self.side_by_side(source)
 
         def body(there: Expr, here: Expr) -> list[Stmt]:
-            parts = [Load(source, (start + there + part,)) for part, _ in self.steps.parts]
-            value = _together(parts, self.buffer.dtype) if len(parts) > 1 else parts[0]
-            return [self.put(here, value)]
+            first = here * len(parts)
+            return [
+                Store(laid, (first + k,), Load(source, (start + there + part,)))
+                for k, part in enumerate(parts)
+            ]
 
-        return self.moved(self.steps.takes, body)
+        move = MoveBits(whole(self.buffer), self.run(laid, Const(0)))
+        return [AllocLocal(laid), *self.moved(self.steps.takes, body), move]
 
     def emptied(self, target: Buffer, start: Expr) -> list[Stmt]:
         """Each word's elements to where the target has them."""
+        parts = [part for _, part in self.steps.parts]
+        if len(parts) == 1:
+            return self.moved(self.steps.moves, lambda a, b: [Store(target, (start + b,), self.get(a))])
+        laid = self.side_by_side(target)
 
         def body(here: Expr, there: Expr) -> list[Stmt]:
-            word, alone = self.get(here), len(self.steps.parts) == 1
+            first = here * len(parts)
             return [
-                Store(target, (start + there + part,), word if alone else _part(word, k, target.dtype))
-                for k, (_, part) in enumerate(self.steps.parts)
+                Store(target, (start + there + part,), Load(laid, (first + k,)))
+                for k, part in enumerate(parts)
             ]
 
-        return self.moved(self.steps.moves, body)
+        back = MoveBits(whole(laid), whole(self.buffer))
+        return [AllocLocal(laid), back, *self.moved(self.steps.moves, body)]
+
+    def side_by_side(self, like: Buffer) -> Buffer:
+        """Registers of the elements of all words, in order."""
+        size = self.buffer.size * len(self.steps.parts)
+        return Buffer(self.emitter.name(f"{like.name}_parts"), (size,), like.dtype, "local")
+
+    def run(self, buffer: Buffer, start: Expr) -> Region:
+        """As many registers as all words have elements."""
+        return Region(buffer, (start,), extent=(self.buffer.size * len(self.steps.parts),))
 
     def moved(self, moves: tuple[Move, ...], body: Callable[[Expr, Expr], list[Stmt]]) -> list[Stmt]:
         """Loops over registers that are numbered in two ways."""
@@ -210,39 +232,6 @@ class _Words:
 
     def chosen(self, condition: Expr, yes: Expr, no: Expr) -> Expr:
         return Call("if_then_else", (condition, yes, no), type=self.buffer.dtype)
-
-
-def _bits(dtype: DType) -> DType:
-    """The unsigned integers of a dtype's size."""
-    return dtype_of(f"uint{register_bits(dtype)}")
-
-
-def _together(parts: list[Load], word: DType) -> Expr:
-    """Elements side by side in a word, the first in its low bits."""
-    whole: Expr | None = None
-    for k, part in enumerate(parts):
-        own = _bits(part.dtype)
-        bits: Expr = Cast(_as(part, own), type=word)
-        if k:
-            bits = Arith("<<", (bits, Const(k * own.bits, type=word)))
-        whole = bits if whole is None else Arith("|", (whole, bits))
-    assert whole is not None
-    return whole
-
-
-def _part(word: Expr, k: int, dtype: DType) -> Expr:
-    """The element number `k` of a word."""
-    own = _bits(dtype)
-    bits = Arith(">>", (word, Const(k * own.bits, type=word.dtype))) if k else word
-    return _as(Cast(bits, type=own), dtype)
-
-
-def _as(value: Expr, dtype: DType) -> Expr:
-    """The same bits in another dtype of their size."""
-    if value.dtype == dtype:
-        return value
-    floats = value.dtype.is_float or dtype.is_float
-    return Reinterpret(value, type=dtype) if floats else Cast(value, type=dtype)
 
 
 # -- through shared memory

@@ -6,7 +6,7 @@ from functools import cache
 
 from ....errors import TargetError
 from ....ir import Region
-from ....language.lowered.threads import SyncThreads, SyncWarp, VectorLoad, VectorStore
+from ....language.lowered.threads import MoveBits, SyncThreads, SyncWarp, VectorLoad, VectorStore
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
 from . import cp_async, mma
@@ -55,6 +55,26 @@ def _move_packed(renderer: Renderer, statement: VectorLoad | VectorStore, count:
     renderer.line(f"tb_{'ld' if loads else 'st'}_packed<{count}>({args});", statement)
 
 
+def _move_bits(renderer: Renderer, statement: MoveBits) -> None:
+    """Registers as those of another dtype, in pieces of the larger element."""
+    sizes = [bytes_of(region) for region in (statement.dst, statement.src)]
+    if sizes[0] != sizes[1]:
+        raise TargetError(
+            "T.move_bits has {to} bytes on one side and {source} on the other", at=statement.place,
+            to=sizes[0], source=sizes[1],
+        )  # fmt: skip
+    wider = max((statement.dst.buffer, statement.src.buffer), key=lambda buffer: buffer.dtype.bits)
+    to, source = renderer.address(statement.dst), renderer.address(statement.src)
+    bits = max(8, wider.dtype.bits)
+    type, count = renderer.dialect.types[f"uint{bits}"], sizes[0] * 8 // bits
+    renderer.line(f"tb_move_bits<{type}, {count}>({to}, {source});", statement)
+
+
+def bytes_of(region: Region) -> int:
+    """The bytes of a region of registers."""
+    return max(8, region.buffer.dtype.bits) // 8 * (region.extent or (1,))[-1]
+
+
 def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:
     """The block's barrier, or one of the 16 of its own number on which some whole warps meet (PTX ISA,
     `bar.sync`)."""
@@ -87,6 +107,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
     return (
         Intrinsic(VectorLoad, None, _load),
         Intrinsic(VectorStore, None, _store),
+        Intrinsic(MoveBits, None, _move_bits),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),
         *cp_async.INTRINSICS,

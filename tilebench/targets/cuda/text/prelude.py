@@ -43,6 +43,11 @@ def _memory() -> str:
     return "\n".join(lines)
 
 
+_MOVE_BITS = """\
+template <class W, int count> TB void tb_move_bits(void* to, const void* from) {
+  #pragma unroll
+  for (int k = 0; k < count; ++k) ((W*)to)[k] = ((const W*)from)[k];
+}"""
 _SHUFFLE = """\
 template <class T> TB T tb_shfl_xor(T value, int lanes) {
   return __shfl_xor_sync(0xffffffffu, value, lanes);
@@ -207,6 +212,7 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
+        Part("move bits", r"tb_move_bits", _MOVE_BITS),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
         Part(
             "minmax",
