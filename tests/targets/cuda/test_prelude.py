@@ -58,6 +58,7 @@ extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int*
   tb_st_global_8(f + 8, f + 10);
   tb_ld_global_4(i + 8, i + 10);
   tb_st_global_2(h + 13, h + 14);
+  tb_move_bits<unsigned, 1>(i, h);
   tb_ld_global_1(u + 4, u + 5);
   p[0] = tb_e4m3(f[0]) + tb_e4m3(e[0]) * tb_e4m3((float)q[0]);
   p[1] = tb_max(tb_shfl_xor(p[2], 4), tb_abs(p[3])) < tb_nan_e4m3() ? -p[4] : tb_e4m3(i[0]);
