@@ -92,6 +92,7 @@ def test_only_the_parts_that_are_used() -> None:
         "cp.async",
         "ldmatrix",
         "mma",
+        "move bits",
     }
     products = PRELUDE.text_for(
         ("mma", "ldmatrix"), "tb_mma_m16n8k16_f32_f16_f16(c, a, b); tb_ldmatrix_x2(b, s);"

@@ -272,10 +272,9 @@ def test_a_statement_without_a_row_is_refused_at_its_line() -> None:
     text = refused("t: T.int32 = T.thread_id()\nfor v in T.vectorized(4):\n    A[t] = T.float16(0)")
     assert text.startswith("target error: T.vectorized has no code for cuda:sm_80\n")
     assert "for v in T.vectorized(4):" in text
-    assert (
-        "help: it has alloc_local, alloc_shared, alloc_var, cp_async, cp_async_commit, cp_async_wait, ldmatrix, "
-        "mma, move_bits, serial, sync_threads, sync_warp, unroll, vector_load, vector_store" in text
-    )
+    known = text.partition("help: it has ")[2].split(", ")
+    assert known == sorted(known)
+    assert {"alloc_shared", "ldmatrix", "mma", "move_bits", "serial", "vector_load"} <= set(known)
 
 
 def test_a_function_without_a_row_is_refused_at_its_line() -> None:

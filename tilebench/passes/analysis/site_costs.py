@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import Expr, Var, walk
-from ...ir.arith import evaluate
+from ...ir.arith import evaluate, linear
+from ...ir.expr_walks import mentions
 from ...layout import Fragment, coalescing
 from ...machine import Machine
 from .conversions import OPERATION as CONVERT
@@ -70,11 +71,20 @@ def _passes(
     where = dict(zip(site.vars, box.coordinates(lanes[None, :], values[:, None]), strict=True))
     offset: Any = 0
     for position, stride in zip(access.index, access.buffer.element_strides, strict=True):
-        offset = offset + evaluate(position, where) * _known(stride)
+        offset = offset + _place(position, where) * _known(stride)
     first = np.broadcast_to(offset, (len(values), len(lanes))) * access.buffer.dtype.bits // 8
     lines = coalescing(first, width_bytes, line).sectors
     sectors = coalescing(first, width_bytes, machine.transaction_bytes).sectors
     return float(np.maximum(lines, sectors / SECTORS_A_PASS).mean())
+
+
+def _place(position: Expr, where: Mapping[str, Any]) -> Any:
+    """How an index moves with the coordinates: the terms that they are in, wherever the tile starts."""
+    moving: Any = 0
+    for term, factor in linear(position).terms:
+        if any(mentions(term, name) for name in where):
+            moving = moving + factor * evaluate(term, where)
+    return moving
 
 
 def _known(stride: int | Expr) -> int:
