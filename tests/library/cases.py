@@ -121,6 +121,7 @@ CASES = (
     rows("layer_norm", "float16", 1, 1, ("weight", "bias")),
     *(rows("row_reduce", dtype, 5, 1031, kind=k) for dtype in FLOATS for k in ("sum", "max")),
     *(rows("column_reduce", dtype, 131, 70, kind=k) for dtype in FLOATS for k in ("sum", "min")),
+    *(rows("transpose", dtype, 80, 136) for dtype in ("float16", "float32", "bfloat16")),
     *(rows("transpose", dtype, 70, 131) for dtype in (*FLOATS, "float64", "int8", "int16", "int64")),
     *(LibraryCase("gemv", {"M": 9, "K": 1031}, dtype) for dtype in FLOATS),
     *(

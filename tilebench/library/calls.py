@@ -39,10 +39,12 @@ class MemoryView:
 @dataclass(frozen=True)
 class ReadyCall:
     """A call with everything chosen: the kernel (None where there is nothing to compute), how it sees each
-    array that is there, and the result: its shape, its dtype, and how the kernel sees it."""
+    array that is there, and the result: its shape, its dtype, and how the kernel sees it. `spare` are arrays
+    for parameters of the kernel that this problem has not, which it does not touch."""
 
     kernel: Kernel | None
     views: tuple[MemoryView | None, ...]
+    spare: tuple[Any, ...]
     shape: tuple[int, ...]
     dtype: str
     result: MemoryView
@@ -73,7 +75,7 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
     key = _key_of(operator, arrays, options)
     ready = _ready.get(key) if key is not None else None
     if ready is None:
-        ready = _made_ready(operator, bind(operator, arrays, options))
+        ready = _made_ready(operator, bind(operator, arrays, options), arrays[0])
         if key is not None:
             if len(_ready) >= MOST_READY:
                 _ready.clear()
@@ -83,9 +85,9 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
     else:
         _check_out(operator, out, arrays[0], ready)
     if ready.kernel is not None:
-        given = [*arrays, *[None] * (len(ready.views) - len(arrays))]
-        seen = [None if view is None else view(a) for view, a in zip(ready.views, given, strict=True)]
-        ready.kernel(*seen, *[None] * len(operator.absent), ready.result(out))
+        spare = iter(ready.spare)
+        seen = [next(spare) if view is None else view(arrays[k]) for k, view in enumerate(ready.views)]
+        ready.kernel(*seen, *spare, ready.result(out))
     return out
 
 
@@ -110,7 +112,7 @@ def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any
     return key
 
 
-def _made_ready(operator: Operator, bound: Bound) -> ReadyCall:
+def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     problem, result = bound.problem, operator.result
     views = tuple(
         view_of(argument, problem, bound.leading) if argument.name in bound.infos else None
@@ -128,7 +130,10 @@ def _made_ready(operator: Operator, bound: Bound) -> ReadyCall:
             found=", ".join(f"{dim} = {size}" for dim, size in problem.sizes.items()),
         )  # fmt: skip
     dtype = result.dtypes[0] if result.dtypes else problem.dtype
-    return ReadyCall(kernel, views, tuple(shape), dtype, view_of(result, problem, bound.leading))
+    records = kernel.arguments[:-1] if kernel is not None else ()
+    missing = [r for r in records if not r.is_scalar and r.name not in bound.infos]
+    spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
+    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view_of(result, problem, bound.leading))
 
 
 def view_of(

@@ -10,13 +10,32 @@ OUTER = 0.7978845608028654
 CUBE = 0.044715
 
 
+# erfc(z / sqrt 2) / 2 is 2 to the power of this polynomial of z = |x| within 3.4e-7, fitted by least squares
+# under weights until the largest errors were equal. That is a thousandth of a 16-bit float's rounding, for a
+# third of the instructions of erf, which bound gelu at 0.67 of an H200's memory.
+HALF_TAIL = (-1.0, -1.1510913, -0.45925465, -0.052561264, 0.0073975269, -0.00052046159)
+
+
 @T.macro
-def activated(v, activation, block_M, block_N):
-    """The tile v under an activation. relu of NaN is NaN."""
+def gelu_of_narrow(v, block_M, block_N):
+    """gelu by erf, as good as an element of 16 bits can show."""
+    for i, j in T.Parallel(block_M, block_N):
+        z = T.abs(v[i, j])
+        power = HALF_TAIL[4] + z * HALF_TAIL[5]
+        power = HALF_TAIL[2] + z * (HALF_TAIL[3] + z * power)
+        tail = T.exp2(HALF_TAIL[0] + z * (HALF_TAIL[1] + z * power))
+        v[i, j] = v[i, j] * T.if_then_else(v[i, j] < 0.0, tail, 1.0 - tail)
+
+
+@T.macro
+def activated(v, activation, dtype, block_M, block_N):
+    """The tile v of float32 under an activation, on its way to a dtype. relu of NaN is NaN."""
     if activation == "relu":
         for i, j in T.Parallel(block_M, block_N):
             v[i, j] = T.if_then_else(v[i, j] < 0.0, 0.0, v[i, j])
-    if activation == "gelu":
+    if activation == "gelu" and dtype in ("float16", "bfloat16"):
+        gelu_of_narrow(v, block_M, block_N)
+    elif activation == "gelu":
         for i, j in T.Parallel(block_M, block_N):
             v[i, j] = 0.5 * v[i, j] * (1.0 + T.erf(v[i, j] * HALF_ROOT))
     if activation == "gelu_tanh":

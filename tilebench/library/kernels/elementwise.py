@@ -34,7 +34,7 @@ def bias_gelu_kernel(M, N, dtype, approximate, block_M, block_N, threads):
             T.copy(x[by * block_M, bx * block_N], v)
             for i, j in T.Parallel(block_M, block_N):
                 v[i, j] += bias[bx * block_N + j]
-            activated(v, activation, block_M, block_N)
+            activated(v, activation, dtype, block_M, block_N)
             T.copy(v, y[by * block_M, bx * block_N])
 
     return main

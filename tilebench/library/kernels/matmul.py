@@ -19,7 +19,8 @@ def matmul_kernel(
     @T.prim_func
     def main(
         a: T.Tensor((K, M) if a_order else (M, K), dtype), b: T.Tensor((N, K) if b_order else (K, N), dtype),
-        bias: T.Tensor((N,), dtype), residual: T.Tensor((M, N), dtype), c: T.Tensor((M, N), dtype),
+        bias: T.Tensor((N if has_bias else 1,), dtype),
+        residual: T.Tensor((M, N) if has_residual else (1, 1), dtype), c: T.Tensor((M, N), dtype),
     ):  # fmt: skip
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
             a_s = T.alloc_shared((block_K, block_M) if a_order else (block_M, block_K), dtype)
@@ -41,7 +42,7 @@ def matmul_kernel(
             if has_bias:
                 for i, j in T.Parallel(block_M, block_N):
                     acc[i, j] += bias[bx * block_N + j]
-            activated(acc, activation, block_M, block_N)
+            activated(acc, activation, dtype, block_M, block_N)
             if has_residual:
                 for i, j in T.Parallel(block_M, block_N):
                     acc[i, j] += residual[by * block_M + i, bx * block_N + j]

@@ -81,7 +81,8 @@ def norm_kernel(M, N, dtype, centred, has_weight, has_bias, eps, block_M, block_
 
     @T.prim_func
     def main(
-        x: T.Tensor((rows, N), dtype), weight: T.Tensor((N,), dtype), bias: T.Tensor((N,), dtype),
+        x: T.Tensor((rows, N), dtype), weight: T.Tensor((N if has_weight else 1,), dtype),
+        bias: T.Tensor((N if has_bias else 1,), dtype),
         y: T.Tensor((rows, N), dtype),
     ):  # fmt: skip
         with T.Kernel(T.ceildiv(rows, block_M), threads=threads) as bx:

@@ -53,20 +53,40 @@ def row_reduce_kernel(M, N, dtype, kind, block_M, block_N, threads):
     return main
 
 
+@T.macro
+def reduce_down(x, total, first, last, column, rows, columns, kind, block_M, block_N):
+    """Columns of x between two steps of rows; each thread keeps its own, and they meet once at the end."""
+    v = T.alloc_fragment((block_M, block_N), "float32")
+    T.fill(v, NOTHING[kind])
+    for k in T.serial(first, last):
+        take_in(v, x, k * block_M, column, rows, columns, kind, block_M, block_N)
+    combine(v, total, kind, 0)
+
+
 @jit
-def column_reduce_kernel(M, N, dtype, kind, block_M, block_N, threads):
-    """A block goes down its columns; each thread keeps its own in registers; they meet once at the end."""
+def column_reduce_kernel(M, N, dtype, kind, block_M, block_N, threads, splits):
+    """A block goes down its columns; of several splits each gives a part, which a second launch combines."""
     rows = T.dynamic("M") if M is None else M
 
     @T.prim_func
     def main(x: T.Tensor((rows, N), dtype), y: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(N, block_N), threads=threads) as bx:
-            v = T.alloc_fragment((block_M, block_N), "float32")
-            total = T.alloc_fragment((block_N,), "float32")
-            T.fill(v, NOTHING[kind])
-            for k in T.serial(T.ceildiv(rows, block_M)):
-                take_in(v, x, k * block_M, bx * block_N, rows, N, kind, block_M, block_N)
-            combine(v, total, kind, 0)
-            T.copy(total, y[bx * block_N])
+        steps = T.ceildiv(rows, block_M)
+        if splits == 1:
+            with T.Kernel(T.ceildiv(N, block_N), threads=threads) as bx:
+                total = T.alloc_fragment((block_N,), "float32")
+                reduce_down(x, total, 0, steps, bx * block_N, rows, N, kind, block_M, block_N)
+                T.copy(total, y[bx * block_N])
+        else:
+            parts = T.alloc_global((splits, N), "float32")
+            with T.Kernel(T.ceildiv(N, block_N), splits, threads=threads) as (bx, by):
+                total = T.alloc_fragment((block_N,), "float32")
+                share = T.ceildiv(steps, splits)
+                last = T.min((by + 1) * share, steps)
+                reduce_down(x, total, by * share, last, bx * block_N, rows, N, kind, block_M, block_N)
+                T.copy(total, parts[by, bx * block_N])
+            with T.Kernel(T.ceildiv(N, 64), threads=128) as bx:
+                total = T.alloc_fragment((64,), "float32")
+                reduce_down(parts, total, 0, 1, bx * 64, splits, N, kind, splits, 64)
+                T.copy(total, y[bx * 64])
 
     return main
