@@ -4,7 +4,8 @@
         block_K=32,64 num_stages=3,4 threads=256 panels=8
 
 Before the `/` stand sizes and options of the problem (dtype=float16 by default), behind it values of each
-parameter. Without words each line of the input is a sweep; `--seconds=3` is the time of one. All combinations are compiled at once, compared with float64, and timed in turn with cold caches.
+parameter. Without words each line of the input is a sweep; `--seconds=3` is the time of one. All
+combinations are compiled at once, compared with float64, and timed in turn with cold caches.
 """
 
 from __future__ import annotations
