@@ -1,10 +1,10 @@
 """The operator library on a card against float64: `python tests/device/check_library.py`.
 
 Every case of `tests/library/cases.py`, small and odd, and the works of `tilebench bench`, with poisoned
-results, all elements compared, called as a program does it on torch's tensors; then on a stream of its own and
-captured in a graph. A row a case: the largest error as a part of what is allowed. Exits non-zero when one is
-wrong. `--small` leaves the works out, `--only WORD` takes what has the word in its name. `--sanitize memcheck`
-(or racecheck, synccheck, initcheck) runs the small cases once more under compute-sanitizer.
+results, all elements compared, called as a program does it on torch's tensors; then on a stream of its own
+and captured in a graph. A row a case: the largest error as a part of what is allowed. Exits non-zero when one
+is wrong. `--small` leaves the works out, `--only WORD` takes what has the word in its name. `--sanitize
+memcheck` (or racecheck, synccheck, initcheck) runs the small cases once more under compute-sanitizer.
 """
 
 from __future__ import annotations
