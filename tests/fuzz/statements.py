@@ -169,6 +169,10 @@ def gemm(w: Writer) -> None:
         flags += f", clear_accum={f'{loops[0].text} == 0' if loops and w.chance(0.7) else True}"
     if w.chance(0.1):
         flags += f", policy={w.pick('square', 'full_row', 'full_col')!r}"
+    if operand == "float32" and w.chance(0.3):
+        flags += ", allow_tf32=True"
+    if operand.startswith("float8") and w.chance(0.3):
+        flags += ", fast_accum=True"
     w.say(f"T.gemm({a[1]}, {b[1]}, {c.name}{flags})")
 
 

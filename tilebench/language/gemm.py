@@ -53,9 +53,10 @@ class Gemm(OpStmt):
     """`T.gemm(A, B, C)`: `C[m, n] += op(A)[m, k] * op(B)[k, n]`, summed in C's dtype or wider.
 
     `policy` splits the tile over warps (`square`, `full_row`, `full_col`; None: nobody chose, `square` is
-    taken); `clear_accum` (a bool
-    expression) starts from zero instead of C. `a_within`/`b_within` appear in `bounded` where an
-    operand is a global region. An asynchronous instruction completes when its `token` has been waited for.
+    taken); `clear_accum` (a bool expression) starts from zero instead of C. `allow_tf32` lets float32
+    operands be cut off to 10 bits of mantissa, `fast_accum` lets sums of 8-bit floats stay in a matrix unit's
+    own. `a_within`/`b_within` appear in `bounded` where an operand is a global region. An asynchronous
+    instruction completes when its `token` has been waited for.
     """
 
     word = "gemm"
@@ -68,6 +69,8 @@ class Gemm(OpStmt):
     policy: str | None = attribute(default=None, used="laid_out")
     clear_accum: Expr = operand(default=FALSE)
     label: str = attribute(default="")
+    allow_tf32: bool = attribute(default=False)
+    fast_accum: bool = attribute(default=False)
     by: Instr | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
 
@@ -138,6 +141,8 @@ def gemm(
     annotations: Any = None,
     *,
     label: str = "",
+    allow_tf32: bool = False,
+    fast_accum: bool = False,
 ) -> None:
     """Add a product of tiles: `C[m, n] += op(A)[m, k] * op(B)[k, n]`.
 
@@ -147,32 +152,43 @@ def gemm(
     on, and the sum is rounded to C's dtype once, at the end of each T.gemm: a float16 C is rounded once a
     step of a loop. Integers are summed in C's dtype and wrap; bytes may be summed into a float32.
     `clear_accum` (a bool, or a condition such as `k == 0`) starts from zero. `label` is an address for
-    schedules. Raises `ShapeError` or `DTypeError`, with both tiles' lines, where operands do not fit,
+    schedules. Float32 operands keep all their bits unless `allow_tf32` says that they may be cut off to 10
+    bits of mantissa, which tensor cores from sm_80 on multiply. Of 8-bit floats a matrix unit keeps about 14
+    bits of a sum: what 128 terms give is added to C in float32, unless `fast_accum`. Raises `ShapeError` or
+    `DTypeError`, with both tiles' lines, where operands do not fit or an option means nothing for them,
     `LanguageError` for an option that is not here yet.
     """
     builder = for_tiles("T.gemm")
     if mbar is not None:
         raise LanguageError("T.gemm(mbar=...) belongs to the asynchronous words of Blackwell, not here yet")
     note_unused("T.gemm", k_pack=None if k_pack == 1 else k_pack, annotations=annotations)
-    split = _policy(policy)
     a, b, c = (part_of(each, "T.gemm") for each in (A, B, C))
-    _check_places(a, b, c)
-    a, b = _with_extents(a, b, c, transpose_A, transpose_B)
-    _check_extents(a, b, c, transpose_A, transpose_B)
-    _check_dtypes(a, b, c)
+    a, b = _checked(a, b, c, transpose_A, transpose_B)
+    _check_promises(a, allow_tf32, fast_accum)
     start = truth(clear_accum.expr) if isinstance(clear_accum, Value) else expr_of(bool(clear_accum))
     if holds_nothing(a.region) or holds_nothing(b.region):
         _add_nothing(c, start)
         return
     product = Gemm(
         a.region, b.region, c.region, transpose_A=bool(transpose_A), transpose_B=bool(transpose_B),
-        policy=split.value if split is not None else None, clear_accum=start, label=label,
-        place=builder.place,
+        policy=_policy(policy), clear_accum=start, label=label,
+        allow_tf32=bool(allow_tf32), fast_accum=bool(fast_accum), place=builder.place,
     )  # fmt: skip
     if _in_whole_numbers(a, c):
         _by_whole_numbers(product)
     else:
         builder.emit(product)
+
+
+def _checked(
+    a: TileOperand, b: TileOperand, c: TileOperand, transpose_a: bool, transpose_b: bool
+) -> tuple[TileOperand, TileOperand]:
+    """The operands with their extents, which fit each other."""
+    _check_places(a, b, c)
+    a, b = _with_extents(a, b, c, transpose_a, transpose_b)
+    _check_extents(a, b, c, transpose_a, transpose_b)
+    _check_dtypes(a, b, c)
+    return a, b
 
 
 def _in_whole_numbers(a: TileOperand, c: TileOperand) -> bool:
@@ -204,11 +220,11 @@ def _add_nothing(c: TileOperand, start: Expr) -> None:
         builder.emit(zero if start == expr_of(True) else If(start, (zero,), (), place=builder.place))
 
 
-def _policy(given: GemmWarpPolicy | str | None) -> GemmWarpPolicy | None:
+def _policy(given: GemmWarpPolicy | str | None) -> str | None:
     if given is None:
         return None
     try:
-        return GemmWarpPolicy(given)
+        return GemmWarpPolicy(given).value
     except ValueError:
         raise LanguageError(
             "T.gemm has no policy {policy!r}", policy=given,
@@ -303,6 +319,21 @@ def _check_extents(
 def _axis(part: TileOperand, axis: int, extent: int, transposed: bool) -> str:
     flag = ", transposed" if transposed else ""
     return f"{extent} in dimension {part.view.ndim + axis} of {part.name} ({part.described}{flag})"
+
+
+def _check_promises(a: TileOperand, allow_tf32: bool, fast_accum: bool) -> None:
+    """What is allowed has to mean something for the operands."""
+    dtype = a.view.buffer.dtype
+    for asked, option, meant in (
+        (allow_tf32, "allow_tf32", dtype.name == "float32"),
+        (fast_accum, "fast_accum", dtype.is_float and dtype.bits == 8),
+    ):
+        if asked and not meant:
+            raise DTypeError(
+                "{option}=True means nothing for operands of {dtype}", option=option, dtype=dtype,
+                expected="operands of {which}", also=[a.declared],
+                which="float32" if option == "allow_tf32" else "8-bit floats",
+            )  # fmt: skip
 
 
 def _check_dtypes(a: TileOperand, b: TileOperand, c: TileOperand) -> None:

@@ -57,7 +57,9 @@ class Instruction:
     `name` the field's name of the instruction. `dtypes` are those of the operation's regions, in the
     order of its fields; empty: any. `shape` is the tile of one instruction (m, n, k of a gemm; bytes
     of a copy). `group` is how many threads act as one: 1, a warp, a warp group, or `WHOLE_BLOCK`.
-    An asynchronous one says in `completes` which mechanism tells that it is done. `cost` counts issue
+    An asynchronous one says in `completes` which mechanism tells that it is done. `asked` is the field of
+    the operation that has to be true for it, because it is less exact than others. A sum of products that the
+    instruction forms is exact enough up to `exact_k` terms (0: of any length). `cost` counts issue
     cycles of a warp for one instruction; `needs` are features that the machine must have.
 
     Raises `TargetError` as it is made where the row contradicts itself.
@@ -71,6 +73,8 @@ class Instruction:
     group: int = 1
     asynchronous: bool = False
     completes: str = ""
+    asked: str = ""
+    exact_k: int = 0
     cost: float = 1.0
     needs: tuple[str, ...] = ()
 

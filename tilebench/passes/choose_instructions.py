@@ -53,7 +53,7 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
     """
     rows = machine.instructions_for(statement.word)
     dtypes = dtypes_of(statement)
-    fitting = [row for row in rows if row.dtypes in ((), dtypes) and _in_time(row, statement)]
+    fitting = [row for row in rows if row.dtypes in ((), dtypes) and _is_meant(row, statement)]
     if statement.by is not None:
         fitting = [row for row in fitting if row.name == statement.by.name]
     if fitting:
@@ -65,6 +65,11 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
         found="by={by!r}" if statement.by is not None else "", by=getattr(statement.by, "name", ""),
         hint="its table holds: " + ("; ".join(dict.fromkeys(known)) or "nothing for this operation"),
     )  # fmt: skip
+
+
+def _is_meant(row: Instruction, statement: Stmt) -> bool:
+    """Whether a statement asks for what is less exact, where the row is, and is in time for it."""
+    return (not row.asked or getattr(statement, row.asked)) and _in_time(row, statement)
 
 
 def _in_time(row: Instruction, statement: Stmt) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import WORKS, Function, OpStmt, Region, Stmt, effects_of, map_bodies
+from ..ir import WORKS, Effect, Function, OpStmt, Region, Stmt, effects_of, map_bodies
 from ..language.copy import Copy
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
@@ -31,6 +31,15 @@ def spill_operands(function: Function, context: Context) -> Function:
     return step(function)
 
 
+def _lies_twice(statement: OpStmt, effect: Effect) -> bool:
+    """Whether a fragment that is read is another operand too, which may have to lie otherwise: the result, or
+    the one before."""
+    if effect.buffer.scope != "fragment" or effect.writes:
+        return False
+    same = [other for other in effects_of(statement) if other.buffer.name == effect.buffer.name]
+    return len(same) > 1 and (any(other.writes for other in same) or same[0].field != effect.field)
+
+
 class _Spiller:
     def __init__(self, function: Function, context: Context) -> None:
         self.context = context
@@ -43,7 +52,9 @@ class _Spiller:
         changes: dict[str, Region] = {}
         for effect in effects_of(statement):
             memory = row.operand(effect.field).memory
-            if effect.region is None or effect.kind == WORKS or not memory or effect.buffer.scope in memory:
+            if effect.region is None or effect.kind == WORKS or not memory:
+                continue
+            if effect.buffer.scope in memory and not _lies_twice(statement, effect):
                 continue
             allocation, tile = self.twins.twin(effect.region, memory[0], statement, "statement")
             changes[effect.field] = tile

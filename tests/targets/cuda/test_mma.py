@@ -11,6 +11,7 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.simulated import run_threaded
+from tilebench.errors import DTypeError
 from tilebench.ir.dtypes import float16
 from tilebench.layout import Fragment
 from tilebench.targets import resolve
@@ -28,7 +29,7 @@ NUMPY: dict[str, Any] = {
 @tilebench.jit
 def product(
     M, N, K, tile=(32, 32, 32), turned=(False, False), ab=("float16", "float16"), acc="float32", stages=2,
-    threads=64, fragments="",
+    threads=64, fragments="", promises=(False, False),
 ):  # fmt: skip
     bm, bn, bk = tile
     ta, tb = turned
@@ -66,6 +67,8 @@ def product(
                     C_l,
                     transpose_A=ta,
                     transpose_B=tb,
+                    allow_tf32=promises[0],
+                    fast_accum=promises[1],
                 )
             T.copy(C_l, C[by * bm, bx * bn])
 
@@ -94,6 +97,12 @@ def check(shape: tuple[int, int, int], arch: str = "sm_80", **options: Any) -> s
     run_threaded(kernel.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
     x, y = (a.T if ta else a).astype(np.float64), (b.T if tb else b).astype(np.float64)
     size, exact = np.abs(x) @ np.abs(y), x @ y
+    if ab[0] == "float32":
+        size = size * (1 + 2.0**-9 / (k * 2.0**-23))
+    if ab[0].startswith("float8"):
+        # 14 bits of a sum of 128 terms, or of all.
+        longest = k if options.get("promises", (False, False))[1] else 128
+        size = size * (1 + min(k, longest) / 32 * 2.0**-12 / (k * 2.0**-23))
     if acc == "int32":
         np.testing.assert_array_equal(c, exact)
         return text
@@ -156,9 +165,43 @@ def test_products_of_other_widths(
     assert whole == (0 if acc == "float64" else (not turned[0]) + turned[1])
 
 
-def test_an_operand_in_bytes_that_differ_is_no_product_of_doubles_on_a_small_card() -> None:
+def test_where_ordinary_lanes_are_as_fast_or_alone_exact() -> None:
     assert "T.mma(" not in check((32, 32, 32), "sm_86", ab=("float64", "float64"), acc="float64")
     assert "T.mma(" not in check((32, 32, 32), ab=("float32", "float32"))
+
+
+@pytest.mark.parametrize("turned", EVERY_TURN)
+def test_float32_is_cut_off_where_the_kernel_allows_it(turned: tuple[bool, bool]) -> None:
+    cut = {"ab": ("float32", "float32"), "promises": (True, False)}
+    text = check((40, 32, 36), turned=turned, **cut)
+    assert '"m16n8k8")' in text
+    assert text.count("T.ldmatrix(") == (not turned[0]) + turned[1]
+    assert "T.mma(" not in check((40, 32, 36), "sm_75", turned=turned, **cut)
+    kernel = product.using(target="cuda:sm_80")(32, 32, 32, **cut)
+    assert "m16n8k8.row.col.f32.tf32.tf32.f32" in kernel.stage("ptx")
+
+
+@pytest.mark.parametrize(
+    ("promises", "name", "which"),
+    [((True, False), "allow_tf32", "float32"), ((False, True), "fast_accum", "8-bit floats")],
+)
+def test_an_option_that_means_nothing_is_refused(promises: tuple[bool, bool], name: str, which: str) -> None:
+    with pytest.raises(DTypeError) as caught:
+        product.using(target="cpu")(32, 32, 32, promises=promises)
+    assert caught.value.message == f"{name}=True means nothing for operands of float16"
+    assert f"expected: operands of {which}" in str(caught.value)
+
+
+@pytest.mark.parametrize("depth", [96, 128, 256, 416])
+def test_few_bits_of_a_sum_are_added_up_in_float32(depth: int) -> None:
+    """An instruction on sm_89 keeps 13 bits: what 128 terms give is added to C in float32."""
+    options = {
+        "ab": ("float8_e4m3fn", "float8_e4m3fn"), "turned": (False, True), "tile": (32, 32, depth),
+        "stages": 1,
+    }  # fmt: skip
+    assert "part[r0] = T.float32(0)" in check((32, 32, 512), "sm_89", **options)
+    assert "part[r0]" not in check((32, 32, 512), "sm_89", promises=(False, True), **options)
+    assert "part[r0]" not in check((32, 32, 512), "sm_90a", **options)
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_89", "sm_90a"])

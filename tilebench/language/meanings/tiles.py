@@ -80,16 +80,16 @@ def _finite(sizes: Any) -> Any:
 # -- matrix product
 
 
-def accumulation_roundoff(operand: DType, accumulator: DType) -> float:
+def accumulation_roundoff(operand: DType, accumulator: DType, cut: bool = False) -> float:
     """The relative error of one addition inside a gemm.
 
     Matrix units cut off instead of rounding when operands are narrower than the accumulator: 2u
     (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). Those of
-    Hopper keep about 14 bits of an 8-bit float product's sum.
+    Hopper keep about 14 bits of an 8-bit float product's sum. `cut`: operands are cut off to fewer bits.
     """
     if operand.is_float and operand.bits == 8:
         return max(2.0**-13, 2 * accumulator.unit_roundoff)
-    narrow = operand.bits < 32
+    narrow = operand.bits < 32 or cut
     return (2.0 if narrow else 1.0) * accumulator.unit_roundoff
 
 
@@ -140,6 +140,8 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     x, y = inexact(a), inexact(b)
     left, right = _matrices(op, x.value, y.value)
     left_error, right_error = _matrices(op, x.error, y.error)
+    if op.allow_tf32:
+        left_error, right_error = left_error + _cut_to_tf32(left), right_error + _cut_to_tf32(right)
     k = left.shape[-1]
     # A magnitude of infinity times a zero of the other side is NaN in the value, and handled there.
     left_size, right_size = np.abs(left), np.abs(right)
@@ -167,7 +169,7 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
         return _finite(left_size) @ _finite(right_size) + _finite(np.abs(before))
 
     carried = _with_overflow_on_the_way(value, sizes, carried, target, finite_sizes)
-    u = accumulation_roundoff(op.a.buffer.dtype, target) + DOUBLE_ROUNDOFF
+    u = accumulation_roundoff(op.a.buffer.dtype, target, op.allow_tf32) + DOUBLE_ROUNDOFF
     lost = (k + 1) * 0.5 * limits(target).subnormal
     # In place: with a dozen temporaries of the tile's size this was half the time of a gemm's bound.
     error = sizes + carried
@@ -175,6 +177,11 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     error += carried
     error += lost if sizes.min(initial=np.inf) > 0 else np.where(sizes > 0, lost, 0.0)
     return settled(value, error, carried, target)
+
+
+def _cut_to_tf32(values: Any) -> Any:
+    """What operands lose that are cut off behind 10 bits of mantissa: at most 2^-10, and all below 2^-126."""
+    return np.where(np.isfinite(values), np.abs(values) * 2.0**-10 + 2.0**-126 * (values != 0), 0.0)
 
 
 def _integer_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any) -> Any:

@@ -10,10 +10,12 @@ of ghosts of C nobody sees.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ...errors import LayoutError
-from ...ir import Buffer, Const, Expr, Region, Stmt
+from ...ir import Arith, Buffer, Const, Expr, Load, Region, Stmt, zero_of
 from ...language.gemm import Gemm
+from ...language.memory import AllocLocal
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
 from ...layout.tiling import PlacedAtoms, placed_atoms
@@ -22,7 +24,7 @@ from .atom_operands import AtomSide, Operand, in_registers
 from .emitter import Emitter
 from .fetch_elements import fetched_by_elements
 from .fetch_matrices import LoadStep, fetched_by_matrices
-from .sums import accumulators
+from .sums import accumulators, registerwise
 
 # The statement of one instruction, from registers: `step(c, a, b)`.
 Step = Callable[[Region, Region, Region], Stmt]
@@ -40,26 +42,29 @@ def gemm_by_atoms(
     """
     layout, placed = _accumulator(emitter, gemm, row)
     sums, before, after = accumulators(emitter, gemm)
-    depth, unit = gemm.mnk[2], row.shape[2]
+    depth = gemm.mnk[2]
     sides = (_side(gemm, row, field, layout, placed) for field in ("a", "b"))
     a, b = (_operand(emitter, side, load) for side in sides)
-    issue = _Issue(step, a, b, sums, placed, _values(row, "c"))
-    whole, rest = divmod(depth, unit)
-    body = _steps(emitter, issue, whole)
-    if rest:
-        with emitter.scope():
-            body += issue.step(emitter, Const(whole), ghosts=True)
+    issue = _Issue(step, a, b, sums, placed, _values(row, "c"), row.shape[2])
+    parted = bool(row.exact_k) and not gemm.fast_accum
+    body = _in_parts(emitter, issue, depth, row.exact_k) if parted else _steps(emitter, issue, 0, depth)
     return [*before, *a.before, *b.before, *body, *after]
 
 
+@dataclass(frozen=True)
 class _Issue:
-    """What one step of k is."""
+    """What one step of k is: the instruction, its operands, and the registers that it adds to.
 
-    def __init__(
-        self, step: Step, a: Operand, b: Operand, sums: Buffer, placed: PlacedAtoms, values: int
-    ) -> None:
-        self.instruction, self.a, self.b, self.sums = step, a, b, sums
-        self.placed, self.values = placed, values
+    `values` are those of one instruction, `unit` its extent along k.
+    """
+
+    instruction: Step
+    a: Operand
+    b: Operand
+    sums: Buffer
+    placed: PlacedAtoms
+    values: int
+    unit: int
 
     def step(self, emitter: Emitter, turn: Expr, *, ghosts: bool = False) -> list[Stmt]:
         """The operands of a step, and the instruction for each row and column of atoms."""
@@ -93,20 +98,48 @@ class _Issue:
         return [Unroll(Const(rows), (m,), (Unroll(Const(columns), (n,), tuple(body)),))]
 
 
-def _steps(emitter: Emitter, issue: _Issue, steps: int) -> list[Stmt]:
-    """The whole steps of k: written out, or in a loop of as many at a time as are written out."""
-    if steps <= 1:
+def _in_parts(emitter: Emitter, issue: _Issue, depth: int, longest: int) -> list[Stmt]:
+    """The product in sums of at most `longest` terms each, which are added to C's in ordinary registers."""
+    sums = issue.sums
+    part = Buffer(emitter.name("part"), sums.shape, sums.dtype, "local")
+    own = replace(issue, sums=part)
+
+    def one(first: Expr | int, terms: int) -> list[Stmt]:
+        clear = registerwise(emitter, part, lambda r: zero_of(part.dtype))
+        added = registerwise(emitter, sums, lambda r: Arith("+", (Load(sums, (r,)), Load(part, (r,)))))
+        return [*clear, *_steps(emitter, own, first, terms), *added]
+
+    body: list[Stmt] = [AllocLocal(part)]
+    whole, rest = divmod(depth, longest)
+    if whole > 1:
         with emitter.scope():
-            return issue.step(emitter, Const(0)) if steps else []
-    together = max(n for n in range(1, UNROLLED_K + 1) if steps % n == 0)
-    with emitter.scope():
-        turn: Expr = Const(0)
-        outer = emitter.variable("k0", steps // together) if together < steps else None
-        if outer is not None:
-            turn = outer * together
-        inner = emitter.variable("k1", together)
-        body: list[Stmt] = [Unroll(Const(together), (inner,), tuple(issue.step(emitter, turn + inner)))]
-    return body if outer is None else [Serial(Const(steps // together), (outer,), tuple(body))]
+            number = emitter.variable("k2", whole)
+            inside = one(number * (longest // issue.unit), longest)
+        body.append(Serial(Const(whole), (number,), tuple(inside)))
+    elif whole:
+        body += one(0, longest)
+    return [*body, *one(whole * longest // issue.unit, rest)] if rest else body
+
+
+def _steps(emitter: Emitter, issue: _Issue, first: Expr | int, depth: int) -> list[Stmt]:
+    """The steps of `depth` terms from step `first` on: written out, or in a loop of as many at a time."""
+    steps, rest = divmod(depth, issue.unit)
+    start = first if isinstance(first, Expr) else Const(first)
+    body: list[Stmt] = []
+    together = max((n for n in range(1, UNROLLED_K + 1) if steps % n == 0), default=1)
+    if steps == 1:
+        body = issue.step(emitter, start)
+    elif steps:
+        with emitter.scope():
+            turn = start
+            outer = emitter.variable("k0", steps // together) if together < steps else None
+            if outer is not None:
+                turn = turn + outer * together
+            inner = emitter.variable("k1", together)
+            body = [Unroll(Const(together), (inner,), tuple(issue.step(emitter, turn + inner)))]
+            if outer is not None:
+                body = [Serial(Const(steps // together), (outer,), tuple(body))]
+    return [*body, *issue.step(emitter, start + steps, ghosts=True)] if rest else body
 
 
 def _accumulator(emitter: Emitter, gemm: Gemm, row: Instruction) -> tuple[Fragment, PlacedAtoms]:

@@ -7,7 +7,7 @@ neighbours. A register of 32 bits has elements that follow each other along k; t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...layout import Fragment
 from ...machine import Instruction, MatrixLoad, OperandForm
@@ -71,7 +71,7 @@ class Kind:
     """Operands that one kind of tensor core instruction takes: pairs of A and B, and what they are summed in.
 
     `old` and `new` are the shapes on 7.5 and from `since` on, `rate` multiply-adds of an element against
-    those of 16-bit floats.
+    those of 16-bit floats, `asked` and `exact_k` what the row says of how exact it is.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -80,6 +80,8 @@ class Kind:
     since: tuple[int, int] = (8, 0)
     old: MmaShape | None = None
     rate: float = 1.0
+    asked: str = ""
+    exact_k: int = 0
 
 
 _BYTES, _EIGHT = ("int8", "uint8"), ("float8_e4m3fn", "float8_e5m2")
@@ -89,8 +91,9 @@ KINDS = (
     Kind((("bfloat16", "bfloat16"),), ("float32", "bfloat16"), MmaShape(16, 8, 16, 16)),
     Kind(tuple((a, b) for a in _BYTES for b in _BYTES), ("int32",), MmaShape(16, 8, 32, 8),
          old=MmaShape(8, 8, 16, 8), rate=2.0),
+    Kind((("float32", "float32"),), ("float32",), MmaShape(16, 8, 8, 32), rate=0.5, asked="allow_tf32"),
     Kind(tuple((a, b) for a in _EIGHT for b in _EIGHT), ("float32", "float16"), MmaShape(16, 8, 32, 8),
-         since=(8, 9), rate=2.0),
+         since=(8, 9), rate=2.0, exact_k=128),
 )  # fmt: skip
 FLOAT64 = MmaShape(8, 8, 4, 64)
 
@@ -104,8 +107,14 @@ def mma_rows(capability: tuple[int, int], lanes: int, fp64: int) -> list[Instruc
         if shape is None or capability < (7, 5):
             continue
         # One of four schedulers issues.
-        cost = shape.m * shape.n * shape.k * 4 / (lanes * kind.rate)
-        rows += [_row(shape, (a, b, c), cost) for a, b in kind.pairs for c in kind.sums]
+        rate, exact_k = kind.rate, kind.exact_k
+        if exact_k and capability[0] == 9:
+            # What wgmma adds in few bits, mma does on 9.0 as two products of 16-bit floats, with conversions.
+            rate, exact_k = 0.8, 0
+        cost = shape.m * shape.n * shape.k * 4 / (lanes * rate)
+        row = _row(shape, ("", "", ""), cost)
+        row = replace(row, asked=kind.asked, exact_k=exact_k)
+        rows += [replace(row, dtypes=(a, b, c)) for a, b in kind.pairs for c in kind.sums]
     if capability >= (8, 0) and fp64 >= 32:
         # Twice the ordinary lanes (A100 and H100 whitepapers).
         cost = FLOAT64.m * FLOAT64.n * FLOAT64.k * 4 / (2 * fp64)

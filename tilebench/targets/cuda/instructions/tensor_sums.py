@@ -14,41 +14,49 @@ import numpy as np
 
 from ....ir import DType
 
-# Products that are added at once, and bits behind the point of the largest.
-TOGETHER, BITS = 16, 25
+# Products that are added at once, and bits behind the point of the largest; of 8-bit floats the fewest that a
+# card has.
+TOGETHER, BITS, FEWEST_BITS = 16, 25, 13
 # Below every exponent that counts.
 _LEAST = -1000
 
 
-def product_sums(a: Any, b: Any, c: Any, dtype: DType) -> Any:
+def product_sums(a: Any, b: Any, c: Any, dtype: DType, bits: int = BITS) -> Any:
     """C + A B of matrices (warps, m, k), (warps, k, n), (warps, m, n), in C's dtype."""
     if not dtype.is_float:
         return (c.astype(np.int64) + a.astype(np.int64) @ b.astype(np.int64)).astype(c.dtype)
     if dtype.bits == 64:
         return c + a @ b
+    if dtype.bits == 32:
+        a, b = _as_tf32(a), _as_tf32(b)
     for first in range(0, a.shape[2], TOGETHER):
         part = slice(first, first + TOGETHER)
-        c = _added(a[:, :, part], b[:, part], c)
+        c = _added(a[:, :, part], b[:, part], c, bits)
     return c
 
 
-def _added(a: Any, b: Any, c: Any) -> Any:
+def _as_tf32(x: Any) -> Any:
+    """Float32 with the last 13 bits of its mantissa set to zero."""
+    return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def _added(a: Any, b: Any, c: Any, bits: int) -> Any:
     x, y, old = (part.astype(np.float64) for part in (a, b, c))
     with np.errstate(invalid="ignore", over="ignore"):
         plain = old + x @ y
         special = ~np.isfinite(plain)
-        total = _cut_sum(x, y, old) if not special.all() else plain
+        total = _cut_sum(x, y, old, bits) if not special.all() else plain
     return cast("Any", np.where(special, plain, total)).astype(c.dtype)
 
 
-def _cut_sum(x: Any, y: Any, old: Any) -> Any:
-    """The sum of products and the old value with terms cut off behind `BITS` bits, as float32 values."""
+def _cut_sum(x: Any, y: Any, old: Any, bits: int) -> Any:
+    """The sum of products and the old value with terms cut off behind some bits, as float32 values."""
     products = np.nan_to_num(x[:, :, :, None] * y[:, None, :, :], nan=0.0, posinf=0.0, neginf=0.0)
     old = np.nan_to_num(old, nan=0.0, posinf=0.0, neginf=0.0)
     exponents = _exponent(x)[:, :, :, None] + _exponent(y)[:, None, :, :]
     exponents = np.where(products == 0, _LEAST, exponents).max(axis=2)
     top = np.maximum(exponents, np.where(old == 0, _LEAST, _exponent(old)))
-    scale = BITS - top
+    scale = bits - top
     whole = np.trunc(np.ldexp(products, scale[:, :, None, :])).sum(axis=2) + np.trunc(np.ldexp(old, scale))
     return cut_off(np.ldexp(whole, -scale))
 

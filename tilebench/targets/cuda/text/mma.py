@@ -17,6 +17,8 @@ def _mma(renderer: Renderer, statement: Mma) -> None:
     """`tb_mma_m16n8k16_f32_f16_f16(c, a, b);`"""
     regions = (statement.c, statement.a, statement.b)
     types = [PTX_TYPES.get(region.buffer.dtype.name, "") for region in regions]
+    # Operands of 32 bits are read as TF32, whose last 13 bits do not count.
+    types = [types[0], *("tf32" if name == "f32" else name for name in types[1:])]
     if not all(types):
         raise TargetError(
             "T.mma of {dtypes} has no code for {target}", at=statement.place, target=renderer.machine.name,
@@ -51,7 +53,10 @@ TB void tb_mma_{shape}_{c}_{a}_{b}(void* to, const void* left, const void* right
 }}"""
 _NAME = re.compile(r"tb_mma_(m\d+n\d+k\d+)_(\w+?)_(\w+?)_(\w+)")
 # Of a type: bits, the type of a register in C and in the constraint of an assembly statement.
-_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32, "e4m3": 8, "e5m2": 8}
+_BITS = {
+    "f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32, "e4m3": 8,
+    "e5m2": 8,
+}  # fmt: skip
 _REGISTERS = {"f32": ("float", "f"), "f64": ("double", "d")}
 
 
