@@ -156,9 +156,14 @@ def gemm(w: Writer) -> None:
     operand = w.pick(*GEMMS) if w.chance(0.05) else w.pick(*known, "float32", "float16")
     m, n, k = (w.pick(1, 2, 3, 5, 8, 16, 17, 20, 32) for _ in range(3))
     flips = w.chance(0.3), w.chance(0.3)
-    a = _operand(w, (k, m) if flips[0] else (m, k), operand)
-    b = _operand(w, (n, k) if flips[1] else (k, n), operand)
+    own = m * n <= 64 and w.chance(0.15)
+    kinds = ("tile", "part", "array") if own else OPERANDS
+    a = _operand(w, (k, m) if flips[0] else (m, k), operand, kinds)
+    b = _operand(w, (n, k) if flips[1] else (k, n), operand, kinds)
     total = GEMMS[operand][0] if w.chance(0.95) else w.pick(*GEMMS[operand])
+    if own:
+        _gemm_of_each(w, a[1], b[1], (m, n), total, flips)
+        return
     c = w.some((m, n), total, "fragment", but=(a[0], b[0]))
     if (m, n) == (k, n) and operand == total and w.chance(0.2):
         b = (c.name, c.name)
@@ -176,9 +181,25 @@ def gemm(w: Writer) -> None:
     w.say(f"T.gemm({a[1]}, {b[1]}, {c.name}{flags})")
 
 
-def _operand(w: Writer, shape: tuple[int, int], dtype: str) -> tuple[str, str]:
+def _gemm_of_each(
+    w: Writer, a: str, b: str, shape: tuple[int, int], total: str, flips: tuple[bool, bool]
+) -> None:
+    """A product into an array of each thread's own, and that into a shared tile."""
+    name = w.name("l")
+    w.say(f"{name} = T.alloc_local({shape}, {total!r})")
+    w.say(f"T.clear({name})" if w.chance(0.5) else f"T.fill({name}, {w.pick(1, 2, 3)})")
+    flags = "".join(f", transpose_{x}=True" for x, flip in zip("AB", flips, strict=True) if flip)
+    flags += w.pick("", "", ", clear_accum=True")
+    w.say(f"T.gemm({a}, {b}, {name}{flags})")
+    w.say(f"T.copy({name}, {w.some(shape, total, 'shared').name})")
+
+
+OPERANDS = ("tile", "tile", "tile", "part", "deep", "array", "fragment")
+
+
+def _operand(w: Writer, shape: tuple[int, int], dtype: str, kinds: tuple[str, ...]) -> tuple[str, str]:
     """Name and text of an operand: a shared tile or a part of one, a fragment, or a part of an array."""
-    match w.pick("tile", "tile", "tile", "part", "deep", "array", "fragment"):
+    match w.pick(*kinds):
         case "tile":
             tile = w.some(shape, dtype, "shared")
             return tile.name, tile.name

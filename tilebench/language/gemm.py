@@ -35,10 +35,11 @@ from .copy import Fill
 from .lowered.decisions import Instr
 from .memory import AllocFragment
 from .notes import note_unused
+from .own_products import check_own, product_of_own
 from .stages import TILES
 from .structure import Parallel
 from .tracing.arithmetic import truth
-from .tracing.builder import for_tiles, holds_nothing
+from .tracing.builder import Builder, for_tiles, holds_nothing, inside_kernel
 from .tracing.expressions import Value
 from .tracing.operands import TileOperand, on_chip_reach, part_of
 from .tracing.promote import expr_of
@@ -150,7 +151,9 @@ def gemm(
     shared tiles, fragments, or regions of global buffers; leading dimensions must be 1. C is a
     whole fragment. Floats are multiplied and summed in float32 (float64 in its own), from C's old value
     on, and the sum is rounded to C's dtype once, at the end of each T.gemm: a float16 C is rounded once a
-    step of a loop. Integers are summed in C's dtype and wrap; bytes may be summed into a float32.
+    step of a loop. Integers are summed in C's dtype and wrap; bytes may be summed into a float32. Where C is
+    a thread's own array (`T.alloc_local`) each thread adds the whole product to its own; then operands are
+    its own arrays too, shared tiles, or regions of global buffers.
     `clear_accum` (a bool, or a condition such as `k == 0`) starts from zero. `label` is an address for
     schedules. Float32 operands keep all their bits unless `allow_tf32` says that they may be cut off to 10
     bits of mantissa, which tensor cores from sm_80 on multiply. Of 8-bit floats a matrix unit keeps about 14
@@ -158,7 +161,7 @@ def gemm(
     `DTypeError`, with both tiles' lines, where operands do not fit or an option means nothing for them,
     `LanguageError` for an option that is not here yet.
     """
-    builder = for_tiles("T.gemm")
+    builder = inside_kernel("T.gemm")
     if mbar is not None:
         raise LanguageError("T.gemm(mbar=...) belongs to the asynchronous words of Blackwell, not here yet")
     note_unused("T.gemm", k_pack=None if k_pack == 1 else k_pack, annotations=annotations)
@@ -174,7 +177,15 @@ def gemm(
         policy=_policy(policy), clear_accum=start, label=label,
         allow_tf32=bool(allow_tf32), fast_accum=bool(fast_accum), place=builder.place,
     )  # fmt: skip
-    if _in_whole_numbers(a, c):
+    _emit(builder, product, _in_whole_numbers(a, c))
+
+
+def _emit(builder: Builder, product: Gemm, whole_sum: bool) -> None:
+    """The statements of a product."""
+    if product.c.buffer.scope == "local":
+        turned = product.transpose_A, product.transpose_B
+        product_of_own(builder, product.a, product.b, product.c, turned, product.clear_accum, whole_sum)
+    elif whole_sum:
         _by_whole_numbers(product)
     else:
         builder.emit(product)
@@ -184,6 +195,8 @@ def _checked(
     a: TileOperand, b: TileOperand, c: TileOperand, transpose_a: bool, transpose_b: bool
 ) -> tuple[TileOperand, TileOperand]:
     """The operands with their extents, which fit each other."""
+    if c.view.scope != "local":
+        for_tiles("T.gemm")
     _check_places(a, b, c)
     a, b = _with_extents(a, b, c, transpose_a, transpose_b)
     _check_extents(a, b, c, transpose_a, transpose_b)
@@ -233,7 +246,9 @@ def _policy(given: GemmWarpPolicy | str | None) -> str | None:
 
 
 def _check_places(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
-    if c.view.scope != "fragment" or not c.region.is_whole:
+    if c.view.scope == "local":
+        check_own(a, b, c)
+    elif c.view.scope != "fragment" or not c.region.is_whole:
         raise LanguageError(
             "the result of T.gemm must be a whole fragment",
             name=c.name,
@@ -243,12 +258,12 @@ def _check_places(a: TileOperand, b: TileOperand, c: TileOperand) -> None:
             also=[c.declared],
         )
     for part in (a, b):
-        if part.view.scope == "local":
+        if part.view.scope == "local" and c.view.scope != "local":
             raise LanguageError(
-                "{name} is each thread's own; T.gemm takes tiles of the block",
-                name=part.name,
-                also=[part.declared],
-            )
+                "{name} is each thread's own, and {c} is the block's: T.gemm takes tiles of the block then",
+                name=part.name, c=c.name, also=[part.declared, c.declared],
+                hint="T.alloc_shared(...) for the operand, or T.alloc_local(...) for the sum of each thread",
+            )  # fmt: skip
         if part.view.scope == "fragment" and not part.region.is_whole:
             raise LanguageError("a fragment is an operand of T.gemm only as a whole: {name}", name=part.name)
         if part.view.ndim < 2:

@@ -35,6 +35,7 @@ from .convert_layouts import Converter, find_conflicts, find_unfit
 from .layout_seeds import (
     NAME,
     Seeds,
+    by_each,
     exchanges_of,
     gemm_seeds,
     given_layout,
@@ -119,8 +120,11 @@ class _Inference:
 
     # -- seeds
     def seed_threads(self) -> None:
-        """Loops over threads: each index is the thread's that it names."""
+        """Loops over threads: each index is the thread's that it names. Their own arrays: each does all."""
         for site in self.sites:
+            own = by_each(site, self.threads[id(site.node)])
+            if own is not None and id(site.node) not in self.maps:
+                self.maps[id(site.node)] = own
             if isinstance(site.node, Parallel) and site.node.of_threads:
                 box = numbered(site.node, self.threads[id(site.node)])
                 self.maps[id(site.node)], self.vectors[id(site.node)] = box, 1

@@ -7,7 +7,7 @@ from math import gcd, prod
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, OpStmt, Stmt
+from ..ir import Buffer, OpStmt, Stmt, effects_of
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment
 from ..language.structure import Parallel
@@ -102,6 +102,27 @@ def numbered(loop: Parallel, threads: Threads) -> Fragment:
         )  # fmt: skip
     thread = tuple((extent, axis, 1) for axis, extent in reversed(list(enumerate(loop.extents))))
     return Fragment(loop.extents, thread)
+
+
+def by_each(site: Site, threads: Threads) -> Fragment | None:
+    """The map of an operation on a thread's own array: each thread does all of the box by itself. None
+    where no side is one. Raises `LayoutError` where the other side is a fragment, of which it has a part."""
+    own = {e.buffer.name for e in effects_of(site.node) if e.buffer.scope in ("local", "var")}
+    if isinstance(site.node, Parallel) or not own:
+        return None
+    if site.touches and threads.count > 1:
+        raise LayoutError(
+            "{own} is each thread's own, and a thread has a part of the fragment {name} only", own=min(own),
+            at=site.node.place, name=site.touches[0].buffer.name,
+            hint="T.copy {name} to T.alloc_shared(...) first, and {own} from there",
+        )  # fmt: skip
+    return whole_by_each(site.extents, threads.count)
+
+
+def whole_by_each(extents: tuple[int, ...], threads: int) -> Fragment:
+    """Every thread has all elements of a box, row by row."""
+    steps = tuple((extent, dim, 1) for dim, extent in reversed(list(enumerate(extents))))
+    return Fragment(extents, ((threads, REPLICATED, 0),), steps)
 
 
 def groups_of(row: Instruction, statement: Stmt, threads: Threads) -> int:

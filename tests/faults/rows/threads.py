@@ -309,6 +309,14 @@ FAULTS = (
         ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
     ),
     Fault(
+        "layouts/own-arrays-are-shared-out",
+        "threads share out what each of them does to an array of its own",
+        "tilebench.passes.layout_seeds:by_each",
+        "return whole_by_each(site.extents, threads.count)",
+        "return None",
+        ("tests/language/test_own_products.py::test_each_thread_fills_and_copies_all_of_its_own",),
+    ),
+    Fault(
         "elements/twins-share-bytes",
         "a shared tile in the place of a fragment of 4 bits has two elements a byte",
         "tilebench.ir.dtypes:bytes_of",

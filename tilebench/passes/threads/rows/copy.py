@@ -7,6 +7,7 @@ from ....ir import Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var, 
 from ....language.copy import Copy, Fill, Within
 from ....layout import Fragment
 from ...analysis.sites import box_of
+from ...layout_seeds import whole_by_each
 from ..addresses import lower_expr
 from ..elements import ElementLoop, element_loops, loop_over_registers
 from ..emitter import Emitter
@@ -108,8 +109,7 @@ def mapping_of(
     if given is not None:
         return given
     if any(region.buffer.scope in ("local", "var") for region in sides):
-        steps = tuple((extent, dim, 1) for dim, extent in reversed(list(enumerate(box))))
-        return Fragment(box, ((emitter.threads.count, -1, 0),), steps)
+        return whole_by_each(box, emitter.threads.count)
     raise missing_mapping(statement)
 
 
