@@ -123,7 +123,7 @@ CELLS: dict[str, str] = {
     "tensor_dtype": HEAD.replace('(M, K), "float16"', '(M, K), "flaot16"') + "        pass\n" + TAIL,
     # names
     "unknown_word": in_kernel("for i, j in T.paralel(64, 64):", "    C[i, j] = 0"),
-    "later_word": in_kernel("for i, j in T.Parallel(64, 64):", "    T.atomic_load(C[i, j])"),
+    "later_word": in_kernel("for i, j in T.Parallel(64, 64):", "    T.ptx_mma_sp(C[i, j])"),
     "unknown_name": in_kernel('A_shared = T.alloc_shared((64, 64), "float16")', "T.copy(A[0, 0], A_shard)"),
     "unknown_attribute": in_kernel('A_s = T.alloc_shared(A.shap, "float16")'),
     "unknown_option": in_kernel("for k in T.Pipelined(4, num_stage=2):", "    T.clear(C)"),
