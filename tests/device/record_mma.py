@@ -19,12 +19,13 @@ import torch
 import tilebench
 import tilebench.language as T
 
-COUNT = 96
+COUNT = 18
 # Operands, sums, extents of one instruction.
 KINDS = {
     "f16": ("float16", "float16", "float32", (16, 8, 16)),
     "bf16": ("bfloat16", "bfloat16", "float32", (16, 8, 16)),
     "s8": ("int8", "uint8", "int32", (16, 8, 32)),
+    "tf32": ("float32", "float32", "float32", (16, 8, 8)),
     "e4m3": ("float8_e4m3fn", "float8_e5m2", "float32", (16, 8, 32)),
     "f64": ("float64", "float64", "float64", (8, 8, 4)),
 }
@@ -44,7 +45,7 @@ def products(count, m, n, k, a="float16", b="float16", c="float32"):
             T.copy(A[block, 0:m, 0:k], A_s)
             T.copy(B[block, 0:k, 0:n], B_s)
             T.copy(C[block, 0:m, 0:n], C_l)
-            T.gemm(A_s, B_s, C_l)
+            T.gemm(A_s, B_s, C_l, allow_tf32=a == "float32")
             T.copy(C_l, D[block, 0:m, 0:n])
 
     return main
@@ -75,7 +76,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     out: dict[str, Any] = {"device": torch.cuda.get_device_name()}
     for name, (a, b, c, (m, n, k)) in KINDS.items():
-        count = COUNT if c != "float64" else COUNT // 4
+        count = COUNT
         kernel = products(count, m, n, k, a, b, c)
         assert "mma.sync" in kernel.stage("ptx"), name
         left, right = numbers(rng, (count, m, k), a), numbers(rng, (count, k, n), b)

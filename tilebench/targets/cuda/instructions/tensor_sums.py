@@ -17,6 +17,8 @@ from ....ir import DType
 # Products that are added at once, and bits behind the point of the largest; of 8-bit floats the fewest that a
 # card has.
 TOGETHER, BITS, FEWEST_BITS = 16, 25, 13
+# The exponents of the smallest normal numbers.
+LEAST_EXPONENTS = {"float16": -14, "bfloat16": -126, "float32": -126}
 # Below every exponent that counts.
 _LEAST = -1000
 
@@ -26,12 +28,12 @@ def product_sums(a: Any, b: Any, c: Any, dtype: DType, bits: int = BITS) -> Any:
     if not dtype.is_float:
         return (c.astype(np.int64) + a.astype(np.int64) @ b.astype(np.int64)).astype(c.dtype)
     if dtype.bits == 64:
-        return c + a @ b
+        return _one_by_one(a, b, c)
     if dtype.bits == 32:
         a, b = _as_tf32(a), _as_tf32(b)
     for first in range(0, a.shape[2], TOGETHER):
         part = slice(first, first + TOGETHER)
-        c = _added(a[:, :, part], b[:, part], c, bits)
+        c = _added(a[:, :, part], b[:, part], c, bits, LEAST_EXPONENTS.get(dtype.name, _LEAST))
     return c
 
 
@@ -40,30 +42,38 @@ def _as_tf32(x: Any) -> Any:
     return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def _added(a: Any, b: Any, c: Any, bits: int) -> Any:
+def _one_by_one(a: Any, b: Any, c: Any) -> Any:
+    """Doubles are fused multiply-adds along k; the wider type may round a second time."""
+    for k in range(a.shape[2]):
+        wide = a[:, :, k, None].astype(np.longdouble) * b[:, None, k, :].astype(np.longdouble)
+        c = (wide + c).astype(np.float64)
+    return c
+
+
+def _added(a: Any, b: Any, c: Any, bits: int, least: int) -> Any:
     x, y, old = (part.astype(np.float64) for part in (a, b, c))
     with np.errstate(invalid="ignore", over="ignore"):
         plain = old + x @ y
         special = ~np.isfinite(plain)
-        total = _cut_sum(x, y, old, bits) if not special.all() else plain
+        total = _cut_sum(x, y, old, bits, least) if not special.all() else plain
     return cast("Any", np.where(special, plain, total)).astype(c.dtype)
 
 
-def _cut_sum(x: Any, y: Any, old: Any, bits: int) -> Any:
+def _cut_sum(x: Any, y: Any, old: Any, bits: int, least: int) -> Any:
     """The sum of products and the old value with terms cut off behind some bits, as float32 values."""
     products = np.nan_to_num(x[:, :, :, None] * y[:, None, :, :], nan=0.0, posinf=0.0, neginf=0.0)
     old = np.nan_to_num(old, nan=0.0, posinf=0.0, neginf=0.0)
-    exponents = _exponent(x)[:, :, :, None] + _exponent(y)[:, None, :, :]
+    exponents = _exponent(x, least)[:, :, :, None] + _exponent(y, least)[:, None, :, :]
     exponents = np.where(products == 0, _LEAST, exponents).max(axis=2)
-    top = np.maximum(exponents, np.where(old == 0, _LEAST, _exponent(old)))
+    top = np.maximum(exponents, np.where(old == 0, _LEAST, _exponent(old, -126)))
     scale = bits - top
     whole = np.trunc(np.ldexp(products, scale[:, :, None, :])).sum(axis=2) + np.trunc(np.ldexp(old, scale))
     return cut_off(np.ldexp(whole, -scale))
 
 
-def _exponent(x: Any) -> Any:
-    """The exponent of the leading bit; of zero something below all."""
-    return np.where(x == 0, _LEAST, np.frexp(x)[1] - 1)
+def _exponent(x: Any, least: int) -> Any:
+    """The exponent that a number is stored with, that of the smallest normal one for those below it."""
+    return np.where(x == 0, _LEAST, np.maximum(np.frexp(x)[1] - 1, least))
 
 
 def cut_off(x: Any) -> Any:
