@@ -364,9 +364,27 @@ def macro(w: Writer) -> None:
         w.say(f"{name}()")
 
 
+def drawn(w: Writer) -> None:
+    """A tile of random numbers, one or two drawn for each element."""
+    tile = w.some()
+    if w.group or tile.packed:
+        return
+    axes = [w.name("i") for _ in tile.shape]
+    block = w.pick("0", *[number.text for number in w.numbers[:1]])
+    w.say(f"T.rng_init({w.pick(1, 2**31, -3)}, {block}, {w.pick(0, 1, 6)})")
+    element = f"{tile.name}[{', '.join(axes)}]"
+    float_ = w.pick("T.rng_rand_float()", "T.rng_rand_float(64)")
+    number = {"float": float_, "int": "T.rng_rand() % 7", "bool": "T.rng_rand() % 2 == 0"}[tile.kind]
+    with w.block(f"for {', '.join(axes)} in T.Parallel({', '.join(map(str, tile.shape))}):"):
+        if w.chance(0.3):
+            with w.block(f"if {axes[0]} % 2 == 0:"):
+                w.say(f"{element} = T.cast({number}, {tile.dtype!r})")
+        w.say(f"{element} = T.cast({number}, {tile.dtype!r})")
+
+
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
     (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4),
-    (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1), (macro, 1),
+    (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1), (macro, 1), (drawn, 1),
 )  # fmt: skip
 
 

@@ -72,7 +72,8 @@ def calls(word: str, dtype: str) -> bool:
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80", "toy"])
-@pytest.mark.parametrize("word", sorted(ARITY))
+# Philox has one dtype, and kernels draw its numbers.
+@pytest.mark.parametrize("word", sorted(ARITY.keys() - {"philox"}))
 @pytest.mark.usefixtures("toy")
 def test_functions_compile_for_the_dtypes_of_the_table_and_no_others(target: str, word: str) -> None:
     told = table(target).functions.get(word, ())

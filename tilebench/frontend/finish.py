@@ -11,6 +11,7 @@ from ..language.closing.block_atomics import of_block
 from ..language.closing.from_the_end import count_from_the_end
 from ..language.closing.grid_barriers import split_at_barriers
 from ..language.closing.lone_elements import kept_in_shared
+from ..language.closing.number_draws import number_draws
 from ..language.closing.open_reducers import open_reducers
 from ..language.closing.open_views import open_views
 from ..language.closing.printed_rows import with_rows
@@ -31,6 +32,8 @@ def finished(tracer: Statements, source: SourceFunction, params: Sequence[Buffer
             hint="with T.Kernel(blocks_x, blocks_y, threads=128) as (bx, by):",
         )
     traced = Function(source.node.name, tuple(params), tuple(builder.frames[0].statements), place=place)
+    if builder.draws:
+        traced = number_draws(traced, builder.draws)
     if builder.speaks:
         traced, builder.printed = with_rows(traced, builder)
     kernel = kept_in_shared(traced, builder.lone) if builder.lone else traced

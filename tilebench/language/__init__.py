@@ -23,6 +23,7 @@ from . import persistent as _persistent
 from . import pointers as _pointers
 from . import printing as _printing
 from . import promises as _promises
+from . import random_numbers as _random_numbers
 from . import reduce as _reduce
 from . import reducers as _reducers
 from . import spellings as _spellings
@@ -90,6 +91,7 @@ from .persistent import *
 from .pointers import *
 from .printing import *
 from .promises import *
+from .random_numbers import *
 from .reduce import *
 from .reducers import *
 from .spellings import *
@@ -217,6 +219,7 @@ __all__ += _extern.__all__
 __all__ += _pointers.__all__
 __all__ += _hints.__all__
 __all__ += _promises.__all__
+__all__ += _random_numbers.__all__
 __all__ += _reducers.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__

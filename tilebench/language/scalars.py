@@ -21,5 +21,6 @@ FUNCTIONS = (
     *(ScalarFunction(name, 2, same_as_first) for name in BINARY),
     ScalarFunction("clamp", 3, same_as_first),
     ScalarFunction("fma", 3, same_as_first),
+    ScalarFunction("philox", 7, same_as_first),
     ScalarFunction("if_then_else", 3, _second),
 )

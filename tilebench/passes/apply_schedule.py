@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ResourceError, ScheduleError
-from ..ir import Function, Node, map_bodies
+from ..ir import Function, Node, Stmt, map_bodies
+from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import ROW_BY_ROW, Instr
 from ..language.memory import AllocShared
-from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ..language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
 from .analysis.launches import launches_of
@@ -78,7 +79,7 @@ def apply_schedule(function: Function, context: Context) -> Function:
                     _check_instruction(directive, node, context)
                 chosen[id(node), directive.name] = directive
     _note_choices(function, chosen, context)
-    scheduled = _written(function, chosen)
+    scheduled = _in_whole_warps(_written(function, chosen), context)
     for launch in launches_of(scheduled):
         _check_launch(launch, context)
     return scheduled
@@ -170,6 +171,22 @@ def _note(hint: Hint, address: str, node: Node, chosen: Chosen, context: Context
 
 def _text(value: Any) -> str:
     return str(value) if isinstance(value, (int, str)) else repr(value)
+
+
+def _in_whole_warps(function: Function, context: Context) -> Function:
+    """The function whose blocks have a warp at least, where a kernel says fewer and counts none of them."""
+    warp = context.machine.warp
+
+    def widened(node: Stmt) -> Stmt:
+        if not isinstance(node, KernelLaunch) or node.threads % warp == 0 or node.threads > warp:
+            return node
+        if any(isinstance(s, ThreadGroup) or getattr(s, "of_threads", False) for s in statements(node.body)):
+            return node
+        said = f"the block has {warp} threads in place of {node.threads}: a warp is the least that runs"
+        context.remark("apply_schedule", "note", said, node)
+        return node.but(threads=warp)
+
+    return function.but(body=tuple(widened(node) for node in function.body))
 
 
 def _check_launch(launch: KernelLaunch, context: Context) -> None:

@@ -165,6 +165,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "max": np.fmax, "min": np.fmin, "clamp": _clamp,
     **{word: SCALARS[word].plain for word in (
         "asinh", "acosh", "atanh", "hypot", "atan2", "copysign", "ldexp", "fma", "popcount", "bit_length",
+        "philox",
     )},
 }  # fmt: skip
 

@@ -69,6 +69,7 @@ extern "C" __global__ void all(tb_half* h, tb_bf16* b, float* f, double* e, int*
   tb_ld_packed<32>(s, m, 64);
   tb_st_packed<2>(m, i[5], s);
   m[9] = tb_to_uint4(l[2]);
+  i[9] = (int)tb_philox(1u, 2u, 3u, 4u, 5u, 6u, 7u);
   i[6] = tb_popcount((unsigned)i[7]) + tb_bit_length((unsigned)i[8]);
 }
 """
@@ -89,6 +90,7 @@ def test_only_the_parts_that_are_used() -> None:
         "packed",
         "conversion",
         "bits",
+        "philox",
         "cp.async",
         "ldmatrix",
         "mma",

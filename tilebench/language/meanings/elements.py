@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.dtypes import DType
 from .inexact import Inexact, inexact, limits, rounded, settled
+from .philox import philox
 from .rounding import narrowed
 
 Function = Callable[..., Any]
@@ -134,6 +135,13 @@ def _lost(function: Function, x: Inexact, value: Any) -> Any:
     return np.where(x.error > 0, np.inf, 0.0)
 
 
+def _never_inexact(function: Function, *args: Any) -> Any:
+    """Of integers that floats have no part in."""
+    return np.where(np.max([np.max(arg.error) for arg in args[:-1]]) > 0, np.inf, 0.0) + 0 * args[-1].astype(
+        float
+    )
+
+
 def _added(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
     """Of the distance from the origin: the point's own, at most."""
     return x.error + y.error
@@ -227,6 +235,7 @@ SCALARS: Mapping[str, ScalarMeaning] = {
     "fma": ScalarMeaning(fused, _product_and_sum, 0),
     "popcount": ScalarMeaning(_ones, _lost, None),
     "bit_length": ScalarMeaning(_bit_length, _lost, None),
+    "philox": ScalarMeaning(philox, _never_inexact, None),
 }
 
 

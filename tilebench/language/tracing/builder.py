@@ -77,6 +77,10 @@ class Builder:
     values: dict[str, Expr] = field(default_factory=dict[str, Expr])
     # Text of the kernel's own that stands in front of it.
     sources: list[str] = field(default_factory=list[str])
+    # Where its random numbers come from: the state that was begun last, and the slots of those that parallel
+    # loops draw, with their counters.
+    random: Any = None
+    draws: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     # Whether it prints or asserts, and how what it says is to be read.
     speaks: bool = False
     printed: Any = None

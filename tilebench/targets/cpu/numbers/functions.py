@@ -75,6 +75,7 @@ def scalars() -> dict[str, frozenset[str]]:
     rows = dict.fromkeys([*UNARY, *OF_TWO], floats)
     rows |= {"abs": numbers, "min": numbers, "max": numbers, "clamp": floats}
     rows |= {"ldexp": frozenset({"float32", "float64"}), "fma": frozenset({"float32"})}
+    rows["philox"] = frozenset({"uint32"})
     rows |= {word: frozenset({"uint32", "uint64"}) for word in ("popcount", "bit_length")}
     rows["if_then_else"] = frozenset(COMPUTE)
     return {function.name: rows[function.name] for function in FUNCTIONS if function.name in rows}

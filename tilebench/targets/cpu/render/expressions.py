@@ -18,6 +18,7 @@ from ..llvm import Value, const, i64, lanes_of, vector
 from ..llvm.lanes import maximum, minimum
 from ..numbers.convert import COMPUTE, STORAGE, convert, is_unsigned, narrow, round_to, widen
 from ..numbers.functions import OF_TWO, UNARY, absolute, floor, fused
+from ..numbers.philox import philox
 from .elements import Elements
 
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -235,6 +236,8 @@ class Expressions(Elements):
             return OF_TWO[expr.word](f, values[0], values[1])
         if expr.word == "fma":
             return fused(f, *values)
+        if expr.word == "philox":
+            return philox(f, *values)
         if expr.word == "popcount":
             return f.intrinsic("ctpop", values[0])
         if expr.word == "bit_length":

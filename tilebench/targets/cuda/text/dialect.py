@@ -112,6 +112,7 @@ FUNCTIONS = {
     },
     "ldexp": called("tb_ldexp({args})", {"float32", "float64"}),
     "fma": called("__fmaf_rn({args})", {"float32"}),
+    "philox": called("tb_philox({args})", {"uint32"}),
     "popcount": called("({type})tb_popcount({args})", WORDS_OF_BITS),
     "bit_length": called("({type})tb_bit_length({args})", WORDS_OF_BITS),
     "sigmoid": sigmoid("tb_exp", EVERY_FLOAT),

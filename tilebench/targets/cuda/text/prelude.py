@@ -107,6 +107,20 @@ TB double tb_{name}(double x, double y) {{ return {name}(x, y); }}"""
 _LDEXP = """\
 TB float tb_ldexp(float x, float n) { return ldexpf(x, (int)n); }
 TB double tb_ldexp(double x, double n) { return ldexp(x, (int)n); }"""
+_PHILOX = """\
+TB unsigned tb_philox(unsigned word, unsigned a, unsigned b, unsigned c, unsigned d, unsigned k, unsigned l) {
+  #pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    unsigned high = __umulhi(a, 0xd2511f53u), low = a * 0xd2511f53u;
+    a = __umulhi(c, 0xcd9e8d57u) ^ b ^ k;
+    b = c * 0xcd9e8d57u;
+    c = high ^ d ^ l;
+    d = low;
+    k += 0x9e3779b9u;
+    l += 0xbb67ae85u;
+  }
+  return word & 2 ? (word & 1 ? d : c) : (word & 1 ? b : a);
+}"""
 _BITS = """\
 TB int tb_popcount(unsigned x) { return __popc(x); }
 TB int tb_popcount(unsigned long long x) { return __popcll(x); }
@@ -222,6 +236,7 @@ PRELUDE = Prelude(
         Part("atomic", r"tb_atomic_\w+", _atomics),
         Part("fence", r"tb_fence(?:_sc)?", FENCES),
         Part("math", r"tb_(?:abs|ldexp|" + "|".join((*_OF_TWO, *_FUNCTIONS)) + ")", _math),
+        Part("philox", r"tb_philox", _PHILOX),
         Part("bits", r"tb_popcount|tb_bit_length", _BITS),
         Part("conversion", r"tb_without_nan", _WITHOUT_NAN),
         Part("same bits", r"tb_same_bits", _SAME_BITS),
