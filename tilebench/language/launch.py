@@ -274,9 +274,10 @@ def Pipelined(
 
     The meaning is that of `T.serial`. `num_stages` counts the versions of the shared tiles in
     flight; 0 and 1 mean no overlap, and without it the schedule says, or 0. `stage` and `order` give each
-    statement of the body a stage and a place in a step: copies into shared memory at stage 0 run ahead, the
-    rest has the last stage. The other options choose nothing here, which a remark tells. Raises `ShapeError`
-    for stages below zero, `ScheduleError` for stages and orders that cannot be had.
+    statement of the body a stage and a place in a step: with `d` stages before the last it runs for the
+    iteration `d` later, and shared tiles have as many versions as that takes. The other options choose
+    nothing here, which a remark tells. Raises `ShapeError` for stages below zero, `ScheduleError` for stages
+    and orders that cannot be had: what keeps its value from one iteration to the next has one stage.
     """
     for_tiles("T.Pipelined")
     # Empty lists say nothing, as in TileLang.

@@ -1,9 +1,8 @@
 """Stages and order of a pipelined loop that a kernel gives: `T.Pipelined(n, order=[...], stage=[...])`.
 
-A number each for the statements of its body, names and allocations left out. What a ring of buffers can do
-is: copies from global to shared memory at stage 0, which run ahead, and all else at the last stage, in the
-order in which it is written; a copy that runs ahead is issued in front of the rest of a step or behind it.
-Any other stages and orders are refused, with what would work: none is lost.
+A number each for the statements of its body, names and allocations left out. Where the first stage has copies
+from global to shared memory alone and the last one all else, in the order in which it is written, the copies
+get their stage. Any other stages and orders are written around the statements, for the plan to look at.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from .copy import Copy
 from .lowered.decisions import Stage
 from .notes import Note
 from .promises import Assume
+from .structure import StageGroup
 from .tracing.operands import whole_number
 
 # What takes no time of its own in a step, and has no number.
@@ -55,8 +55,9 @@ def staged(
             expected="each number from 0 to {count} - 1 once",
         )  # fmt: skip
     stages = max(stage) + 1
-    _check_stages(counted, stage, stages)
     late = _last(counted, stage, order)
+    if late is None:
+        return _grouped(body, counted, stage, order), stages
     numbers = {id(statement): number for statement, number in zip(counted, stage, strict=True)}
     return tuple(
         statement.but(at_stage=Stage(numbers[id(statement)], last=id(statement) in late))
@@ -66,36 +67,41 @@ def staged(
     ), stages
 
 
+def _grouped(
+    body: tuple[Stmt, ...], counted: Sequence[Stmt], stage: Sequence[int], order: Sequence[int]
+) -> tuple[Stmt, ...]:
+    """The body with its stage and order around each statement."""
+    if min(stage) < 0:
+        raise ScheduleError(
+            "a stage of T.Pipelined is {number}", number=min(stage), expected="0 or more",
+            hint="stages count from 0; what comes first has the least",
+        )  # fmt: skip
+    numbers = {id(counted[k]): {"number": stage[k], "order": order[k]} for k in range(len(counted))}
+    return tuple(
+        StageGroup(**numbers[id(statement)], vars=(), body=(statement,), place=statement.place)
+        if id(statement) in numbers
+        else statement
+        for statement in body
+    )
+
+
 def _moves_in(statement: Stmt) -> bool:
     if not isinstance(statement, Copy):
         return False
     return statement.src.buffer.scope == "global" and statement.dst.buffer.scope == "shared"
 
 
-def _check_stages(counted: Sequence[Stmt], stage: Sequence[int], stages: int) -> None:
-    for statement, number in zip(counted, stage, strict=True):
-        if number == stages - 1 or (number == 0 and _moves_in(statement)):
-            continue
-        raise ScheduleError(
-            "a statement at stage {number} of {stages} is more than this version has", at=statement.place,
-            number=number, stages=stages, most=stages - 1,
-            expected="stage 0 for copies from global to shared memory, {most} for everything else",
-            hint="num_stages={stages} has the stages found",
-        )  # fmt: skip
-
-
-def _last(counted: Sequence[Stmt], stage: Sequence[int], order: Sequence[int]) -> set[int]:
-    """The copies, by identity, that the order issues behind the rest of a step."""
+def _last(counted: Sequence[Stmt], stage: Sequence[int], order: Sequence[int]) -> set[int] | None:
+    """The copies, by identity, that the order issues behind the rest of a step; None of another pipeline."""
+    last = max(stage)
+    if any(n != last and not (n == 0 and _moves_in(s)) for s, n in zip(counted, stage, strict=True)):
+        return None
     by_place = sorted(range(len(counted)), key=lambda number: order[number])
     ahead = [number for number in by_place if stage[number] == 0 and _moves_in(counted[number])]
     rest = [number for number in by_place if number not in ahead]
     first = [number for number in ahead if not rest or order[number] < order[rest[0]]]
-    last = [number for number in ahead if rest and order[number] > order[rest[-1]]]
-    in_turn = all(part == sorted(part) for part in (first, last, rest))
-    if not in_turn or len(first) + len(last) != len(ahead):
-        raise ScheduleError(
-            "T.Pipelined cannot issue the statements of a step in the order {order}", order=list(order),
-            expected="copies at stage 0 in front of the others or behind them, each in the order of the text",
-            hint="leave order= out",
-        )  # fmt: skip
-    return {id(counted[number]) for number in last if max(stage) > 0}
+    late = [number for number in ahead if rest and order[number] > order[rest[-1]]]
+    in_turn = all(part == sorted(part) for part in (first, late, rest))
+    if not in_turn or len(first) + len(late) != len(ahead):
+        return None
+    return {id(counted[number]) for number in late if last > 0}

@@ -151,5 +151,20 @@ class ThreadGroup(WithStmt):
     body: tuple[Stmt, ...] = body()
 
 
-CLASSES = (KernelLaunch, ThreadGroup, Serial, Unroll, Vectorized, Parallel, Pipelined)
+@node
+class StageGroup(WithStmt):
+    """`with T.stage(1, order=2):` what is inside has this stage of the pipelined loop around it.
+
+    A step runs what has a stage `d` before the last for the iteration `d` later, in the order of `order`.
+    """
+
+    word = "stage"
+    stages = PLANNED
+    number: int = attribute()
+    order: int = attribute(default=0)
+    vars: tuple[Var, ...] = binder()
+    body: tuple[Stmt, ...] = body()
+
+
+CLASSES = (KernelLaunch, ThreadGroup, StageGroup, Serial, Unroll, Vectorized, Parallel, Pipelined)
 WORDS = tuple((each.word, Word(each)) for each in CLASSES)

@@ -35,7 +35,7 @@ from ..ir.stmt import statements
 from ..language.copy import Copy, Fill, Within
 from ..language.promises import Assume, SafeValue
 from ..language.scopes import entered, entry_facts
-from ..language.structure import KernelLaunch, ThreadGroup
+from ..language.structure import KernelLaunch, StageGroup, ThreadGroup
 from .context import Context
 from .element_loops import copy_loop
 
@@ -105,7 +105,7 @@ class _Bounder:
             case Let():
                 value = self.value(stmt.value, facts)
                 return stmt if value is stmt.value else stmt.but(value=value)
-            case ThreadGroup():
+            case ThreadGroup() | StageGroup():
                 return stmt.but(body=self.body(stmt.body, facts))
             case KernelLaunch() | LoopStmt():
                 return stmt.but(body=self.body(stmt.body, entered(stmt, facts)))

@@ -26,15 +26,12 @@ from ..ir import (
     Expr,
     Function,
     If,
-    Load,
     OpStmt,
     Region,
     Stmt,
-    Store,
     Var,
     const_of,
     map_bodies,
-    rewrite,
     substitute,
 )
 from ..ir.names import Names
@@ -43,9 +40,12 @@ from ..language.lowered.decisions import EVERYONE, Instr
 from ..language.lowered.tokens import Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
+from .analysis.stages import is_staged, opened
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
 from .plan_pipeline import check_plans
+from .staged_ring import StagedRing
+from .versions import at_version, without_waits
 
 NAME = "make_ring"
 # Registers of a thread in which tiles may be on their way, of the 255 that there are.
@@ -85,7 +85,7 @@ class _Ring:
         """The copies of one step, into one version; or what of them comes last in a step, or the rest."""
         name = self.loop.vars[0].name
         parts = [part for copy in self.copies for part in self._parts(copy, last)]
-        return tuple(_at_version(substitute(part, {name: step}), self.buffers, version) for part in parts)
+        return tuple(at_version(substitute(part, {name: step}), self.buffers, version) for part in parts)
 
     def _parts(self, copy: Copy, last: bool | None) -> tuple[Copy, ...]:
         if id(copy) in self.registers and last is not None:
@@ -139,6 +139,8 @@ class _Rings:
                 "a pipelined loop knows no roles {roles!r}", at=loop.place, roles=plan.roles,
                 expected="roles={everyone!r}", everyone=EVERYONE,
             )  # fmt: skip
+        if is_staged(loop):
+            return self.in_stages(loop)
         stages = plan.stages if plan else 1
         copies = tuple(
             statement
@@ -146,11 +148,24 @@ class _Rings:
             if isinstance(statement, Copy) and statement.at_stage and statement.at_stage.number == 0
         )
         if stages < 2 or not copies:
-            body = tuple(_at_version(statement, set(), ZERO) for statement in loop.body)
+            body = tuple(at_version(statement, set(), ZERO) for statement in loop.body)
             return Serial(
                 loop.stop, loop.vars, body, start=loop.start, condition=loop.condition, place=loop.place
             )
         return self.ring(loop, copies, stages)
+
+    def in_stages(self, loop: Pipelined) -> tuple[Stmt, ...]:
+        """The pipeline of a loop whose statements have stages of their own."""
+        ahead = [s for s in opened(loop.body) if isinstance(s, Copy) and s.at_stage]
+        copies = [copy for copy in ahead if self.is_asynchronous(copy)]
+        token = self.names.fresh(loop.vars[0].name + "_ahead") if copies else ""
+        by = Instr(copies[0].by.name) if copies and copies[0].by else None
+        ring = StagedRing(loop, token, by, frozenset([id(copy) for copy in copies]))
+        for name, count in ring.versions.items():
+            self.versions[name] = max(count, self.versions.get(name, 0))
+        told = ", ".join(f"{name}: {count} versions" for name, count in sorted(ring.versions.items()))
+        self.context.remark(NAME, "applied", told or "no tile needs versions", loop)
+        return ring.statements()
 
     def ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> Any:
         # What is waited for already, because it stood in the loop, is issued without its wait here.
@@ -168,7 +183,7 @@ class _Rings:
             if isinstance(statement, (AllocShared, AllocFragment)) and statement.buffer.name in ring.buffers
         )
         moved = {id(statement) for statement in (*copies, *allocated)}
-        rest = [s for s in loop.body if id(s) not in moved and not _waits_for_copy(s, copies)]
+        rest = [s for s in without_waits(loop.body) if id(s) not in moved]
         main = Serial(loop.stop, loop.vars, self._step(ring, rest), start=loop.start, place=loop.place)
         self.context.remark(
             NAME, "applied", f"{', '.join(sorted(ring.buffers))}: {stages} versions", loop, stages=stages,
@@ -212,7 +227,7 @@ class _Rings:
         head: list[Stmt] = []
         if ring.token:
             head.append(Wait(ring.token, pending=stages - 2, by=ring.by, place=loop.place))
-        compute = tuple(_at_version(statement, ring.buffers, step % stages) for statement in rest)
+        compute = tuple(at_version(statement, ring.buffers, step % stages) for statement in rest)
         parts = [ring.fetch(ahead, (step + (stages - 1)) % stages, last) for last in (False, True)]
         first, last = [
             (If(ahead.compare("<", loop.stop), part, (), place=loop.place),) if part else () for part in parts
@@ -262,22 +277,3 @@ def _waited(statement: Any) -> tuple[Stmt, ...]:
 def _written(statement: Any) -> str:
     target = getattr(statement, "dst", None) or getattr(statement, "c", None)
     return target.buffer.name if isinstance(target, Region) else "work"
-
-
-def _waits_for_copy(statement: Stmt, copies: Sequence[Copy]) -> bool:
-    """Whether a statement is the commit or wait that a copy of the ring got where it stood."""
-    tokens = {copy.token for copy in copies if copy.token}
-    return isinstance(statement, (Commit, Wait)) and statement.token in tokens
-
-
-def _at_version(node: Any, names: set[str], version: Expr) -> Any:
-    """The node with every ringed buffer pointed at one version, and its stage of the plan used up."""
-
-    def change(below: Any) -> Any:
-        if getattr(below, "at_stage", None) is not None:
-            return below.but(at_stage=None)
-        if isinstance(below, (Region, Load, Store)) and below.buffer.name in names:
-            return below.but(version=version)
-        return below
-
-    return rewrite(node, change)

@@ -8,6 +8,7 @@ a remark says why.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,9 @@ from ..ir import (
 from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.lowered.decisions import Plan, Stage
-from ..language.structure import Parallel, Pipelined
+from ..language.structure import Parallel, Pipelined, StageGroup
+from .analysis.sites import plain_dims
+from .analysis.stages import Item, StageClash, clash_of, is_staged, items_of, opened, versions_of
 from .context import Context
 
 NAME = "plan_pipeline"
@@ -53,6 +56,8 @@ def plan_pipeline(function: Function, context: Context) -> Function:
 
 
 def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
+    if is_staged(loop):
+        return _in_stages(loop, elsewhere, context)
     if by_hand(loop):
         return _as_told(loop, elsewhere, context)
     if loop.num_stages < 1:
@@ -118,6 +123,48 @@ def _as_told(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelin
     return loop.but(body=told, plan=Plan(stages), num_stages=None)
 
 
+def _in_stages(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
+    """The plan of a loop whose statements have stages. Raises `ScheduleError` at one that cannot have its."""
+    items = items_of(loop)
+    stages = max(item.stage for item in items) + 1
+    unused = context.machine.why_unused("num_stages")
+    if unused or stages < 2:
+        if unused:
+            context.remark(NAME, "note", f"stages and order are {unused}", loop)
+        return loop.but(body=opened(loop.body), plan=Plan(1), num_stages=None)
+    clash = _clash(loop, elsewhere)
+    if clash is not None:
+        raise ScheduleError(
+            "this statement cannot have its stage: {why}", at=clash.statement.place, why=clash.why,
+            hint="give statements that share it one stage, or leave stage= and order= out",
+        )  # fmt: skip
+    versions = versions_of(items)
+    body = tuple(_may_be_async(s, items) if isinstance(s, StageGroup) else s for s in loop.body)
+    context.remark(
+        NAME, "applied", f"{stages} stages, as the kernel says", loop, stages=stages,
+        **{f"versions_of_{name}": count for name, count in sorted(versions.items())},
+    )  # fmt: skip
+    return loop.but(body=body, plan=Plan(stages), num_stages=None)
+
+
+def _clash(loop: Pipelined, elsewhere: Elsewhere) -> StageClash | None:
+    if loop.condition is not None:
+        return StageClash(loop, _LEFT)
+    return clash_of(loop, {name for name in filled_first(loop) if not elsewhere.reads(loop, name)})
+
+
+def _may_be_async(group: StageGroup, items: Sequence[Item]) -> StageGroup:
+    """A copy from global to shared memory may go on by itself where what reads it has a later stage."""
+    (statement, *more) = group.body
+    if more or not isinstance(statement, Copy) or statement.src.buffer.dtype != statement.dst.buffer.dtype:
+        return group
+    dst, scopes = statement.dst, (statement.src.buffer.scope, statement.dst.buffer.scope)
+    others = [i.stage for i in items if dst.buffer.name in i.touches and i.body != group.body]
+    if scopes != ("global", "shared") or not dst.is_whole or min(others, default=0) <= group.number:
+        return group
+    return group.but(body=(statement.but(at_stage=Stage(group.number, can_be_async=True)),))
+
+
 def _copies_ahead(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> list[Copy]:
     """The copies of a loop that can run ahead, with a remark at each that cannot, and where none can."""
     ahead: list[Copy] = []
@@ -143,6 +190,11 @@ def check_plans(function: Function) -> None:
     """Raises `IRError` at a copy that is told to run ahead where it cannot, as a person may have written."""
     nodes = list(statements(function.body))
     loops = [node for node in nodes if isinstance(node, Pipelined)]
+    in_stages = [loop for loop in loops if is_staged(loop)]
+    if in_stages:
+        _check_stages(in_stages, Elsewhere(function))
+        staged = {id(s) for loop in in_stages for s in opened(loop.body)}
+        nodes = [node for node in nodes if id(node) not in staged]
     inside = {id(statement): loop for loop in loops for statement in loop.body}
     planned = [node for node in nodes if isinstance(node, Copy) and node.at_stage is not None]
     traffic = {id(loop): LoopTraffic(loop) for copy in planned if (loop := inside.get(id(copy))) is not None}
@@ -160,6 +212,31 @@ def check_plans(function: Function) -> None:
                 "the copy into {name} cannot run ahead: {why}", at=copy.place, name=name, why=why,
                 hint="leave at_stage= out",
             )  # fmt: skip
+
+
+def _check_stages(loops: Sequence[Pipelined], elsewhere: Elsewhere) -> None:
+    for loop in loops:
+        stages = max(item.stage for item in items_of(loop)) + 1
+        clash = _clash(loop, elsewhere)
+        if clash is None and loop.plan is not None and loop.plan.stages != stages:
+            clash = StageClash(loop, f"its statements have {stages} stages, and its plan {loop.plan.stages}")
+        if clash is not None:
+            raise IRError("this cannot have its stage: {why}", at=clash.statement.place, why=clash.why)
+        for item in items_of(loop):
+            for copy in item.body:
+                if isinstance(copy, Copy) and copy.at_stage is not None:
+                    _check_ahead(copy, item, items_of(loop))
+
+
+def _check_ahead(copy: Copy, item: Item, items: Sequence[Item]) -> None:
+    """A copy that may go on by itself stands at its own stage, and before what uses its tile."""
+    others = [other.stage for other in items if copy.dst.buffer.name in other.touches and other != item]
+    own = copy.at_stage is not None and copy.at_stage.number == item.stage
+    if not own or min(others, default=0) <= item.stage:
+        raise IRError(
+            "the copy into {name} cannot go on by itself here", at=copy.place, name=copy.dst.buffer.name,
+            hint="leave at_stage= out",
+        )  # fmt: skip
 
 
 def _no_ring(copy: Copy, traffic: LoopTraffic, elsewhere: Elsewhere) -> str:
@@ -211,15 +288,30 @@ def filled_first(loop: Pipelined) -> set[str]:
     """The buffers all of which an iteration fills before it uses them."""
     seen: set[str] = set()
     fresh: set[str] = set()
-    for statement in loop.body:
+    for statement in opened(loop.body):
         own: dict[str, bool] = {}
         for each in effects_of(statement):
             fills = each.kind == WRITES and each.region is not None and each.region.is_whole
             own[each.buffer.name] = fills and own.get(each.buffer.name, True)
+        if isinstance(statement, Parallel):
+            own = dict.fromkeys(_filled_by_elements(statement), True)
         if not isinstance(statement, Store):
             fresh |= {name for name, fills in own.items() if fills and name not in seen}
         seen |= {effect.buffer.name for effect in effects_in(statement)}
     return fresh
+
+
+def _filled_by_elements(loop: Parallel) -> set[str]:
+    """The buffers each element of which a parallel loop stores, and none of which it reads."""
+    reads, _ = names_read_and_written([loop])
+    names = tuple(var.name for var in loop.vars)
+    found: set[str] = set()
+    for store in loop.body:
+        if isinstance(store, Store) and not store.atomic and store.buffer.name not in reads:
+            dims = plain_dims(store.buffer, store.index, names)
+            own = [1 if dim is None else loop.extents[dim] for dim in dims or ()]
+            found |= {store.buffer.name} if dims is not None and own == list(store.buffer.shape) else set()
+    return found
 
 
 class LoopTraffic:

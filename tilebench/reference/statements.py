@@ -39,6 +39,7 @@ from ..language.structure import (
     Parallel,
     Pipelined,
     Serial,
+    StageGroup,
     ThreadGroup,
     Unroll,
     Vectorized,
@@ -82,8 +83,7 @@ class StatementRunner(StoreRunner):
                 return self.allocate(stmt)
             case KernelLaunch():
                 return self.kernel(stmt)
-            case ThreadGroup():
-                # Who does it makes no difference to what is done.
+            case ThreadGroup() | StageGroup():  # who does it, and when, changes nothing
                 return self.body(stmt.body)
             case Parallel():
                 return self.parallel(stmt)
