@@ -1,0 +1,150 @@
+"""Kernels that wait for memory, on a real card beside torch: `python tests/device/bench_streaming.py`.
+
+A row a work and shape: the medians of our time, of torch's own operation and of `torch.compile`
+(`--compile`), in rounds that take turns in one run (CUDA events, cold L2), with the bandwidth of each, the
+ratio to the best of the others, and the registers of a thread. `--shapes 1001x1003,...` chooses shapes,
+`--only WORD,...` works. Inputs are random, outputs poisoned, results held to float64. Exits non-zero when one
+is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.device import streaming_kernels as kernels
+
+SHAPES = ((16384, 8192), (16383, 8191), (1001, 1003), (1000, 1100))
+EPS = 1e-5
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kernel with its `parameters` for a shape, torch's function, and how many arrays of it are moved.
+
+    `arrays` names inputs (x, y of the shape, g, b of a row) and at the end the output: whole, turned, row or
+    column.
+    """
+
+    name: str
+    kernel: Any
+    arrays: tuple[str, ...]
+    native: Any
+    moved: int
+    parameters: Any
+
+
+def _rows(m: int, n: int) -> dict[str, int]:
+    """A block for some rows that it holds whole."""
+    threads = 256 if n > 2048 else 128
+    return {"block_M": 1, "threads": threads}
+
+
+WORKS = (
+    Work("add", kernels.add, ("x", "y", "whole"), lambda t, x, y: x + y, 3, lambda m, n: {}),
+    Work("gelu+bias", kernels.gelu_bias, ("x", "b", "whole"),
+         lambda t, x, b: t.nn.functional.gelu(x + b), 2, lambda m, n: {}),
+    Work("rms norm", kernels.rms_norm, ("x", "g", "whole"),
+         lambda t, x, g: t.nn.functional.rms_norm(x, x.shape[1:], g, EPS), 2, _rows),
+    Work("layer norm", kernels.layer_norm, ("x", "g", "b", "whole"),
+         lambda t, x, g, b: t.nn.functional.layer_norm(x, x.shape[1:], g, b, EPS), 2, _rows),
+    Work("softmax", kernels.softmax, ("x", "whole"), lambda t, x: t.softmax(x, -1), 2, _rows),
+    Work("row sum", kernels.row_sum, ("x", "row"), lambda t, x: x.sum(1), 1, _rows),
+    Work("column sum", kernels.column_sum, ("x", "column"), lambda t, x: x.sum(0), 1, lambda m, n: {}),
+    Work("transpose", kernels.transpose, ("x", "turned"), lambda t, x: x.T.contiguous(), 2, lambda m, n: {}),
+    Work("gemv", kernels.gemv, ("x", "g", "row"), lambda t, x, g: x @ g, 1, lambda m, n: {}),
+)  # fmt: skip
+
+
+def arrays_of(torch: Any, m: int, n: int) -> dict[str, Any]:
+    torch.manual_seed(7)
+    half = {"device": "cuda", "dtype": torch.float16}
+    shapes = {"x": (m, n), "y": (m, n), "g": (n,), "b": (n,)}
+    out = {"whole": (m, n), "turned": (n, m), "row": (m,), "column": (n,)}
+    return {name: torch.randn(shape, **half) for name, shape in shapes.items()} | {
+        name: torch.full(shape, float("nan"), **half) for name, shape in out.items()
+    }
+
+
+def medians(torch: Any, runs: list[Any], rounds: int) -> list[float]:
+    """The median microseconds of each, taking turns, each with a cold L2."""
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    events: list[list[tuple[Any, Any]]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for k, run in enumerate(runs):
+            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            flush.zero_()
+            first.record()
+            run()
+            last.record()
+            events[k].append((first, last))
+    torch.cuda.synchronize()
+    return [1e3 * statistics.median(a.elapsed_time(b) for a, b in pairs) for pairs in events]
+
+
+def is_right(torch: Any, work: Work, inputs: list[Any], got: Any) -> bool:
+    """Whether an output is near that of float64."""
+    want = work.native(torch, *(array.double() for array in inputs))
+    size = inputs[0].shape[1] if work.arrays[-1] == "row" else inputs[0].shape[0]
+    slack = 2**-10 * size**0.5 if work.moved == 1 else 2e-3
+    return bool(((got.double() - want).abs() <= 4e-3 * want.abs() + slack).all())
+
+
+def bench(torch: Any, work: Work, arrays: dict[str, Any], compiled: bool, rounds: int) -> bool:
+    """One row; whether the result is right."""
+    m, n = arrays["x"].shape
+    used = [arrays[name] for name in work.arrays]
+    inputs, output = used[:-1], used[-1]
+    kernel = work.kernel.using(target="cuda")(M=m, N=n, **work.parameters(m, n))
+    output.fill_(float("nan"))
+    kernel(*used)
+    right = is_right(torch, work, inputs, output)
+    runs = [lambda: kernel(*used), lambda: work.native(torch, *inputs)]
+    if compiled:
+        inner = torch.compile(lambda *a: work.native(torch, *a), dynamic=False)
+        inner(*inputs)
+        runs.append(lambda: inner(*inputs))
+    times = medians(torch, runs, rounds)
+    size = work.moved * m * n * 2
+    best = min(times[1:])
+    shown = " ".join(f"{t:8.1f} {size / t * 1e-3:6.0f}" for t in times)
+    registers = kernel.record(()).resources.registers
+    verdict = "ok" if right else "WRONG"
+    print(f"{work.name:11} {m}x{n:5} {verdict:5} {shown}  {best / times[0]:5.2f} {registers:4}", flush=True)
+    return right
+
+
+def main() -> int:
+    import torch
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--shapes", default=",".join(f"{m}x{n}" for m, n in SHAPES))
+    args = parser.parse_args()
+    chosen = [work for work in WORKS if any(word in work.name for word in args.only.split(","))]
+    peers = "torch, compiled" if args.compile else "torch"
+    print(f"{torch.cuda.get_device_name()}; us and GB/s: ours, {peers}; ratio, registers")
+    right = True
+    for shape in args.shapes.split(","):
+        m, n = map(int, shape.split("x"))
+        arrays = arrays_of(torch, m, n)
+        copied = arrays["whole"]
+        (time,) = medians(torch, [lambda c=copied, x=arrays["x"]: c.copy_(x)], args.rounds)
+        print(f"copy        {m}x{n:5}       {time:8.1f} {4 * m * n / time * 1e-3:6.0f}")
+        for work in chosen:
+            right &= bench(torch, work, arrays, args.compile, args.rounds)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""Kernels that wait for memory, as a user writes them: what `bench_streaming` and the tests of widths run."""
+
+from __future__ import annotations
+
+import tilebench
+import tilebench.language as T
+
+EPS = 1e-5
+
+
+@tilebench.jit
+def add(M, N, block_M=4, block_N=1024, dtype="float16", threads=256):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), dtype), C: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            for i, j in T.Parallel(block_M, block_N):
+                C[by * block_M + i, bx * block_N + j] = (
+                    A[by * block_M + i, bx * block_N + j] + B[by * block_M + i, bx * block_N + j]
+                )
+
+    return main
+
+
+@tilebench.jit
+def gelu_bias(M, N, block_M=4, block_N=1024, dtype="float16", threads=256):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), B: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            for i, j in T.Parallel(block_M, block_N):
+                x = T.cast(X[by * block_M + i, bx * block_N + j] + B[bx * block_N + j], "float32")
+                Y[by * block_M + i, bx * block_N + j] = 0.5 * x * (1.0 + T.erf(x * 0.7071067811865476))
+
+    return main
+
+
+@tilebench.jit
+def rms_norm(M, N, block_M=1, dtype="float16", threads=256):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), G: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            x = T.alloc_fragment((block_M, N), "float32")
+            square = T.alloc_fragment((block_M, N), "float32")
+            rstd = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], x)
+            for i, j in T.Parallel(block_M, N):
+                square[i, j] = x[i, j] * x[i, j]
+            T.reduce_sum(square, rstd, dim=1)
+            for i in T.Parallel(block_M):
+                rstd[i] = T.rsqrt(rstd[i] / N + EPS)
+            for i, j in T.Parallel(block_M, N):
+                Y[bx * block_M + i, j] = x[i, j] * rstd[i] * G[j]
+
+    return main
+
+
+@tilebench.jit
+def layer_norm(M, N, block_M=1, dtype="float16", threads=256):
+    @T.prim_func
+    def main(
+        X: T.Tensor((M, N), dtype), G: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype),
+        Y: T.Tensor((M, N), dtype),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            x = T.alloc_fragment((block_M, N), "float32")
+            square = T.alloc_fragment((block_M, N), "float32")
+            mean = T.alloc_fragment((block_M,), "float32")
+            rstd = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], x)
+            T.reduce_sum(x, mean, dim=1)
+            for i, j in T.Parallel(block_M, N):
+                x[i, j] -= mean[i] / N
+                square[i, j] = x[i, j] * x[i, j]
+            T.reduce_sum(square, rstd, dim=1)
+            for i in T.Parallel(block_M):
+                rstd[i] = T.rsqrt(rstd[i] / N + EPS)
+            for i, j in T.Parallel(block_M, N):
+                Y[bx * block_M + i, j] = x[i, j] * rstd[i] * G[j] + B[j]
+
+    return main
+
+
+@tilebench.jit
+def softmax(M, N, block_M=1, dtype="float16", threads=256):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            x = T.alloc_fragment((block_M, N), "float32")
+            top = T.alloc_fragment((block_M,), "float32")
+            total = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], x)
+            T.reduce_max(x, top, dim=1)
+            for i, j in T.Parallel(block_M, N):
+                x[i, j] = T.exp(x[i, j] - top[i])
+            T.reduce_sum(x, total, dim=1)
+            for i in T.Parallel(block_M):
+                total[i] = 1.0 / total[i]
+            for i, j in T.Parallel(block_M, N):
+                Y[bx * block_M + i, j] = x[i, j] * total[i]
+
+    return main
+
+
+@tilebench.jit
+def row_sum(M, N, block_M=1, dtype="float16", threads=256):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M,), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            x = T.alloc_fragment((block_M, N), "float32")
+            total = T.alloc_fragment((block_M,), "float32")
+            T.copy(X[bx * block_M, 0], x)
+            T.reduce_sum(x, total, dim=1)
+            T.copy(total, Y[bx * block_M])
+
+    return main
+
+
+@tilebench.jit
+def column_sum(M, N, block_M=32, block_N=512, splits=32, dtype="float16", threads=256):
+    """Parts of the sums into a workspace, which a second launch adds."""
+    steps = -(-M // (block_M * splits))
+
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((N,), dtype)):
+        parts = T.alloc_global((splits, N), "float32")
+        with T.Kernel(T.ceildiv(N, block_N), splits, threads=threads) as (bx, by):
+            x = T.alloc_fragment((block_M, block_N), "float32")
+            sums = T.alloc_fragment((block_M, block_N), "float32")
+            total = T.alloc_fragment((block_N,), "float32")
+            T.clear(sums)
+            for k in T.serial(steps):
+                T.copy(X[(by * steps + k) * block_M, bx * block_N], x)
+                for i, j in T.Parallel(block_M, block_N):
+                    sums[i, j] += x[i, j]
+            T.reduce_sum(sums, total, dim=0)
+            T.copy(total, parts[by, bx * block_N])
+        with T.Kernel(T.ceildiv(N, 64), threads=256) as bx:
+            x = T.alloc_fragment((splits, 64), "float32")
+            total = T.alloc_fragment((64,), "float32")
+            T.copy(parts[0, bx * 64], x)
+            T.reduce_sum(x, total, dim=0)
+            T.copy(total, Y[bx * 64])
+
+    return main
+
+
+@tilebench.jit
+def transpose(M, N, block_M=64, block_N=64, dtype="float16", threads=256):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((N, M), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            x = T.alloc_shared((block_M, block_N), dtype)
+            T.copy(X[by * block_M, bx * block_N], x)
+            for j, i in T.Parallel(block_N, block_M):
+                Y[bx * block_N + j, by * block_M + i] = x[i, j]
+
+    return main
+
+
+@tilebench.jit
+def gemv(M, N, block_M=4, block_N=2048, dtype="float16", threads=256):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), X: T.Tensor((N,), dtype), Y: T.Tensor((M,), dtype)):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            terms = T.alloc_fragment((block_M, block_N), "float32")
+            total = T.alloc_fragment((block_M,), "float32")
+            T.clear(terms)
+            for k in T.serial(T.ceildiv(N, block_N)):
+                for i, j in T.Parallel(block_M, block_N):
+                    a = T.cast(A[bx * block_M + i, k * block_N + j], "float32")
+                    terms[i, j] += a * X[k * block_N + j]
+            T.reduce_sum(terms, total, dim=1)
+            T.copy(total, Y[bx * block_M])
+
+    return main
