@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +39,76 @@ class Work:
     arrays: tuple[str, ...]
     native: Any
     moved: int
-    parameters: Any
+    choices: Any
 
 
-def _rows(m: int, n: int) -> dict[str, int]:
+def _blocks(*choices: tuple[int, int, int]) -> list[dict[str, int]]:
+    return [{"block_M": m, "block_N": n, "threads": threads} for m, n, threads in choices]
+
+
+def _elements(m: int, n: int) -> list[dict[str, int]]:
+    if n > 2048:
+        return _blocks((4, 1024, 256), (1, 2048, 256), (2, 1024, 256), (1, 2040, 256), (1, 1024, 128))
+    return _blocks((1, 1024, 128), (4, 1024, 256), (2, 1024, 256), (1, 512, 64), (2, 512, 128))
+
+
+def _rows(m: int, n: int) -> list[dict[str, int]]:
     """A block for some rows that it holds whole."""
-    threads = 256 if n > 2048 else 128
-    return {"block_M": 1, "threads": threads}
+    pairs = ((1, 256), (1, 128), (1, 512), (1, 352)) if n > 2048 else ((1, 128), (1, 64), (2, 128), (4, 256))
+    return [{"block_M": rows, "threads": threads} for rows, threads in pairs]
+
+
+def _columns(m: int, n: int) -> list[dict[str, int]]:
+    if n > 2048:
+        sets = (
+            (32, 512, 32, 256),
+            (16, 512, 64, 256),
+            (16, 1024, 64, 256),
+            (16, 512, 32, 128),
+            (8, 512, 64, 64),
+        )
+    else:
+        sets = ((16, 128, 16, 128), (16, 256, 8, 128), (8, 256, 32, 128), (32, 128, 8, 128))
+    names = ("block_M", "block_N", "splits", "threads")
+    return [dict(zip(names, each, strict=True)) for each in sets]
+
+
+def _whole_columns(m: int, n: int) -> list[dict[str, int]]:
+    if n > 2048:
+        return _blocks((512, 64, 1024), (256, 64, 1024), (256, 64, 512), (1024, 64, 1024), (512, 32, 512))
+    return _blocks((512, 16, 512), (1024, 16, 1024), (512, 32, 1024), (256, 32, 256), (512, 8, 256))
+
+
+def _tiles(m: int, n: int) -> list[dict[str, int]]:
+    return _blocks(
+        (64, 64, 256), (128, 64, 256), (64, 128, 256), (128, 128, 256), (128, 128, 512), (32, 64, 128)
+    )
+
+
+def _products(m: int, n: int) -> list[dict[str, int]]:
+    if n > 2048:
+        return _blocks(
+            (4, 2048, 256), (4, 2040, 256), (2, 4096, 256), (1, 8192, 256), (2, 2048, 128), (8, 1016, 128)
+        )
+    return _blocks((4, 1024, 256), (1, 1024, 128), (2, 1024, 128), (8, 1016, 256))
 
 
 WORKS = (
-    Work("add", kernels.add, ("x", "y", "whole"), lambda t, x, y: x + y, 3, lambda m, n: {}),
+    Work("add", kernels.add, ("x", "y", "whole"), lambda t, x, y: x + y, 3, _elements),
     Work("gelu+bias", kernels.gelu_bias, ("x", "b", "whole"),
-         lambda t, x, b: t.nn.functional.gelu(x + b), 2, lambda m, n: {}),
+         lambda t, x, b: t.nn.functional.gelu(x + b), 2, _elements),
+    Work("gelu power", kernels.gelu_bias_by_powers, ("x", "b", "whole"),
+         lambda t, x, b: t.nn.functional.gelu(x + b), 2, _elements),
     Work("rms norm", kernels.rms_norm, ("x", "g", "whole"),
          lambda t, x, g: t.nn.functional.rms_norm(x, x.shape[1:], g, EPS), 2, _rows),
     Work("layer norm", kernels.layer_norm, ("x", "g", "b", "whole"),
          lambda t, x, g, b: t.nn.functional.layer_norm(x, x.shape[1:], g, b, EPS), 2, _rows),
     Work("softmax", kernels.softmax, ("x", "whole"), lambda t, x: t.softmax(x, -1), 2, _rows),
     Work("row sum", kernels.row_sum, ("x", "row"), lambda t, x: x.sum(1), 1, _rows),
-    Work("column sum", kernels.column_sum, ("x", "column"), lambda t, x: x.sum(0), 1, lambda m, n: {}),
-    Work("transpose", kernels.transpose, ("x", "turned"), lambda t, x: x.T.contiguous(), 2, lambda m, n: {}),
-    Work("gemv", kernels.gemv, ("x", "g", "row"), lambda t, x, g: x @ g, 1, lambda m, n: {}),
+    Work("column sum", kernels.column_sum, ("x", "column"), lambda t, x: x.sum(0), 1, _columns),
+    Work("col once", kernels.column_sum_at_once, ("x", "column"), lambda t, x: x.sum(0), 1, _whole_columns),
+    Work("transpose", kernels.transpose, ("x", "turned"), lambda t, x: x.T.contiguous(), 2, _tiles),
+    Work("gemv", kernels.gemv, ("x", "g", "row"), lambda t, x, g: x @ g, 1, _products),
 )  # fmt: skip
 
 
@@ -96,28 +146,38 @@ def is_right(torch: Any, work: Work, inputs: list[Any], got: Any) -> bool:
     return bool(((got.double() - want).abs() <= 4e-3 * want.abs() + slack).all())
 
 
-def bench(torch: Any, work: Work, arrays: dict[str, Any], compiled: bool, rounds: int) -> bool:
-    """One row; whether the result is right."""
+def bench(torch: Any, work: Work, arrays: dict[str, Any], args: Any) -> bool:
+    """The rows of a work; whether all results are right."""
     m, n = arrays["x"].shape
     used = [arrays[name] for name in work.arrays]
     inputs, output = used[:-1], used[-1]
-    kernel = work.kernel.using(target="cuda")(M=m, N=n, **work.parameters(m, n))
-    output.fill_(float("nan"))
-    kernel(*used)
-    right = is_right(torch, work, inputs, output)
-    runs = [lambda: kernel(*used), lambda: work.native(torch, *inputs)]
-    if compiled:
+    choices = work.choices(m, n)[: None if args.sweep else 1]
+    kernels_of = [work.kernel.using(target="cuda")(M=m, N=n, **choice) for choice in choices]
+    with ThreadPoolExecutor(8) as pool:
+        # Their compilation takes longer than they do.
+        list(pool.map(lambda kernel: kernel.record(()), kernels_of))
+    right: list[bool] = []
+    for kernel in kernels_of:
+        output.fill_(float("nan"))
+        kernel(*used)
+        right.append(is_right(torch, work, inputs, output))
+    peers = [lambda: work.native(torch, *inputs)]
+    if args.compile:
+        torch._dynamo.reset()
         inner = torch.compile(lambda *a: work.native(torch, *a), dynamic=False)
         inner(*inputs)
-        runs.append(lambda: inner(*inputs))
-    times = medians(torch, runs, rounds)
+        peers.append(lambda: inner(*inputs))
+    times = medians(torch, [*[partial(kernel, *used) for kernel in kernels_of], *peers], args.rounds)
     size = work.moved * m * n * 2
-    best = min(times[1:])
-    shown = " ".join(f"{t:8.1f} {size / t * 1e-3:6.0f}" for t in times)
-    registers = kernel.record(()).resources.registers
-    verdict = "ok" if right else "WRONG"
-    print(f"{work.name:11} {m}x{n:5} {verdict:5} {shown}  {best / times[0]:5.2f} {registers:4}", flush=True)
-    return right
+    others = times[len(choices) :]
+    for choice, kernel, time, good in zip(choices, kernels_of, times, right, strict=False):
+        shown = " ".join(f"{t:7.1f} {size / t * 1e-3:5.0f}" for t in (time, *others))
+        registers = kernel.record(()).resources.registers
+        named = ",".join(map(str, choice.values()))
+        verdict = "ok" if good else "WRONG"
+        ratio = min(others) / time
+        print(f"{work.name:10} {m}x{n} {verdict} {shown} {ratio:5.2f} {registers:3} {named}", flush=True)
+    return all(right)
 
 
 def main() -> int:
@@ -128,6 +188,9 @@ def main() -> int:
     )
     parser.add_argument("--only", default="")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument(
+        "--sweep", action="store_true", help="all blocks that a work names, not the first alone"
+    )
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--shapes", default=",".join(f"{m}x{n}" for m, n in SHAPES))
     args = parser.parse_args()
@@ -142,7 +205,7 @@ def main() -> int:
         (time,) = medians(torch, [lambda c=copied, x=arrays["x"]: c.copy_(x)], args.rounds)
         print(f"copy        {m}x{n:5}       {time:8.1f} {4 * m * n / time * 1e-3:6.0f}")
         for work in chosen:
-            right &= bench(torch, work, arrays, args.compile, args.rounds)
+            right &= bench(torch, work, arrays, args)
     return 0 if right else 1
 
 

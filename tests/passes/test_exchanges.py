@@ -95,14 +95,15 @@ def test_every_partner_counts_once(modes: list[tuple[int, int]]) -> None:
         ([(32, 0)], (1, 2, 4, 8, 16), 1),
         ([(8, 1), (4, 0)], (8, 16), 1),
         ([(256, 0)], (1, 2, 4, 8, 16), 8),
-        # 192 = 64 * 3 and 224 = 32 * 7: XOR over a digit of 192 would meet lanes that are not there.
-        ([(192, 0)], (), 192),
-        ([(224, 0)], (), 224),
+        # 192 = 32 * 6 and 224 = 32 * 7: the warps halve, and the rest meets in shared memory.
+        ([(192, 0)], (1, 2, 4, 8, 16), 6),
+        ([(224, 0)], (1, 2, 4, 8, 16), 7),
+        ([(12, 0)], (1, 2), 3),
         ([(3, 1), (32, 0)], (), 32),
         ([(64, 1), (4, 0)], (), 4),
     ],
 )
-def test_shuffles_where_all_is_a_power_of_two(
+def test_shuffles_over_powers_of_two(
     modes: list[tuple[int, int]], shuffles: tuple[int, ...], parts: int
 ) -> None:
     found = exchange_of(fragment(modes), 0, WARP)

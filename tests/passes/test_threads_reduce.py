@@ -133,7 +133,7 @@ def test_a_result_that_lies_elsewhere_is_refused() -> None:
         lower(text)
 
 
-@pytest.mark.parametrize("columns", [1003, 1100, 4096])
+@pytest.mark.parametrize("columns", [1002, 1100, 4096])
 def test_sums_along_rows_stay_within_a_warp(columns: int) -> None:
     # Across warps every result takes the shuffles of a warp, and two barriers and a read a warp besides.
     kernel = kernels.reduce_kernel.using(target="cuda:sm_90a")(1001, columns)

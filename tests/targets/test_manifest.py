@@ -106,6 +106,7 @@ def test_the_words_of_cuda_come_through_the_same_door() -> None:
     words = {
         "VectorLoad",
         "VectorStore",
+        "UnalignedLoad",
         "SyncThreads",
         "SyncWarp",
         "CpAsync",

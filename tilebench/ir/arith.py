@@ -44,8 +44,17 @@ class Linear(NamedTuple):
         return Linear(kept, self.constant + factor * other.constant + constant)
 
     def divisor(self, divisors: Mapping[str, int] = NO_DIVISORS) -> int:
-        """What `divisor` says of the expression, which need not be built for it."""
-        return math.gcd(self.constant, *[factor * divisor(term, divisors) for term, factor in self.terms])
+        """What `divisor` says of the expression, which need not be built for it.
+
+        `x - x % 8` is a multiple of 8: a remainder counts as what it is taken of, up to its modulus.
+        """
+        found = math.gcd(self.constant, *[factor * divisor(term, divisors) for term, factor in self.terms])
+        for term, factor in self.terms:
+            by = const_of(term.args[1]) if type(term) is Arith and term.op == "%" else None
+            if by and by > 0 and not by & (by - 1) and isinstance(term, Arith):
+                without = self.without(term).plus(linear(term.args[0]), factor)
+                found = max(found, math.gcd(factor * by, without.divisor(divisors)))
+        return found
 
     def expr(self) -> Expr:
         """The expression again, terms in order, constant last."""

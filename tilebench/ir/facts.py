@@ -168,7 +168,13 @@ class Facts:
     def divisor_of(self, form: Linear) -> int:
         """The same of a linear form, whose expression is built only where it matters that it may wrap."""
         resolved = [(self.resolved(term), factor) for term, factor in form.terms]
-        found = Linear(tuple(resolved), form.constant).divisor(self.divisors)
+        known = Linear(tuple(resolved), form.constant)
+        if any(_is_remainder(term) for term, _ in resolved):
+            # What a remainder is taken of may stand beside it: both are written in the same terms.
+            known = Linear((), form.constant)
+            for term, factor in resolved:
+                known = known.plus(linear(term), factor)
+        found = known.divisor(self.divisors)
         if found & (found - 1) and not self.is_exact(self.resolved(form.expr())):
             return found & -found
         return found
@@ -312,6 +318,12 @@ def _tightened(form: Linear, facts: Facts) -> Linear:
     """The form with its constant rounded down to what divides its terms: `8 * a - 3 >= 0` is `8 * a - 8`."""
     common = math.gcd(*(factor * arith.divisor(term, facts.divisors) for term, factor in form.terms))
     return Linear(form.terms, form.constant // common * common) if common > 1 else form
+
+
+def _is_remainder(term: Expr) -> bool:
+    return isinstance(term, Arith) and any(
+        isinstance(part, Arith) and part.op == "%" for part in (term, *term.args)
+    )
 
 
 def _division(term: Expr) -> tuple[Expr, int] | None:

@@ -49,9 +49,10 @@ def candidates(
     """Plain, swizzled, in panels of an atom, and padded by one vector, in order of preference.
 
     The swizzles over 32, 64 and 128 bytes exclusive-or vectors with the number of the 128-byte line, or
-    of the row where rows are a longer power of two, or of every second or fourth row. Swizzles that would
-    tear a vector or a row are left out. Rows of several atoms are cut into panels of the widest atom that
-    divides them.
+    of the row where rows are a longer power of two, or of every second or fourth row, or of as many rows as a
+    vector has elements: lanes that put vectors of columns together read that many rows apart. Swizzles that
+    would tear a vector or a row are left out. Rows of several atoms are cut into panels of the widest atom
+    that divides them.
     """
     per_byte = max(1, 8 // element_bits)
     plain = SharedLayout.rows(shape, per_byte) if order is None else SharedLayout.ordered(shape, order)
@@ -70,7 +71,7 @@ def candidates(
             for shift in sorted(each for each in {3, own} if each >= bits):
                 layouts.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
             # Lanes that go down in steps of 2 or 4 rows: what tells their rows apart lies higher.
-            for shift in (own + 1, own + 2):
+            for shift in sorted({own + 1, own + 2, own + base}):
                 if shift >= bits and plain.size >> (base + shift):
                     later.append(SharedLayout.ordered(shape, order, swizzle=Swizzle(bits, base, shift)))
     atom = next((size for size in ATOMS if row % size == 0), row)

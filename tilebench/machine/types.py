@@ -46,7 +46,8 @@ class Machine:
     `max_grid` the most blocks in each dimension of a launch. `alignment` is what addresses and
     rows must be multiples of for the widest accesses, in bytes (1: any address will do), `index_bits` the
     width in which offsets are cheapest, `units` how many multiprocessors or cores run blocks at the same
-    time: of the device that is here, else of a common large one. `unused` names the options of a schedule
+    time: of the device that is here, else of a common large one. `unaligned_bytes` are the loads from any
+    address of global memory (`T.unaligned_load`). `unused` names the options of a schedule
     that change nothing here, each with the reason in a few words."""
 
     name: str
@@ -62,6 +63,7 @@ class Machine:
     alignment: int = 1
     index_bits: int = 64
     units: int = 1
+    unaligned_bytes: tuple[int, ...] = ()
     unused: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .align_rows import align_rows
 from .check_tiles import check_tiles
 from .choose_instructions import choose_instructions
 from .choose_shared import choose_shared
@@ -41,6 +42,8 @@ LAYOUT_ROW = StageRow(
         ("open_parts", open_parts),
         # After it: those loops are over whole fragments, and what others index stays where it can.
         ("spill_elements", spill_elements),
+        # Of loops as they will be; the inference sees vectors where rows begin.
+        ("align_rows", align_rows),
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),

@@ -26,7 +26,17 @@ from ..layout import Fragment
 from ..machine import Instruction
 from .analysis.body_accesses import BodyAccesses
 from .analysis.exchanges import exchange_instruction, exchange_row
-from .analysis.sites import Site, extend, is_mapped, project, site_vector, sites_of, vector_of
+from .analysis.sites import (
+    Site,
+    extend,
+    is_mapped,
+    is_narrow,
+    project,
+    site_vector,
+    sites_of,
+    unaligned_vector,
+    vector_of,
+)
 from .analysis.thread_groups import refuse_strange_fragment, threads_by_statement
 from .choose_instructions import choose, fitting_rows
 from .choose_maps import Settled, cheapest_map, room_of
@@ -93,7 +103,23 @@ class _Inference:
         if isinstance(site.node, Copy) and self.is_ahead(site.node):
             # What passes by registers is in one piece on both sides.
             caps.append(self.narrowest(site.node) * 8 // site.node.dst.buffer.dtype.bits)
-        return site_vector(site, max(self.machine.vector_bytes), caps, self.divisors)
+        most = max(self.machine.vector_bytes)
+        if not caps and not self.stores_narrowly(site):
+            width = unaligned_vector(site, self.machine.unaligned_bytes, most, self.divisors)
+            if width > 1:
+                return width
+        return site_vector(site, most, caps, self.divisors)
+
+    def stores_narrowly(self, site: Site) -> bool:
+        """Whether what a site fills is stored element by element: then lanes should have neighbours."""
+        filled = {touch.buffer.name for touch in site.touches}
+        most = max(self.machine.vector_bytes)
+        return any(
+            access.written and is_narrow(access, other.vars[-1], most, self.divisors)
+            for other in self.sites
+            if filled.intersection(touch.buffer.name for touch in other.touches)
+            for access in other.accesses
+        )
 
     def check_owners(self) -> None:
         """Every fragment is used by the threads it was made for."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import InternalError
 from ..ir import Region, Stmt, effects_of
 from .asynchrony import Hold, Operation
 from .barriers import Meeting
 from .expressions import OWN, LaneExpressions
 from .launch import Launch
+from .memory import check_around
 from .refusal import refuse
 from .state import Mask
 
@@ -59,6 +62,13 @@ class Lanes(LaneExpressions):
             self.put(buffer, number, values, mask, region)
         else:
             self.keep(region, buffer, [self.value(e, mask) for e in region.start], values, mask)
+
+    def check_around(self, region: Region, mask: Mask) -> None:
+        """Refuse an access from any address of which the aligned pieces around are not inside the buffer."""
+        lanes = self.active(mask)
+        if len(lanes):
+            numbers = [self.wide(self.value(e, mask), np.int64)[lanes] for e in region.start]
+            check_around(region.buffer, numbers, elements(region), region)
 
     # -- what is asynchronous
     def issue(
@@ -128,6 +138,15 @@ def elements(region: Region) -> int:
     if any(e != 1 for e in extent[:-1]):
         refuse("a thread names elements along the last dimension only", region, found=extent)
     return extent[-1]
+
+
+def singles(region: Region) -> list[Region]:
+    """The elements that a thread names, each by itself."""
+    one = (1,) * len(region.start)
+    return [
+        region.but(start=(*region.start[:-1], region.start[-1] + k), extent=one)
+        for k in range(elements(region))
+    ]
 
 
 def unknown(stmt: Stmt) -> InternalError:

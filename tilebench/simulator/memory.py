@@ -162,6 +162,19 @@ def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, node: 
         refuse("an access of {n} bytes to {name} is not aligned", node, n=width // 8, name=buffer.name)
 
 
+def check_around(buffer: Buffer, index: list[Any], count: int, node: Node) -> None:
+    """The pieces of `count` elements that hold the first and the last of as many from `index` on are inside.
+
+    Where the array starts at an unknown address, wherever they lie.
+    """
+    known = buffer.align % buffer.dtype.bytes_of(count) == 0
+    first: Any = np.asarray(first_bit(buffer, index)) // stored_bits(buffer.dtype)
+    low = first // count * count if known else first - (count - 1)
+    high = (first + count - 1) // count * count + count if known else first + 2 * count - 1
+    if int(np.min(low)) < 0 or int(np.max(high)) > buffer.size:
+        refuse("an access around elements of {name} reaches outside of it", node, name=buffer.name)
+
+
 def tracked_size(buffer: Buffer) -> int:
     """The cells of an array: of packed elements a byte is one, for no thread can write a half alone."""
     return buffer.bytes if buffer.dtype.per_byte > 1 else buffer.size

@@ -10,12 +10,19 @@ import numpy as np
 
 from ..ir import Let, Store
 from ..language.extern import ExternCall
-from ..language.lowered.threads import MoveBits, SyncThreads, SyncWarp, VectorLoad, VectorStore
+from ..language.lowered.threads import (
+    MoveBits,
+    SyncThreads,
+    SyncWarp,
+    UnalignedLoad,
+    VectorLoad,
+    VectorStore,
+)
 from ..language.memory import AllocLocal, AllocShared, AllocVar
 from .barriers import Meeting
 from .expressions import OWN
 from .extern import extern_call
-from .lanes import Lanes, Meaning, Waits
+from .lanes import Lanes, Meaning, Waits, singles
 from .refusal import refuse
 from .state import Mask
 
@@ -54,6 +61,12 @@ def move_bits(lanes: Lanes, stmt: MoveBits, mask: Mask) -> None:
     lanes.write(stmt.dst, words, mask)
 
 
+def unaligned_load(lanes: Lanes, stmt: UnalignedLoad, mask: Mask) -> None:
+    """`T.unaligned_load(registers, memory)`"""
+    lanes.check_around(stmt.src, mask)
+    lanes.write(stmt.dst, np.concatenate([lanes.read(part, mask) for part in singles(stmt.src)]), mask)
+
+
 def alloc_shared(lanes: Lanes, stmt: AllocShared, mask: Mask) -> None:
     """`S = T.alloc_shared(...)`"""
     lanes.add_shared(stmt)
@@ -90,6 +103,7 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         VectorLoad: vector_move,
         VectorStore: vector_move,
         MoveBits: move_bits,
+        UnalignedLoad: unaligned_load,
         AllocShared: alloc_shared,
         AllocLocal: alloc_local,
         AllocVar: alloc_var,

@@ -44,8 +44,8 @@ FAULTS = (
         "exchange/threads-that-are-no-power-of-two",
         "192 or 224 threads meet by shuffles as 64 or 32 would",
         "tilebench.passes.analysis.exchanges:exchange_of",
-        "inside > 1 and _power(count)",
-        "inside > 1",
+        "min(inside, count & -count)",
+        "min(inside, count)",
         EXCHANGES,
     ),
     Fault(
@@ -76,8 +76,8 @@ FAULTS = (
         "exchange/past-the-warp",
         "partners in another warp are met by shuffles",
         "tilebench.passes.analysis.exchanges:exchange_of",
-        "min(inside, count)",
-        "count",
+        "min(inside, count & -count)",
+        "count & -count",
         EXCHANGES,
     ),
     Fault(

@@ -19,7 +19,33 @@ ELEMENTS = "tilebench.passes.threads.elements"
 
 NAMES = ("tests/passes/test_hostile_kernels.py::test_names_of_coordinates_are_taken_by_the_kernel",)
 
+ROWS = "tests/passes/test_align_rows.py::test_"
+
 FAULTS = (
+    Fault(
+        "rows/neutral-left-out",
+        "what lies outside of a row that begins anywhere counts in its reduction",
+        "tilebench.passes.shift_rows:shifted_reduction",
+        "own.holds(index[-1])",
+        "all_of([])",
+        (f"{ROWS}what_lies_outside_of_a_row_is_neither_least_nor_greatest",),
+    ),
+    Fault(
+        "rows/another-shift",
+        "all rows are taken to begin as the first does",
+        "tilebench.passes.align_rows:_shift_of",
+        "Linear(terms, offset.constant % vector)",
+        "Linear((), offset.constant % vector)",
+        (f"{ROWS}kernels_of_rows_are_shifted_as_a_whole",),
+    ),
+    Fault(
+        "rows/beside-the-end",
+        "a load from any address reads past the end of its array",
+        "tilebench.passes.threads.vector:Vector.load",
+        "self._around(access, width)",
+        "all_of([])",
+        (f"{ROWS}a_scale_is_read_up_to_its_end",),
+    ),
     Fault(
         "names/coordinates-always-i-and-j",
         "the coordinates of a copy are i and j, also in a kernel's loop over j",
@@ -39,7 +65,7 @@ FAULTS = (
     Fault(
         "vector/falling-guards",
         "a guard that falls along a vector is asked of the end where it holds longest",
-        f"{VECTOR}.all_inside",
+        f"{VECTOR}._at_ends",
         "rising = _a",
         "rising = True",
         GUARDS,
@@ -47,7 +73,7 @@ FAULTS = (
     Fault(
         "vector/first-element-speaks-for-all",
         "a guard is asked of the first element of a vector alone",
-        f"{VECTOR}.all_inside",
+        f"{VECTOR}._at_ends",
         "self.width - 1",
         "0",
         GUARDS,
@@ -56,8 +82,8 @@ FAULTS = (
         "vector/width-doubled",
         "a vector is twice as wide as the address allows",
         f"{VECTOR}._access_width",
-        "return width if step == 1 else 1",
-        "return width * 2 if step == 1 else 1",
+        "gcd(width, self.emitter.facts.divisor_of(offset))",
+        "2 * gcd(width, self.emitter.facts.divisor_of(offset))",
         COPY,
     ),
     Fault(

@@ -271,9 +271,9 @@ FAULTS = (
     Fault(
         "vector/site-ignores-the-stride",
         "rows of odd length are taken to start on a vector",
-        "tilebench.passes.analysis.sites:vector_of",
-        "divisor(position * stride, divisors)",
-        "divisor(position * 16, divisors)",
+        "tilebench.passes.analysis.sites:row_offset",
+        "total.plus(linear(position), stride)",
+        "total.plus(linear(position), 16)",
         ("tests/passes/test_sites.py",),
     ),
 )

@@ -49,7 +49,7 @@ def test_the_text_compiles(name: str, stored: str, arch: str) -> None:
 def test_packed_elements_move_in_whole_words() -> None:
     text = text_of("widening", "int4", "sm_80")
     assert "const unsigned char* __restrict__ A" in text
-    assert "tb_ld_packed<2>(A_v, A, " in text
+    assert "tb_ld_packed<2>(A_v + r0 * 2, A, " in text
     assert "tb_ld_packed<8>(A_s_v, A_s, " in text
     assert "tb_put_half(A_s" not in text.partition("tb_shared[];")[2]
 

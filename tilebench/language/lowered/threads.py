@@ -31,6 +31,20 @@ class VectorStore(OpStmt):
 
 
 @node
+class UnalignedLoad(OpStmt):
+    """`T.unaligned_load(registers[i : i + v], memory[j : j + v])`: v elements from any address.
+
+    Two aligned accesses are read around them: the pieces of memory of that size in which the first and the
+    last element lie, which have to be inside of the buffer.
+    """
+
+    word = "unaligned_load"
+    stages = THREAD
+    dst: Region = writes()
+    src: Region = reads()
+
+
+@node
 class MoveBits(OpStmt):
     """`T.move_bits(words[i : i + n], registers[j : j + m])`: the bytes of registers as another dtype's.
 
@@ -77,4 +91,5 @@ FUNCTIONS = (
     ScalarFunction("shfl_down", 2, same_as_first),
     ScalarFunction("shfl", 2, same_as_first),
 )
-WORDS = tuple((each.word, Word(each)) for each in (VectorLoad, VectorStore, MoveBits, SyncThreads, SyncWarp))
+_CLASSES = (VectorLoad, VectorStore, UnalignedLoad, MoveBits, SyncThreads, SyncWarp)
+WORDS = tuple((each.word, Word(each)) for each in _CLASSES)

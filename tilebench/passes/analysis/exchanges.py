@@ -50,8 +50,9 @@ def exchange_of(layout: Fragment, dim: int, warp: int) -> Exchange:
             continue
         divisor, count = digit.divisor, digit.modulus
         inside = warp // divisor if divisor < warp and _power(divisor) else 1
-        if inside > 1 and _power(count):
-            inside = min(inside, count)
+        # What shuffles halve is a power of two: of 352 threads the 32 of each warp, and 11 parts are left.
+        inside = min(inside, count & -count)
+        if inside > 1:
             lanes.append(Digit(divisor, inside, dim, digit.step))
             step = divisor
             while step < divisor * inside:

@@ -29,13 +29,15 @@ from ...ir import (
     region_written,
     walk,
 )
-from ...ir.arith import NO_DIVISORS, divisor, linear
+from ...ir.arith import NO_DIVISORS, Linear, linear
 from ...ir.expr_walks import mentions
 from ...language.structure import Parallel
 from ...layout import Fragment
 from ...layout.fragment import REPLICATED
 
 BOX = "__box{}"
+# Accesses of fewer bytes fill no transaction of a warp: 32 of 4 bytes are 128.
+NARROW = 4
 
 
 @dataclass(frozen=True)
@@ -269,20 +271,50 @@ def vector_of(access: SiteAccess, var: str, alignment: int, divisors: Mapping[st
     strides = access.buffer.element_strides
     if strides[last] != 1:
         return 1
-    rest = form.without(coordinate)
     width = max(1, access.buffer.dtype.elements_in(min(alignment, access.buffer.align)))
-    terms = [rest.divisor(divisors)]
-    terms.extend(
-        divisor(position, divisors) * stride
-        if isinstance(stride, int)
-        else divisor(position * stride, divisors)
-        for position, stride in zip(access.index[:last], strides[:last], strict=True)
-    )
-    # A stride of a dimension that is never stepped along (index 0) constrains nothing.
-    for multiple in terms:
-        if multiple:
-            width = gcd(width, multiple)
-    return max(1, width)
+    return max(1, gcd(width, row_offset(access.buffer, access.index, var).divisor(divisors)))
+
+
+def row_offset(buffer: Buffer, index: Sequence[Expr], var: str) -> Linear:
+    """How many elements into its buffer an access is where `var`, which its last index has once, is 0."""
+    total = linear(index[-1]).without(Var(var))
+    for position, stride in zip(index[:-1], buffer.element_strides[:-1], strict=True):
+        if isinstance(stride, int):
+            total = total.plus(linear(position), stride)
+        else:
+            total = total.plus(linear(position * stride))
+    return total
+
+
+def is_narrow(access: SiteAccess, var: str, alignment: int, divisors: Mapping[str, int]) -> bool:
+    """Whether neighbours along `var` in global memory are reached in steps of few bytes: none is aligned."""
+    buffer, last = access.buffer, access.index[-1:]
+    if buffer.scope != "global" or buffer.dtype.per_byte > 1 or not mentions_last(access, var):
+        return False
+    width = vector_of(access, var, alignment, divisors)
+    along = linear(last[0]).coefficient(Var(var)) == 1 and buffer.element_strides[-1] == 1
+    return along and width > 0 and width * buffer.dtype.bits < 8 * NARROW
+
+
+def mentions_last(access: SiteAccess, var: str) -> bool:
+    """Whether an access moves with `var` along its last dimension alone."""
+    moving = [k for k, position in enumerate(access.index) if mentions(position, var)]
+    return bool(moving) and moving == [len(access.index) - 1]
+
+
+def unaligned_vector(site: Site, loads: Sequence[int], alignment: int, divisors: Mapping[str, int]) -> int:
+    """Elements of a load from any address, where that is how a site reads: 1 where it is not.
+
+    `loads` are the bytes that such a load can have. A store has no such access.
+    """
+    if not loads or not site.extents or site_vector(site, alignment, (), divisors) > 1:
+        return 1
+    narrow = [each for each in site.accesses if is_narrow(each, site.vars[-1], alignment, divisors)]
+    if not narrow or any(each.written for each in narrow):
+        return 1
+    width = gcd(max(loads) * 8 // max(each.buffer.dtype.bits for each in narrow), site.extents[-1])
+    bits = min(each.buffer.dtype.bits for each in narrow)
+    return width if width * bits // 8 in loads and width * bits > 8 * NARROW else 1
 
 
 def site_vector(

@@ -15,6 +15,7 @@ from ...ir import (
     Let,
     Load,
     Node,
+    Region,
     Stmt,
     Store,
     Var,
@@ -26,6 +27,7 @@ from ...ir import (
 from ...ir.expr_walks import parts_of
 from ...ir.rewrite import rewrite
 from ...ir.stmt import statements
+from ...language.memory import AllocLocal
 from ...language.structure import Serial, Unroll
 from ...layout import Fragment
 from ..analysis.accesses import MEMORY
@@ -43,6 +45,8 @@ MOST_REGISTERS = 1024
 # Repeats that are written out where no register is indexed by them: enough for the loads of a
 # thread to be in flight together, and the text stays short beyond.
 UNROLLED = 16
+# Bytes of registers that the loads of a thread may fill before anything is done with them.
+MOST_LOADED = 256
 
 
 def loop_over_registers(total: int) -> type[Serial] | type[Unroll]:
@@ -193,6 +197,7 @@ def _nest(
     total = prod(count for count, _, _ in mapping.value)
     rolled = total > (MOST_REGISTERS if touched.registers else UNROLLED * width)
     looped = any(count > 1 for count, _, _ in mapping.value[width > 1 :])
+    first: list[Stmt] = []
     with emitter.scope(looped):
         digits, loops, parts = value_loops(emitter, mapping, width, rolled)
         names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
@@ -211,14 +216,56 @@ def _nest(
                 loop.judge(most)
             if touched.packed:
                 _check_packed(loop, body, vector)
-            inner = [*lets, *vector_body(vector, body)]
+            inner, first = vector_body(vector, body), vector.first
         else:
             if loop.judge is not None:
                 loop.judge(1)
             if touched.packed:
                 _check_packed(loop, body, None)
-            inner = [*lets, *lower_body(emitter, body, element)]
-    return around(loops, without_unused(inner), rolled)
+            inner = lower_body(emitter, body, element)
+    if loops and not rolled and _may_gather(first, loops):
+        return loads_in_front(emitter, loops, lets, first, inner)
+    return around(loops, without_unused([*lets, *first, *inner]), rolled)
+
+
+def _may_gather(loads: list[Stmt], loops: list[tuple[Var, int]]) -> bool:
+    """Whether loads under a branch, behind which others would wait, have few enough registers to go first."""
+    steps = prod(count for _, count in loops)
+    registers = [statement.buffer for statement in loads if isinstance(statement, AllocLocal)]
+    branches = any(isinstance(statement, If) for statement in loads)
+    return branches and steps * sum(buffer.bytes for buffer in registers) <= MOST_LOADED
+
+
+def loads_in_front(
+    emitter: Emitter, loops: list[tuple[Var, int]], lets: list[Stmt], loads: list[Stmt], rest: list[Stmt]
+) -> list[Stmt]:
+    """The loops over a thread's vectors twice: all loads, each into registers of its own, then the rest."""
+    step: Expr = Const(0)
+    steps = 1
+    for variable, count in loops:
+        step, steps = step + variable * steps, steps * count
+    longer = {
+        s.buffer.name: emitter.buffer(s.buffer.name, s.buffer.size * steps, s.buffer)
+        for s in loads
+        if isinstance(s, AllocLocal)
+    }
+
+    def own(node: Node) -> Node:
+        if isinstance(node, (Load, Store)) and node.buffer.name in longer:
+            lead = step * (longer[node.buffer.name].size // steps)
+            return node.but(buffer=longer[node.buffer.name], index=(lead + node.index[0],))
+        if isinstance(node, Region) and node.buffer.name in longer:
+            lead = step * (longer[node.buffer.name].size // steps)
+            return node.but(buffer=longer[node.buffer.name], start=(lead + node.start[0],))
+        return node
+
+    loading = [rewrite(s, own) for s in loads if not isinstance(s, AllocLocal)]
+    doing = [rewrite(s, own) for s in rest]
+    return [
+        *[AllocLocal(buffer) for buffer in longer.values()],
+        *around(loops, without_unused([*lets, *loading]), rolled=False),
+        *around(loops, without_unused([*lets, *doing]), rolled=False),
+    ]
 
 
 def value_loops(

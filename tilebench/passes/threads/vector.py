@@ -26,7 +26,7 @@ from ...ir.arith import Linear, linear
 from ...ir.expr import COMPARE
 from ...ir.expr_walks import mentions, replaced
 from ...ir.facts import conjuncts
-from ...language.lowered.threads import VectorLoad
+from ...language.lowered.threads import UnalignedLoad, VectorLoad
 from ...language.structure import Unroll
 from ...layout import SharedLayout
 from .addresses import lower_expr, shared_offset
@@ -36,6 +36,8 @@ from .tiles import NOWHERE, Coordinates
 MEMORY = ("global", "shared")
 # A condition holds for all elements of a vector alike, is told by its two ends, or by neither.
 UNIFORM, ENDS, MIXED = "uniform", "ends", "mixed"
+# A load from any address is two accesses and a few shifts: as much as four accesses.
+UNALIGNED_PAYS = 4
 
 
 @dataclass
@@ -47,6 +49,8 @@ class Vector:
     var: Var
     width: int
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    # What is loaded in front of all that the body does: the loads of other vectors may stand beside it.
+    first: list[Stmt] = field(default_factory=list[Stmt])
     # By identity; the expression is kept with the answer, so that its identity stays its own.
     _spelled: dict[int, tuple[Expr, Expr]] = field(default_factory=dict[int, "tuple[Expr, Expr]"])
     _kinds: dict[int, tuple[Expr, str]] = field(default_factory=dict[int, "tuple[Expr, str]"])
@@ -88,6 +92,55 @@ class Vector:
             known = self._widths[id(access)] = access, width
         return known[1]
 
+    def load_width(self, load: Load) -> int:
+        """The elements that one load takes: from any address where aligned ones would be many."""
+        aligned, any_address = self.access_width(load), self._unaligned_width(load)
+        return any_address if any_address >= UNALIGNED_PAYS * aligned else aligned
+
+    def _unaligned_width(self, load: Load) -> int:
+        """The elements of one access from any address; 0 where there is none."""
+        buffer, machine = load.buffer, self.emitter.machine
+        if buffer.scope != "global" or buffer.dtype.per_byte > 1 or not machine.unaligned_bytes:
+            return 0
+        width = min(self.width, buffer.dtype.elements_in(max(machine.unaligned_bytes)))
+        if buffer.dtype.bytes_of(width) not in machine.unaligned_bytes or not self._are_neighbours(load):
+            return 0
+        last = buffer.shape[-1]
+        return width if buffer.strides is None and isinstance(last, int) and last >= 2 * width else 0
+
+    def _are_neighbours(self, access: Load) -> bool:
+        """Whether the elements of a vector follow each other along the last dimension."""
+        forms = [self._form(part) for part in access.index]
+        factors = [form[1] if form is not None else None for form in forms]
+        return factors[-1:] == [1] and not any(factor != 0 for factor in factors[:-1])
+
+    def _around(self, load: Load, width: int) -> Expr:
+        """Where the aligned pieces around the elements of a vector are inside their buffer.
+
+        Behind a row there is another, but behind the last; before it too, which counts where the buffer
+        starts anywhere.
+        """
+        if width == self.access_width(load):
+            return all_of([])
+        buffer, index = load.buffer, load.index
+        tests: list[Expr] = []
+        past = self.width + width - 1
+        if not self._ends_aligned(buffer, width) or not self._starts_aligned(buffer, width):
+            tests.append(
+                _or_another_row(buffer, index, (index[-1] + past).compare("<=", buffer.shape[-1]), last=True)
+            )
+        if not self._starts_aligned(buffer, width):
+            tests.append(_or_another_row(buffer, index, index[-1].compare(">=", width - 1), last=False))
+        return all_of(tests)
+
+    def _ends_aligned(self, buffer: Buffer, width: int) -> bool:
+        if not all(isinstance(extent, int) for extent in buffer.shape):
+            return False
+        return buffer.dtype.bytes_of(buffer.size) % buffer.dtype.bytes_of(width) == 0
+
+    def _starts_aligned(self, buffer: Buffer, width: int) -> bool:
+        return buffer.align % buffer.dtype.bytes_of(width) == 0
+
     def _access_width(self, buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -> int:
         width = min(self.width, max(1, buffer.dtype.elements_in(self.emitter.machine.vector_bytes[0])))
         tile = self.emitter.shared.get(buffer.name)
@@ -95,7 +148,7 @@ class Vector:
             width = width if version is None else gcd(width, tile.layout.cosize)
             return self._shared_width(tile.layout, index, width)
         width = min(width, max(1, buffer.dtype.elements_in(buffer.align)))
-        step = 0
+        step, offset = 0, Linear((), 0)
         for k, (part, stride) in enumerate(zip(index, buffer.element_strides, strict=True)):
             split = self._form(part)
             if split is None:
@@ -105,8 +158,8 @@ class Vector:
                 return 1
             step += factor
             along = form.times(stride) if isinstance(stride, int) and stride else linear(form.expr() * stride)
-            width = gcd(width, self.emitter.facts.divisor_of(along))
-        return width if step == 1 else 1
+            offset = offset.plus(along)
+        return gcd(width, self.emitter.facts.divisor_of(offset)) if step == 1 else 1
 
     def _shared_width(self, layout: SharedLayout, index: tuple[Expr, ...], width: int) -> int:
         """The same in a shared tile: what the layout keeps together, along the dimension that moves."""
@@ -155,6 +208,13 @@ class Vector:
 
     def all_inside(self, condition: Expr) -> Expr:
         """The condition for all elements of the vector: a linear comparison is told by one end."""
+        return self._at_ends(condition, worst=True)
+
+    def any_inside(self, condition: Expr) -> Expr:
+        """What holds where the condition does for an element: each comparison at the better of its ends."""
+        return self._at_ends(condition, worst=False)
+
+    def _at_ends(self, condition: Expr, worst: bool) -> Expr:
         last = {self.var.name: self.var + (self.width - 1)}
         tests: list[Expr] = []
         for part in conjuncts(condition):
@@ -164,7 +224,8 @@ class Vector:
             assert isinstance(part, Arith)
             split = self._form(part.args[0] - part.args[1])
             rising = split is None or split[1] > 0
-            tests.append(replaced(part, last) if rising == (part.op in ("<", "<=")) else part)
+            ends_last = (rising == (part.op in ("<", "<="))) == worst
+            tests.append(replaced(part, last) if ends_last else part)
         return all_of(tests)
 
     # -- emission
@@ -204,32 +265,57 @@ class Vector:
     def load(self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
         """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
         condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
-        if condition == all_of([]):
+        around = fold_condition(self.emitter, self._around(access, width), self.element)
+        if condition == around == all_of([]):
             return self._vector_loads(access, width, registers)
         tests: list[Stmt] = []
-        if self.kind(condition) == UNIFORM:
+        if self.kind(condition) == UNIFORM and around == all_of([]):
             test = lower_expr(self.emitter, condition, self.base, tests)
             with self.emitter.scope():
                 inside = self._vector_loads(access, width, registers)
             fill: Stmt = Store(registers, (self.e,), zero_of(access.dtype))
             return [*tests, If(test, tuple(inside), (self.element_loop([fill]),))]
-        test = lower_expr(self.emitter, self.all_inside(condition), self.base, tests)
+        whole = all_of([self.all_inside(condition), around])
+        test = lower_expr(self.emitter, whole, self.base, tests)
         with self.emitter.scope():
             inside = self._vector_loads(access, width, registers)
         with self.emitter.scope():
             singles: list[Stmt] = []
             single = lower_expr(self.emitter, access, self.element, singles)
             holds = lower_expr(self.emitter, condition, self.element, singles)
-            picked = Call("if_then_else", (holds, single, zero_of(access.dtype)), type=access.dtype)
-            singles.append(Store(registers, (self.e,), picked))
-        return [*tests, If(test, tuple(inside), (self.element_loop(singles),))]
+            if condition != all_of([]):
+                single = Call("if_then_else", (holds, single, zero_of(access.dtype)), type=access.dtype)
+            singles.append(Store(registers, (self.e,), single))
+        zeros = self.element_loop([Store(registers, (self.e,), zero_of(access.dtype))])
+        edge = self.edge(condition, (self.element_loop(singles),), (zeros,))
+        return [*tests, If(test, tuple(inside), edge)]
+
+    def edge(
+        self, condition: Expr, singles: tuple[Stmt, ...], outside: tuple[Stmt, ...] = ()
+    ) -> tuple[Stmt, ...]:
+        """What is done of a vector that is not inside as a whole: element by element where one may be."""
+        if condition == all_of([]):
+            return singles
+        before: list[Stmt] = []
+        test = lower_expr(self.emitter, self.any_inside(condition), self.base, before)
+        return (*before, If(test, singles, outside))
 
     def _vector_loads(self, access: Load, width: int, registers: Buffer) -> list[Stmt]:
         loads: list[Stmt] = []
+        word = VectorLoad if width <= self.access_width(access) else UnalignedLoad
         for lead in self.chunks(width):
             source = self.memory(access, width, lead, loads)
-            loads.append(VectorLoad(Region(registers, (Const(lead),), extent=(width,)), source))
+            loads.append(word(Region(registers, (Const(lead),), extent=(width,)), source))
         return loads
+
+
+def _or_another_row(buffer: Buffer, index: tuple[Expr, ...], test: Expr, last: bool) -> Expr:
+    """The test, or that there is a row behind (before) that of the index, whose memory may be read."""
+    others = [
+        position.compare("<", extent - 1) if last else position.compare(">", 0)
+        for position, extent in zip(index[:-1], buffer.shape[:-1], strict=True)
+    ]
+    return Arith("or", (*others[-1:], test)) if others else test
 
 
 def _is_inequality(condition: Expr) -> bool:

@@ -44,6 +44,7 @@ class _Group:
     vector: Vector
     loads: dict[tuple[Load, Guards], Buffer] = field(default_factory=dict[tuple[Load, Guards], Buffer])
     before: list[Stmt] = field(default_factory=list[Stmt])
+    allocations: list[Stmt] = field(default_factory=list[Stmt])
 
 
 def guarded_loads(expr: Expr, guards: Guards = ()) -> list[tuple[Load, Guards]]:
@@ -86,7 +87,8 @@ def gathered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     in the branch. The guards of edges end up around all that they guard.
     """
     out: list[Stmt] = []
-    for statement in body:
+    for inner in body:
+        statement = _merged(inner) if isinstance(inner, If) else inner
         last = out[-1] if out else None
         if isinstance(statement, If) and isinstance(last, If) and _is_one_guard(last, statement):
             out[-1] = last.but(then=(*last.then, *statement.then))
@@ -99,6 +101,16 @@ def gathered(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     if not names.isdisjoint(seen(guard.condition).names):
         return tuple(out)
     return (guard.but(then=(*lets, *guard.then)),)
+
+
+def _merged(guard: If) -> If:
+    """A branch around nothing but another is one of both conditions."""
+    if guard.orelse:
+        return guard
+    then = gathered(guard.then)
+    if len(then) != 1 or not isinstance(then[0], If) or then[0].orelse:
+        return guard
+    return then[0].but(condition=all_of([guard.condition, then[0].condition]))
 
 
 def _is_one_guard(first: If, second: If) -> bool:
@@ -120,12 +132,10 @@ def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
                 return 0
             best = max([best, *inner])
         elif isinstance(statement, (Store, Let)):
-            if isinstance(statement, Let):
-                seen = vector.lets[statement.var.name] = replaced(statement.value, vector.lets)
-                if not is_small(seen):
-                    return 0  # what stands in it is not looked at, so nothing is known of neighbours
+            if isinstance(statement, Let) and not _is_seen_through(vector, statement):
+                return 0  # what stands in it is not looked at, so nothing is known of neighbours
             for load, _ in guarded_loads(statement.value):
-                best = max(best, vector.access_width(load))
+                best = max(best, vector.load_width(load))
             if isinstance(statement, Store) and statement.buffer.scope in MEMORY:
                 best = max(best, vector.access_width(statement))
         else:
@@ -133,8 +143,35 @@ def widest(vector: Vector, body: tuple[Stmt, ...]) -> int:
     return best
 
 
+def _is_seen_through(vector: Vector, let: Let) -> bool:
+    """Note what a name stands for; False for an index that is too long to be written out.
+
+    Of a long value that is no index all that counts is that it is another one for each element.
+    """
+    seen = replaced(let.value, vector.lets)
+    if not is_small(seen):
+        if let.var.type.is_integer:
+            return False
+        seen = Cast(vector.var, type=let.var.type)
+    vector.lets[let.var.name] = seen
+    return True
+
+
 def vector_body(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
-    """The statements of one vector: `widest` has said that the body allows it."""
+    """The statements of one vector: `widest` has said that the body allows it.
+
+    The loads of a body that is one run of stores are left in `vector.first`.
+    """
+    if all(isinstance(statement, (Let, Store)) for statement in body):
+        loads, rest = _straight(vector, [s for s in body if isinstance(s, (Let, Store))])
+        vector.first += loads
+        return rest
+    if len(body) == 1 and isinstance(body[0], If) and _is_gated(vector, body[0]):
+        return _gated(vector, body[0])
+    return _pieces(vector, body)
+
+
+def _pieces(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
     lowered: list[Stmt] = []
     group: list[Let | Store] = []
     for statement in body:
@@ -152,23 +189,88 @@ def _branch(vector: Vector, statement: If) -> list[Stmt]:
     emitter = vector.emitter
     condition = fold_condition(emitter, statement.condition, vector.element)
     if condition == all_of([]):
-        return vector_body(vector, statement.then)
+        return _pieces(vector, statement.then)
     before: list[Stmt] = []
     uniform = vector.kind(condition) == UNIFORM
     test = lower_expr(emitter, condition if uniform else vector.all_inside(condition), vector.base, before)
     with emitter.scope():
-        then = vector_body(vector, statement.then)
+        then = _pieces(vector, statement.then)
     with emitter.scope():
         if uniform:
-            return [*before, If(test, tuple(then), tuple(vector_body(vector, statement.orelse)))]
+            return [*before, If(test, tuple(then), tuple(_pieces(vector, statement.orelse)))]
         single = lower_body(emitter, (statement.but(condition=condition),), vector.element)
-        return [*before, If(test, tuple(then), (vector.element_loop(single),))]
+        orelse = (vector.element_loop(single),)
+        return [
+            *before,
+            If(test, tuple(then), orelse if statement.orelse else vector.edge(condition, orelse)),
+        ]
+
+
+def _is_gated(vector: Vector, statement: If) -> bool:
+    """Whether a branch is one around stores of wholes, of what wide loads alone bring.
+
+    Then the condition is one of the loads and stores, and what is computed between is so for all vectors.
+    """
+    condition = fold_condition(vector.emitter, statement.condition, vector.element)
+    group = [s for s in statement.then if isinstance(s, (Let, Store))]
+    if statement.orelse or len(group) < len(statement.then) or vector.kind(statement.condition) == MIXED:
+        return False
+    if condition == all_of([]) or vector.kind(condition) == UNIFORM or scalar_buffers(group):
+        return False
+    for part in group:
+        if isinstance(part, Store) and (part.buffer.scope not in MEMORY or vector.access_width(part) == 1):
+            return False
+        for load, guards in guarded_loads(part.value):
+            kinds = {vector.kind(guard) for guard in guards}
+            named = any(_is_named(vector, guard) for guard in guards)
+            if MIXED in kinds or named or len(guards) >= MOST_GUARDS or vector.load_width(load) == 1:
+                return False
+    return True
+
+
+def _gated(vector: Vector, statement: If) -> list[Stmt]:
+    """Loads under the condition, the elements, stores under it: whole ones or one by one."""
+    emitter = vector.emitter
+    condition = fold_condition(emitter, statement.condition, vector.element)
+    group = [s for s in statement.then if isinstance(s, (Let, Store))]
+    vectors, elements, stores = _Group(vector), list[Stmt](), list[Stmt]()
+    singles: list[Stmt] = []
+    with emitter.scope():
+        for part in group:
+            value = _with_vectors(vectors, part.value, set(), elements, (condition,))
+            if isinstance(part, Let):
+                elements.append(emitter.let(part.var, value).at(part.place))
+                continue
+            stores += _vector_stores(vectors, part, vector.access_width(part), value, elements)
+            singles += lower_body(emitter, (part.but(value=_stored(stores[-1], vector)),), vector.element)
+        holds: list[Stmt] = []
+        test = lower_expr(emitter, vector.all_inside(condition), vector.base, holds)
+        each = lower_expr(emitter, condition, vector.element, singles)
+        edge = vector.element_loop([If(each, tuple(singles), ())])
+        done = [
+            *vectors.allocations, *([vector.element_loop(elements)] if elements else []),
+            *holds, If(test, tuple(stores), (edge,)),
+        ]  # fmt: skip
+    vector.first += vectors.before
+    return list(vector.edge(condition, tuple(done)))
+
+
+def _stored(store: Stmt, vector: Vector) -> Load:
+    """The element of the registers that a wide store takes."""
+    assert isinstance(store, VectorStore)
+    return Load(store.src.buffer, (vector.e,))
 
 
 def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
     """Vector loads, the unrolled elements, vector stores."""
+    loads, rest = _straight(vector, group)
+    return [*loads, *rest]
+
+
+def _straight(vector: Vector, group: list[Let | Store]) -> tuple[list[Stmt], list[Stmt]]:
+    """The vector loads, and what follows them."""
     if not group:
-        return []
+        return [], []
     emitter = vector.emitter
     alone = scalar_buffers(group)
     vectors = _Group(vector)
@@ -194,7 +296,7 @@ def straight(vector: Vector, group: list[Let | Store]) -> list[Stmt]:
         else:
             after += _vector_stores(vectors, statement, width, value, elements)
     loop: list[Stmt] = [vector.element_loop(elements)] if elements else []
-    return [*vectors.before, *loop, *after]
+    return vectors.before, [*vectors.allocations, *loop, *after]
 
 
 def _vector_stores(group: _Group, store: Store, width: int, value: Expr, elements: list[Stmt]) -> list[Stmt]:
@@ -203,7 +305,7 @@ def _vector_stores(group: _Group, store: Store, width: int, value: Expr, element
     source = value.buffer if isinstance(value, Load) and value.index == (vector.e,) else None
     if source is None or source not in group.loads.values():
         source = vector.emitter.buffer(f"{store.buffer.name}_w", vector.width, store.buffer)
-        group.before.append(AllocLocal(source))
+        group.allocations.append(AllocLocal(source))
         elements.append(Store(source, (vector.e,), value, place=store.place))
     stores: list[Stmt] = []
     for lead in vector.chunks(width):
@@ -226,7 +328,7 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
     # The load stands in front of the elements, where their names are not yet: only what is written out is.
     if any(_is_named(vector, guard) for guard in guards):
         return None
-    width = vector.access_width(load)
+    width = vector.load_width(load)
     if width == 1:
         return None
     registers = group.loads.get((load, guards))
@@ -251,7 +353,9 @@ def _is_filled_under(group: _Group, value: Expr, guards: Guards) -> bool:
     )
 
 
-def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stmt]) -> Expr:
+def _with_vectors(
+    group: _Group, expr: Expr, alone: set[str], elements: list[Stmt], around: Guards = ()
+) -> Expr:
     """The value of element `e`, with wide loads read from their registers."""
     vector = group.vector
 
@@ -274,4 +378,4 @@ def _with_vectors(group: _Group, expr: Expr, alone: set[str], elements: list[Stm
         below = map_children(part, lambda child: lower(child, guards))
         return refold(below) if below is not part else part
 
-    return lower(expr, ())
+    return lower(expr, around)

@@ -12,7 +12,7 @@ from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
 from ...layout import Fragment
 from ...machine import Machine
-from ..analysis.sites import Site, site_of, site_vector
+from ..analysis.sites import Site, site_of, site_vector, unaligned_vector
 from .emitter import Emitter
 
 
@@ -73,5 +73,8 @@ def widest_access(machine: Machine, statement: Stmt, mapping: Fragment, *divisor
     if site is None:
         return 1
     widest = max(machine.vector_bytes)
-    neighbours = max([site_vector(site, widest, (), known) for known in divisors or ({},)])
+    known = divisors or ({},)
+    aligned = [site_vector(site, widest, (), each) for each in known]
+    loads = [unaligned_vector(site, machine.unaligned_bytes, widest, each) for each in known]
+    neighbours = max(*aligned, *loads)
     return gcd(neighbours, mapping.contiguous_values(len(mapping.extents) - 1)) or 1

@@ -259,6 +259,7 @@ def _build(arch: str) -> Machine:
         # 32-byte global accesses exist from sm_100 on (feature "global-256bit"), but no shared
         # ones, and passes use one list for both, so the list stops at 16.
         vector_bytes=(16, 8, 4, 2, 1),
+        unaligned_bytes=(16, 8, 4),
         transaction_bytes=32,
         sm=SM(chip.threads, chip.blocks, registers, 256, 255, local_bytes=512 << 10),
         memory={

@@ -6,7 +6,14 @@ from functools import cache
 
 from ....errors import TargetError
 from ....ir import Region
-from ....language.lowered.threads import MoveBits, SyncThreads, SyncWarp, VectorLoad, VectorStore
+from ....language.lowered.threads import (
+    MoveBits,
+    SyncThreads,
+    SyncWarp,
+    UnalignedLoad,
+    VectorLoad,
+    VectorStore,
+)
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
 from . import cp_async, mma
@@ -14,6 +21,7 @@ from . import cp_async, mma
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
 SPACES = ("global", "shared")
+UNALIGNED = (16, 8, 4)
 # Barriers of a block, the one of `__syncthreads` included.
 BARRIERS = 16
 
@@ -43,6 +51,21 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
         return
     to, source = renderer.address(statement.dst), renderer.address(statement.src)
     renderer.line(f"tb_{verb}_{space}_{width}({to}, {source});", statement)
+
+
+def _unaligned(renderer: Renderer, statement: UnalignedLoad) -> None:
+    """A load from any address, put together of two aligned ones."""
+    memory = statement.src
+    dtype, count = memory.buffer.dtype, (memory.extent or (1,))[-1]
+    width = dtype.bytes_of(count)
+    if memory.buffer.scope != "global" or width not in UNALIGNED or dtype.per_byte > 1:
+        raise TargetError(
+            "T.unaligned_load of {width} bytes in {space} memory has no code for {target}",
+            at=statement.place, width=width, space=memory.buffer.scope, target=renderer.machine.name,
+            expected="one of {widths} bytes in global memory", widths=", ".join(map(str, UNALIGNED)),
+        )  # fmt: skip
+    to, source = renderer.address(statement.dst), renderer.address(memory)
+    renderer.line(f"tb_ld_unaligned<{width}, {dtype.bytes_of(1)}>({to}, {source});", statement)
 
 
 def _move_packed(renderer: Renderer, statement: VectorLoad | VectorStore, count: int) -> None:
@@ -108,6 +131,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(VectorLoad, None, _load),
         Intrinsic(VectorStore, None, _store),
         Intrinsic(MoveBits, None, _move_bits),
+        Intrinsic(UnalignedLoad, None, _unaligned),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),
         *cp_async.INTRINSICS,

@@ -3,7 +3,8 @@
 Meanings that the renderer relies on:
 - `tb_half`, `tb_bf16`, `tb_e4m3` and `tb_e5m2` are storage. Arithmetic on them computes in f32 and
   rounds once, to nearest even. That equals the correctly rounded result for + - * / and sqrt, because
-  the 24 bits of f32 are at least 2p + 2 for p up to 11. Conversions between types are explicit.
+  the 24 bits of f32 are at least 2p + 2 for p up to 11; halves add and multiply so by themselves. Conversions
+  between types are explicit.
 - `tb_max` and `tb_min` on floats are `fmaxf` and `fminf`: a NaN loses against a number. `tb_max_nan`
   and `tb_min_nan` give NaN when either is, as NumPy's maximum and minimum do.
 - `tb_clamp` keeps a NaN: it is below or above no limit.
@@ -33,12 +34,16 @@ _MEMORY_TYPES = {16: "uint4", 8: "uint2", 4: "unsigned", 2: "unsigned short", 1:
 
 def _memory() -> str:
     """Moves of 16 to 1 bytes between registers and memory. The compiler sees the address space through
-    the inlined pointer (it makes LDG and LDS of the full width), so no assembly hides them from it."""
+    the inlined pointer (it makes LDG and LDS of the full width), so no assembly hides them from it. Wide
+    stores to global memory are the exception: where it also sees single elements of what is stored, it takes
+    the store apart into pairs of them."""
     lines: list[str] = []
     for space in ("global", "shared"):
         for width, type in _MEMORY_TYPES.items():
             move = f"*({type}*)to = *(const {type}*)from;"
             lines.append(f"TB void tb_ld_{space}_{width}(void* to, const void* from) {{ {move} }}")
+            if space == "global" and width >= 8:
+                move = _wide_store(type, width)
             lines.append(f"TB void tb_st_{space}_{width}(void* to, const void* from) {{ {move} }}")
     return "\n".join(lines)
 
@@ -48,6 +53,44 @@ template <class W, int count> TB void tb_move_bits(void* to, const void* from) {
   #pragma unroll
   for (int k = 0; k < count; ++k) ((W*)to)[k] = ((const W*)from)[k];
 }"""
+# The bytes from any address are those of two aligned pieces, moved by words and then by the bytes that are
+# left (a funnel shift of two words); `unit` is what the address is a multiple of: floats move by words alone.
+# Where the address is aligned the second piece is the first again, and nothing outside is touched.
+_UNALIGNED = """\
+template <int bytes> struct tb_piece;
+template <> struct tb_piece<16> { uint4 value; };
+template <> struct tb_piece<8> { uint2 value; };
+template <> struct tb_piece<4> { unsigned value; };
+template <int bytes, int unit> TB void tb_ld_unaligned(void* to, const void* from) {
+  const unsigned past = (unsigned)(unsigned long long)from % bytes / unit * unit;
+  const char* const first = (const char*)from - past;
+  union Both { tb_piece<bytes> pieces[2]; unsigned words[bytes / 2]; TB_MEMBER Both() {} } both;
+  both.pieces[0].value = *(decltype(both.pieces[0].value)*)first;
+  both.pieces[1].value = *(decltype(both.pieces[1].value)*)(first + (past ? bytes : 0));
+  unsigned words[bytes / 2];
+  #pragma unroll
+  for (int k = 0; k < bytes / 2; ++k) words[k] = both.words[k];
+  #pragma unroll
+  for (int by = bytes / 8; by > 0; by /= 2) {
+    #pragma unroll
+    for (int k = 0; k + by < bytes / 2; ++k) words[k] = past & by * 4 ? words[k + by] : words[k];
+  }
+  #pragma unroll
+  for (int k = 0; k < bytes / 4; ++k) {
+    ((unsigned*)to)[k] = unit % 4 ? __funnelshift_r(words[k], words[k + 1], past % 4 * 8) : words[k];
+  }
+}"""
+
+
+def _wide_store(type: str, width: int) -> str:
+    parts = "xyzw"[: width // 4]
+    words = ", ".join(f"%{k + 1}" for k in range(len(parts)))
+    values = ", ".join(f'"r"(v.{part})' for part in parts)
+    store = f'"st.global.v{len(parts)}.u32 [%0], {{{words}}};"'
+    address = '"l"(__cvta_generic_to_global(to))'
+    return f'const {type} v = *(const {type}*)from; asm volatile({store} :: {address}, {values} : "memory");'
+
+
 _SHUFFLE = """\
 template <class T> TB T tb_shfl_xor(T value, int lanes) {
   return __shfl_xor_sync(0xffffffffu, value, lanes);
@@ -227,6 +270,7 @@ PRELUDE = Prelude(
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
+        Part("unaligned", r"tb_ld_unaligned", _UNALIGNED),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
         Part(
             "minmax",
