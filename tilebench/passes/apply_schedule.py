@@ -78,6 +78,7 @@ def apply_schedule(function: Function, context: Context) -> Function:
                 if directive.name == "instruction":
                     _check_instruction(directive, node, context)
                 chosen[id(node), directive.name] = directive
+                context.asked.add((directive.name, node.place))
     _note_choices(function, chosen, context)
     scheduled = _in_whole_warps(_written(function, chosen), context)
     for launch in launches_of(scheduled):

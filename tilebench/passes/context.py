@@ -18,13 +18,17 @@ from ..record import Choice, Diagnostic, PlaceRecord, Remark
 
 @dataclass
 class Context:
-    """One compilation on its way down. `schedule` is the schedule value (or None: defaults)."""
+    """One compilation on its way down. `schedule` is the schedule value (or None: defaults).
+
+    `asked` has the options of a schedule that act in a later stage, each with the place of what it is about.
+    """
 
     machine: Machine
     schedule: Any = None
     remarks: list[Remark] = field(default_factory=list[Remark])
     choices: list[Choice] = field(default_factory=list[Choice])
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    asked: set[tuple[str, Place | None]] = field(default_factory=set[tuple[str, Place | None]])
 
     def remark(
         self, pass_name: str, kind: str, message: str, node: Node | None = None, **values: Any

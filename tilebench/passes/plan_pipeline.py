@@ -67,7 +67,7 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
         context.remark(NAME, "note", f"num_stages={loop.num_stages} is {unused}", loop)
         return loop.but(plan=Plan(1), num_stages=None)
     if loop.condition is not None:
-        context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {_LEFT}", loop)
+        _no_effect(loop, _LEFT, context)
         return loop.but(plan=Plan(1), num_stages=None)
     ahead = _copies_ahead(loop, elsewhere, context)
     if not ahead:
@@ -82,10 +82,19 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
     body: list[Stmt] = []
     for statement in loop.body:
         if isinstance(statement, Copy) and any(statement is copy for copy in ahead):
-            same = statement.src.buffer.dtype == statement.dst.buffer.dtype
-            statement = statement.but(at_stage=Stage(0, can_be_async=same))
+            statement = statement.but(at_stage=Stage(0, can_be_async=_keeps_its_dtype(statement, context)))
         body.append(statement)
     return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
+
+
+def _keeps_its_dtype(copy: Copy, context: Context) -> bool:
+    """Whether a copy may be by an instruction that goes on by itself: those change no dtype."""
+    a, b = copy.src.buffer.dtype, copy.dst.buffer.dtype
+    if a != b:
+        context.remark(
+            NAME, "note", f"the copy into {copy.dst.buffer.name} makes {b} of {a}, in registers", copy
+        )
+    return a == b
 
 
 def by_hand(loop: Pipelined) -> bool:
@@ -111,7 +120,7 @@ def _as_told(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelin
                     name=statement.dst.buffer.name, why=why, hint="give it the stage of what uses it",
                 )  # fmt: skip
             runs = not stage.number and not idle
-            same = statement.src.buffer.dtype == statement.dst.buffer.dtype
+            same = not runs or _keeps_its_dtype(statement, context)
             statement = statement.but(at_stage=replace(stage, can_be_async=same) if runs else None)
             ahead += [statement] if runs else []
         body.append(statement)
@@ -182,8 +191,18 @@ def _copies_ahead(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> li
             ahead.append(copy)
     if not ahead:
         why = "; ".join(missed) or "no statement of its body copies from global to shared memory"
-        context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
+        _no_effect(loop, why, context)
     return ahead
+
+
+def _no_effect(loop: Pipelined, why: str, context: Context) -> None:
+    """Say that stages cannot be had. Raises `ScheduleError` where it is a schedule that asks for them."""
+    if loop.num_stages > 1 and ("num_stages", loop.place) in context.asked:
+        raise ScheduleError(
+            "num_stages={n} of the schedule has no effect on this loop: {why}", at=loop.place,
+            n=loop.num_stages, why=why, hint="leave it out of the schedule",
+        )  # fmt: skip
+    context.remark(NAME, "missed", f"num_stages={loop.num_stages} has no effect: {why}", loop)
 
 
 def check_plans(function: Function) -> None:
