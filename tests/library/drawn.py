@@ -21,15 +21,13 @@ TARGETS = ("cuda:sm_75", "cuda:sm_80", "cuda:sm_89", "cuda:sm_90a")
 THREADS = (32, 64, 128, 256)
 Choices = Mapping[str, Sequence[Any]]
 OF_ROWS: Choices = {"block_M": (1, 2, 4, 8), "block_N": (16, 64, 96, 256), "threads": THREADS}
+IN_TURNS: Choices = {**OF_ROWS, "turns": (1, 2, 3), "num_stages": (0, 0, 2, 3)}
 # What the schedule files choose, by operator.
 CHOICES: Mapping[str, Choices] = {
     "add": {"block": (32, 96, 256, 2048), "threads": THREADS},
     "bias_gelu": OF_ROWS,
-    "softmax": OF_ROWS,
-    "rms_norm": OF_ROWS,
-    "layer_norm": OF_ROWS,
-    "row_reduce": OF_ROWS,
-    "column_reduce": {**OF_ROWS, "splits": (1, 2, 3, 8)},
+    **dict.fromkeys(("softmax", "rms_norm", "layer_norm", "row_reduce"), IN_TURNS),
+    "column_reduce": {**OF_ROWS, "splits": (1, 2, 3, 8), "num_stages": (0, 0, 2, 3)},
     "transpose": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 128), "threads": THREADS, "side": (0, 0, 4, 8),
     },

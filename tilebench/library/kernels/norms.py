@@ -24,12 +24,13 @@ def write_scaled(v, weight, bias, y, row, column, middle, scale, has_weight, has
 
 
 @T.macro
-def whole_rows(x, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M):
+def whole_rows(x, first, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M):
+    """Rows of x from `first` on, an array or a tile."""
     v = T.alloc_fragment((block_M, N), "float32")
     square = T.alloc_fragment((block_M, N), "float32")
     middle = T.alloc_fragment((block_M,), "float32")
     scale = T.alloc_fragment((block_M,), "float32")
-    T.copy(x[row, 0], v)
+    T.copy(x[first, 0], v)
     T.clear(middle)
     if centred:
         T.reduce_sum(v, middle, dim=1)
@@ -75,23 +76,37 @@ def rows_in_parts(x, weight, bias, y, row, N, eps, centred, has_weight, has_bias
 
 
 @jit
-def norm_kernel(M, N, dtype, centred, has_weight, has_bias, eps, block_M, block_N, threads):
-    """LayerNorm where it is centred, else RMSNorm."""
+def norm_kernel(
+    M, N, dtype, centred, has_weight, has_bias, eps, block_M, block_N, threads, turns=1, num_stages=0
+):  # fmt: skip
+    """LayerNorm where it is centred, else RMSNorm.
+
+    With stages a block takes `turns` times its rows, and loads ahead through shared memory.
+    """
     rows = T.dynamic("M") if M is None else M
 
     @T.prim_func
     def main(
         x: T.Tensor((rows, N), dtype), weight: T.Tensor((N if has_weight else 1,), dtype),
-        bias: T.Tensor((N if has_bias else 1,), dtype),
-        y: T.Tensor((rows, N), dtype),
+        bias: T.Tensor((N if has_bias else 1,), dtype), y: T.Tensor((rows, N), dtype),
     ):  # fmt: skip
-        with T.Kernel(T.ceildiv(rows, block_M), threads=threads) as bx:
-            row = bx * block_M
-            if block_N >= N:
-                whole_rows(x, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M)
+        with T.Kernel(T.ceildiv(rows, block_M * turns), threads=threads) as bx:
+            if block_N >= N and num_stages:
+                tile = T.alloc_shared((block_M, N), dtype)
+                for turn in T.Pipelined(turns, num_stages=num_stages):
+                    row = (bx * turns + turn) * block_M
+                    T.copy(x[row, 0], tile)
+                    whole_rows(tile, 0, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M)
             else:
-                rows_in_parts(
-                    x, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M, block_N
-                )
+                for turn in T.serial(turns):
+                    row = (bx * turns + turn) * block_M
+                    if block_N >= N:
+                        whole_rows(
+                            x, row, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M
+                        )
+                    else:
+                        rows_in_parts(
+                            x, weight, bias, y, row, N, eps, centred, has_weight, has_bias, block_M, block_N
+                        )
 
     return main

@@ -14,11 +14,12 @@ LEAST = float("-inf")
 
 
 @T.macro
-def whole_rows(x, y, row, N, block_M):
+def whole_rows(x, first, y, row, N, block_M):
+    """Rows of x from `first` on, an array or a tile."""
     v = T.alloc_fragment((block_M, N), "float32")
     top = T.alloc_fragment((block_M,), "float32")
     total = T.alloc_fragment((block_M,), "float32")
-    T.copy(x[row, 0], v)
+    T.copy(x[first, 0], v)
     T.reduce_max(v, top, dim=1)
     for i, j in T.Parallel(block_M, N):
         v[i, j] = T.exp2((v[i, j] - top[i]) * LOG2E)
@@ -58,15 +59,25 @@ def rows_in_parts(x, y, row, N, block_M, block_N):
 
 
 @jit
-def softmax_kernel(M, N, dtype, block_M, block_N, threads):
+def softmax_kernel(M, N, dtype, block_M, block_N, threads, turns=1, num_stages=0):
+    """With stages a block takes `turns` times its rows, and loads ahead through shared memory."""
     rows = T.dynamic("M") if M is None else M
 
     @T.prim_func
     def main(x: T.Tensor((rows, N), dtype), y: T.Tensor((rows, N), dtype)):
-        with T.Kernel(T.ceildiv(rows, block_M), threads=threads) as bx:
-            if block_N >= N:
-                whole_rows(x, y, bx * block_M, N, block_M)
+        with T.Kernel(T.ceildiv(rows, block_M * turns), threads=threads) as bx:
+            if block_N < N:
+                for turn in T.serial(turns):
+                    rows_in_parts(x, y, (bx * turns + turn) * block_M, N, block_M, block_N)
+            elif num_stages:
+                tile = T.alloc_shared((block_M, N), dtype)
+                for turn in T.Pipelined(turns, num_stages=num_stages):
+                    row = (bx * turns + turn) * block_M
+                    T.copy(x[row, 0], tile)
+                    whole_rows(tile, 0, y, row, N, block_M)
             else:
-                rows_in_parts(x, y, bx * block_M, N, block_M, block_N)
+                for turn in T.serial(turns):
+                    row = (bx * turns + turn) * block_M
+                    whole_rows(x, row, y, row, N, block_M)
 
     return main
