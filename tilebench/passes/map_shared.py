@@ -6,22 +6,14 @@ from dataclasses import dataclass
 
 from ..errors import ResourceError
 from ..ir import (
-    AllocStmt,
     Function,
-    If,
-    Load,
-    LoopStmt,
     Node,
-    Region,
-    Stmt,
-    Store,
-    WithStmt,
-    children,
     map_bodies,
 )
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
 from .analysis.launches import launch_of
+from .analysis.lives import Lives, Span
 from .context import Context
 
 # The widest access is 16 bytes; a swizzle permutes rows of 128 bytes, so such a buffer starts on one.
@@ -29,13 +21,9 @@ ALIGN, SWIZZLED_ALIGN = 16, 128
 
 
 @dataclass
-class Life:
-    """A buffer, and the first and last statement (by number) between which it holds something."""
+class Life(Span[AllocShared]):
+    """A shared buffer, with when it holds something and its first byte."""
 
-    alloc: AllocShared
-    first: int = -1
-    last: int = -1
-    loops: tuple[int, ...] = ()
     offset: int = 0
 
     @property
@@ -58,68 +46,6 @@ class Life:
             return ALIGN
         period = swizzle.period * self.alloc.buffer.dtype.bits // 8
         return max(SWIZZLED_ALIGN, min(1024, period))
-
-    def meets(self, other: Life) -> bool:
-        return self.first <= other.last and other.first <= self.last
-
-
-class _Lives:
-    """One walk over the function in order: where each shared buffer is first and last used."""
-
-    def __init__(self) -> None:
-        self.lives: dict[str, Life] = {}
-        self.loops: list[tuple[int, set[str], set[str]]] = []
-        self.now = 0
-
-    def body(self, body: tuple[Stmt, ...]) -> None:
-        for statement in body:
-            self.statement(statement)
-
-    def statement(self, stmt: Stmt) -> None:
-        self.now += 1
-        if isinstance(stmt, AllocShared):
-            self.lives[stmt.buffer.name] = Life(stmt)
-            for _, allocated, _ in self.loops:
-                allocated.add(stmt.buffer.name)
-        elif isinstance(stmt, LoopStmt):
-            self._loop(stmt)
-        elif isinstance(stmt, If):
-            self.uses(stmt.condition)
-            self.body(stmt.then)
-            self.body(stmt.orelse)
-        elif isinstance(stmt, WithStmt):
-            self.body(stmt.body)
-        elif not isinstance(stmt, AllocStmt):
-            self.uses(stmt)
-
-    def _loop(self, stmt: LoopStmt) -> None:
-        start = self.now
-        for part in children(stmt):
-            if not isinstance(part, Stmt):
-                self.uses(part)
-        self.loops.append((start, set(), set()))
-        self.body(stmt.body)
-        _, allocated, used = self.loops.pop()
-        self.now += 1
-        # What a loop uses and does not allocate may be read by its next step: it lives through all of it.
-        for name in used - allocated:
-            life = self.lives[name]
-            life.first, life.last = min(life.first, start), max(life.last, self.now)
-        for _, outer_allocated, outer_used in self.loops:
-            outer_allocated |= allocated
-            outer_used |= used
-
-    def uses(self, node: Node) -> None:
-        stack: list[Node] = [node]
-        while stack:
-            part = stack.pop()
-            if isinstance(part, (Load, Region, Store)) and part.buffer.name in self.lives:
-                life = self.lives[part.buffer.name]
-                life.first = self.now if life.first < 0 else life.first
-                life.last = self.now
-                for _, _, used in self.loops:
-                    used.add(part.buffer.name)
-            stack.extend(children(part))
 
 
 def _place(lives: list[Life]) -> int:
@@ -173,12 +99,8 @@ def map_shared(function: Function, context: Context) -> Function:
 
     Raises `ResourceError` with the sum when it is more than a block may have.
     """
-    walker = _Lives()
-    walker.body(function.body)
-    lives = list(walker.lives.values())
-    for life in lives:
-        if life.first < 0:
-            life.first = life.last = 0
+    named = Lives(AllocShared, Life).of(function)
+    lives = list(named.values())
     total = _place(lives)
     if total > context.machine.shared.per_block:
         _refuse(lives, total, function, context)
@@ -188,7 +110,7 @@ def map_shared(function: Function, context: Context) -> Function:
             "map_shared", "applied", f"{plain} bytes of shared buffers share {total} bytes", function,
             bytes=total, without=plain,
         )  # fmt: skip
-    offsets = {name: life.offset for name, life in walker.lives.items()}
+    offsets = {name: life.offset for name, life in named.items()}
     launch = launch_of(function)
 
     def step(node: Node) -> Node:

@@ -12,7 +12,7 @@ FAULTS = (
     Fault(
         "map/lives-meet",
         "a buffer that is filled by the statement that last reads another shares its bytes",
-        "tilebench.passes.map_shared:Life.meets",
+        "tilebench.passes.analysis.lives:Span.meets",
         "_a <= _b and _c <= _d",
         "_a < _b and _c < _d",
         MAP,
@@ -20,7 +20,7 @@ FAULTS = (
     Fault(
         "map/loops-are-forgotten",
         "what a loop carries to its next step lives to its last use only",
-        "tilebench.passes.map_shared:_Lives._loop",
+        "tilebench.passes.analysis.lives:Lives._loop",
         "used - allocated",
         "set()",
         MAP,
