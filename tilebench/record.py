@@ -184,6 +184,25 @@ class CompileRecord:
 
 
 @dataclass(frozen=True)
+class ClockEvent:
+    """What a warp of a block did, by the clock of its multiprocessor, in cycles since its block began.
+
+    `kind` is `block` (all of it; `iteration` is the multiprocessor, `since` nanoseconds after the first
+    block), `load`, `wait`, `barrier`, `compute` or `store`; `name` says it in words, `line` is the user's.
+    """
+
+    block: int
+    warp: int
+    kind: str
+    name: str
+    iteration: int
+    start: int
+    end: int
+    line: int = 0
+    since: int = 0
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
 
@@ -191,6 +210,8 @@ class RunRecord:
     (None when not checked), `unwritten` how many elements of outputs were never written.
     `failure` is the message when there is no time to show.
     `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
+    `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
+    the same kernel with them.
     """
 
     kernel: str
@@ -207,6 +228,8 @@ class RunRecord:
     when: str = ""
     operation: str = "FLOP"
     unwritten: int = 0
+    events: tuple[ClockEvent, ...] = ()
+    clocked_seconds: float | None = None
 
     def __str__(self) -> str:
         """One line: time, rate, error; or why there is none. Units of the rates are decimal."""

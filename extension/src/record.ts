@@ -134,12 +134,32 @@ export interface CompileRecord {
 }
 
 /**
+ * What a warp of a block did, by the clock of its multiprocessor, in cycles since its block began.
+ *
+ * `kind` is `block` (all of it; `iteration` is the multiprocessor, `since` nanoseconds after the first
+ * block), `load`, `wait`, `barrier`, `compute` or `store`; `name` says it in words, `line` is the user's.
+ */
+export interface ClockEvent {
+  readonly block: number;
+  readonly warp: number;
+  readonly kind: string;
+  readonly name: string;
+  readonly iteration: number;
+  readonly start: number;
+  readonly end: number;
+  readonly line: number;
+  readonly since: number;
+}
+
+/**
  * One measurement. `samples` are seconds a launch, each alone; `seconds` is their median.
  *
  * `error` and `bound` are the largest error against the reference and the bound at that element
  * (None when not checked), `unwritten` how many elements of outputs were never written.
  * `failure` is the message when there is no time to show.
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
+ * `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
+ * the same kernel with them.
  */
 export interface RunRecord {
   readonly kernel: string;
@@ -156,6 +176,8 @@ export interface RunRecord {
   readonly when: string;
   readonly operation: string;
   readonly unwritten: number;
+  readonly events: readonly ClockEvent[];
+  readonly clocked_seconds: number | null;
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -239,6 +261,17 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ran: '[string]',
     grids: '[[number | string]]'
   },
+  ClockEvent: {
+    block: 'number',
+    warp: 'number',
+    kind: 'string',
+    name: 'string',
+    iteration: 'number',
+    start: 'number',
+    end: 'number',
+    line: 'number',
+    since: 'number'
+  },
   RunRecord: {
     kernel: 'string',
     target: 'string',
@@ -253,6 +286,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     failure: 'string',
     when: 'string',
     operation: 'string',
-    unwritten: 'number'
+    unwritten: 'number',
+    events: '[ClockEvent]',
+    clocked_seconds: 'number?'
   }
 };

@@ -62,6 +62,7 @@ def show(parser: Parser, words: list[str]) -> int:
     add("--choices", action="store_true", help="each scheduling choice with its origin")
     add("--resources", action="store_true", help="registers, shared memory, occupancy")
     add("--stages", action="store_true", help="the names of the stages")
+    add("--timeline", action="store_true", help="what the first block did when, by clocks in the kernel")
     options = parser.parse_all(words)
     asked = options.remarks or options.choices or options.resources
     if options.stages and (asked or options.stage is not None):
@@ -69,6 +70,11 @@ def show(parser: Parser, words: list[str]) -> int:
     kernel = _kernel(options)
     if options.stages:
         print("\n".join(kernel.stages))
+        return 0
+    if options.timeline:
+        from ..profile.timeline import timeline_text
+
+        print(timeline_text(kernel.timeline()))
         return 0
     if options.stage is not None:
         text = kernel.stage(options.stage)

@@ -378,3 +378,16 @@ class Kernel(ForeignNames):
         return measure_kernel(
             self, with_rows(self, arrays), rounds=rounds, seconds=seconds, seed=seed, sizes=sizes
         )
+
+    def with_clocks(self) -> Kernel:
+        """The same kernel, whose code reads the card's clocks around all that its blocks do (`timeline`)."""
+        from .measuring.clocks import clocked
+
+        return clocked(self)
+
+    def timeline(self, *arrays: Any, seed: int = 0, sizes: Mapping[str, Any] | None = None) -> RunRecord:
+        """What the first blocks did when, as `bench` runs it; `clocked_seconds` is how long it takes so."""
+        from .measuring.clocks import timeline
+
+        require_available(self.compilation.manifest, self.name, self.target)
+        return timeline(self, with_rows(self, arrays), seed=seed, sizes=sizes)

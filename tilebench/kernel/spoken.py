@@ -58,7 +58,7 @@ def tell(kernel: Kernel, arrays: Sequence[Any]) -> None:
         for line in _lines(printed, rows, kept[2 * k], kept[2 * k + 1], values):
             print(line)
     if printed.failed is not None:
-        raise_failed(printed, kept[-1], values)
+        raise_failed(printed, kept[2 * len(printed.rows)], values)
 
 
 def refuse_failed(kernel: Kernel, arrays: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from ..ir import (
     ZERO,
     Expr,
     LoopStmt,
+    Region,
     Stmt,
     Var,
     WithStmt,
@@ -18,6 +19,7 @@ from ..ir import (
     decision,
     node,
     operand,
+    writes,
 )
 from ..layout import Fragment
 from .lowered.decisions import Panels, Plan
@@ -30,7 +32,8 @@ class KernelLaunch(WithStmt):
 
     `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
     `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time;
-    `shared_bytes` what the shared-memory map of `threaded` takes.
+    `shared_bytes` what the shared-memory map of `threaded` takes, `clocks` where it leaves the times of what
+    it does (`closing/clocks.py`).
     """
 
     word = "Kernel"
@@ -42,6 +45,7 @@ class KernelLaunch(WithStmt):
     order: Panels | None = attribute(default=None)
     min_blocks: int | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
+    clocks: Region | None = writes(default=None)
 
     @property
     def blocks(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from .copy import WORDS as COPY
 from .extensions import word_of
 from .extern import WORDS as EXTERN
 from .gemm import WORDS as GEMM
+from .lowered.clocks import WORDS as CLOCKS
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.threads import FUNCTIONS as EXCHANGES
@@ -38,6 +39,7 @@ FAMILIES = (
     THREADS,
     TOKENS,
     LAYOUTS,
+    CLOCKS,
     EXTERN,
 )
 

@@ -22,6 +22,7 @@ from ..ir import (
     Stmt,
     Store,
     Var,
+    WithStmt,
     children,
     const_of,
     effects_in,
@@ -291,7 +292,8 @@ class Elsewhere:
         while stack:
             node = stack.pop()
             whole = isinstance(node, (Pipelined, Parallel)) or not isinstance(node, Stmt) or effects_of(node)
-            if not whole:
+            # A launch has memory of its own, and its statements are looked at one by one all the same.
+            if not whole or isinstance(node, WithStmt):
                 stack.extend(children(node))
                 continue
             names = {effect.buffer.name for effect in effects_in(node)}

@@ -8,6 +8,7 @@ from .allocate_workspaces import allocate_workspaces
 from .context import StageRow
 from .forms import THREADED_FORMS
 from .insert_barriers import insert_barriers
+from .insert_clocks import insert_clocks
 from .map_shared import map_shared
 from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
@@ -25,6 +26,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
             ("map_shared", map_shared),
             # Barriers on tile statements, where a whole copy or gemm is one access.
             ("insert_barriers", insert_barriers),
+            # Behind them: waiting for others is told apart from what is done then.
+            ("insert_clocks", insert_clocks),
             ("to_threads", partial(to_threads, lowerings=lowerings)),
             # Last: barriers are found by the versions as they are written, `ko % 3`.
             ("wrap_counters", wrap_counters),

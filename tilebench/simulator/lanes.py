@@ -37,6 +37,8 @@ class Lanes(LaneExpressions):
     ) -> None:
         super().__init__(launch, blocks)
         self.meanings, self.functions = meanings, functions
+        # How often a clock was read: what the clocks of the simulator say.
+        self.clock_reads = 0
 
     def run(self, stmt: Stmt, mask: Mask) -> Waits | None:
         """Do a statement that is a word; what it waits for, where it does."""

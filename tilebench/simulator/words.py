@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir import Let, Store
 from ..language.extern import ExternCall
+from ..language.lowered.clocks import ReadClock
 from ..language.lowered.threads import (
     MoveBits,
     SyncThreads,
@@ -67,6 +68,13 @@ def unaligned_load(lanes: Lanes, stmt: UnalignedLoad, mask: Mask) -> None:
     lanes.write(stmt.dst, np.concatenate([lanes.read(part, mask) for part in singles(stmt.src)]), mask)
 
 
+def read_clock(lanes: Lanes, stmt: ReadClock, mask: Mask) -> None:
+    """`T.read_clock(now, "cycles")`: the simulator counts the reads themselves, so that order can be seen."""
+    lanes.clock_reads += 1
+    value = 0 if stmt.counter == "unit" else lanes.clock_reads
+    lanes.write(stmt.dst, lanes.wide(value, np.int64)[None], mask)
+
+
 def alloc_shared(lanes: Lanes, stmt: AllocShared, mask: Mask) -> None:
     """`S = T.alloc_shared(...)`"""
     lanes.add_shared(stmt)
@@ -104,6 +112,7 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         VectorStore: vector_move,
         MoveBits: move_bits,
         UnalignedLoad: unaligned_load,
+        ReadClock: read_clock,
         AllocShared: alloc_shared,
         AllocLocal: alloc_local,
         AllocVar: alloc_var,

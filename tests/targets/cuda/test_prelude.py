@@ -100,6 +100,7 @@ def test_only_the_parts_that_are_used() -> None:
         "cp.async",
         "ldmatrix",
         "mma",
+        "clocks",
         "move bits",
     }
     products = PRELUDE.text_for(

@@ -63,7 +63,7 @@ def measure_against(
     _refuse_options(rounds, seconds, seed, check, timeout, against or {})
     call = kernel.call_of(arrays, sizes)
     # NumPy arrays travel as they are, with their strides; those of a device come to the host first.
-    copies = [_traveller(array) for array in call.arrays]
+    copies = [traveller(array) for array in call.arrays]
     package = package_of(kernel, call.values)
     config = {k: v for k, v in kernel.parameters.items() if isinstance(v, (int, float, str, bool))}
     config |= call.values
@@ -98,7 +98,7 @@ def _refuse_options(
             )  # fmt: skip
 
 
-def _traveller(array: Any) -> Any:
+def traveller(array: Any) -> Any:
     """What goes to the child for an array: a NumPy array as it lies, without a subclass of it."""
     own = isinstance(cast(object, array), np.ndarray)
     return np.asarray(array) if own else host_copy(array)

@@ -70,12 +70,13 @@ class Speech:
     sites: tuple[Saying, ...]
     rows: tuple[Rows, ...]
     failed: Buffer | None
+    clocks: Buffer | None = None
 
     @property
     def arrays(self) -> tuple[Buffer, ...]:
         """The arrays that each call brings along, the last parameters of the kernel."""
         pairs = [array for rows in self.rows for array in (rows.integers, rows.floats)]
-        return (*pairs, *([self.failed] if self.failed is not None else []))
+        return (*pairs, *[each for each in (self.failed, self.clocks) if each is not None])
 
 
 @dataclass

@@ -6,6 +6,7 @@ from functools import cache
 
 from ....errors import TargetError
 from ....ir import Region
+from ....language.lowered.clocks import ReadClock
 from ....language.lowered.threads import (
     MoveBits,
     SyncThreads,
@@ -98,6 +99,22 @@ def bytes_of(region: Region) -> int:
     return max(8, region.buffer.dtype.bits) // 8 * (region.extent or (1,))[-1]
 
 
+# Counters by the special register that holds each (PTX ISA, "Special Registers").
+COUNTERS = {"cycles": "clock64", "nanoseconds": "globaltimer", "unit": "smid"}
+
+
+def _read_clock(renderer: Renderer, statement: ReadClock) -> None:
+    """In place: volatile, and nothing that touches memory moves over it."""
+    register = COUNTERS.get(statement.counter)
+    if register is None:
+        raise TargetError(
+            "{target} has no clock {counter!r}", at=statement.place, target=renderer.machine.name,
+            counter=statement.counter, expected="one of {known}", known=", ".join(COUNTERS),
+        )  # fmt: skip
+    to = renderer.address(statement.dst)
+    renderer.line(f"tb_read_{register}({to});", statement)
+
+
 def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:
     """The block's barrier, or one of the 16 of its own number on which some whole warps meet (PTX ISA,
     `bar.sync`)."""
@@ -132,6 +149,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(VectorStore, None, _store),
         Intrinsic(MoveBits, None, _move_bits),
         Intrinsic(UnalignedLoad, None, _unaligned),
+        Intrinsic(ReadClock, None, _read_clock),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),
         *cp_async.INTRINSICS,

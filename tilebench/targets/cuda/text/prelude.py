@@ -91,6 +91,18 @@ def _wide_store(type: str, width: int) -> str:
     return f'const {type} v = *(const {type}*)from; asm volatile({store} :: {address}, {values} : "memory");'
 
 
+_CLOCKS = """\
+TB void tb_read_clock64(long long* to) {
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(*to) :: "memory");
+}
+TB void tb_read_globaltimer(long long* to) {
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(*to) :: "memory");
+}
+TB void tb_read_smid(long long* to) {
+  unsigned unit;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
+  *to = unit;
+}"""
 _SHUFFLE = """\
 template <class T> TB T tb_shfl_xor(T value, int lanes) {
   return __shfl_xor_sync(0xffffffffu, value, lanes);
@@ -269,6 +281,7 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
+        Part("clocks", r"tb_read_\w+", _CLOCKS),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
         Part("unaligned", r"tb_ld_unaligned", _UNALIGNED),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
