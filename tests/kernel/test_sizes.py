@@ -192,6 +192,35 @@ def test_sizes_are_read_once_for_arrays_of_the_same_shapes(monkeypatch: pytest.M
         scaled()(a, 30, 2.0, np.zeros((3, 41), np.float32))
 
 
+@tilebench.jit(target="cpu")
+def biased(has_bias: bool = False):
+    m, n, k = T.dynamic("m, n, k")
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((m, n), "float32"), b: T.Tensor((n,), "float32"), W: T.Tensor((k,), "float32"),
+        C: T.Tensor((m, n), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(m, threads=32) as bx:
+            for j in T.Parallel(64):
+                if j < n:
+                    C[bx, j] = A[bx, j] + (b[j] if has_bias else 1.0)
+
+    return main
+
+
+def test_an_array_that_is_not_touched_may_be_none_and_has_the_sizes_of_the_others() -> None:
+    a, w = np.ones((3, 40), np.float32), np.ones(5, np.float32)
+    for arguments in ((a, None, w), (a, np.zeros(40, np.float32), w)):
+        c = np.zeros_like(a)
+        biased()(*arguments, c)
+        assert (c == 2).all()
+    with pytest.raises(ArgumentError, match="b is None, and the kernel reads it"):
+        biased(True)(a, None, w, c)
+    with pytest.raises(ArgumentError, match="no array that was given says what k is"):
+        biased()(a, None, None, c)
+
+
 def test_strides_are_read_from_the_array() -> None:
     kernel = strided()
     whole = np.arange(6 * 50, dtype=np.float32).reshape(6, 50)

@@ -55,6 +55,9 @@ class Assignments(Expressions):
                 base, key = self.expr(target.value), self.expr(target.slice)
                 if isinstance(base, BufferView):
                     self.store(target, self.element(target, base, key), value, node)
+                elif isinstance(base, VarRef):
+                    self.current = node
+                    base[key] = value
                 elif isinstance(base, (Value, RegionRef)):
                     self.refuse(target, "this cannot be assigned to: it is no buffer")
                 else:

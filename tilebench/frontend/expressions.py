@@ -13,7 +13,7 @@ from ..ir import Const, Let
 from ..language.known import explain_missing
 from ..language.tracing.arithmetic import logical, logical_not, truth
 from ..language.tracing.expressions import Value
-from ..language.tracing.values import BufferView, RegionRef
+from ..language.tracing.values import BufferView, RegionRef, VarRef
 from .evaluator import Evaluator
 from .scope import Binding, UnknownName
 
@@ -195,7 +195,7 @@ class Expressions(Evaluator):
         base = self.expr(node.value)
         key = self.expr(node.slice)
         self.current = node
-        if isinstance(base, Value):
+        if isinstance(base, Value) and not isinstance(base, VarRef):
             raise LanguageError("a single value cannot be indexed: {text}", text=base)
         return base[key]
 

@@ -96,6 +96,9 @@ class Kernel(ForeignNames):
         self.outputs = tuple(sorted(k % count for k in out_idx))
         # The arrays for what the kernel says, which no caller sees.
         self.hidden = tuple(range(count, len(self.arguments)))
+        arrays = [k for k, record in enumerate(self.arguments) if not record.is_scalar]
+        # Where the outputs stand among the records of the arrays.
+        self._output_rows = [arrays.index(k) for k in self.outputs if k in arrays]
         self.calls = Calls(self.compilation, traced, self.arguments, self.places())
         self.sizes: Mapping[str, Any] = {}
         # What made this one of edited text, with its arguments.
@@ -205,15 +208,15 @@ class Kernel(ForeignNames):
                 what=self.calls.binder.takes,
                 found=f"{len(inputs)} {self.calls.binder.takes}",
             )
-        strided = [self.arguments[k].name for k in self.outputs if self.arguments[k].strides]
-        if strided:
-            raise ArgumentError(
-                "out_idx cannot make {name}, which has strides of its own", name=strided[0],
-                at=self.places().get(strided[0]), hint="pass an array for it",
-            )  # fmt: skip
+        for k in self.outputs:
+            if self.arguments[k].strides:
+                name = self.arguments[k].name
+                raise ArgumentError(
+                    "out_idx cannot make {name}, which has strides of its own", name=name,
+                    at=self.places().get(name), hint="pass an array for it",
+                )  # fmt: skip
         call = self.calls.binder(inputs, without=made)
-        records = {record.name: record for record in call.records}
-        outputs = [records[self.arguments[k].name] for k in self.outputs]
+        outputs = [call.records[row] for row in self._output_rows]
         if call.arrays:
             results = [empty_like(call.arrays[0], record.extents, record.dtype) for record in outputs]
         else:

@@ -9,7 +9,7 @@ from ..errors import LanguageError, nearest
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
     AtomicAdd CUDASourceCodeKernel async_copy dyn float4_e2m1fn gemm_sp make_tensor
-    meta_class ptr ptx_commit_group ptx_cp_async ptx_wait_group
+    ptr ptx_commit_group ptx_cp_async ptx_wait_group
     BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
     lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
     tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp named_barrier_arrive nextafter

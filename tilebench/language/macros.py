@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import LanguageError, file_lines, kept_lines
 from .annotations import TensorSpec
@@ -18,6 +20,9 @@ from .tracing.dtype_words import plain
 
 if TYPE_CHECKING:
     from .tracing.taken import DTypeLike, Shape
+
+
+_C = TypeVar("_C")
 
 
 class Macro:
@@ -79,6 +84,38 @@ def inline(function: Callable[..., Any]) -> Any:
     return Macro(function, dict(sys._getframe(1).f_locals))  # pyright: ignore[reportPrivateUsage]
 
 
+def meta_class(cls: type[_C]) -> type[_C]:
+    """Mark a class of which kernels make objects, with scalars of `T.alloc_var` in their attributes.
+
+    Its methods that store to an element, `self.x[0] = ...`, are written into the kernel where they are
+    called, as `@T.inline` does; those that only compute run in Python, as do `__init__` and properties
+    and static methods. Raises `LanguageError` for what is no class.
+    """
+    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]  # a person's own
+        raise LanguageError("@T.meta_class marks a class, found {kind}", kind=type(cls).__name__)
+    scope = dict(sys._getframe(1).f_locals)  # pyright: ignore[reportPrivateUsage]
+    for name, method in list(vars(cls).items()):
+        if inspect.isfunction(method) and not name.startswith("__") and _stores(method):
+            setattr(cls, name, Macro(method, scope))
+    return cls
+
+
+def _stores(method: Callable[..., Any]) -> bool:
+    """Whether a method assigns to an element of something; True where nobody can read it."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    except (OSError, SyntaxError, TypeError):
+        return True
+    targets = [target for node in ast.walk(tree) for target in _targets(node)]
+    return any(isinstance(part, ast.Subscript) for target in targets for part in ast.walk(target))
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else []
+
+
 class Ref:
     """Annotation of a macro's parameter that is passed by reference: `def add(x: T.Ref, n): x = x + n`.
 
@@ -134,4 +171,4 @@ def check_argument(name: str, said: TileSpec | TensorSpec, given: Any) -> None:
         )  # fmt: skip
 
 
-__all__ = ["FragmentBuffer", "LocalBuffer", "Ref", "SharedBuffer", "inline", "macro"]
+__all__ = ["FragmentBuffer", "LocalBuffer", "Ref", "SharedBuffer", "inline", "macro", "meta_class"]

@@ -120,17 +120,20 @@ class CallBinder:
         Raises `ArgumentError` for a wrong number of them, sizes that do not agree, a scalar that does not
         fit. What arrays otherwise must be is checked by their records.
         """
-        given = self._given.get(tuple(without)) or self._passed(tuple(without))
+        without = tuple(without)
+        given = self._given.get(without) or self._passed(without)
         if len(arguments) != len(given.records):
             raise ArgumentError(
                 "{name} takes {want} {what}, {got} were given", name=self.function.name, what=self.takes,
                 want=len(given.records), got=len(arguments), at=self.function.place, expected="({shown})",
                 shown=", ".join(shown_param(record) for record in given.records),
             )  # fmt: skip
-        values = {name: self.scalar(name, arguments[k]) for k, name in given.scalars}
         arrays = tuple([arguments[k] for k in given.arrays])
         sized = self._sized_by(given, arrays)
-        return BoundCall({**sized.values, **values} if values else sized.values, arrays, sized.records)
+        if not given.scalars:
+            return BoundCall(sized.values, arrays, sized.records)
+        values = {name: self.scalar(name, arguments[k]) for k, name in given.scalars}
+        return BoundCall({**sized.values, **values}, arrays, sized.records)
 
     def ordered(self, call: BoundCall, infos: Sequence[Any]) -> list[Any]:
         """The arguments of an executable: arrays (described, in order) and values, as parameters stand."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -76,9 +77,14 @@ JAX = ("jax", "jaxlib")
 _IMMUTABLE = (*JAX, "tensorflow")
 
 
+@lru_cache(maxsize=64)
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
 def library(array: object) -> str:
     """The package that an array's class is from."""
-    return type(array).__module__.partition(".")[0]
+    return _package(type(array))
 
 
 def is_traced(array: object) -> bool:

@@ -32,9 +32,11 @@ def libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     }
     real = importlib.import_module
     monkeypatch.setattr(arrays.importlib, "import_module", lambda name: held.get(name) or real(name))
-    arrays._torch_stream.cache_clear()
+    for kept in (arrays._torch_stream, arrays._cupy_stream):
+        kept.cache_clear()
     yield held
-    arrays._torch_stream.cache_clear()
+    for kept in (arrays._torch_stream, arrays._cupy_stream):
+        kept.cache_clear()
 
 
 def test_torchs_current_stream_of_the_device(libraries: dict[str, Any]) -> None:

@@ -82,29 +82,34 @@ class Calls:
         missing = [k for k, argument in enumerate(arguments) if argument is None]
         if not missing or len(arguments) != len(self._records):
             raise error
+        for k in missing:
+            self._refuse_touched(self._records[k])
         # Of the type: a nested tensor has no shape that can be asked for.
         given = [argument for argument in arguments if _has_shape(argument)]
+        passed = [argument for argument in arguments if argument is not None]
+        # Its sizes are those of the other arrays.
+        sized = {record.name: record for record in self.binder(passed, without=missing).records}
         filled = list(arguments)
         for k in missing:
-            record = self._records[k]
-            if record.is_scalar or record.read or record.written:
-                raise ArgumentError(
-                    "{name} is None, and the kernel {does} it", name=record.name,
-                    at=self.places.get(record.name),
-                    does="reads" if record.read else "writes" if record.written else "takes",
-                    hint="pass an array; None is for one that the kernel for these parameters does not touch",
-                ) from None  # fmt: skip
-            if any(isinstance(size, str) for size in (*record.shape, *record.strides)):
-                raise ArgumentError(
-                    "{name} is None, and its shape has sizes that are read from arrays", name=record.name,
-                    at=self.places.get(record.name), hint="pass an empty array of the right shape",
-                ) from None  # fmt: skip
+            record = sized[self._records[k].name]
             shape, dtype = record.extents, record.dtype
-            like = given[0] if given else None
-            filled[k] = (
-                empty_for(self._device, shape, dtype) if like is None else empty_like(like, shape, dtype)
-            )
+            filled[k] = empty_like(given[0], shape, dtype) if given else empty_for(self._device, shape, dtype)
         return filled
+
+    def _refuse_touched(self, record: ParamRecord) -> None:
+        """Raise `ArgumentError` for None in place of what the kernel needs."""
+        if record.is_scalar or record.read or record.written:
+            raise ArgumentError(
+                "{name} is None, and the kernel {does} it", name=record.name,
+                at=self.places.get(record.name),
+                does="reads" if record.read else "writes" if record.written else "takes",
+                hint="pass an array; None is for one that the kernel for these parameters does not touch",
+            ) from None  # fmt: skip
+        if any(isinstance(size, str) for size in record.strides):
+            raise ArgumentError(
+                "{name} is None, and its strides are read from it", name=record.name,
+                at=self.places.get(record.name), hint="pass an empty array of the right shape",
+            ) from None  # fmt: skip
 
     def described(self, arguments: Sequence[Any]) -> tuple[BoundCall, list[ArrayInfo]]:
         """The call, and its arrays as a launch needs them. Raises `ArgumentError` for what does not fit."""

@@ -40,7 +40,7 @@ def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
     """
     root = library(like)
     if root == "torch":
-        torch: Any = importlib.import_module("torch")
+        torch: Any = sys.modules["torch"]
         return torch.empty(shape, dtype=getattr(torch, dtype), device=like.device)
     if root == "cupy":
         cupy: Any = importlib.import_module("cupy")

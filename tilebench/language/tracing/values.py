@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...errors import LanguageError, Place, ShapeError
-from ...ir import Buffer, Expr, Load, Region, show
+from ...ir import Buffer, Const, Expr, Load, Region, show
 from .builder import BodyFrame, here, in_trace
 from .expressions import DTypeWord, Value, refuse, word_for
 from .indexing import UnknownExtent, index_box, index_expr
 from .kinds import Tile
-from .stores import store_element
+from .stores import assign_var, store_element
 
 
 class _Stored(Value):
@@ -59,6 +59,22 @@ class VarRef(_Stored):
     def expr(self) -> Expr:
         self.view.check_scope()
         return Load(self.view.buffer, (), place=here())
+
+    def __getitem__(self, key: object) -> Value:
+        """`x[0]`: the scalar, as TileLang writes an array of one. Raises `ShapeError` for another index."""
+        self._only(key)
+        return Value(self.expr)
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self._only(key)
+        assign_var(self, value)
+
+    def _only(self, key: object) -> None:
+        number = key.expr.value if isinstance(key, Value) and isinstance(key.expr, Const) else key
+        if number != 0:
+            raise ShapeError(
+                "{name} is one scalar", name=self.name, expected="{name}, or {name}[0]", found=f"{key!r}"
+            )
 
     def __repr__(self) -> str:
         return self.name

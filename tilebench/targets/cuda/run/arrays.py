@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, cast
 
 
 @cache
@@ -20,12 +20,21 @@ def _torch_stream() -> Any:
     return raw or public
 
 
+@cache
+def _cupy_stream() -> Any:
+    """CuPy's function to its current stream."""
+    cupy: Any = importlib.import_module("cupy")
+    return cupy.cuda.get_current_stream
+
+
+@lru_cache(maxsize=64)
+def _library(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
 def current_stream(array: Any, ordinal: int) -> int:
     """The stream that the array's library works on now, on that device; 0 (the default stream) for others."""
-    root = type(array).__module__.partition(".")[0]
+    root = _library(type(cast("object", array)))
     if root == "torch":
         return _torch_stream()(ordinal)
-    if root == "cupy":
-        cupy: Any = importlib.import_module("cupy")
-        return int(cupy.cuda.get_current_stream().ptr)
-    return 0
+    return int(_cupy_stream()().ptr) if root == "cupy" else 0
