@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +54,11 @@ if TYPE_CHECKING:
 class Gemm(OpStmt):
     """`T.gemm(A, B, C)`: `C[m, n] += op(A)[m, k] * op(B)[k, n]`, summed in C's dtype or wider.
 
-    `policy` splits the tile over warps (`square`, `full_row`, `full_col`; None: nobody chose, `square` is
-    taken); `clear_accum` (a bool expression) starts from zero instead of C. `allow_tf32` lets float32
-    operands be cut off to 10 bits of mantissa, `fast_accum` lets sums of 8-bit floats stay in a matrix unit's
-    own. `a_within`/`b_within` appear in `bounded` where an operand is a global region. An asynchronous
-    instruction completes when its `token` has been waited for.
+    `policy` splits the tile over warps (`square`, `full_row`, `full_col`, `4x2`; None: nobody chose,
+    `square` is taken); `clear_accum` (a bool expression) starts from zero instead of C. `allow_tf32` lets
+    float32 operands be cut off to 10 bits of mantissa, `fast_accum` lets sums of 8-bit floats stay in a
+    matrix unit's own. `a_within`/`b_within` appear in `bounded` where an operand is a global region. An
+    asynchronous instruction completes when its `token` has been waited for.
     """
 
     word = "gemm"
@@ -97,6 +98,11 @@ class GemmWarpPolicy(Enum):
     Square = "square"
     FullRow = "full_row"
     FullCol = "full_col"
+
+
+def is_split(policy: Any) -> bool:
+    """Whether a policy says how many warps there are along rows and columns: `4x2`."""
+    return isinstance(policy, str) and re.fullmatch(r"[1-9]\d{0,2}x[1-9]\d{0,2}", policy) is not None
 
 
 # Dtype of both operands -> dtypes of the accumulator. Operands of 8 bits may differ within their row; those
@@ -234,14 +240,15 @@ def _add_nothing(c: TileOperand, start: Expr) -> None:
 
 
 def _policy(given: GemmWarpPolicy | str | None) -> str | None:
-    if given is None:
-        return None
+    if given is None or (isinstance(given, str) and is_split(given)):
+        return given
     try:
         return GemmWarpPolicy(given).value
     except ValueError:
         raise LanguageError(
             "T.gemm has no policy {policy!r}", policy=given,
-            hint="T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow or T.GemmWarpPolicy.FullCol",
+            hint="T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow or T.GemmWarpPolicy.FullCol, or warps "
+            'along rows and columns: "4x2"',
         ) from None  # fmt: skip
 
 

@@ -17,13 +17,22 @@ def split_groups(
     """How many groups of threads share out the rows and the columns of a tile.
 
     `atom` is the part of the tile that one instruction covers. `full_row` puts all groups along the
-    rows, `full_col` along the columns; `square` takes the split with the least work of a group and,
-    of those, the one that reads the fewest rows and columns. Groups that are left over are idle.
+    rows, `full_col` along the columns, `4x2` four along the rows and two along the columns; `square` takes
+    the split with the least work of a group and, of those, the one that reads the fewest rows and columns.
+    Groups that are left over are idle. Raises `LayoutError` where a split in numbers is one of others.
     """
     if policy == "full_row":
         return groups, 1
     if policy == "full_col":
         return 1, groups
+    if policy != "square":
+        rows, columns = (int(number) for number in policy.split("x"))
+        if rows * columns != groups:
+            raise LayoutError(
+                "{groups} groups of threads cannot split a tile {policy}", groups=groups, policy=policy,
+                expected="two numbers whose product is {groups}",
+            )  # fmt: skip
+        return rows, columns
     counts = [-(-extent // size) for extent, size in zip(extents, atom, strict=True)]
 
     def key(rows: int) -> tuple[int, int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from math import gcd, prod
 from typing import Any
 
@@ -43,7 +44,8 @@ def gemm_seeds(gemm: Gemm, policy: str, threads: Threads, context: Context) -> d
             )
         tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
         return {gemm.c.buffer.name: on_true_extents(tile)}
-    across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), policy)
+    with gemm.place or nullcontext():
+        across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), policy)
     seeds: dict[str, Fragment] = {}
     # The number of a group counts along the columns of C first, then along its rows.
     digits = {"c": ((along, 1), (across, 0)), "a": ((along, REPLICATED), (across, 0)),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ScheduleError
+from ..language.gemm import is_split
 from ..language.lowered.decisions import Panels
 
 
@@ -47,6 +48,12 @@ def _one_of(*known: str) -> Callable[[Any], str]:
         return value
 
     return accept
+
+
+def _policy(value: Any) -> str:
+    if value not in ("square", "full_row", "full_col") and not is_split(value):
+        raise ValueError('one of square, full_row, full_col, or a split of warps such as "4x2"')
+    return value
 
 
 def _order(value: Any) -> Panels | None:
@@ -89,7 +96,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "swizzle": Option("XOR-swizzle a shared buffer", _flag),
     },
     "gemm": {
-        "policy": Option("how the tile splits over warps", _one_of("square", "full_row", "full_col")),
+        "policy": Option("how the tile splits over warps", _policy),
         "instruction": Option("the instruction from the target's table", _one_of("fma", "mma", "wgmma")),
         "stage_A": Option("where operand A of global memory is staged", _one_of("shared")),
         "stage_B": Option("where operand B of global memory is staged", _one_of("shared")),

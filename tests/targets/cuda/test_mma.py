@@ -11,9 +11,10 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.simulated import run_threaded
-from tilebench.errors import DTypeError
+from tilebench.errors import DTypeError, LanguageError, LayoutError
 from tilebench.ir.dtypes import float16
 from tilebench.layout import Fragment
+from tilebench.schedule import Schedule
 from tilebench.targets import resolve
 from tilebench.targets.cuda.instructions.tensor_sums import cut_off, product_sums
 from tilebench.targets.cuda.tensor_cores import MmaShape, shape_named
@@ -29,7 +30,7 @@ NUMPY: dict[str, Any] = {
 @tilebench.jit
 def product(
     M, N, K, tile=(32, 32, 32), turned=(False, False), ab=("float16", "float16"), acc="float32", stages=2,
-    threads=64, fragments="", promises=(False, False),
+    threads=64, fragments="", promises=(False, False), policy=None,
 ):  # fmt: skip
     bm, bn, bk = tile
     ta, tb = turned
@@ -69,6 +70,7 @@ def product(
                     transpose_B=tb,
                     allow_tf32=promises[0],
                     fast_accum=promises[1],
+                    policy=policy,
                 )
             T.copy(C_l, C[by * bm, bx * bn])
 
@@ -316,3 +318,35 @@ def test_a_larger_operand_is_fetched_where_it_is_used() -> None:
     assert "for p0 in T.unroll(" not in text
     text = check((32, 256, 64), tile=(32, 256, 32), turned=(False, True), threads=64)
     assert "for p0 in T.unroll(" in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "groups"),
+    [
+        (None, "(2, 1, 32), (2, 0, 32)"),
+        ("4x1", "(4, 0, 16)"),
+        ("full_row", "(4, 0, 16)"),
+        ("full_col", "(4, 1, 16)"),
+        ("1x4", "(4, 1, 16)"),
+    ],
+)
+def test_how_warps_split_a_tile(policy: str | None, groups: str) -> None:
+    kernel = product.using(target="cuda:sm_80")(64, 64, 64, tile=(64, 64, 32), threads=128, policy=policy)
+    assert f"thread=((4, 1, 2), (8, 0, 1), {groups})" in kernel.stage("laid_out")
+    check((64, 64, 64), tile=(64, 64, 32), threads=128, policy=policy)
+
+
+def test_a_schedule_splits_a_tile() -> None:
+    chosen = Schedule.of(gemm={"C_l": {"policy": "1x4"}})
+    kernel = product.using(target="cuda:sm_80", schedule=chosen)(64, 64, 64, tile=(64, 64, 32), threads=128)
+    assert "(4, 1, 16)), value=" in kernel.stage("laid_out")
+
+
+def test_a_split_is_one_of_the_warps_that_there_are() -> None:
+    with pytest.raises(LayoutError) as caught:
+        product.using(target="cuda:sm_80")(64, 64, 64, threads=128, policy="2x4").stage("laid_out")
+    assert str(caught.value).startswith("layout error: 4 groups of threads cannot split a tile 2x4\n  at ")
+    assert "expected: two numbers whose product is 4" in str(caught.value)
+    with pytest.raises(LanguageError) as caught_word:
+        product.using(target="cuda:sm_80")(64, 64, 64, policy="2x")
+    assert "T.gemm has no policy '2x'" in str(caught_word.value)

@@ -192,7 +192,8 @@ class ScalarMeaning:
 # CUDA's documented maxima and those of the CPU target's own functions are both below these.
 SCALARS: Mapping[str, ScalarMeaning] = {
     "exp": ScalarMeaning(np.exp, _ends, 2),
-    "exp2": ScalarMeaning(np.exp2, _ends, 2),
+    # The card's own instruction, without steps around it for results below the smallest normal number.
+    "exp2": ScalarMeaning(np.exp2, _ends, 2, tiny=True),
     "log": ScalarMeaning(np.log, _ends, 2),
     "log2": ScalarMeaning(np.log2, _ends, 2),
     "sqrt": ScalarMeaning(np.sqrt, _ends, 0),
