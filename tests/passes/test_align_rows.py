@@ -52,6 +52,30 @@ def extremes(M, N, rows, dtype, threads=64):
 
 
 @tilebench.jit
+def sums(M, N, rows, threads=64):
+    """Sums of squares, zero outside of a row, and of what is one there."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float16"), S: T.Tensor((M,), "float32"), R: T.Tensor((M,), "float32")):
+        with T.Kernel(T.ceildiv(M, rows), threads=threads) as bx:
+            x = T.alloc_fragment((rows, N), "float32")
+            y = T.alloc_fragment((rows, N), "float32")
+            z = T.alloc_fragment((rows, N), "float32")
+            total = T.alloc_fragment((rows,), "float32")
+            T.copy(A[bx * rows, 0], x)
+            for i, j in T.Parallel(rows, N):
+                y[i, j] = x[i, j] * x[i, j]
+            T.reduce_sum(y, total, dim=1)
+            T.copy(total, S[bx * rows])
+            for i, j in T.Parallel(rows, N):
+                z[i, j] = T.exp(0 * x[i, j])
+            T.reduce_sum(z, total, dim=1)
+            T.copy(total, R[bx * rows])
+
+    return main
+
+
+@tilebench.jit
 def scaled(M, N, block=128, threads=64):
     @T.prim_func
     def main(A: T.Tensor((M, N), "float16"), B: T.Tensor((N,), "float16"), C: T.Tensor((M, N), "float16")):
@@ -112,6 +136,19 @@ def test_what_lies_outside_of_a_row_is_neither_least_nor_greatest(
         np.testing.assert_array_equal(after["Low"], a.min(1))
         np.testing.assert_array_equal(after["High"], a.max(1))
         assert shifted(extremes, M=m, N=n, rows=rows, dtype=dtype) or n < 128
+
+
+@pytest.mark.parametrize(("m", "n", "rows"), [(4, 203, 1), (5, 203, 3), (2, 1003, 1)])
+def test_sums_have_no_mask_where_all_outside_is_zero(m: int, n: int, rows: int) -> None:
+    a = np.random.default_rng(n).integers(-3, 4, (m, n)).astype(np.float16)
+    arrays = {"A": a, "S": np.zeros(m, np.float32), "R": np.zeros(m, np.float32)}
+    after = run(sums, arrays, M=m, N=n, rows=rows)
+    np.testing.assert_array_equal(after["S"], (a.astype(np.float32) ** 2).sum(1))
+    np.testing.assert_array_equal(after["R"], np.full(m, n))
+    text = sums.using(target=CARD)(M=m, N=n, rows=rows).stage("laid_out")
+    first, second = text.split("T.reduce_sum(")[:2]
+    assert "T.float32(0))\n" not in first
+    assert "T.float32(0))\n" in second
 
 
 @pytest.mark.parametrize("n", [67, 203, 1003])

@@ -32,6 +32,7 @@ from ..ir import (
     Var,
     map_children,
     walk,
+    whole,
 )
 from ..ir.arith import Linear, linear
 from ..ir.expr_walks import replaced
@@ -43,12 +44,14 @@ from ..language.scopes import entered, entry_facts
 from ..language.structure import KernelLaunch, Parallel
 from .analysis.sites import FragmentUse, Site, SiteAccess, is_narrow, row_offset, sites_of
 from .analysis.thread_groups import threads_by_statement
+from .analysis.zero_places import zero_places
 from .context import Context
 from .shift_rows import Shift, shifted_reduction, shifted_site
 
 NAME = "align_rows"
 # Rows of fewer vectors are not worth one more.
 LEAST_VECTORS = 8
+ZERO_IS_NEUTRAL = ("sum", "bitor", "bitxor")
 
 
 def align_rows(function: Function, context: Context) -> Function:
@@ -193,11 +196,15 @@ class _Rows:
             name: _longer(self.users[name][0][1].buffer, shift.extent) for name, shift in self.rows.items()
         }
 
+        zero = zero_places(self.sites, self.rows)
+
         def step(node: Any) -> Any:
             if isinstance(node, AllocFragment) and node.buffer.name in longer:
                 return node.but(buffer=longer[node.buffer.name])
             shift = self.shifts.get(id(node))
             if shift is not None and isinstance(node, Reduce):
+                if node.kind in ZERO_IS_NEUTRAL and node.src.buffer.name in zero:
+                    return node.but(src=whole(longer[node.src.buffer.name]))
                 return shifted_reduction(node, shift, _own_rows(node.src.buffer), longer, names)
             if shift is not None and isinstance(node, (Parallel, Copy, Fill)):
                 return shifted_site(node, shift, longer, names)

@@ -31,6 +31,14 @@ FAULTS = (
         (f"{ROWS}what_lies_outside_of_a_row_is_neither_least_nor_greatest",),
     ),
     Fault(
+        "rows/zero-whatever-it-is",
+        "what is computed of zeros counts as zero outside of a row",
+        "tilebench.passes.analysis.zero_places:_filled_otherwise",
+        "_stored_otherwise(node.body, zero, node.vars[-1], {})",
+        "set()",
+        (f"{ROWS}sums_have_no_mask_where_all_outside_is_zero",),
+    ),
+    Fault(
         "rows/another-shift",
         "all rows are taken to begin as the first does",
         "tilebench.passes.align_rows:_shift_of",
