@@ -75,8 +75,8 @@ def _columns(m: int, n: int) -> list[dict[str, int]]:
 
 def _whole_columns(m: int, n: int) -> list[dict[str, int]]:
     if n > 2048:
-        return _blocks((512, 64, 1024), (256, 64, 1024), (256, 64, 512), (1024, 64, 1024), (512, 32, 512))
-    return _blocks((512, 16, 512), (1024, 16, 1024), (512, 32, 1024), (256, 32, 256), (512, 8, 256))
+        return _blocks((256, 64, 1024), (256, 64, 512), (512, 64, 1024), (128, 64, 512), (128, 32, 512))
+    return _blocks((512, 16, 512), (256, 16, 512), (256, 32, 512), (256, 16, 256), (512, 8, 256))
 
 
 def _tiles(m: int, n: int) -> list[dict[str, int]]:

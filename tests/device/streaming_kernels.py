@@ -172,20 +172,26 @@ def column_sum(M, N, block_M=32, block_N=512, splits=32, dtype="float16", thread
 
 
 @tilebench.jit
-def column_sum_at_once(M, N, block_M=512, block_N=64, dtype="float16", threads=1024):
-    """Each block sums some columns whole."""
+def column_sum_at_once(M, N, block_M=256, block_N=64, dtype="float16", threads=1024):
+    """Each block sums some columns whole; rows of the next step are on their way while these are added."""
+    steps = -(-M // block_M)
 
     @T.prim_func
     def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((N,), dtype)):
         with T.Kernel(T.ceildiv(N, block_N), threads=threads) as bx:
-            x = T.alloc_fragment((block_M, block_N), "float32")
+            these = T.alloc_fragment((block_M, block_N), dtype)
+            others = T.alloc_fragment((block_M, block_N), dtype)
             sums = T.alloc_fragment((block_M, block_N), "float32")
             total = T.alloc_fragment((block_N,), "float32")
             T.clear(sums)
-            for k in T.serial(T.ceildiv(M, block_M)):
-                T.copy(X[k * block_M, bx * block_N], x)
+            T.copy(X[0, bx * block_N], these)
+            for k in T.serial(T.ceildiv(steps, 2)):
+                T.copy(X[(2 * k + 1) * block_M, bx * block_N], others)
                 for i, j in T.Parallel(block_M, block_N):
-                    sums[i, j] += x[i, j]
+                    sums[i, j] += these[i, j]
+                T.copy(X[(2 * k + 2) * block_M, bx * block_N], these)
+                for i, j in T.Parallel(block_M, block_N):
+                    sums[i, j] += others[i, j]
             T.reduce_sum(sums, total, dim=0)
             T.copy(total, Y[bx * block_N])
 
