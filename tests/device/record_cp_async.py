@@ -1,4 +1,4 @@
-"""What `cp.async` leaves in shared memory on a card, for the tests: `python tests/device/record_cp_async.py FILE.npz`.
+"""What `cp.async` leaves in shared memory on a card: `python tests/device/record_cp_async.py FILE.npz`.
 
 Each thread copies as many bytes of its row as its number says, into memory that was filled before.
 `tests/targets/cuda/test_cp_async_recorded.py` holds the simulator to it.

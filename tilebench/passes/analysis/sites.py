@@ -230,8 +230,13 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
             step[last] = width
     thread: list[tuple[int, int, int]] = []
     for count, dim, size in known.thread:
+        own = None if dim == REPLICATED else dims[dim]
+        if own is not None:
+            thread.append((count, own, size))
+            continue
         if dim != REPLICATED:
-            thread.append((count, dims[dim] or 0, size))
+            # Along an extent of 1 an instruction has ghosts: those who hold them do what the first does.
+            thread.append((count, REPLICATED, 0))
             continue
         open_dims = [k for k in reversed(missing) if step[k] < extents[k]]
         if open_dims:
@@ -239,7 +244,7 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
             step[open_dims[0]] *= count
         else:
             thread.append((count, REPLICATED, 0))
-    value.extend((count, dims[dim] or 0, size) for count, dim, size in known.value)
+    value.extend((count, own, size) for count, dim, size in known.value if (own := dims[dim]) is not None)
     for k in reversed(missing):
         repeats = -(-extents[k] // step[k])
         if repeats > 1:
