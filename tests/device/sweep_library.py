@@ -27,6 +27,7 @@ from tilebench.library.calls import view_of
 from tilebench.profile.torch_card import torch_card
 
 SECONDS = 12.0
+SYMBOLIC: dict[str, tuple[str, ...]] = {}
 ROUNDS = 5
 
 
@@ -42,6 +43,9 @@ def problem_of(words: list[str]) -> BenchWork:
     absent = tuple(name for name in given.pop("absent", "bias,residual").split(",") if name)
     own = {argument.name for argument in found.arguments}
     absent = tuple(name for name in absent if name in own and words[0] == "matmul")
+    # Sizes that come with the call, to see what that costs.
+    symbolic = tuple(name for name in given.pop("symbolic", ",".join(found.symbolic)).split(",") if name)
+    SYMBOLIC[words[0]] = symbolic
     values = {name: value_of(text) for name, text in given.items()}
     sizes = {dim: values.pop(dim) for dim in found.dims}
     return BenchWork(" ".join(words), words[0], sizes, dtype, values, absent)
@@ -56,7 +60,7 @@ class Candidate:
 
     def build(self) -> None:
         problem, found = self.work.problem, self.work.operator
-        values = {dim: None if dim in found.symbolic else size for dim, size in problem.sizes.items()}
+        values = {dim: None if dim in SYMBOLIC[found.name] else size for dim, size in problem.sizes.items()}
         values |= {"dtype": problem.dtype, **problem.options, **found.fixed, **self.parameters}
         known = found.kernel.signature.parameters
         try:

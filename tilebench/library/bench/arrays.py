@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import TargetError
 from ...ir.dtypes import dtype_of
 from ...targets.devices import HOST
 from ..definition import ArrayArgument
@@ -56,11 +57,17 @@ class Space:
 def space_on(device: str) -> Space:
     """Torch's arrays where they have to lie on a card, NumPy's on the host.
 
-    Raises `ImportError` where a card's arrays cannot be made.
+    Raises `TargetError` where a card's arrays cannot be made.
     """
     if device == HOST:
         return Space(np, HOST)
-    return Space(importlib.import_module("torch"), device)
+    try:
+        return Space(importlib.import_module("torch"), device)
+    except ImportError as error:
+        raise TargetError(
+            "arrays on a card are made by torch, which is not installed here: {why}", why=error,
+            hint="install torch, or measure one kernel: tilebench bench FILE:KERNEL",
+        ) from error  # fmt: skip
 
 
 def in_order(array: Any, argument: ArrayArgument, number: int) -> Any:

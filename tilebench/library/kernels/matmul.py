@@ -15,14 +15,16 @@ def matmul_kernel(
 ):  # fmt: skip
     """C = activation(A B + bias) + residual. An operand of order 1 lies transposed in memory."""
     accumulated = "float64" if dtype == "float64" else "float32"
+    rows = T.dynamic("M") if M is None else M
 
     @T.prim_func
     def main(
-        a: T.Tensor((K, M) if a_order else (M, K), dtype), b: T.Tensor((N, K) if b_order else (K, N), dtype),
+        a: T.Tensor((K, rows) if a_order else (rows, K), dtype),
+        b: T.Tensor((N, K) if b_order else (K, N), dtype),
         bias: T.Tensor((N if has_bias else 1,), dtype),
-        residual: T.Tensor((M, N) if has_residual else (1, 1), dtype), c: T.Tensor((M, N), dtype),
+        residual: T.Tensor((rows, N) if has_residual else (1, 1), dtype), c: T.Tensor((rows, N), dtype),
     ):  # fmt: skip
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(rows, block_M), threads=threads) as (bx, by):
             a_s = T.alloc_shared((block_K, block_M) if a_order else (block_M, block_K), dtype)
             b_s = T.alloc_shared((block_N, block_K) if b_order else (block_K, block_N), dtype)
             acc = T.alloc_fragment((block_M, block_N), accumulated)
