@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -40,7 +40,8 @@ class MemoryView:
 class ReadyCall:
     """A call with everything chosen: the kernel (None where there is nothing to compute), how it sees each
     array that is there, and the result: its shape, its dtype, and how the kernel sees it. `spare` are arrays
-    for parameters of the kernel that this problem has not, which it does not touch."""
+    for parameters of the kernel that this problem has not, which it does not touch; `empty` makes memory for
+    the result, as the kernel sees it but for leading dimensions."""
 
     kernel: Kernel | None
     views: tuple[MemoryView | None, ...]
@@ -48,14 +49,21 @@ class ReadyCall:
     shape: tuple[int, ...]
     dtype: str
     result: MemoryView
+    empty: Callable[[Any], Any]
 
     def empty_result(self, like: Any) -> Any:
         """Memory for the result, as its caller sees it, of the library and on the device of an array."""
-        order = self.result.order
-        if order is None:
-            return empty_like(like, self.shape, self.dtype)
-        memory = empty_like(like, tuple(self.shape[k] for k in order), self.dtype)
-        return MemoryView(inverse(order))(memory)
+        memory = self.empty(like)
+        return memory if self.result.order is None else MemoryView(inverse(self.result.order))(memory)
+
+
+def _maker(like: Any, shape: tuple[int, ...], dtype: str) -> Callable[[Any], Any]:
+    """What makes an empty array like one, of which the key of a call says library and device."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and type(like) is torch.Tensor:
+        kind, device = getattr(torch, dtype), like.device
+        return lambda _: torch.empty(shape, dtype=kind, device=device)
+    return lambda like: empty_like(like, shape, dtype)
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -133,7 +141,9 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     records = kernel.arguments[:-1] if kernel is not None else ()
     missing = [r for r in records if not r.is_scalar and r.name not in bound.infos]
     spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
-    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view_of(result, problem, bound.leading))
+    view = view_of(result, problem, bound.leading)
+    memory = tuple(shape[k] for k in view.order or range(len(shape)))
+    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, _maker(like, memory, dtype))
 
 
 def view_of(
