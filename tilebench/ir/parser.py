@@ -259,6 +259,7 @@ class _Parser(ValueParser):
             self.check_extents(call.args[0], shape, least=0 if cls.scope == "global" else 1)
         buffer = Buffer(name, shape, dtype, cls.scope)
         fields = self.fields(call, word, list(call.args[used:]))
+        buffer = cls.named(buffer, fields)
         self.bind(call, name, buffer)
         for field, value in fields.items():
             self.decided[owned_name(buffer, field)] = value

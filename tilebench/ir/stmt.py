@@ -6,6 +6,7 @@ allocation. Which words exist, and the classes behind them, come from the regist
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from .expr import Buffer, Expr, Var
@@ -76,6 +77,16 @@ class AllocStmt(WordStmt):
 
     scope: ClassVar[str] = ""
     buffer: Buffer
+
+    @property
+    def of_call(self) -> bool:
+        """Whether the memory is the whole call's, and not made or named by a block."""
+        return self.scope == "global"
+
+    @classmethod
+    def named(cls, buffer: Buffer, fields: Mapping[str, Any]) -> Buffer:
+        """The buffer of an allocation with these other fields, from what every text of one says."""
+        return buffer
 
 
 @node
@@ -170,7 +181,7 @@ class Function(Stmt):
         return tuple(
             statement.buffer
             for statement in self.body
-            if isinstance(statement, AllocStmt) and statement.buffer.scope == "global"
+            if isinstance(statement, AllocStmt) and statement.of_call
         )
 
     @property

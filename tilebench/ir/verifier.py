@@ -157,7 +157,7 @@ class _Verifier:
     def allocation(self, stmt: AllocStmt) -> None:
         buffer = stmt.buffer
         if buffer.scope == "global":
-            if self.depth > 1:
+            if self.depth > 1 and stmt.of_call:
                 self.fail(stmt, "{name} is memory of the whole call, and stands in a block", name=buffer.name)
             for size in buffer.shape:
                 if isinstance(size, Expr):

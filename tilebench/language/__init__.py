@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
+from . import addresses as _addresses
 from . import bits as _bits
 from . import extern as _extern
 from . import float_functions as _float_functions
@@ -32,6 +33,7 @@ from . import thread_reduction as _thread_reduction
 from . import thread_words as _thread_words
 from . import tile_idioms as _tile_idioms
 from . import views as _views
+from .addresses import *
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store
@@ -225,6 +227,7 @@ __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__
 __all__ += _bits.__all__
+__all__ += _addresses.__all__
 __all__ += _views.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__

@@ -8,10 +8,10 @@ from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd CUDASourceCodeKernel async_copy dyn float4_e2m1fn gemm_sp make_tensor
-    ptr ptx_commit_group ptx_cp_async ptx_wait_group
+    AtomicAdd CUDASourceCodeKernel async_copy dyn float4_e2m1fn gemm_sp
+    ptx_commit_group ptx_cp_async ptx_wait_group
     BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
-    lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break make_tensor_from_addr
+    lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
     tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp named_barrier_arrive nextafter
 """
 LATER = frozenset(_LATER.split())
@@ -83,9 +83,6 @@ _BITS = (32, 64, 128, 256)
 _CURES = {
     "ptx_cp_async": _COPIES, "async_copy": _COPIES, "ptx_commit_group": _COPIES,
     "ptx_wait_group": _COPIES, "ptx_ldmatrix": _PRODUCTS, "ptx_mma": _PRODUCTS, "ptx_mma_sp": _PRODUCTS,
-    "ptr": "pass the array itself, A: T.Tensor(shape, dtype)",
-    "make_tensor": "pass the array itself, A: T.Tensor(shape, dtype); T.view gives it another shape",
-    "make_tensor_from_addr": "pass the array itself, A: T.Tensor(shape, dtype)",
     **dict.fromkeys("add2 sub2 mul2 fma2 max2 min2 abs2".split(), _WHOLE),  # noqa: SIM905
     "AtomicAdd": "write T.atomic_add(A[i], x)", "allocate": "write T.alloc_shared or T.alloc_local",
     "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",

@@ -6,6 +6,7 @@ from functools import cache
 
 from ..ir import Registry
 from ..layout import Fragment, Layout, SharedLayout, Swizzle
+from .addresses import WORDS as ADDRESSES
 from .copy import WORDS as COPY
 from .extensions import word_of
 from .extern import WORDS as EXTERN
@@ -41,6 +42,7 @@ FAMILIES = (
     LAYOUTS,
     CLOCKS,
     EXTERN,
+    ADDRESSES,
 )
 
 

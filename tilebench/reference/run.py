@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..ir import Function
 from ..ir.room import with_room
+from ..language.meanings.extern import refuse_addresses
 from ..passes.analysis.reads_writes import reads_and_writes
 from .numbers import Numbers, Plain, Watched
 from .orders import Order
@@ -57,6 +58,7 @@ def _executed(
     function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None,
     touched: dict[str, Any] | None, order: Order | None,
 ) -> dict[str, Any]:  # fmt: skip
+    refuse_addresses(function)
     run = StatementRunner(numbers).body(function.body)
     written = reads_and_writes(function)[1]
     names: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from ..errors import InternalError
 from ..ir import Buffer, Function, If, While
 from ..ir.room import is_deep, with_room
 from ..language.lowered.threads import SyncWarp
+from ..language.meanings.extern import refuse_addresses
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..passes.analysis.launches import parts_of
 from .arithmetic import FUNCTIONS
@@ -42,6 +43,7 @@ def run_threaded(
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
     without a meaning and for an array that is missing or of another shape or dtype.
     """
+    refuse_addresses(function)
     # Launches run one after the other, on memory of the call that starts as poison.
     memory = {each.name: poisoned_array(each) for each in function.workspaces}
     for part in parts_of(function):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import LanguageError
-from ...ir import Extern
+from ...ir import Extern, Function, walk
+from ..addresses import TensorAt
 from .inexact import Inexact
 
 # By the function's name; the last that was said holds.
@@ -54,6 +55,17 @@ def statement_meaning(call: Any) -> Callable[[Any, list[Any], list[Any]], None]:
         found(*[next(numbers) if word == "x" else next(pointers) for word in call.form.split()])
 
     return apply
+
+
+def refuse_addresses(function: Function) -> None:
+    """Raise `LanguageError` where a kernel reads arrays that nobody passes, but their addresses."""
+    for statement in walk(function):
+        if isinstance(statement, TensorAt):
+            raise LanguageError(
+                "{name} is known by its address alone, so only a card can run it",
+                name=statement.buffer.name, at=statement.place,
+                hint="compare with what another library computes from the same arrays",
+            )  # fmt: skip
 
 
 def bounded_meaning_of(expr: Extern) -> Callable[..., Any]:

@@ -36,6 +36,7 @@ from ...ir import (
 from ...ir.dtypes import boolean
 from ...ir.expr_walks import replaced
 from ...ir.stmt import statements
+from ..addresses import TensorAt
 from ..extern import ExternCall
 from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
@@ -191,6 +192,9 @@ class Splitter:
 
     def allocate(self, allocation: AllocStmt) -> None:
         """An array or scalar of each thread lives as long as the body it stands in."""
+        if isinstance(allocation, TensorAt):
+            self.tensor(allocation)
+            return
         init = getattr(allocation, "init", None)
         if allocation.buffer.name in self.differing.found:
             self.finding[allocation.buffer.name] = allocation
@@ -203,6 +207,18 @@ class Splitter:
         self.out.append(self.block.keep(allocation.buffer.name, allocation.buffer, allocation.place))
         if init is not None:
             self.each(Store(allocation.buffer, (), init, place=allocation.place))
+
+    def tensor(self, tensor: TensorAt) -> None:
+        """The array at an address of the block's."""
+        culprit = self.differing.culprit(tensor.address)
+        if culprit is not None:
+            raise LanguageError(
+                "the address of {name} is another in each thread, by {culprit}", name=tensor.buffer.name,
+                culprit=culprit, at=tensor.place, expected="an address of the whole block",
+            )  # fmt: skip
+        if not pure(tensor.address):
+            self.flush()
+        self.out.append(tensor)
 
     def barrier(self, barrier: SyncThreads | SyncWarp) -> None:
         if isinstance(barrier, SyncThreads) and barrier.threads:

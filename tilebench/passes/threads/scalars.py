@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...errors import IRError
 from ...ir import Const, Expr, If, Let, Stmt, Store, Var, While, WordStmt, all_of, substitute
+from ...language.addresses import TensorAt
 from ...language.extern import ExternCall
 from ...language.memory import AllocLocal, AllocVar
 from ...language.structure import Serial, Unroll, Vectorized
@@ -56,6 +57,8 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
                 )
         case Vectorized():
             lowered += lower_one(emitter, written_out(statement), element)
+        case TensorAt():
+            lowered.append(statement.but(address=value(statement.address)))
         case AllocVar():
             lowered.append(statement if statement.init is None else statement.but(init=value(statement.init)))
         case AllocLocal():

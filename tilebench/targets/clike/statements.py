@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ir import ACQUIRES, RELEASES, AllocStmt, Call, If, Let, LoopStmt, Region, Store, While, const_of
 from ...ir.stmt import statements
+from ...language.addresses import TensorAt
 from ...language.extern import ExternCall
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocLocal, AllocShared, AllocVar
@@ -117,6 +118,12 @@ def var(renderer: Renderer, statement: AllocVar) -> None:
     renderer.line("{type} {name}{first};".format(**_declared(renderer, statement), first=first), statement)
 
 
+def tensor(renderer: Renderer, statement: TensorAt) -> None:
+    kind = renderer.dialect.memory_type(statement.buffer.dtype)
+    name, address = renderer.names[statement.buffer.name], renderer.text(statement.address)
+    renderer.line(f"{kind}* const {name} = ({kind}*)({address});", statement)
+
+
 def call(renderer: Renderer, statement: ExternCall) -> None:
     """A function of the kernel's own; its pointers are to plain memory, whoever owns it."""
     parts: list[str] = []
@@ -141,5 +148,5 @@ def _declared(renderer: Renderer, statement: AllocStmt) -> dict[str, str]:
 
 STATEMENTS: dict[type, StatementText] = {
     Let: let, Store: store, If: branch, Serial: loop, Unroll: loop, While: turns,
-    AllocShared: shared, AllocLocal: local, AllocVar: var, ExternCall: call,
+    AllocShared: shared, AllocLocal: local, AllocVar: var, ExternCall: call, TensorAt: tensor,
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ....errors import TargetError
+from ....language.addresses import TensorAt
 from ....language.extern import ExternCall
 from ..loops.lowering import Lowering
 
@@ -17,4 +18,12 @@ def refuse_call(work: Any, call: ExternCall) -> NoReturn:
     )  # fmt: skip
 
 
-LOWERINGS = (Lowering(ExternCall, refuse_call),)
+def refuse_tensor(work: Any, tensor: TensorAt) -> NoReturn:
+    """Raises `TargetError` at the line of an array that is known by its address alone."""
+    raise TargetError(
+        "{name} is known by its address alone, which the CPU does not trust", name=tensor.buffer.name,
+        at=tensor.place, hint="pass the arrays themselves, or one array with a dimension more",
+    )  # fmt: skip
+
+
+LOWERINGS = (Lowering(ExternCall, refuse_call), Lowering(TensorAt, refuse_tensor))
