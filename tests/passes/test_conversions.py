@@ -218,3 +218,30 @@ def test_another_order_of_registers_is_no_conversion() -> None:
     body, head = halves("j % 8 // 2, i // 16 % 2 + j // 8 % 4 * 2 + i // 8 % 2 * 8 + j % 2 * 16")
     everywhere(body, head)
     assert "convert_layout" not in kernel_of(body, head).using(target="cuda:sm_90a")().stage("laid_out")
+
+
+COLUMN = """
+A_s = T.alloc_shared(({m}, 32), "float16")
+B_s = T.alloc_shared((32, 1), "float16")
+acc = T.alloc_fragment(({m}, 1), "float32")
+y = T.alloc_fragment(({m}, 32), "float32")
+T.copy(A, A_s)
+T.copy(B, B_s)
+T.gemm(A_s, B_s, acc, clear_accum=True)
+for i, j in T.Parallel({m}, 32):
+    y[i, j] = acc[i, 0] + A_s[i, j]
+T.copy(acc, O)
+T.copy(y, P)
+"""
+
+
+@pytest.mark.parametrize("m", [12, 64])
+def test_the_one_column_of_a_product_is_used_by_the_lanes_that_have_it(m: int) -> None:
+    """The other lanes have columns that are none: what they would compute with them is nobody's."""
+    head = f'A: T.Tensor(({m}, 32), "float16"), B: T.Tensor((32, 1), "float16"), '
+    head += f'O: T.Tensor(({m}, 1), "float32"), P: T.Tensor(({m}, 32), "float32")'
+    found = everywhere(COLUMN.format(m=m), head, exact=False)
+    right = found["A"].astype(np.float64) @ found["B"].astype(np.float64)
+    np.testing.assert_allclose(found["P"], right + found["A"], rtol=0, atol=1e-4)
+    stage = kernel_of(COLUMN.format(m=m), head).using(target="cuda:sm_80")().stage("laid_out")
+    assert "T.convert_layout(acc" not in stage

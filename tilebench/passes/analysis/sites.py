@@ -33,7 +33,7 @@ from ...ir.arith import NO_DIVISORS, Linear, linear
 from ...ir.expr_walks import mentions
 from ...language.structure import Parallel
 from ...layout import Fragment
-from ...layout.fragment import REPLICATED
+from ...layout.fragment import REPLICATED, FragmentMode
 
 BOX = "__box{}"
 # Accesses of fewer bytes fill no transaction of a warp: 32 of 4 bytes are 128.
@@ -230,13 +230,10 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
             step[last] = width
     thread: list[tuple[int, int, int]] = []
     for count, dim, size in known.thread:
-        own = None if dim == REPLICATED else dims[dim]
-        if own is not None:
-            thread.append((count, own, size))
-            continue
         if dim != REPLICATED:
-            # Along an extent of 1 an instruction has ghosts: those who hold them do what the first does.
-            thread.append((count, REPLICATED, 0))
+            # Along a dimension of extent 1 all but the first have ghosts, and get some here too.
+            own = dims[dim]
+            thread.append((count, _GHOSTS if own is None else own, size))
             continue
         open_dims = [k for k in reversed(missing) if step[k] < extents[k]]
         if open_dims:
@@ -249,7 +246,24 @@ def extend(known: Fragment, dims: tuple[int | None, ...], extents: tuple[int, ..
         repeats = -(-extents[k] // step[k])
         if repeats > 1:
             value.append((repeats, k, step[k]))
-    return Fragment(extents, tuple(thread), tuple(value))
+    return Fragment(extents, _behind(tuple(thread), tuple(value)), tuple(value))
+
+
+# Stands for a dimension of ghosts until it is known where the box ends.
+_GHOSTS = -2
+
+
+def _behind(thread: tuple[FragmentMode, ...], value: tuple[FragmentMode, ...]) -> tuple[FragmentMode, ...]:
+    """The modes with those of ghosts behind all that the box's first dimension has."""
+    reach = 1 + sum((count - 1) * step for count, dim, step in (*thread, *value) if dim == 0)
+    placed: list[FragmentMode] = []
+    for count, dim, step in thread:
+        if dim == _GHOSTS:
+            placed.append((count, 0, reach))
+            reach *= count
+        else:
+            placed.append((count, dim, step))
+    return tuple(placed)
 
 
 # -- memory

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import numpy as np
+
 from ...errors import LayoutError
 from ...ir import Buffer, Const, Expr, Node, Var, const_of, show
 from ...ir.arith import INFINITE
@@ -27,7 +29,8 @@ def _thread_set(fragment: Fragment, relabel: dict[int, int]) -> set[tuple[int, i
     """Digits (divisor, count, dim, step) of the dimensions named by `relabel`, coalesced."""
     digits: list[tuple[int, int, int, int]] = []
     for divisor, count, dim, step in fragment.thread_digits:
-        if count == 1 or dim not in relabel:
+        # Past the extent there are ghosts alone: whose, does not matter.
+        if count == 1 or dim not in relabel or step >= fragment.extents[dim]:
             continue
         label = relabel[dim]
         if digits:
@@ -50,7 +53,7 @@ def value_strides(
     """
     relabel = {dim: k for k, dim in enumerate(dims) if dim is not None}
     threads = _thread_set(layout, {k: k for k, dim in enumerate(dims) if dim is not None})
-    if _thread_set(mapping, relabel) != threads:
+    if _thread_set(mapping, relabel) != threads or not _are_there(mapping, layout, dims):
         return _strides_by_search(mapping, layout, dims)
     digits: dict[int, list[tuple[int, int, int]]] = {}
     divisor = 1
@@ -71,6 +74,21 @@ def value_strides(
             return _strides_by_search(mapping, layout, dims)
         strides.append(matches[0])
     return tuple(strides)
+
+
+def _are_there(mapping: Fragment, layout: Fragment, dims: tuple[int | None, ...]) -> bool:
+    """Whether threads that have ghosts alone in a layout have nothing else in the mapping."""
+    empty = [
+        digit
+        for digit in layout.thread_digits
+        if digit.modulus > 1
+        and digit.dim >= 0
+        and (dims[digit.dim] is None or digit.step >= layout.extents[digit.dim])
+    ]
+    if not empty or mapping.threads != layout.threads:
+        return not empty
+    working = np.flatnonzero(mapping.real.any(axis=1))
+    return all(not (working // digit.divisor % digit.modulus).any() for digit in empty)
 
 
 def _strides_by_search(
