@@ -20,6 +20,7 @@ from .tracing.builder import Builder, for_tiles
 from .tracing.expressions import Value
 from .tracing.operands import positive, whole_number
 from .tracing.promote import computable, convert, expr_of
+from .votes import WarpVote
 
 if TYPE_CHECKING:
     from .tracing.taken import Condition, Number
@@ -222,11 +223,19 @@ def warp_reduce_bitor(value: Number) -> Value:
 def _vote(word: str, predicate: Condition, mask: int | None) -> Expr:
     """The lanes whose predicate holds, one bit each, uint32."""
     _full(mask, word)
+    mine = _select(truth(expr_of(predicate)), Const(1), Const(0))
+    return _of_lanes(word, "ballot", mine)
+
+
+def _of_lanes(word: str, kind: str, mine: Expr) -> Expr:
+    """A bit for each lane of the warp, by what all of them have: one step of the warp."""
     builder, block = _opened(word)
-    lane = block.linear(builder) % _WARP
-    bit = arithmetic("<<", Value(Const(1, type=uint32)), Value(Cast(lane, type=uint32)))
-    mine = _select(truth(expr_of(predicate)), bit, Const(0, type=uint32))
-    return _over_warp(word, mine, "|")
+    told = _told(builder, block, mine)
+    like = Buffer(builder.unique(kind), (), uint32, "var")
+    allocation: AllocFragment = block.keep(like.name, like, builder.place)
+    builder.emit(allocation)
+    builder.emit(WarpVote(kind, whole(told), whole(allocation.buffer), place=builder.place))
+    return _named(builder, "lanes", Load(allocation.buffer, block.coordinates(builder)))
 
 
 def any_sync(predicate: Condition, mask: int | None = None) -> Value:
@@ -260,15 +269,7 @@ def activemask() -> Value:
 def _matched(word: str, value: Number, mask: int | None) -> Expr:
     """The lanes that have the same value, one bit each, uint32."""
     _full(mask, word)
-    builder, block = _opened(word)
-    told = _told(builder, block, _scalar(value, word))
-    mine = Load(told, block.coordinates(builder))
-    bits: Expr = Const(0, type=uint32)
-    for lane in range(_WARP):
-        other = _asked(builder, block, told, Const(lane))
-        same = _select(comparison("==", mine, other), Const(1 << lane, type=uint32), Const(0, type=uint32))
-        bits = same if not lane else arithmetic("|", Value(bits), Value(same))
-    return _named(builder, "matched", bits)
+    return _of_lanes(word, "match", _scalar(value, word))
 
 
 def match_any_sync(value: Number, mask: int | None = None) -> Value:

@@ -24,6 +24,7 @@ from .promises import WORDS as PROMISES
 from .reduce import WORDS as REDUCE
 from .scalars import FUNCTIONS as SCALARS
 from .structure import WORDS as STRUCTURE
+from .votes import WORDS as VOTES
 
 VALUES = (Panels, Plan, Stage, Instr, Layout, SharedLayout, Swizzle, Fragment)
 # The modules `copy` and `gemm` share their names with words of the language, so that
@@ -43,6 +44,7 @@ FAMILIES = (
     CLOCKS,
     EXTERN,
     ADDRESSES,
+    VOTES,
 )
 
 

@@ -43,6 +43,7 @@ from ..ir.stmt import statements
 from ..language.memory import AllocFragment, AllocLocal, AllocVar
 from ..language.structure import Parallel
 from ..language.threads.conditions import holds
+from ..language.votes import WarpVote
 from .analysis.launches import launch_of
 from .context import Context
 
@@ -146,6 +147,8 @@ class _Rows:
             return self.allocation(node)
         if isinstance(node, Parallel):
             return self.loop(node) if node.of_threads else node
+        if isinstance(node, WarpVote):
+            return self.vote(node)
         return map_bodies(node, self.outside)
 
     def loop(self, loop: Parallel) -> Parallel:
@@ -162,6 +165,16 @@ class _Rows:
         self.own[old.name] = Buffer(old.name, shape, old.dtype, "local" if shape else "var")
         kind: Any = AllocLocal if shape else AllocVar
         return kind(self.own[old.name], place=node.place)
+
+    def vote(self, vote: WarpVote) -> Parallel:
+        """What each lane knows of its warp, by one instruction."""
+        src, dst = vote.src.buffer, vote.dst.buffer
+        names = tuple(Var(self.names.fresh(f"t{axis}"), place=vote.place) for axis in range(src.rank))
+        mine = Load(self.own[src.name], (), place=vote.place)
+        word = f"vote_{vote.kind}"
+        value = Call(word, (mine,), type=dst.dtype, place=vote.place)
+        store = Store(self.own[dst.name], (), value, place=vote.place)
+        return Parallel(src.extents, names, (store,), of_threads=True, place=vote.place)
 
     def body(self, body: tuple[Stmt, ...], numbers: tuple[Var, ...], alike: _Alike) -> tuple[Stmt, ...]:
         """Statements of one thread; what it has of others comes before the statement that needs it."""

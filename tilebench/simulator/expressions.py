@@ -109,6 +109,8 @@ class LaneExpressions(LaneRegisters):
         args = [self.value(arg, mask) for arg in expr.args]
         if expr.word in ("shfl_xor", "shfl_down", "shfl"):
             return self._shuffle(expr, args, mask)
+        if expr.word in ("vote_ballot", "vote_match"):
+            return self._vote(expr, args[0], mask)
         if expr.word in ("min", "max") and all(isinstance(arg, int) for arg in args):
             return min(args) if expr.word == "min" else max(args)
         if isinstance(expr, Extern):
@@ -143,6 +145,17 @@ class LaneExpressions(LaneRegisters):
         source = {"shfl": distance, "shfl_xor": lane ^ distance}.get(expr.word, lane + distance)
         last = np.minimum(self.tid - lane + self.warp, self.threads) - (self.tid - lane)
         return value[np.where(source < last, source, lane) - lane + self._all]
+
+    def _vote(self, expr: Call, given: Value, mask: Mask) -> Value:
+        """The bits of a warp's lanes, in each of them."""
+        if (mask is not None and self.whole_warps(mask) is None) or self.threads % self.warp:
+            refuse("not all lanes of a warp take part in a vote", expr)
+        mine: Any = self.wide(given, computed(expr.args[0].dtype)).reshape(-1, self.warp)
+        same: Any = mine[:, :, None] == mine[:, None, :]
+        if expr.word == "vote_ballot":
+            same = np.broadcast_to((mine != 0)[:, None, :], same.shape)
+        bits: Any = (same.astype(np.uint64) << np.arange(self.warp, dtype=np.uint64)).sum(-1)
+        return bits.reshape(-1).astype(np.uint32)
 
 
 def constant(expr: Const) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir import OpStmt, Region, ScalarFunction, Word, attribute, int32, node, reads, same_as_first, writes
-from ...ir.dtypes import DType
+from ...ir.dtypes import DType, uint32
 from ..stages import EVERY, THREAD
 
 
@@ -83,13 +83,20 @@ def _int32(_: tuple[DType, ...]) -> DType:
     return int32
 
 
+def _uint32(_: tuple[DType, ...]) -> DType:
+    return uint32
+
+
 # Exchanges take (value, distance) and give the value of the lane at that XOR, or that many below; `shfl`
-# takes (value, lane) and gives that lane's.
+# takes (value, lane) and gives that lane's. `vote_ballot` has a bit for each lane of the warp whose value is
+# not 0, `vote_match` for each that has the same.
 FUNCTIONS = (
     ScalarFunction("thread_id", 0, _int32),
     ScalarFunction("shfl_xor", 2, same_as_first),
     ScalarFunction("shfl_down", 2, same_as_first),
     ScalarFunction("shfl", 2, same_as_first),
+    ScalarFunction("vote_ballot", 1, _uint32),
+    ScalarFunction("vote_match", 1, _uint32),
 )
 _CLASSES = (VectorLoad, VectorStore, UnalignedLoad, MoveBits, SyncThreads, SyncWarp)
 WORDS = tuple((each.word, Word(each)) for each in _CLASSES)

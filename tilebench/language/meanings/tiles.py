@@ -18,9 +18,11 @@ from ..copy import Copy, Fill
 from ..extensions import meaning_of as _meaning_elsewhere
 from ..gemm import Gemm
 from ..reduce import BITS, Reduce, Scan
+from ..votes import WarpVote
 from .conversion import cast_bound, cast_meaning
 from .inexact import DOUBLE_ROUNDOFF, Inexact, exact, inexact, limits, narrows, rounded, settled
 from .rounding import narrowed
+from .votes import vote_bound, vote_meaning
 
 
 @dataclass(frozen=True)
@@ -365,6 +367,7 @@ MEANINGS: Mapping[type, TileMeaning] = {
     Gemm: TileMeaning(gemm_meaning, gemm_bound),
     Reduce: TileMeaning(reduce_meaning, reduce_bound, operations=1.0),
     Scan: TileMeaning(scan_meaning, scan_bound, operations=1.0),
+    WarpVote: TileMeaning(vote_meaning, vote_bound),
 }
 
 

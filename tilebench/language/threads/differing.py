@@ -25,6 +25,7 @@ from ...ir.stmt import statements
 from ..extern import ExternCall
 from ..lowered.threads import SyncThreads, SyncWarp
 from ..structure import Parallel, ThreadGroup
+from ..votes import WarpVote
 
 OWN = ("var", "local")
 
@@ -113,7 +114,7 @@ def on_tiles(statement: Stmt) -> bool:
     """Whether a statement is done by all threads together."""
     if isinstance(statement, (Parallel, ThreadGroup)):
         return True
-    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall)
+    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall, WarpVote)
     return not isinstance(statement, (*single, AllocStmt))
 
 

@@ -41,6 +41,7 @@ from ..extern import ExternCall
 from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
 from ..structure import Parallel, ThreadGroup, Unroll, Vectorized
+from ..votes import WarpVote
 from .block import BlockThreads
 from .conditions import how_many, same_in_warps
 from .differing import OWN, Differing, heads, on_tiles, pure, with_tiles
@@ -147,7 +148,7 @@ class Splitter:
                 statement = guard.group.but(body=(statement,))
         self.out.append(statement)
 
-    def exchange(self, store: Store, guard: Guard) -> None:
+    def exchange(self, store: Stmt, guard: Guard) -> None:
         """Refuse an exchange between threads of a warp that not all of them take part in."""
         condition = replaced(guard.condition, self.touches.short)
         if not same_in_warps(condition, self.block.extents, self.coordinates):
@@ -178,6 +179,12 @@ class Splitter:
                 self.loop(statement)
             case SyncThreads() | SyncWarp():
                 self.barrier(statement)
+            case WarpVote():
+                # All warps vote: those that a condition leaves out change what nobody reads.
+                for guard in self.guards:
+                    self.exchange(statement, guard)
+                self.flush()
+                self.out.append(statement)
             case _:
                 self.tiles(statement)
 
@@ -363,7 +370,7 @@ class Splitter:
         )
 
     def _own(self, statement: Stmt, made: set[str], under: bool) -> bool:
-        if isinstance(statement, (SyncThreads, SyncWarp)) or on_tiles(statement):
+        if isinstance(statement, (SyncThreads, SyncWarp, WarpVote)) or on_tiles(statement):
             return False
         if isinstance(statement, AllocStmt):
             return statement.buffer.scope in OWN

@@ -32,7 +32,14 @@ def divergence(expr: Node, names: set[str]) -> str | None:
     `names` are the divergent ones, as `divergent_names` finds them.
     """
     for part in walk(expr):
-        if isinstance(part, Call) and part.word in ("thread_id", "shfl_xor", "shfl_down", "shfl"):
+        if isinstance(part, Call) and part.word in (
+            "thread_id",
+            "shfl_xor",
+            "shfl_down",
+            "shfl",
+            "vote_ballot",
+            "vote_match",
+        ):
             return f"T.{part.word}"
         if isinstance(part, Var) and part.name in names:
             return part.name

@@ -122,6 +122,8 @@ FUNCTIONS = {
     "clamp": called("tb_clamp({args})"),
     "shfl_xor": called("tb_shfl_xor({args})"),
     "shfl": called("tb_shfl({args})"),
+    "vote_ballot": called("__ballot_sync(0xffffffffu, {args})", {"uint32"}),
+    "vote_match": called("tb_match_any({args})", {"uint32"}),
     # The built-in takes 32 and 64 bits: narrower integers are promoted, a narrower float is a struct to it.
     "shfl_down": called("({type})__shfl_down_sync(0xffffffffu, {args})", INTEGERS | {"float64", "float32"}),
 }

@@ -121,6 +121,22 @@ TB {type} tb_shfl({type} value, int lane) {{
   return {type}_from_bits((decltype(value.bits))__shfl_sync(0xffffffffu, (unsigned)value.bits, lane));
 }}"""
 
+# The instruction compares bits: equal floats have the same, and a NaN none.
+_MATCH = """\
+template <class T> TB unsigned tb_match_any(T value) {
+  if constexpr (sizeof(T) == 8) return __match_any_sync(0xffffffffu, (unsigned long long)value);
+  else return __match_any_sync(0xffffffffu, (unsigned)value);
+}
+TB unsigned tb_match_any(float value) {
+  unsigned found = __match_any_sync(0xffffffffu, __float_as_uint(value + 0.0f));
+  return value == value ? found : 0u;
+}
+TB unsigned tb_match_any(double value) {
+  unsigned found = __match_any_sync(0xffffffffu, (unsigned long long)__double_as_longlong(value + 0.0));
+  return value == value ? found : 0u;
+}"""
+_MATCH_NARROW = "TB unsigned tb_match_any({type} value) {{ return tb_match_any((float)value); }}"
+
 _MINMAX = """\
 template <class T> TB T tb_max(T a, T b) { return a > b ? a : b; }
 template <class T> TB T tb_min(T a, T b) { return a < b ? a : b; }
@@ -294,6 +310,7 @@ PRELUDE = Prelude(
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
         Part("unaligned", r"tb_ld_unaligned", _UNALIGNED),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
+        Part("match", r"tb_match_any", _with_structs(_MATCH, _MATCH_NARROW)),
         Part(
             "minmax",
             r"tb_(?:max|min)(?:_nan)?|tb_clamp|tb_atomic_(?:max|min)",
