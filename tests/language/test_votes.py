@@ -105,3 +105,82 @@ def test_part_of_a_warp_does_not_vote() -> None:
     """
     with pytest.raises(TileError, match="exchange values under a condition that differs among them"):
         kernel_of(body, 'O: T.Tensor((128,), "uint32")')()
+
+
+def _by_warps(x: Any, turn: Any) -> Any:
+    """What a loop over single warps leaves: `turn` gives the next values of a warp, None at its end."""
+    out = x.copy().reshape(-1, 32)
+    for row in out:
+        while (new := turn(row)) is not None:
+            row[:] = new
+    return out.reshape(-1)
+
+
+def test_a_loop_that_goes_on_while_the_warp_votes_for_it() -> None:
+    body = """
+    tx = T.get_thread_binding()
+    x = T.alloc_var("int32")
+    x = A[tx]
+    while T.any_sync(x > 5):
+        x = T.if_then_else(x > 5, x - 3, x // 2)
+    O[tx] = x
+    """
+    a = np.random.default_rng(2).integers(0, 40, 128).astype(np.int32)
+    a[32:64] = 4
+    head = 'A: T.Tensor((128,), "int32"), O: T.Tensor((128,), "int32")'
+    out = everywhere(body, head, A=a, O=np.zeros(128, np.int32))["O"]
+
+    def turn(row: Any) -> Any:
+        return np.where(row > 5, row - 3, row // 2) if (row > 5).any() else None
+
+    np.testing.assert_array_equal(out, _by_warps(a, turn))
+
+
+def test_a_warp_leaves_a_loop_in_which_all_exchange() -> None:
+    """Under a condition that its threads share, which decides who goes in; a shuffle, a vote and a break."""
+    body = """
+    tx = T.get_thread_binding()
+    x = T.alloc_var("int32")
+    x = A[tx]
+    some = T.any_sync(x == 7)
+    if some != 0:
+        for k in T.serial(20):
+            y = T.shfl_xor(x, 1)
+            if T.all_sync(x < 12):
+                break
+            x = x // 2 + y // 3
+    O[tx] = x
+    """
+    a = np.random.default_rng(3).integers(0, 900, 128).astype(np.int32)
+    a[[3, 70]] = 7
+    head = 'A: T.Tensor((128,), "int32"), O: T.Tensor((128,), "int32")'
+    out = everywhere(body, head, A=a, O=np.zeros(128, np.int32))["O"]
+    right = a.copy().reshape(-1, 32)
+    for number in (0, 2):
+        row = right[number].copy()
+        for _ in range(20):
+            if (row < 12).all():
+                break
+            row = row // 2 + row[np.arange(32) ^ 1] // 3
+        right[number] = row
+    np.testing.assert_array_equal(out, right.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    "loop", ["while x > 5:", "while T.any_sync(x > 5) + x > 6:"], ids=["its own value", "a vote and its own"]
+)
+def test_threads_of_a_warp_that_leave_at_different_times_do_not_vote(loop: str) -> None:
+    body = f"""
+    tx = T.get_thread_binding()
+    x = T.alloc_var("int32")
+    x = tx
+    {loop}
+        x = x - 1 - T.any_sync(x > 7)
+    O[tx] = x
+    """
+    with pytest.raises(TileError) as caught:
+        kernel_of(body, 'O: T.Tensor((128,), "int32")')()
+    assert caught.value.message in (
+        "threads run this loop differently (by its condition), and all of them have to take part inside",
+        "threads of a warp exchange values under a condition that differs among them",
+    )

@@ -12,9 +12,9 @@ from ..errors import LanguageError
 from ..ir import Buffer, Call, Cast, Const, Expr, Let, Load, Store, Var, int32, whole
 from ..ir.dtypes import uint32, uint64
 from .lowered.threads import SyncThreads, SyncWarp
-from .memory import AllocFragment, AllocShared
-from .reduce import Reduce
+from .memory import AllocFragment
 from .threads.block import BlockThreads, block_of
+from .threads.over_block import over_block
 from .tracing.arithmetic import arithmetic, comparison, truth
 from .tracing.builder import Builder, for_tiles
 from .tracing.expressions import Value
@@ -296,17 +296,10 @@ def _of_block(word: str, kind: str, predicate: Condition) -> Value:
     value = _select(truth(expr_of(predicate)), Const(1), Const(0))
     builder.emit(AllocFragment(found, place=place))
     builder.emit(Store(found, block.coordinates(builder), value, place=place))
-    while found.rank > 1 or found.extents != (1,):
-        shape = found.extents[:-1] or (1,)
-        scope = "shared" if found.rank == 1 else "fragment"
-        result = Buffer(builder.unique("voted"), shape, int32, scope)
-        allocation = AllocShared if scope == "shared" else AllocFragment
-        builder.emit(allocation(result, place=place))
-        builder.emit(Reduce(kind, whole(found), whole(result), place=place))
-        found = result
-        if scope == "shared":
-            break
-    return Value(_named(builder, "of_block", Load(found, (Const(0),), place=place)))
+    reductions, told = over_block(found, kind, builder.unique, place)
+    for statement in reductions:
+        builder.emit(statement)
+    return Value(_named(builder, "of_block", Load(told, (Const(0),), place=place)))
 
 
 def syncthreads_count(predicate: Condition) -> Value:

@@ -55,4 +55,28 @@ FAULTS = (
         "chosen",
         (TEST + "of_threads_under_a_condition_that_store_alike_the_first_does",),
     ),
+    Fault(
+        "threads/alike-in-warps",
+        "what a thread has to itself counts as the same in all threads of its warp",
+        "tilebench.language.threads.same_in_warps:SameInWarps._alike",
+        "name not in self.differing.names or name in self.names",
+        "True",
+        ("tests/language/test_votes.py::test_threads_of_a_warp_that_leave_at_different_times_do_not_vote",),
+    ),
+    Fault(
+        "threads/one-turn-too-few",
+        "a loop of warps ends when any of them is done",
+        "tilebench.language.threads.turns:_ask_again",
+        'over_block(found, "max", splitter.fresh, place)',
+        'over_block(found, "min", splitter.fresh, place)',
+        ("tests/language/test_votes.py::test_a_loop_that_goes_on_while_the_warp_votes_for_it",),
+    ),
+    Fault(
+        "threads/votes-of-others",
+        "a lane's bit is another's in the loops of a processor",
+        "tilebench.targets.cpu.lowerings.vote:vote",
+        "Cast(other, type=uint32)",
+        "Cast(mine, type=uint32)",
+        ("tests/language/test_votes.py::test_matches",),
+    ),
 )

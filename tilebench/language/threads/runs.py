@@ -10,6 +10,7 @@ from ..tracing.builder import Builder
 from .block import BlockThreads
 from .differing import Differing
 from .kept import RunNames, with_rows
+from .same_in_warps import SameInWarps
 from .split import Splitter
 
 
@@ -38,7 +39,7 @@ def _launch(launch: KernelLaunch, block: BlockThreads, builder: Builder) -> Kern
     coordinates = block.coordinates(builder)
     fresh: Callable[[str], str] = builder.unique
     differing = Differing(launch.body, [var.name for var in coordinates], list(block.kept))
-    splitter = Splitter(block, coordinates, differing, fresh)
+    splitter = Splitter(block, coordinates, differing, SameInWarps(launch.body, differing), fresh)
     body = splitter.body(launch.body)
     body = with_rows(body, block, coordinates)
     names = RunNames(body, block, coordinates, fresh)

@@ -47,6 +47,8 @@ from .conditions import how_many, same_in_warps
 from .differing import OWN, Differing, heads, on_tiles, pure, with_tiles
 from .meeting import SharedTouch, Touches
 from .parts import elements_of, flagged
+from .same_in_warps import SameInWarps
+from .turns import may_take_turns, refuse_loop, take_turns
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,13 @@ class Splitter:
     """One block. `kept` are arrays and scalars of each thread that live across runs, by name."""
 
     def __init__(
-        self, block: BlockThreads, coordinates: tuple[Var, ...], differing: Differing, fresh: Any
-    ) -> None:
+        self, block: BlockThreads, coordinates: tuple[Var, ...], differing: Differing, warps: SameInWarps,
+        fresh: Any,
+    ) -> None:  # fmt: skip
         self.block = block
         self.coordinates = coordinates
         self.differing = differing
+        self.warps = warps
         self.fresh = fresh
         extents = {var.name: extent for var, extent in zip(coordinates, block.extents, strict=True)}
         self.touches = Touches(extents, dict(block.kept))
@@ -151,7 +155,8 @@ class Splitter:
     def exchange(self, store: Stmt, guard: Guard) -> None:
         """Refuse an exchange between threads of a warp that not all of them take part in."""
         condition = replaced(guard.condition, self.touches.short)
-        if not same_in_warps(condition, self.block.extents, self.coordinates):
+        alike = same_in_warps(condition, self.block.extents, self.coordinates)
+        if not alike and not self.warps(guard.condition):
             raise LanguageError(
                 "threads of a warp exchange values under a condition that differs among them", at=store.place,
                 also=[("the condition is here", guard.place)], expected="a condition for whole warps",
@@ -329,8 +334,10 @@ class Splitter:
             self.each(loop)
         elif not self.differing(loop):
             self.together(loop)
+        elif bounds is not None and self.warps(loop.condition or Const(0)) and may_take_turns(self, loop):
+            take_turns(self, loop, Guard)
         elif bounds is not None:
-            self.refuse_loop(loop, bounds)
+            refuse_loop(self, loop, bounds)
         else:
             self.flush()
             for var in loop.vars:
@@ -341,20 +348,6 @@ class Splitter:
                 self.out.append(Unroll(Const(loop.extent), loop.vars, inner, place=loop.place))
             else:
                 self.out.append(loop.but(body=inner))
-
-    def refuse_loop(self, loop: LoopStmt, culprit: str) -> NoReturn:
-        inner = next(
-            (inner for inner in statements(loop.body) if isinstance(inner, SyncThreads) or on_tiles(inner)),
-            None,
-        )
-        name = self.touches.inside(loop)
-        what = f"they have to meet for {name}" if inner is None else "all of them have to take part inside"
-        raise LanguageError(
-            "threads run this loop differently (by {culprit}), and {what}", culprit=culprit, what=what,
-            at=loop.place, also=[] if inner is None else [("here", inner.place)],
-            expected="the same turns in every thread around a barrier or an operation on tiles",
-            hint="let all threads run the most turns, with a condition inside",
-        )  # fmt: skip
 
     def whole(self, statement: Stmt) -> bool:
         """Whether a loop or branch is each thread's own as it stands: nobody meets or waits inside."""

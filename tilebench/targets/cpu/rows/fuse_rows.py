@@ -9,7 +9,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir import Call, Const, Expr, Function, If, LoopStmt, Stmt, Var, WithStmt, const_of, substitute
+from ....ir import (
+    Call,
+    Const,
+    Expr,
+    Function,
+    If,
+    Let,
+    LoopStmt,
+    Stmt,
+    Var,
+    WithStmt,
+    const_of,
+    rewrite,
+    substitute,
+)
+from ....ir.names import Names
 from ....language.structure import Serial
 from ....passes.context import Context
 from ..loops.words import AllocScratch, Vectors
@@ -26,7 +41,7 @@ LONGEST = 32
 
 def fuse_rows(function: Function, context: Context) -> Function:
     """The function with adjacent loops joined where that keeps every result."""
-    fuser = _Fuser()
+    fuser = _Fuser(Names(function))
     fused = function.but(body=fuser.body(function.body))
     if fuser.joined:
         message = f"{fuser.joined} loops joined with the one before"
@@ -35,7 +50,8 @@ def fuse_rows(function: Function, context: Context) -> Function:
 
 
 class _Fuser:
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
+        self.names = names
         self.joined = 0
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -44,11 +60,40 @@ class _Fuser:
         for statement in body:
             if isinstance(statement, AllocScratch):
                 continue
-            if joins_behind(fused, statement, _join):
+            if joins_behind(fused, statement, self.join):
                 self.joined += 1
             else:
                 fused.append(statement)
         return tuple(self.inside(statement) for statement in fused)
+
+    def join(self, first: Stmt, second: Stmt) -> Stmt | None:
+        """The two loops as one, None where that is not possible or not known to be right."""
+        if isinstance(first, LoopStmt) and len(first.body) >= LONGEST:
+            return None
+        if isinstance(first, Serial) and isinstance(second, Vectors):
+            second = as_rows(first, second) or second
+        if isinstance(first, Serial) and isinstance(second, Serial):
+            return _join_rows(first, self.own_names(first, second))
+        if isinstance(first, Vectors) and isinstance(second, Vectors):
+            return _join_vectors(first, self.own_names(first, second))
+        return fold_into(first, second)
+
+    def own_names(self, first: LoopStmt, second: Any) -> Any:
+        """The second loop, where both bind one name with another one of its own."""
+        bound = {statement.var.name for statement in first.body if isinstance(statement, Let)}
+        new: dict[str, Expr] = {}
+        for statement in second.body:
+            if isinstance(statement, Let) and statement.var.name in bound:
+                fresh = self.names.fresh(statement.var.name)
+                new[statement.var.name] = statement.var.but(name=fresh)
+
+        def renamed(node: Any) -> Any:
+            again = isinstance(node, Let) and node.var.name in new
+            return node.but(var=new[node.var.name]) if again else node
+
+        if not new:
+            return second
+        return second.but(body=tuple(rewrite(substitute(each, new), renamed) for each in second.body))
 
     def inside(self, statement: Stmt) -> Stmt:
         """The statement with its own body joined."""
@@ -59,19 +104,6 @@ class _Fuser:
         if isinstance(statement, If):
             return statement.but(then=self.body(statement.then), orelse=self.body(statement.orelse))
         return statement
-
-
-def _join(first: Stmt, second: Stmt) -> Stmt | None:
-    """The two loops as one, None where that is not possible or not known to be right."""
-    if isinstance(first, LoopStmt) and len(first.body) >= LONGEST:
-        return None
-    if isinstance(first, Serial) and isinstance(second, Vectors):
-        second = as_rows(first, second) or second
-    if isinstance(first, Serial) and isinstance(second, Serial):
-        return _join_rows(first, second)
-    if isinstance(first, Vectors) and isinstance(second, Vectors):
-        return _join_vectors(first, second)
-    return fold_into(first, second)
 
 
 def _join_rows(first: Serial, second: Serial) -> Serial | None:
