@@ -90,6 +90,7 @@ def test_only_the_parts_that_are_used() -> None:
     assert PRELUDE.parts_of(BODY) == set(PARTS) - {
         "atomic",
         "fence",
+        "match",
         "same bits",
         "float8_e4m3fn",
         "float8_e5m2",
