@@ -192,6 +192,20 @@ def test_sizes_are_read_once_for_arrays_of_the_same_shapes(monkeypatch: pytest.M
         scaled()(a, 30, 2.0, np.zeros((3, 41), np.float32))
 
 
+def test_a_tensor_in_place_of_its_address_says_where_that_is() -> None:
+    class Tensor:
+        shape = (4,)
+
+        def data_ptr(self) -> int:
+            return 4096
+
+    a = np.ones((3, 40), np.float32)
+    with pytest.raises(ArgumentError) as caught:
+        scaled(n_dtype="int64")(a, Tensor(), 1.0, a.copy())
+    assert "few is a scalar of dtype int64" in str(caught.value)
+    assert "help: an address is few.data_ptr()" in str(caught.value)
+
+
 @tilebench.jit(target="cpu")
 def biased(has_bias: bool = False):
     m, n, k = T.dynamic("m, n, k")

@@ -350,10 +350,12 @@ class CallBinder:
         return int(value)
 
     def _no_scalar(self, name: str, dtype: DType, value: object) -> NoReturn:
+        address = hasattr(value, "data_ptr") and dtype.is_integer and dtype.bits == 64
         raise ArgumentError(
             "{name} is a scalar of dtype {dtype}", at=self.places.get(name), name=name, dtype=dtype,
             found="{value!r}" if not hasattr(value, "shape") else "an array", value=value,
             expected=_EXPECTED.get(dtype.kind, "a whole number"),
+            hint=f"an address is {name}.data_ptr()" if address else "",
         )  # fmt: skip
 
     def _outside(self, name: str, value: float, dtype: DType) -> NoReturn:
