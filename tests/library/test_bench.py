@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +144,37 @@ def test_configurations_are_of_rows_that_peers_ask_for() -> None:
     assert known["triton gemm_nt float16 4096x4096x4096"] == [128, 256, 64, 8, 3, True]
     assert known["tilelang attention f16 b4 h32 s4096 d64 causal"] == [128, 128, 2, 256]
     assert all(name.split()[0] in peers.PEERS for name in known)
+
+
+TILELANG = """
+import tilebench.compat
+
+tilebench.compat.install()
+import numpy as np
+from tilebench.library.bench import tilelang_kernels as kernels
+
+a, b = (np.random.default_rng(0).uniform(-1, 1, (64, 96)).astype(np.float16) for _ in range(2))
+right = a.astype(np.float64) @ b.T.astype(np.float64)
+for made, transposed in ((kernels._PRODUCT, True), (kernels._OLDER_PRODUCT, False)):
+    given = b if transposed else np.ascontiguousarray(b.T)
+    found = made(64, 64, 96, "float16", transposed, 32, 32, 32, 2, 128)(a, given)
+    assert abs(found - right).max() < 0.02
+q = a[None, None, :, :32].copy()
+scores = np.where(np.tril(np.ones((64, 64), bool)), q[0, 0].astype(float) @ q[0, 0].T / 32**0.5, -np.inf)
+weights = np.exp(scores - scores.max(1, keepdims=True))
+wanted = weights / weights.sum(1, keepdims=True) @ q[0, 0].astype(float)
+found = kernels._attention(1, 1, 64, 32, "float16", True, 32, 32, 2, 128)(q, q, q)
+assert abs(found[0, 0] - wanted).max() < 0.01
+"""
+
+
+def test_kernels_of_the_peer_tilelang_are_right() -> None:
+    """Compiled as TileLang's own files are here: what they compute does not depend on who compiles them."""
+    code = subprocess.run(
+        [sys.executable, "-c", TILELANG], env={**os.environ, "TILEBENCH_TARGET": "cpu"}, check=False,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert code.returncode == 0, code.stderr
 
 
 def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ PEERS = {
         Peer("torch.compile", ("torch",), ".peer_torch:build_compiled", host=True),
         Peer("triton", ("torch", "triton"), ".peer_triton:build"),
         Peer("tilelang", ("torch", "tilelang"), ".peer_tilelang:build"),
+        Peer("tilelang.mma", ("torch", "tilelang"), ".peer_tilelang:build_older"),
     )
 }
 # What `--against` means where nothing is said.

@@ -6,7 +6,14 @@ import tilelang.language as T
 LOG2E = 1.4426950408889634
 
 
-@tilelang.jit(out_idx=[-1])
+# Without Hopper's own instructions: what TileLang makes of a product for the cards before.
+_OLDER = {
+    getattr(tilelang.PassConfigKey, name): True
+    for name in ("TL_DISABLE_WGMMA", "TL_DISABLE_TMA_LOWER", "TL_DISABLE_WARP_SPECIALIZED")
+    if hasattr(tilelang.PassConfigKey, name)
+}
+
+
 def _product(M, N, K, dtype, transposed, block_M, block_N, block_K, stages, threads):
     shape = (N, K) if transposed else (K, N)
     tile = (block_N, block_K) if transposed else (block_K, block_N)
@@ -93,9 +100,14 @@ def _attention(B, H, S, D, dtype, causal, block_M, block_N, stages, threads):
     return main
 
 
-def product(a, b, transposed, config):
-    """C = A B of A row-major and B row-major or transposed."""
-    kernel = _product(a.shape[0], b.shape[1], a.shape[1], str(a.dtype)[6:], transposed, *config)
+_PRODUCT = tilelang.jit(out_idx=[-1])(_product)
+_OLDER_PRODUCT = tilelang.jit(out_idx=[-1], pass_configs=_OLDER)(_product)
+
+
+def product(a, b, transposed, config, older=False):
+    """C = A B of A row-major and B row-major or transposed; `older` without wgmma and TMA."""
+    made = _OLDER_PRODUCT if older else _PRODUCT
+    kernel = made(a.shape[0], b.shape[1], a.shape[1], str(a.dtype)[6:], transposed, *config)
     memory = b.t() if transposed else b
     return lambda: kernel(a, memory)
 
