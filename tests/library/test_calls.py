@@ -11,6 +11,7 @@ import pytest
 
 from tilebench import library
 from tilebench.errors import ArgumentError, OptionError, TileError
+from tilebench.library import checking
 from tilebench.library.schedules import FOLDER, schedule_file
 
 RANDOM = np.random.default_rng(7)
@@ -126,7 +127,7 @@ def test_a_rule_is_the_origin_of_what_it_chooses() -> None:
 
 
 def test_names() -> None:
-    values = {"OPERATORS", "Operator", "call", "kernel_for", "operator"}
+    values = {"OPERATORS", "Operator", "call", "check", "kernel_for", "operator"}
     assert set(library.__all__) - values == set(library.OPERATORS)
     with pytest.raises(AttributeError, match="it has OPERATORS"):
         library.nothing  # noqa: B018
@@ -135,3 +136,24 @@ def test_names() -> None:
     with pytest.raises(ArgumentError):
         library.add(None, X)
     assert pickle.loads(pickle.dumps(library.add)) is library.add  # noqa: S301
+
+
+def test_check_compares_every_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With leading dimensions, operands in either order, and NaN where it is expected."""
+    matmul, x = library.operator("matmul"), floats(2, 3, 4, dtype=np.float16)
+    found = library.check(matmul, x, floats(5, 4, dtype=np.float16).T, activation="gelu")
+    assert found.ok
+    assert str(found).startswith("all within bounds: the largest error is ")
+    x[1, 2, 3] = np.nan
+    assert library.check(library.operator("softmax"), x).ok
+    assert library.check(library.operator("row_reduce"), x, kind="max").ok
+
+    def wrong(operator: Any, *arrays: Any, **options: Any) -> Any:
+        result = library.call(operator, *arrays, **options)
+        result[0, 1] += 0.01
+        return result
+
+    monkeypatch.setattr(checking, "call", wrong)
+    found = library.check(library.operator("softmax"), X)
+    assert not found.ok
+    assert str(found).startswith("WRONG: the largest error is 0.01 where ")

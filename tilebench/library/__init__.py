@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .calls import call as call
     from .calls import kernel_for as kernel_for
+    from .checking import check as check
     from .definition import Operator as Operator
     from .elementwise import add as add
     from .elementwise import bias_gelu as bias_gelu
@@ -38,11 +39,12 @@ _WHERE = {
     "transpose": ".elementwise", "gemv": ".products", "matmul": ".products", "attention": ".scores",
     "Operator": ".definition", "OPERATORS": ".table", "operator": ".table", "kernel_for": ".calls",
     "call": ".calls",
+    "check": ".checking",
 }  # fmt: skip
 
 __all__ = [
-    "OPERATORS", "Operator", "add", "attention", "bias_gelu", "call", "column_reduce", "gemv", "kernel_for",
-    "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "softmax", "transpose",
+    "OPERATORS", "Operator", "add", "attention", "bias_gelu", "call", "check", "column_reduce", "gemv",
+    "kernel_for", "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "softmax", "transpose",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 from ...errors import TargetError
 from ...ir.dtypes import dtype_of
 from ...targets.devices import HOST
+from .. import checking
+from ..checking import Found
 from ..definition import ArrayArgument
-from ..near import Exact, allowed
 from .works import BenchWork
 
 POISON = float("nan")
@@ -96,46 +97,7 @@ def result_of(space: Space, work: BenchWork) -> Any:
     return space.empty(work.shape(work.operator.result), work.dtype)
 
 
-def exact_parts(space: Space, work: BenchWork, arrays: Mapping[str, Any]) -> Iterator[tuple[Any, Exact]]:
-    """What is right: pairs of an index into the result and the values there, together all of it."""
-    operator = work.operator
-    for index, taken, problem in operator.parts(work.problem):
-        wide = {name: space.wide(array[taken.get(name, ...)]) for name, array in arrays.items()}
-        yield index, operator.reference(space.xp, wide, problem)
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a comparison found: the largest error as a part of what is allowed, with error and bound there,
-    and the error of the whole as a part of the result, by the norm."""
-
-    ratio: float
-    error: float
-    bound: float
-    relative: float
-
-    @property
-    def ok(self) -> bool:
-        return self.ratio <= 1.0
-
-
 def compared(space: Space, work: BenchWork, arrays: Mapping[str, Any], got: Any) -> Found:
-    """A result beside what is right, every element of it. NaN and infinities are outside any bound."""
-    with space.default():
-        return _compared(space, work, arrays, got)
-
-
-def _compared(space: Space, work: BenchWork, arrays: Mapping[str, Any], got: Any) -> Found:
-    xp = space.xp
-    ratio = error = bound = squares = whole = 0.0
-    for index, exact in exact_parts(space, work, arrays):
-        off = abs(space.wide(got[index]) - exact.value)
-        limit = allowed(exact, work.dtype)
-        parts = xp.where(xp.isfinite(off), off / limit, xp.inf)
-        place = int(xp.argmax(parts))
-        largest = float(parts.reshape(-1)[place])
-        if largest >= ratio:
-            ratio, error, bound = largest, float(off.reshape(-1)[place]), float(limit.reshape(-1)[place])
-        squares += float((off * off).sum())
-        whole += float((exact.value * exact.value).sum())
-    return Found(ratio, error, bound, (squares / whole) ** 0.5 if whole else 0.0)
+    """A result beside what is right, every element of it."""
+    with space.default(), np.errstate(all="ignore"):
+        return checking.compared(space.xp, space.wide, work.operator, work.problem, arrays, got)
