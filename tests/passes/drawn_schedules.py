@@ -1,4 +1,4 @@
-"""Drawn schedules of three kernel families: right in the simulator, or refused at a line with a reason."""
+"""Drawn schedules of four kernel families: right in the simulator, or refused at a line with a reason."""
 
 from __future__ import annotations
 
@@ -251,7 +251,59 @@ def drawn_norm(random: Random) -> Drawn:
     return Drawn(rms_norm, options, arrays, wanted, 1e-4, random.choice(TARGETS))
 
 
-FAMILIES = {"product": drawn_product, "attention": drawn_attention, "norm": drawn_norm}
+@tilebench.jit
+def chain(count, stage, order, threads, rows, dtype):
+    @T.prim_func
+    def main(A: T.Tensor((64, 48), dtype), B: T.Tensor((16, 48), "float32")):
+        with T.Kernel(1, threads=threads):
+            first = T.alloc_shared((rows, 48), dtype)
+            second = T.alloc_shared((rows, 48), dtype)
+            mixed = T.alloc_shared((rows, 48), "float32")
+            one = T.alloc_fragment((rows, 48), "float32")
+            two = T.alloc_fragment((rows, 48), "float32")
+            T.clear(one)
+            T.clear(two)
+            for k in T.Pipelined(count, stage=stage, order=order):
+                T.copy(A[k * 8, 0], first)
+                T.copy(A[56 - k * 8, 0], second)
+                for i, j in T.Parallel(rows, 48):
+                    mixed[i, j] = first[rows - 1 - i, j] * (k + 1) - second[i, 47 - j]
+                for i, j in T.Parallel(rows, 48):
+                    one[i, j] = one[i, j] + mixed[i, 47 - j]
+                for i, j in T.Parallel(rows, 48):
+                    two[i, j] = two[i, j] + mixed[rows - 1 - i, j] * second[i, j]
+            T.copy(one, B[0, 0])
+            T.copy(two, B[8, 0])
+
+    return main
+
+
+def drawn_chain(random: Random) -> Drawn:
+    """Stages and an order for each statement of a loop: many cannot be had."""
+    stage = sorted(random.choice([0, 0, 1, 1, 2, 3]) for _ in range(5))
+    if random.random() < 0.3:
+        random.shuffle(stage)
+    order = list(range(5))
+    random.shuffle(order)
+    count, rows = random.choice([0, 1, 2, 5, 8]), 8
+    options = {
+        "count": count, "stage": stage, "order": random.choice([order, None]), "rows": rows,
+        "threads": random.choice([32, 64, 128]), "dtype": random.choice(["float16", "float32"]),
+    }  # fmt: skip
+    a = numbers(random, 64, 48, dtype=_dtype(options["dtype"]))
+    wide, wanted = a.astype(np.float64), np.zeros((16, 48))
+    for k in range(count):
+        left, right = wide[k * 8 : k * 8 + 8], wide[56 - k * 8 : 64 - k * 8]
+        mixed = left[::-1] * (k + 1) - right[:, ::-1]
+        wanted[:8] += mixed[:, ::-1]
+        wanted[8:] += mixed[::-1] * right
+    arrays = {"A": a, "B": np.full((16, 48), 7, np.float32)}
+    return Drawn(chain, options, arrays, wanted, 0.0, random.choice(TARGETS))
+
+
+FAMILIES = {
+    "product": drawn_product, "attention": drawn_attention, "norm": drawn_norm, "chain": drawn_chain,
+}  # fmt: skip
 
 
 def campaign(family: str, first: int, count: int) -> list[str]:
