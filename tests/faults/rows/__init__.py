@@ -8,6 +8,7 @@ from ..fault import Fault
 from . import (
     atomics,
     control,
+    copies,
     cpu,
     cuda,
     facts,
@@ -33,6 +34,7 @@ from . import (
 FAULTS: tuple[Fault, ...] = (
     *facts.FAULTS,
     *tiles.FAULTS,
+    *copies.FAULTS,
     *launches.FAULTS,
     *layouts.FAULTS,
     *memory.FAULTS,

@@ -135,6 +135,25 @@ def test_rows_of_a_size_that_a_launch_brings() -> None:
         np.testing.assert_array_equal(b, a)
 
 
+@pytest.mark.parametrize("inside", [57, 58, 61, 63, 64, 65])
+def test_an_end_within_an_access_is_filled_behind_it(inside: int) -> None:
+    head = 'A: T.Tensor((16, 72), "float16"), O: T.Tensor((64, 64), "float16")'
+    body = ring(64, 72, (16, 64))[0].replace("A[k * 16, 0]", "A[0, k * 16]")
+    source = kernel_of(body, head).using(target="cuda:sm_80")()
+    text = source.stage("laid_out")
+    # A person may state another end of what is read: here one within an access.
+    edited = text.replace("src_within=(None, 72)", f"src_within=(None, {inside})")
+    assert edited != text
+    made = compile_from("laid_out", edited, like=source)
+    made.stage("cuda")
+    a, o = np.ones((16, 72), np.float16), np.zeros((64, 64), np.float16)
+    run_threaded(made.compilation.functions["threaded"], {"A": a, "O": o}, warp=32)
+    wanted = np.zeros((4, 16, 64))
+    for k in range(4):
+        wanted[k, :, : max(0, inside - k * 16)] = 1
+    np.testing.assert_array_equal(o.reshape(4, 16, 64), wanted)
+
+
 def threaded(body: str, head: str) -> Any:
     return kernel_of(body, head).using(target="cuda:sm_80")().stage("threaded")
 
