@@ -181,7 +181,7 @@ def bench(parser: Parser, words: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="compare every element with the reference")
     options = parser.parse_all(words)
     from ..errors import TileError
-    from ..kernel.kernel import require_available
+    from ..kernel.available import require_available
     from ..record import RunRecord
     from ..targets import resolve
     from ..workbench.options import parse_sweep

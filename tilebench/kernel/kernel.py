@@ -22,6 +22,7 @@ from ..runtime.cache import default_cache, key_of
 from ..runtime.calls import BoundCall
 from ..schedule import Schedule
 from ..targets import Executable, Manifest
+from .available import require_available
 from .calls.calling import Calls
 from .calls.host_arrays import empty_for, empty_like, handed_back, host_copy
 from .calls.variants import ALIGNED, under
@@ -31,17 +32,8 @@ from .pickled import reduce_kernel
 from .spoken import empty_rows, refuse_failed, tell, with_rows
 
 if TYPE_CHECKING:
+    from ..profile.diagnosis import Diagnosis
     from .measuring.profiler import Profiler
-
-
-def require_available(manifest: Manifest, name: str, target: str) -> None:
-    """Raise `TargetError` where code of a target cannot run here."""
-    can, why = manifest.available()
-    if not can:
-        raise TargetError(
-            "{name} is compiled for {target}, which cannot run here: {why}", name=name, target=target,
-            why=why, hint='compile it for target="cpu" to run it on this machine',
-        )  # fmt: skip
 
 
 class Kernel(ForeignNames):
@@ -362,6 +354,16 @@ class Kernel(ForeignNames):
     def _in_order(self, call: BoundCall, arrays: Mapping[str, Any]) -> list[Any]:
         """Arrays by name and the scalars of a call, in parameter order."""
         return [call.values[p.name] if p.is_scalar else arrays[p.name] for p in self.arguments]
+
+    def diagnose(self, run: RunRecord | None = None, others: Sequence[RunRecord] = ()) -> Diagnosis:
+        """What bounds this kernel and what keeps it from being faster, in words with evidence.
+
+        `run` is a measurement of it (what `bench` gives), `others` those of other positions. Without them
+        only what the compilation shows is said. Nothing is run.
+        """
+        from .measuring.diagnosing import diagnose_kernel
+
+        return diagnose_kernel(self, run, others)
 
     def bench(
         self,

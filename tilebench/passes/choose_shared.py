@@ -35,7 +35,7 @@ INSTRUCTIONS_LOOKED_AT = 4
 
 def choose_shared(function: Function, context: Context) -> Function:
     """The function with a layout on every shared buffer."""
-    patterns, pointed = _patterns(function, context.machine), _pointed(function)
+    patterns, pointed = patterns_of(function, context.machine), _pointed(function)
 
     def step(node: Any) -> Any:
         if isinstance(node, AllocShared):
@@ -131,7 +131,7 @@ def _words(layout: SharedLayout) -> str:
 # -- the addresses of a warp
 
 
-def _patterns(function: Function, machine: Machine) -> dict[str, list[AccessPattern]]:
+def patterns_of(function: Function, machine: Machine) -> dict[str, list[AccessPattern]]:
     patterns: dict[str, list[AccessPattern]] = {}
     fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
     for node in walk(function):

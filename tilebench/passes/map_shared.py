@@ -69,6 +69,9 @@ def _place(lives: list[Life]) -> int:
 def _refuse(lives: list[Life], total: int, function: Function, context: Context) -> None:
     machine = context.machine
     most = machine.shared.per_block
+    # What lives while most is taken: a buffer that has its bytes after another is no part of the sum.
+    times = [[life for life in lives if life.first <= other.first <= life.last] for other in lives]
+    lives = max(times, key=lambda alive: sum(life.bytes for life in alive))
     parts: list[str] = []
     ring = fixed = 0
     for life in lives:

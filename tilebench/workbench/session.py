@@ -27,6 +27,7 @@ from .subject import Subject, Wish, moved, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
+    from ..profile.diagnosis import Diagnosis
     from .chart import ChartCeilings
 
 # Controls send one message a step (`continuous_update` is off), a held arrow key one every 30 ms. A GEMM's
@@ -58,6 +59,7 @@ class Picture:
     shared_limit: int = 0
     stage_names: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = None
     offered: tuple[Slider, ...] = ()
 
     @property
@@ -198,6 +200,7 @@ class Session:
             offered=before.offered or tuple(self.subject.offered(kernel)),
             stage_names=kernel.stages, shown=shown, shared_limit=tiers.shared_limit(kernel),
             notes=before.notes if same else (),
+            diagnosis=before.diagnosis if same else None,
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self._rate.flush()
@@ -224,6 +227,7 @@ class Session:
             with self._guard:
                 history = self._picture.history.compiled(ticket.generation, record)
             self._show(record=record, history=history)
+            self._diagnose(kernel)
             if tiers.has_later(kernel, shown) and not ticket():
                 record = tiers.later(kernel, shown)
                 if not ticket():
@@ -231,6 +235,15 @@ class Session:
         except TileError as error:
             if not ticket():
                 self._show(problem=error)
+
+    def _diagnose(self, kernel: Kernel) -> None:
+        """Say again what bounds the kernel of the record, from what is known by now."""
+        picture = self._picture
+        if picture.record is not None:
+            config = tiers.plain_config(picture.wish.config)
+            self._show(
+                diagnosis=tiers.diagnosis_of(kernel, picture.record, picture.runs, config, picture.ceilings)
+            )
 
     def _run(self, wish: Wish, kernel: Kernel, ticket: Ticket[Wish]) -> None:
         """Measure and check, on the wished target where it runs here, else on the one that does."""
@@ -293,6 +306,8 @@ class Session:
                 found = tiers.ceilings_of(kernel, ticket.unwanted)
                 if found is not None and not ticket():
                     self._show(ceilings=found)
+            if self._picture.record is not None and kernel.target == self._picture.record.target:
+                self._diagnose(kernel)
             if ticket() or not run.seconds or run.seconds > SLOW_S:
                 return
 

@@ -18,6 +18,7 @@ from ..runtime.cancel import Cancelled
 
 if TYPE_CHECKING:
     from ..kernel import Kernel, Package
+    from ..profile.diagnosis import Diagnosis
     from ..reference.check import CheckReport
     from .chart import ChartCeilings
 
@@ -233,6 +234,24 @@ def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRe
     kernel.executable()
     run = measure(kernel, check=check, cancel=threading.Event(), on_progress=lambda _: None)
     return replace(run, config=plain_config(config))
+
+
+def diagnosis_of(
+    kernel: Kernel,
+    record: CompileRecord,
+    runs: Sequence[RunRecord],
+    config: Mapping[str, Any],
+    ceilings: ChartCeilings | None,
+) -> Diagnosis:
+    """What bounds a kernel, by its compilation and the runs of its own target; `config` is its position."""
+    from ..kernel.measuring.diagnosing import case_of
+    from ..profile.diagnosis import diagnose
+
+    mine = [run for run in runs if run.target == record.target]
+    here = [run for run in mine if dict(run.config) == dict(config)]
+    others = [run for run in mine if dict(run.config) != dict(config)]
+    limits = (ceilings.flops, ceilings.bytes) if ceilings is not None and mine else (None, None)
+    return diagnose(case_of(kernel, record, here, others, limits))
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..views.stages import source_word
 from .state import BarData, Block, CellData, HeatData, TabData, TableData
 
 if TYPE_CHECKING:
+    from ...profile.diagnosis import Diagnosis
     from ...reference.check import CheckReport, OutputReport
     from ..chart import ChartCeilings
 
@@ -83,6 +84,22 @@ def record_tabs(record: CompileRecord, shared_limit: int) -> list[TabData]:
             blocks.append(Block(text, tone, panel.carets(each)))
         out.append(TabData("diagnostics", "Diagnostics", tuple(blocks), str(len(blocks)), "warn"))
     return out
+
+
+def diagnosis_tab(diagnosis: Diagnosis) -> TabData:
+    """What bounds the kernel, then each cause with its evidence and what to try, the heaviest first."""
+    blocks = [Block(diagnosis.why)]
+    for k, found in enumerate(diagnosis.findings, 1):
+        where = f" (line {found.line})" if found.line else ""
+        blocks.append(Block(f"{k}. {found.what}{where}.", "warn" if found.weight >= 0.1 else ""))
+        if found.evidence:
+            rows = [[each.name, each.value] for each in found.evidence]
+            blocks.append(table(("seen", ""), rows, numeric=(1,)))
+        blocks.append(Block(f"Try: {found.to_try}.", "good"))
+    if not diagnosis.findings:
+        blocks.append(Block("Nothing stands out that keeps it from being faster.", "good"))
+    count = len(diagnosis.findings)
+    return TabData("diagnosis", "Diagnosis", tuple(blocks), str(count) if count else "", "warn")
 
 
 def check_tab(report: CheckReport) -> TabData:

@@ -10,7 +10,7 @@ from ..status import STOPPED, figures, remarks, said
 from ..style import rate_text
 from ..tiers import plain_config
 from ..views.stages import language_of
-from .blocks import check_tab, moves_tab, record_tabs
+from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
 from .controls import control_data, targets_offered
 from .state import BenchState, ChartData, Chip, PointData, ProblemData, StatusData, TabData
 
@@ -58,6 +58,8 @@ def bench_state(
 def tabs(picture: Picture, live: bool) -> tuple[TabData, ...]:
     """The chart first where there is or can be one, then what the record and a check say."""
     out = [TabData("chart", "Chart")] if live or picture.runs else []
+    if picture.diagnosis is not None:
+        out.append(diagnosis_tab(picture.diagnosis))
     if picture.record is not None:
         out += record_tabs(picture.record, picture.shared_limit)
     if picture.report is not None:

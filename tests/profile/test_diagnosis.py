@@ -1,0 +1,285 @@
+"""Each cause is shown by a kernel that has it, and by none that has it not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from inspect import getsource as source
+from typing import Any
+
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tilebench.kernel.measuring.diagnosing import case_of
+from tilebench.profile.diagnosis import CAUSES, Case, Diagnosis, diagnose
+from tilebench.profile.diagnosis.case import CLASSES
+from tilebench.profile.diagnosis.static_causes import few_blocks
+from tilebench.record import RunRecord
+
+CARD = "cuda:sm_90a"
+
+
+@tilebench.jit
+def gemm(M, N, K, block_M=128, block_N=128, block_K=32, dtype="float16", num_stages=3, threads=128):
+    @T.prim_func
+    def main(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            A_s = T.alloc_shared((block_M, block_K), dtype)
+            B_s = T.alloc_shared((block_K, block_N), dtype)
+            C_l = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
+                T.copy(A[by * block_M, ko * block_K], A_s)
+                T.copy(B[ko * block_K, bx * block_N], B_s)
+                T.gemm(A_s, B_s, C_l)
+            T.copy(C_l, C[by * block_M, bx * block_N])
+
+    return main
+
+
+@tilebench.jit
+def dependent(M, N, K, block=64):
+    """A loop whose second tile is computed from its first: nothing of it can run ahead."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+            A_s = T.alloc_shared((block, block), "float16")
+            B_s = T.alloc_shared((block, block), "float16")
+            C_l = T.alloc_fragment((block, block), "float32")
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, block), num_stages=3):
+                for i, j in T.Parallel(block, block):
+                    A_s[i, j] = A[by * block + i, ko * block + j] * T.float16(2)
+                for i, j in T.Parallel(block, block):
+                    B_s[i, j] = B[ko * block + i, bx * block + j] + A_s[i, j]
+                T.gemm(A_s, B_s, C_l)
+            T.copy(C_l, C[by * block, bx * block])
+
+    return main
+
+
+@tilebench.jit
+def add_one(M, N, block_M=8, block_N=512, dtype="float16", threads=256):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), dtype)):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            for i, j in T.Parallel(block_M, block_N):
+                B[by * block_M + i, bx * block_N + j] = A[by * block_M + i, bx * block_N + j] + T.cast(
+                    1, dtype
+                )
+
+    return main
+
+
+@tilebench.jit
+def every_33rd(N, block=1024):
+    @T.prim_func
+    def main(A: T.Tensor((N, 33), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=256) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = A[bx * block + i, 0]
+
+    return main
+
+
+@tilebench.jit
+def many_sums(N, rows=256):
+    """A tile of one block that takes more registers than a thread has."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, N), "float32"), B: T.Tensor((rows, N), "float32")):
+        with T.Kernel(T.ceildiv(N, 64), threads=32) as bx:
+            a = T.alloc_fragment((rows, 64), "float32")
+            T.copy(A[0, bx * 64], a)
+            for i, j in T.Parallel(rows, 64):
+                a[i, j] = T.exp(a[i, j]) * a[i, j]
+            T.copy(a, B[0, bx * 64])
+
+    return main
+
+
+@tilebench.jit
+def everyone_holds(M, N, block=64):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), W: T.Tensor((N,), "float32"), B: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+            w = T.alloc_fragment((N,), "float32")
+            T.annotate_layout({w: T.Fragment((N,), forward_fn=lambda i, r: (r, i), replicate=128)})
+            T.copy(W, w)
+            for i, j in T.Parallel(block, N):
+                B[bx * block + i, j] = A[bx * block + i, j] * w[j]
+
+    return main
+
+
+@tilebench.jit
+def conflicts(M, N, block=64):
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((N, M), "float32")):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=256) as (bx, by):
+            s = T.alloc_shared((block, block), "float32")
+            T.annotate_layout({s: T.Layout((block, block), lambda i, j: (i, j))})
+            T.copy(A[by * block, bx * block], s)
+            for j, i in T.Parallel(block, block):
+                B[bx * block + j, by * block + i] = s[i, j]
+
+    return main
+
+
+def said(kernel: Any, run: RunRecord | None = None, others: tuple[RunRecord, ...] = ()) -> dict[str, Any]:
+    """The findings of a kernel by cause."""
+    return causes(kernel.diagnose(run, others))
+
+
+def causes(diagnosis: Diagnosis) -> dict[str, Any]:
+    return {found.cause: found for found in diagnosis.findings}
+
+
+def test_a_tuned_product_has_no_fault() -> None:
+    diagnosis = gemm.using(target=CARD)(4096, 4096, 4096).diagnose()
+    assert diagnosis.findings == ()
+    assert diagnosis.bound == "compute"
+    assert "Nothing stands out" in str(diagnosis)
+
+
+def test_a_tuned_stream_has_no_fault() -> None:
+    diagnosis = add_one.using(target=CARD)(8192, 8192).diagnose()
+    assert diagnosis.findings == ()
+    assert diagnosis.bound == "memory"
+
+
+def on_card(function: Any, *values: Any, **named: Any) -> Any:
+    return function.using(target=CARD)(*values, **named)
+
+
+FAULTY: dict[str, tuple[Any, str]] = {
+    "missing_instruction": (lambda: on_card(gemm, 2048, 2048, 512, dtype="float32"), "multiply-adds"),
+    "tile_too_large": (lambda: on_card(gemm, 16, 65536, 512), "lies inside the result"),
+    "tile_too_small": (lambda: on_card(gemm, 4096, 4096, 512, 16, 16, threads=32), "16 x 16 x 32"),
+    "stages_do_not_overlap": (lambda: on_card(dependent, 4096, 4096, 512), "does not overlap"),
+    "too_few_stages": (lambda: on_card(gemm, 4096, 4096, 4096, num_stages=2), "one copy is in flight"),
+    "uncoalesced": (lambda: on_card(every_33rd, 1 << 20), "times the bytes"),
+    "scalar_copies": (lambda: on_card(add_one, 8192, 8192, 1, 32, threads=32), "bytes at a time"),
+    "little_parallelism": (lambda: on_card(add_one, 8192, 8192, 1, 32, threads=32), "in flight"),
+    "spills": (lambda: on_card(many_sums, 65536), "do not fit the registers"),
+    "too_few_blocks": (lambda: on_card(add_one, 64, 512), "8 blocks on 132"),
+    "tail_wave": (
+        lambda: on_card(gemm, 1536, 1536, 4096, block_K=64, num_stages=4, threads=256), "of 2 rounds"
+    ),
+    "replicated_fragment": (lambda: on_card(everyone_holds, 8192, 256), "held by 128 threads"),
+    "bank_conflicts": (lambda: on_card(conflicts, 4096, 4096), "passes over the banks"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", FAULTY)
+def test_a_cause_is_shown_by_a_kernel_that_has_it(cause: str) -> None:
+    make, words = FAULTY[cause]
+    found = said(make())
+    assert cause in found, list(found)
+    text = str(found[cause])
+    assert words in text
+    assert "Try: " in text
+    assert found[cause].evidence or cause == "stages_do_not_overlap"
+
+
+def test_a_line_is_the_users_own() -> None:
+    found = said(gemm.using(target=CARD)(2048, 2048, 512, dtype="float32"))["missing_instruction"]
+    with open(__file__, encoding="utf-8") as file:
+        assert "T.gemm(A_s, B_s, C_l)" in file.read().splitlines()[found.line - 1]
+
+
+# -- what only runs and checks show
+
+
+def base(kernel: Any, **fields: Any) -> Case:
+    return replace(case_of(kernel, kernel.record()), **fields)
+
+
+def run_of(kernel: Any, seconds: float, **fields: Any) -> RunRecord:
+    record = kernel.record()
+    values = {
+        "config": {"block_M": 8},
+        "flops": record.flops,
+        "bytes": record.bytes,
+        "method": "cold caches; x",
+    }
+    return RunRecord(kernel.name, kernel.target, samples=(seconds,) * 9, **{**values, **fields})
+
+
+@pytest.fixture(scope="module")
+def stream() -> Any:
+    return add_one.using(target=CARD)(8192, 8192)
+
+
+def test_a_run_under_its_ceiling_is_bound_by_memory(stream: Any) -> None:
+    run = run_of(stream, stream.record().bytes / 4.0e12)
+    diagnosis = diagnose(base(stream, runs=(run,), ceilings=(5e13, 4.2e12)))
+    assert diagnosis.bound == "memory"
+    assert "95 %" in diagnosis.why
+    assert diagnosis.findings == ()
+
+
+def test_bandwidth_that_is_a_caches(stream: Any) -> None:
+    run = run_of(stream, stream.record().bytes / 9.0e12)
+    found = causes(diagnose(base(stream, runs=(run,), ceilings=(5e13, 4.2e12))))["cached"]
+    assert "2.1 times the bandwidth of memory" in found.what
+    assert {e.name: e.value for e in found.evidence}["method"] == "cold caches"
+
+
+def test_clocks_that_fell(stream: Any) -> None:
+    slow = {"gpu0_sm_clock": "1980 MHz to 1410 MHz", "gpu0_power": "698 W"}
+    steady = {"gpu0_sm_clock": "1980 MHz to 1965 MHz"}
+    for environment, there in ((slow, True), (steady, False)):
+        run = run_of(stream, 1e-4, environment=environment)
+        found = causes(diagnose(base(stream, runs=(run,))))
+        assert ("throttled" in found) == there
+    run = run_of(stream, 1e-4, environment=slow)
+    assert "698 W" in str(causes(diagnose(base(stream, runs=(run,))))["throttled"])
+
+
+def test_a_launch_that_is_all_there_is(stream: Any) -> None:
+    diagnosis = diagnose(base(stream, runs=(run_of(stream, 2e-6),)))
+    assert causes(diagnosis)["launch_bound"].kind == "launch"
+    assert diagnosis.bound == "launch"
+
+
+def test_another_position_that_was_faster(stream: Any) -> None:
+    here = run_of(stream, 1e-4)
+    there = run_of(stream, 8e-5, config={"block_M": 4})
+    noise = run_of(stream, 9.8e-5, config={"block_M": 4})
+    found = causes(diagnose(base(stream, runs=(here,), others=(there,))))["better_position"]
+    assert found.what == "block_M=4 was 20 % faster"
+    assert "better_position" not in causes(diagnose(base(stream, runs=(here,), others=(noise,))))
+
+
+def test_wrong_on_one_target_only(stream: Any) -> None:
+    found = causes(diagnose(base(stream, checks={"cpu": True, CARD: False})))["wrong_on_one_target"]
+    assert found.what == f"results are right on cpu and wrong on {CARD}"
+    for checks in ({"cpu": True, CARD: True}, {"cpu": False, CARD: False}, {CARD: False}):
+        assert "wrong_on_one_target" not in causes(diagnose(base(stream, checks=checks)))
+
+
+def test_low_occupancy_by_registers(stream: Any) -> None:
+    record = stream.record()
+    assert record.resources is not None
+    used = replace(record.resources, registers=255, occupancy=0.125, blocks_per_sm=1, limited_by="registers")
+    found = causes(diagnose(base(stream, record=replace(record, resources=used))))["low_occupancy"]
+    assert "registers allow no more" in found.what
+
+
+def test_the_cpu_has_a_diagnosis_too() -> None:
+    kernel = add_one.using(target="cpu")(256, 256)
+    assert kernel.diagnose().bound == "memory"
+
+
+def test_every_cause_is_shown_here() -> None:
+    """A row that no kernel above has would be one that nobody saw work."""
+    with open(__file__, encoding="utf-8") as file:
+        text = file.read()
+    kinds = "|".join(CLASSES)
+    names = {name for row in CAUSES for name in re.findall(rf'"(\w+)",\s+"(?:{kinds})"', source(row))}
+    names |= set(re.findall(r'_blocks_finding\("(\w+)"', source(few_blocks)))
+    assert len(names) >= len(CAUSES)
+    assert {name for name in names if f'"{name}"' not in text} == set()

@@ -1,0 +1,53 @@
+"""A kernel's diagnosis: its compilation and what is known of its runs, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...profile.diagnosis import Case, Diagnosis, diagnose
+from ...profile.diagnosis.observe import observe
+from ...record import CompileRecord, RunRecord
+
+if TYPE_CHECKING:
+    from ..kernel import Kernel
+
+# Where threads share elements out; a road without it has nothing to observe.
+OBSERVED = "laid_out"
+
+
+def case_of(
+    kernel: Kernel,
+    record: CompileRecord,
+    runs: Sequence[RunRecord] = (),
+    others: Sequence[RunRecord] = (),
+    ceilings: tuple[float | None, float | None] = (None, None),
+    checks: Mapping[str, bool] | None = None,
+) -> Case:
+    """All that is known of a kernel that is compiled so far; nothing is compiled or run for it."""
+    machine = kernel.compilation.machine
+    function = kernel.compilation.functions.get(OBSERVED)
+    threads = record.resources.threads if record.resources is not None else 0
+    return Case(record, machine, observe(function, machine, threads), runs, others, ceilings, checks or {})
+
+
+def diagnose_kernel(kernel: Kernel, run: RunRecord | None, others: Sequence[RunRecord]) -> Diagnosis:
+    """The diagnosis of a kernel, with the ceilings of its device where they are known."""
+    runs = [run] if run is not None else []
+    return diagnose(case_of(kernel, kernel.record(), runs, others, ceilings_of(kernel, run)))
+
+
+def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, float | None]:
+    """FLOP/s and bytes/s of the device, measured once; unknown without a run, which is what they explain."""
+    if run is None:
+        return None, None
+    from ...errors import TileError
+    from ...profile.ceilings import ceilings, device_ceilings
+
+    own = kernel.compilation.manifest.ceilings
+    try:
+        found = device_ceilings(own, kernel.target) if own else ceilings()
+    except TileError:
+        return None, None
+    dtype = kernel.arguments[0].dtype if kernel.arguments else "float32"
+    return found.flops_s.get(dtype) or found.flops_s.get("float32"), found.most_bytes_s
