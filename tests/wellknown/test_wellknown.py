@@ -1,5 +1,5 @@
 """The well-known kernels on the reference, the CPU and the simulator against float64, and as code for two
-cards."""
+cards and, in turns, one of two others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from tests.wellknown.roads import ROADS, wrong
 from tests.wellknown.table import CASES
 
 SMALL = [pytest.param(case, id=case.name) for case in CASES if not case.large]
+OTHERS = ("sm_75", "sm_89")
 CODE = [
     pytest.param(case, arch, id=f"{case.name}-{arch}")
-    for case in CASES if not case.large for arch in case.archs
+    for number, case in enumerate(CASES) if not case.large for arch in (*case.archs, OTHERS[number % 2])
 ]  # fmt: skip
 
 
