@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ import tilebench.language as T
 from tests.simulated import run_threaded
 from tilebench.errors import DTypeError, LanguageError, LayoutError
 from tilebench.ir.dtypes import float16
+from tilebench.kernel.edited import compile_from
 from tilebench.layout import Fragment
 from tilebench.schedule import Schedule
 from tilebench.targets import resolve
@@ -350,3 +352,54 @@ def test_a_split_is_one_of_the_warps_that_there_are() -> None:
     with pytest.raises(LanguageError) as caught_word:
         product.using(target="cuda:sm_80")(64, 64, 64, policy="2x")
     assert "T.gemm has no policy '2x'" in str(caught_word.value)
+
+
+@tilebench.jit
+def twice(N, same):
+    """P P of a fragment that is both operands, or P C into C."""
+
+    @T.prim_func
+    def main(A: T.Tensor((N, N), "float16"), B: T.Tensor((N, N), "float16"), C: T.Tensor((N, N), "float16")):
+        with T.Kernel(1, threads=64):
+            p = T.alloc_fragment((N, N), "float16")
+            c = T.alloc_fragment((N, N), "float16")
+            T.copy(A, p)
+            T.copy(B, c)
+            if same:
+                T.gemm(p, p, c)
+            else:
+                T.gemm(p, c, c)
+            T.copy(c, C)
+
+    return main
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_fragment_that_is_two_operands(same: bool) -> None:
+    kernel = twice.using(target="cuda:sm_80")(32, same)
+    assert "T.mma(" in kernel.stage("threaded")
+    kernel.stage("cuda")
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-3, 4, (32, 32)).astype(np.float16) for _ in range(2))
+    c = np.full((32, 32), np.nan, np.float16)
+    run_threaded(kernel.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
+    np.testing.assert_array_equal(c, b + a @ (a if same else b))
+
+
+def test_rows_that_start_anywhere_are_fetched_by_elements() -> None:
+    """A layout that a person writes, whose rows are no multiple of 16 bytes apart."""
+    kernel = product.using(target="cuda:sm_80")(32, 32, 32)
+    text, count = re.subn(
+        r"(A_s = T.alloc_shared\(.*), layout=.*\)",
+        r"\1, layout=T.SharedLayout((32, 32), (36, 1)))",
+        kernel.stage("laid_out").replace('T.Instr("cp.async", bytes=16)', 'T.Instr("ld.st", bytes=8)'),
+    )
+    assert count == 1
+    edited = compile_from("laid_out", text, like=kernel)
+    assert "T.ldmatrix(" not in edited.stage("threaded")
+    edited.stage("cuda")
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-3, 4, (32, 32)).astype(np.float16) for _ in range(2))
+    c = np.full((32, 32), np.nan, np.float32)
+    run_threaded(edited.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))

@@ -1,0 +1,67 @@
+"""Faults in products by tensor cores: where operands lie, what is behind their ends, how sums are cut off."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+MMA = ("tests/targets/cuda/test_mma.py",)
+RECORDED = ("tests/targets/cuda/test_mma_recorded.py",)
+
+FAULTS = (
+    Fault(
+        "products/ghosts-along-k",
+        "the last step of k takes what lies behind the operands' ends",
+        "tilebench.passes.threads.atoms:_steps",
+        "issue.step(emitter, start + steps, ghosts=True)",
+        "issue.step(emitter, start + steps)",
+        MMA,
+    ),
+    Fault(
+        "products/second-operand-of-one-fragment",
+        "a fragment that is two operands is taken for both where it lies",
+        "tilebench.passes.spill_operands:_lies_twice",
+        "len(same) > 1",
+        "False",
+        MMA,
+    ),
+    Fault(
+        "products/float32-cut-off",
+        "float32 is cut off to TF32 though the kernel does not say so",
+        "tilebench.passes.choose_instructions:_is_meant",
+        "not row.asked or getattr(statement, row.asked)",
+        "True",
+        MMA,
+    ),
+    Fault(
+        "products/few-bits-of-a-long-sum",
+        "sums of 8-bit floats stay in the matrix unit",
+        "tilebench.passes.threads.atoms:gemm_by_atoms",
+        "bool(row.exact_k) and not gemm.fast_accum",
+        "False",
+        MMA,
+    ),
+    Fault(
+        "products/rows-in-parts-of-vectors",
+        "a row of a matrix is taken to lie together where it does not",
+        "tilebench.passes.threads.fetch_matrices:_whole",
+        "layout.vector % rows.chunk == 0",
+        "True",
+        MMA,
+    ),
+    Fault(
+        "products/rounded-sums",
+        "a sum is rounded to float32 and not cut off",
+        "tilebench.targets.cuda.instructions.tensor_sums:cut_off",
+        "np.where(beyond, below, near)",
+        "near",
+        RECORDED,
+    ),
+    Fault(
+        "products/exponents-below-the-smallest",
+        "a subnormal operand is aligned as if it had an exponent of its own",
+        "tilebench.targets.cuda.instructions.tensor_sums:_exponent",
+        "np.maximum(np.frexp(x)[1] - 1, least)",
+        "np.frexp(x)[1] - 1",
+        RECORDED,
+    ),
+)
