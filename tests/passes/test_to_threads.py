@@ -129,8 +129,8 @@ def test_panels_are_found_by_digits_only_where_nothing_is_proved() -> None:
     assert np.array_equal(out, source)
     shown = print_function(function).text
     assert "T.vector_store(A_s" in shown
-    assert "j % 32" in shown
-    assert "j // 32 * 1024" in shown
+    assert "tid_1_8 * 8 % 32" in shown
+    assert "tid_1_8 * 8 // 32 * 1024" in shown
 
 
 def test_a_layout_that_is_smaller_than_its_buffer_is_refused_at_its_line() -> None:
