@@ -118,7 +118,8 @@ def reducer(w: Writer) -> None:
     source = w.some(dtype=w.dtype_computed(w.pick("float", "int")))
     if len(source.shape) < 2 or w.group:
         return
-    op, kept = w.pick("sum", "max", "min"), w.random.randrange(len(source.shape))
+    bits = ("bitand", "bitor", "bitxor") if source.kind == "int" and w.chance(0.3) else ()
+    op, kept = w.pick(*(bits or ("sum", "max", "min"))), w.random.randrange(len(source.shape))
     name = w.name("r")
     w.say(f"{name} = T.alloc_reducer({source.shape[kept]}, {source.dtype!r}, {op!r})")
     w.say(f"T.reducer_init({name}{w.pick('', ', ' + w.constant(source.kind))})")

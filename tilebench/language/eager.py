@@ -26,7 +26,7 @@ from .tracing.dtype_words import plain
 from .tracing.values import BufferView, Value
 
 if TYPE_CHECKING:
-    from .tracing.taken import DTypeLike, Shape
+    from .tracing.taken import DTypeLike
 
 
 @dataclass(eq=False)
@@ -76,20 +76,27 @@ def const(names: str, dtype: DTypeLike = "int32") -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def empty(shape: Shape, dtype: DTypeLike = "float32") -> BufferView:
+def empty(*shape: Any, dtype: DTypeLike | None = None) -> BufferView:
     """An array that each call makes and the function returns: `C = T.empty((M, N), dtype)`.
 
-    Its elements are undefined until the kernel writes them. Raises `ShapeError`, `DTypeError`, and
-    `LanguageError` inside `with T.Kernel` or outside a kernel function whose body is the kernel.
+    The extents may stand alone, `T.empty(M, N, dtype=dtype)`; without a dtype it is float32. Its elements are
+    undefined until the kernel writes them. Raises `ShapeError`, `DTypeError`, and `LanguageError` inside
+    `with T.Kernel` or outside a kernel function whose body is the kernel.
     """
     builder = _eager("T.empty")
+    extents: Any = shape
+    if dtype is None and len(shape) == 2 and not isinstance(shape[1], (int, Value)):
+        extents, dtype = shape
+    elif len(shape) == 1:
+        (extents,) = shape
     if len(builder.frames) > 1:
         raise LanguageError(
             "T.empty makes an array that the call returns, before `with T.Kernel`",
             hint="T.alloc_shared and T.alloc_fragment make the tiles of a block",
         )
     name = builder.allocation_name("T.empty")
-    buffer = Buffer(name, global_shape(shape, "T.empty"), plain(dtype), "global")
+    kind = plain("float32" if dtype is None else dtype)
+    buffer = Buffer(name, global_shape(extents, "T.empty"), kind, "global")
     builder.eager.made[name] = buffer
     return BufferView(buffer, None, builder.place)
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .tracing.taken import Tile
 
 
-def reduce_absmax(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:
+def reduce_absmax(
+    buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False
+) -> None:
     """The greatest magnitude along `dim`; see `T.reduce_max`. `clear=False` keeps a greater old value."""
-    reduce_max(_magnitudes(buffer, "T.reduce_absmax"), out, dim, clear)
+    reduce_max(_magnitudes(buffer, "T.reduce_absmax"), out, dim, clear, batch, nan_propagate)
 
 
 def reduce_abssum(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import (
@@ -24,13 +24,14 @@ from ..ir import (
     writes,
 )
 from ..layout import Fragment
+from .copy import copy
 from .lowered.decisions import Instr
-from .memory import AllocFragment, AllocLocal
+from .memory import AllocFragment, AllocLocal, AllocShared
 from .notes import note_unused
 from .own_reductions import combined, reduce_own
 from .stages import TILES
-from .tracing.builder import for_tiles, inside_kernel
-from .tracing.operands import TileOperand, whole_number, whole_part
+from .tracing.builder import Builder, for_tiles, inside_kernel
+from .tracing.operands import TileOperand, part_of, whole_number, whole_part
 from .tracing.values import BufferView, VarRef
 
 if TYPE_CHECKING:
@@ -202,7 +203,8 @@ def _into_scalar(kind: str, buf: Tile, out: VarRef, dim: object, clear: bool) ->
 def cumsum(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = False) -> None:
     """Running sums along `dim`: `T.cumsum(X, Y, dim=1)` gives `Y[i, j] = sum over k <= j of X[i, k]`.
 
-    Both are whole fragments or shared tiles of one shape; without `dst` the sums take the place of `src`.
+    Both are fragments or shared tiles, or parts of them, of one shape; without `dst` the sums take the place
+    of `src`.
     With `reverse` the sum is over k >= j. Sums are formed as those of `T.reduce_sum`.
     Raises `ShapeError` where the shapes differ, `DTypeError` for dtypes of two kinds.
     """
@@ -217,8 +219,8 @@ def cummax(src: Tile, dst: Tile | None = None, dim: int = 0, reverse: bool = Fal
 def _scan(kind: str, src: Tile, dst: Tile | None, dim: int, reverse: bool) -> None:
     word = f"T.cum{kind}"
     builder = for_tiles(word)
-    source = _on_chip(src, word)
-    target = source if dst is None else _on_chip(dst, word)
+    source = _scanned(builder, src, word, fill=True)
+    target = source if dst is None else _scanned(builder, dst, word, fill=False)
     axis = _dimension(whole_number(dim, word, "dim"), source, word)
     if source.view.shape != target.view.shape:
         raise ShapeError(
@@ -228,6 +230,24 @@ def _scan(kind: str, src: Tile, dst: Tile | None, dim: int, reverse: bool) -> No
     _check_dtypes(source, target, word)
     scan = Scan(kind, source.region, target.region, dim=axis, reverse=bool(reverse), place=builder.place)
     builder.emit(scan)
+    if not isinstance(given := src if dst is None else dst, BufferView):
+        copy(target.view, given)
+
+
+def _scanned(builder: Builder, given: Tile, word: str, fill: bool) -> TileOperand:
+    """A whole tile; of a part of one a tile of its own, with the part's elements where they are read."""
+    part = part_of(given, word)
+    if isinstance(given, BufferView) or part.extent is None or part.view.scope not in ON_CHIP:
+        return _on_chip(given, word)
+    scope: Any = part.view.scope
+    name = builder.unique(f"{part.name}_part")
+    buffer = Buffer(name, part.extent, part.view.buffer.dtype, scope)
+    allocate: Any = AllocShared if scope == "shared" else AllocFragment
+    builder.emit(allocate(buffer, place=builder.place))
+    own = BufferView(buffer, builder.frames[-1], builder.place)
+    if fill:
+        copy(given, own)
+    return part_of(own, word)
 
 
 def _on_chip(given: object, word: str, places: tuple[str, ...] = ON_CHIP) -> TileOperand:

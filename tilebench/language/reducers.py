@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LanguageError
-from ..ir import Call, Expr, Load, Store
+from ..errors import DTypeError, LanguageError
+from ..ir import Arith, Call, Const, DType, Expr, Load, Store
 from ..ir import expr as fold
 from .copy import copy, fill
 from .memory import alloc_fragment
+from .notes import note_unused
+from .reduce import BITS
 from .tracing.builder import Builder, inside_kernel, shown
+from .tracing.dtype_words import plain
 from .tracing.promote import convert
 from .tracing.stores import stored
 from .tracing.values import BufferView, ElementRef
@@ -22,7 +25,7 @@ from .tracing.values import BufferView, ElementRef
 if TYPE_CHECKING:
     from .tracing.taken import DTypeLike, Number, Shape, Tile
 
-OPERATIONS = ("sum", "max", "min")
+OPERATIONS = ("sum", "max", "min", *BITS)
 
 
 def alloc_reducer(
@@ -30,16 +33,19 @@ def alloc_reducer(
 ) -> BufferView:
     """A fragment whose elements the iterations of a T.Parallel form together.
 
-    `op` is "sum", "max" or "min". Begun with `T.clear`, `T.fill` or `T.reducer_init`, it is updated by
-    `r[i] += x` (`r[i] = T.max(r[i], x)`) or `T.reducer_update(r[i], x)`, where i are variables of the loop,
-    in its order, and holds the result after the loop. Where it lies (`replication`) is the compiler's choice.
-    Raises `LanguageError` for another operation.
+    `op` is "sum", "max", "min" or, of integers, "bitand", "bitor" or "bitxor". Begun with `T.clear`, `T.fill`
+    or `T.reducer_init`, it is updated by `r[i] += x` (`r[i] = T.max(r[i], x)`, `r[i] ^= x`) or
+    `T.reducer_update(r[i], x)`, where i are variables of the loop, in its order, and holds the result after
+    the loop. Where it lies (`replication`) is the compiler's choice.
+    Raises `LanguageError` for another operation, `DTypeError` for bits of what is no integer.
     """
     if op not in OPERATIONS:
         raise LanguageError(
-            "T.alloc_reducer has no operation {op!r}", op=op, expected="'sum', 'max' or 'min'",
-            found="{op!r}",
+            "T.alloc_reducer has no operation {op!r}", op=op, known=", ".join(map(repr, OPERATIONS)),
+            expected="one of {known}", found="{op!r}",
         )  # fmt: skip
+    if op in BITS and not plain(dtype).is_integer:
+        raise DTypeError("a reducer of {op} takes integers, found {dtype}", op=op, dtype=plain(dtype))
     if replication not in (None, "all", "none"):
         raise LanguageError("T.alloc_reducer has no replication {name!r}", name=replication)
     made = alloc_fragment(shape, dtype)
@@ -60,9 +66,16 @@ def _reducer(given: object, word: str) -> tuple[Builder, Any, str]:
 def reducer_init(reducer: BufferView, value: Number | None = None) -> None:
     """Begin a reducer: with `value`, or with what changes no result (0, the least, the most)."""
     _, view, op = _reducer(reducer, "T.reducer_init")
-    dtype = view.buffer.dtype
-    start = 0 if op == "sum" else dtype.least if op == "max" else dtype.most
-    fill(view, start if value is None else value)
+    fill(view, nothing(op, view.buffer.dtype).value if value is None else value)
+
+
+def nothing(op: str, dtype: DType) -> Const:
+    """What changes no result of an operation: 0, the least, the most, or all bits."""
+    if op == "bitand":
+        value = dtype.most if dtype.kind == "uint" else -1
+    else:
+        value = dtype.least if op == "max" else dtype.most if op == "min" else 0
+    return Const(float(value) if dtype.is_float else value, type=dtype)
 
 
 def reducer_update(element: ElementRef, value: Number) -> None:
@@ -85,12 +98,16 @@ def reducer_update(element: ElementRef, value: Number) -> None:
 def combined(op: str, a: Expr, b: Expr) -> Expr:
     """Two values made one."""
     b = convert(b, a.dtype)
+    if op in BITS:
+        return Arith(BITS[op], (a, b), place=b.place)
     return fold.add(a, b) if op == "sum" else Call(op, (a, b), type=a.dtype, place=b.place)
 
 
-def finalize_reducer(reducer: BufferView, dst: Tile | None = None) -> None:
-    """The end of a reducer's updates; with `dst` its results are copied there."""
+def finalize_reducer(reducer: BufferView, dst: Tile | None = None, batch: int = 1) -> None:
+    """The end of a reducer's updates; with `dst` its results are copied there. `batch` (how many results
+    threads exchange at once) is the compiler's to choose."""
     _, view, _ = _reducer(reducer, "T.finalize_reducer")
+    note_unused("T.finalize_reducer", batch=None if batch == 1 else batch)
     if dst is not None:
         copy(view, dst)
 

@@ -32,8 +32,8 @@ from ...ir.names import Names
 from ...ir.stmt import statements
 from ..copy import Fill
 from ..memory import AllocFragment
-from ..reduce import Reduce
-from ..reducers import combined
+from ..reduce import BITS, Reduce
+from ..reducers import combined, nothing
 from ..structure import Parallel
 
 
@@ -109,7 +109,7 @@ class _Opener:
                 changed[id(store)] = store.but(buffer=tile, index=loop.vars, value=value)
             else:
                 # Not in every iteration, or several times in one.
-                before.append(Fill(whole(tile), _nothing(op, tile), place=store.place))
+                before.append(Fill(whole(tile), nothing(op, tile.dtype), place=store.place))
                 sofar = combined(op, Load(tile, loop.vars, place=store.place), value)
                 changed[id(store)] = store.but(buffer=tile, index=loop.vars, value=sofar)
             behind += self.reduced(tile, store, op, axes)
@@ -165,12 +165,6 @@ class _Opener:
         return out
 
 
-def _nothing(op: str, tile: Buffer) -> Const:
-    dtype = tile.dtype
-    value = 0 if op == "sum" else dtype.least if op == "max" else dtype.most
-    return Const(float(value) if dtype.is_float else value, type=dtype)
-
-
 def _added(store: Store, op: str) -> Expr:
     """What an update combines the old value with. Raises `LanguageError` where it is no update."""
     old = Load(store.buffer, store.index)
@@ -179,6 +173,8 @@ def _added(store: Store, op: str) -> Expr:
             rest = list(store.value.args)
             rest.remove(old)
             return rest[0] if len(rest) == 1 else store.value.but(args=tuple(rest))
+        case Arith(op=sign, args=args) if sign == BITS.get(op) and old in args:
+            return args[1] if args[0] == old else args[0]
         case Arith(op="-", args=(first, second)) if op == "sum" and first == old:
             return Arith("-", (second,), place=store.place)
         case Call(word=word, args=args) if word == op and old in args:
