@@ -165,9 +165,9 @@ def rng_rand() -> Any:
 def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Any:
     """The next random number as a float of 32 or 64 bits, `dist` "uniform" in (0, 1] or "normal".
 
-    A uniform one takes a number of 32 bits, two for 64, as cuRAND's. Two normal ones are made of two, or of
-    four, by Box and Muller; in T.Parallel each element has its own. Raises `LanguageError` for another width
-    or distribution, and without a state.
+    As cuRAND's: a uniform one is the middle of the interval that a number of 32 bits stands for, also as a
+    float64. Two normal ones are made of two numbers, of 64 bits of four, by Box and Muller; in T.Parallel
+    each element has its own. Raises `LanguageError` for another width or distribution, and without a state.
     """
     builder, state = _state("T.rng_rand_float")
     if bit not in (32, 64) or dist not in ("uniform", "normal"):
@@ -176,14 +176,15 @@ def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Any:
             expected="bit 32 or 64, dist 'uniform' or 'normal'",
         )  # fmt: skip
     if dist == "uniform":
-        return _uniform(_drawn(builder, state, bit // 32))
+        number = cast_value(_drawn(builder, state, 1)[0], float32 if bit == 32 else float64)
+        return number * 2.0**-32 + 2.0**-33
     if _of_a_loop(builder, state):
         return _normals(_drawn(builder, state, bit // 16))[0]
     return _normal(builder, state, bit)
 
 
 def _uniform(numbers: list[Value]) -> Value:
-    """(0, 1]: the middle of the interval that a number stands for, rounded."""
+    """(0, 1] of one number, or of two as one of 53 bits."""
     if len(numbers) == 1:
         return cast_value(numbers[0], float32) * 2.0**-32 + 2.0**-33
     first, second = (cast_value(number, uint64) for number in numbers)

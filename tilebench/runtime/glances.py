@@ -15,14 +15,14 @@ _TORCH = ("get_device", "is_neg", "is_cpu", "data_ptr")
 
 
 def _at_torch(tensor: Any, shape: Any, on_host: bool, written: bool) -> tuple[int, str] | None:
+    ordinal = -1
     try:
         if (
             tensor.shape == shape
             and tensor.is_contiguous()
             and not tensor.is_neg()
             and not (written and tensor.requires_grad)
-            and tensor.is_cpu is on_host
-            and ((ordinal := tensor.get_device()) >= 0 or on_host)
+            and (tensor.is_cpu if on_host else (ordinal := tensor.get_device()) >= 0)
             and (pointer := tensor.data_ptr())
         ):
             return pointer, HOST if on_host else card(ordinal)

@@ -69,19 +69,22 @@ class CudaExecutable:
                 lambda pointers: self.launch_on(0)(0, *self._words(arguments, pointers), grid=grid),
             )  # fmt: skip
             return
-        bits = 0
-        pointers = [info.pointer for info in infos]
+        bits, foreign, pointers = 0, False, list[int]()
         for info in infos:
-            bits |= info.pointer
+            pointer = info.pointer
+            bits |= pointer
+            pointers.append(pointer)
             if info.device is not first:
                 explain_places(self.arrays, infos, self.alignment)
+            foreign = foreign or type(info.owner) is tuple
         if bits % self.alignment:
             explain_places(self.arrays, infos, self.alignment)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         words = pointers if self._fixed else self._words(arguments, pointers)
         launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
-        settle(infos, ordinal)
+        if foreign:
+            settle(infos, ordinal)
 
     def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
