@@ -26,9 +26,16 @@ def run_threaded(
     blocks: Iterable[tuple[int, ...]] | None = None,
     *,
     warp: int,
+    counters: simulator.Counters | None = None,
 ) -> None:
     """Run a function of the stage `threaded` on arrays, changed in place."""
     card = targets.manifest("cuda")
     simulator.run_threaded(
-        function, arrays, blocks, warp=warp, meanings=card.meanings, functions=card.simulated_functions
+        function,
+        arrays,
+        blocks,
+        warp=warp,
+        meanings=card.meanings,
+        functions=card.simulated_functions,
+        counters=counters,
     )

@@ -78,6 +78,10 @@ def candidates(
     if row > atom and vector_bytes <= ATOM_UNIT:
         layouts.append(atom_layout(shape, element_bits, atom, order))
     layouts.append(SharedLayout.ordered(shape, order, pad=vector))
+    # Atoms that rows do not fill: what is left empty is memory, of which a quarter of a row is borne.
+    wider = [size for size in ATOMS if atom < size < row and -(-row // size) * size * 4 <= row * 5]
+    if vector_bytes <= ATOM_UNIT:
+        later += [atom_layout(shape, element_bits, size, order) for size in wider]
     return tuple(dict.fromkeys([*layouts, *later]))
 
 

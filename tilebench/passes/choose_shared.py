@@ -24,7 +24,7 @@ from ..layout import Fragment, SharedLayout
 from ..layout.choose import AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine, MatrixLoad
 from .analysis.matrix_rows import matrix_rows
-from .analysis.sites import BOX, box_index, is_mapped
+from .analysis.sites import BOX, SiteAccess, box_index, is_mapped, vector_of
 from .choose_instructions import row_of
 from .context import Context
 
@@ -148,11 +148,9 @@ def _of_node(
             names = tuple(v.name for v in node.vars)
             for access in walk(node):
                 if isinstance(access, (Load, Store)) and access.buffer.scope == "shared":
-                    extents = access.buffer.extents
-                    yield (
-                        access.buffer.name,
-                        _pattern(access.index, extents, names, node.map, node.vector, machine.warp),
-                    )
+                    extents, width = access.buffer.extents, _width(access, node, machine)
+                    pattern = _pattern(access.index, extents, names, node.map, width, machine.warp)
+                    yield access.buffer.name, pattern
         case Gemm():
             yield from _gemm(node, fragments, machine)
         case OpStmt() if is_mapped(node) and node.map is not None:  # type: ignore[attr-defined]
@@ -161,6 +159,12 @@ def _of_node(
                     yield from _region(effect.region, node.map, machine)  # type: ignore[attr-defined]
         case _:
             return
+
+
+def _width(access: Load | Store, loop: Parallel, machine: Machine) -> int:
+    """The elements of one access: the loop's vector where it runs along the tile's rows, else one alone."""
+    place = SiteAccess(access.buffer, access.index, isinstance(access, Store))
+    return min(loop.vector, max(1, vector_of(place, loop.vars[-1].name, max(machine.vector_bytes), {})))
 
 
 def _region(region: Region, box: Fragment, machine: Machine) -> Iterable[tuple[str, AccessPattern]]:

@@ -2,9 +2,19 @@
 
 from .arithmetic import FUNCTIONS
 from .barriers import Meeting
+from .counters import Counters, Passes
 from .lanes import Lanes
 from .refusal import SimulationError
 from .run import run_threaded
 from .words import MEANINGS
 
-__all__ = ["FUNCTIONS", "MEANINGS", "Lanes", "Meeting", "SimulationError", "run_threaded"]
+__all__ = [
+    "FUNCTIONS",
+    "MEANINGS",
+    "Counters",
+    "Lanes",
+    "Meeting",
+    "Passes",
+    "SimulationError",
+    "run_threaded",
+]

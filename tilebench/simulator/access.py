@@ -49,6 +49,9 @@ class LaneAccess(LaneState):
             check_vector(buffer, numbers, count, base, node)
         if buffer.scope == "shared":
             bits = first_bit(buffer, numbers, base)
+            if self.launch.counters is not None:
+                width = count * stored_bits(buffer.dtype) // 8
+                self.launch.counters.count(buffer.name, bits // 8, width, lanes, self.threads, self.warp)
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
             return Touch(numbers, lanes, party, self.shared, cells, bits)
         memory = self.launch.tracked.get(buffer.name)

@@ -9,6 +9,7 @@ from typing import Any
 from ..ir import Buffer, Stmt, effects_in, walk
 from ..language.lowered.threads import SyncThreads
 from ..language.structure import KernelLaunch
+from .counters import Counters
 from .memory import Sites, Tracked, tracked_arrays
 
 
@@ -22,6 +23,7 @@ class Launch:
     group: int
     tracked: Mapping[str, Tracked]
     sites: Sites
+    counters: Counters | None = None
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -47,9 +49,10 @@ def launch_of(
     warp: int,
     *,
     by_blocks: bool,
+    counters: Counters | None = None,
 ) -> Launch:
     """The launch of a kernel on arrays by parameter name."""
     group = kernel.threads if by_blocks else warp
     written = {effect.buffer.name for effect in effects_in(kernel) if effect.writes}
     tracked = tracked_arrays(buffers, written, -(-kernel.threads // group))
-    return Launch(kernel, arrays, warp, group, tracked, Sites())
+    return Launch(kernel, arrays, warp, group, tracked, Sites(), counters)

@@ -15,6 +15,7 @@ from ..language.meanings.extern import refuse_addresses
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..passes.analysis.launches import parts_of
 from .arithmetic import FUNCTIONS
+from .counters import Counters
 from .lanes import Lanes, Meaning
 from .launch import launch_of, ordered_by_blocks
 from .scheduler import Scheduler
@@ -33,12 +34,14 @@ def run_threaded(
     warp: int,
     meanings: Mapping[type, Meaning] = MEANINGS,
     functions: Mapping[str, Callable[..., Any]] = FUNCTIONS,
+    counters: Counters | None = None,
 ) -> None:
     """Run the function on `arrays` (by parameter name, changed in place); `blocks` picks some, (x, y, z).
 
     `warp` is the machine's number of threads a warp. `meanings` holds what each word of the function
     does, by the class of its statement, and `functions` what each function of elements gives, by its
-    word: a target's own are rows beside `MEANINGS` and `FUNCTIONS`.
+    word: a target's own are rows beside `MEANINGS` and `FUNCTIONS`. `counters` get what
+    it did to the banks of shared memory.
 
     Raises `SimulationError` at the statement that does what a GPU must not, `InternalError` for a word
     without a meaning and for an array that is missing or of another shape or dtype.
@@ -47,7 +50,7 @@ def run_threaded(
     # Launches run one after the other, on memory of the call that starts as poison.
     memory = {each.name: poisoned_array(each) for each in function.workspaces}
     for part in parts_of(function):
-        _run_launch(part, {**arrays, **memory}, blocks, warp, meanings, functions)
+        _run_launch(part, {**arrays, **memory}, blocks, warp, meanings, functions, counters)
 
 
 def poisoned_array(buffer: Buffer) -> Any:
@@ -63,6 +66,7 @@ def poisoned_array(buffer: Buffer) -> Any:
 def _run_launch(
     function: Function, arrays: Mapping[str, Any], blocks: Iterable[tuple[int, ...]] | None, warp: int,
     meanings: Mapping[type, Meaning], functions: Mapping[str, Callable[..., Any]],
+    counters: Counters | None,
 ) -> None:  # fmt: skip
     for param in function.arrays:
         array = arrays.get(param.name)
@@ -75,7 +79,8 @@ def _run_launch(
     buffers: dict[str, Buffer] = {param.name: param for param in function.arrays}
     own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
     simple = own - {SyncWarp} | _STRUCTURE
-    launch = launch_of(kernel, buffers, arrays, warp, by_blocks=ordered_by_blocks(kernel, simple))
+    by_blocks = ordered_by_blocks(kernel, simple)
+    launch = launch_of(kernel, buffers, arrays, warp, by_blocks=by_blocks, counters=counters)
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
     at_once = max(1, MOST_LANES // kernel.threads)
 

@@ -1,0 +1,94 @@
+"""Passes over the banks of shared memory as they are simulated, and layouts that are to have few of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.everywhere import arrays_of, kernel_of
+from tests.passes.lowering import lower
+from tests.simulated import run_threaded
+from tilebench.simulator import Counters, Passes
+
+GEMM = """
+A_s = T.alloc_shared({a}, "float16")
+B_s = T.alloc_shared({b}, "float16")
+C_l = T.alloc_fragment((64, {n}), "float32")
+T.copy(A, A_s)
+T.copy(B, B_s)
+T.gemm(A_s, B_s, C_l, transpose_A={ta}, transpose_B={tb}, clear_accum=True)
+T.copy(C_l, O)
+"""
+
+
+def counted(body: str, head: str, arch: str = "sm_90a", threads: int = 128) -> dict[str, Passes]:
+    """The passes of each shared buffer of a kernel of one block."""
+    kernel = kernel_of(body, head, threads).using(target=f"cuda:{arch}")()
+    kernel.stage("cuda")
+    machine = kernel.compilation.machine
+    counters = Counters(machine.shared.banks, machine.shared.bank_bytes)
+    arrays: dict[str, Any] = arrays_of(kernel.compilation.reference)
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32, counters=counters)
+    return counters.shared
+
+
+def gemm(n: int, k: int, ta: bool, tb: bool) -> dict[str, Passes]:
+    a, b = (k, 64) if ta else (64, k), (n, k) if tb else (k, n)
+    head = f'A: T.Tensor({a}, "float16"), B: T.Tensor({b}, "float16"), O: T.Tensor((64, {n}), "float16")'
+    return counted(GEMM.format(a=a, b=b, n=n, ta=ta, tb=tb), head)
+
+
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    ("n", "k"), [(64, 32), (64, 64), (128, 64), (96, 64), (80, 32), (40, 96), (64, 80), (64, 40)]
+)
+def test_operands_of_products_have_no_conflicts(n: int, k: int, ta: bool, tb: bool) -> None:
+    """Rows of heads that are no power of two too: copied in rows, read as matrices, turned or not."""
+    passes = gemm(n, k, ta, tb)
+    for name, columns in (("A_s", 64 if ta else k), ("B_s", k if tb else n)):
+        assert passes[name].wavefronts > 0
+        # Rows of five vectors are stored two vectors a row: no stride and no swizzle keeps these apart.
+        most = passes[name].ideal * 0.25 if columns == 40 else 0
+        assert passes[name].excess <= most, (name, passes[name])
+
+
+@pytest.mark.parametrize("columns", [64, 96, 80, 40, 72, 100])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+def test_a_tile_that_is_read_down_its_columns(columns: int, dtype: str) -> None:
+    """Stored in rows and read in columns: what conflicts are left is told, and the simulator finds them."""
+    body = f"""
+S = T.alloc_shared((64, {columns}), "{dtype}")
+T.copy(A, S)
+for j, i in T.Parallel({columns}, 64):
+    O[j, i] = S[i, j]
+"""
+    head = f'A: T.Tensor((64, {columns}), "{dtype}"), O: T.Tensor(({columns}, 64), "{dtype}")'
+    kernel = kernel_of(body, head).using(target="cuda:sm_90a")()
+    (told,) = [
+        r
+        for r in kernel.record(["laid_out"]).remarks
+        if r.pass_name == "choose_shared" and "wavefronts" in r.values
+    ]
+    passes = counted(body, head)["S"]
+    assert passes.wavefronts / passes.ideal == pytest.approx(float(told.values["wavefronts"]), rel=0.15)
+
+
+def test_passes_are_counted_by_warp_and_phase() -> None:
+    """Lanes 128 bytes apart meet in one bank; of a block of 48 threads the second warp is half a one."""
+    function, _ = lower("""
+@T.prim_func
+def main(O: T.Tensor((48,), T.float32)):
+    with T.Kernel(1, threads=64) as bx:
+        S = T.alloc_shared((64, 32), T.float32, layout=T.SharedLayout((64, 32), (32, 1)))
+        for i in T.Parallel(64, map=T.Fragment((64,), thread=((64, 0, 1),))):
+            S[i, 0] = T.float32(1)
+""")  # fmt: skip
+    counters = Counters(32, 4)
+    run_threaded(function, {"O": np.zeros(48, np.float32)}, warp=32, counters=counters)
+    assert counters.shared["S"] == Passes(instructions=2, wavefronts=64, ideal=2)
+    own = Counters(32, 4)
+    own.count("S", np.arange(48) * 4, 4, np.arange(48), threads=48, warp=32)
+    own.count("S", np.arange(96) * 4, 4, np.arange(96), threads=48, warp=32)
+    assert own.shared["S"] == Passes(instructions=2 + 4, wavefronts=6, ideal=6)
