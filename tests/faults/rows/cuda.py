@@ -51,8 +51,8 @@ FAULTS = (
         "cuda/arguments-in-another-order",
         "pointers are handed over from the last",
         "tilebench.targets.cuda.run.load:CudaExecutable.__call__",
-        "[info.pointer for info in infos]",
-        "[info.pointer for info in reversed(infos)]",
+        "pointers.append(pointer)",
+        "pointers.insert(0, pointer)",
         ("tests/targets/cuda/test_load.py",),
     ),
     Fault(
