@@ -87,6 +87,7 @@ class _Inference:
             if each.layout is not None:
                 self.layouts[name] = given_layout(each, self.threads[id(each)], self.machine)
         self.maps: dict[int, Fragment] = {}
+        self.narrow: dict[int, int] = {}
         self.take_maps()
         # How a gemm wants its fragments, by its identity: where one lies otherwise it is converted.
         self.wanted: dict[int, dict[str, Fragment]] = {}
@@ -314,7 +315,13 @@ class _Inference:
         return not row.asynchronous or self.narrowest(node) >= width
 
     def narrowest(self, node: Copy) -> int:
-        """Bytes of the narrower of the two sides' accesses."""
+        """Bytes of the narrower of the two sides' accesses, found once: each row of the table asks."""
+        known = self.narrow.get(id(node))
+        if known is None:
+            known = self.narrow[id(node)] = self.narrower_side(node)
+        return known
+
+    def narrower_side(self, node: Copy) -> int:
         site = next(site for site in self.sites if site.node is node)
         most = max(self.machine.vector_bytes)
         widths: list[int] = []

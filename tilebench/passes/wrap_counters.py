@@ -28,9 +28,9 @@ from ..ir import (
     int32,
 )
 from ..ir.arith import Linear, linear
-from ..ir.expr_walks import mentions
+from ..ir.expr_walks import mentions, seen
 from ..ir.names import Names
-from ..ir.node import map_children
+from ..ir.node import map_bodies, map_children
 from ..ir.stmt import statements
 from ..language.lowered.threads import SyncThreads
 from ..language.memory import AllocVar
@@ -45,9 +45,7 @@ def wrap_counters(function: Function, context: Context) -> Function:
     names = Names(function)
 
     def step(node: Any) -> Any:
-        if not isinstance(node, Stmt):
-            return node
-        node = map_children(node, step)
+        node = map_bodies(node, step)
         return _wrapped(node, names) if isinstance(node, Serial) and _has_ring(node) else node
 
     return step(function)
@@ -69,6 +67,8 @@ class _Counters:
 
     def replaced(self, node: Any) -> Any:
         """A statement or expression with its remainders counted."""
+        if isinstance(node, Expr) and self.var.name not in seen(node).names:
+            return node
         if isinstance(node, Arith) and node.op == "%" and (counter := self.counter(*node.args)) is not None:
             return Load(counter, ())
         return map_children(node, self.replaced)

@@ -46,11 +46,13 @@ class Expressions:
         return self.dialect.type_of(dtype)
 
     def spelled(self, expr: Expr) -> Spelled:
-        # These two are most of what is spelled.
+        # These three are most of what is spelled.
         if type(expr) is Var:
             return self.names[expr.name], ATOM
         if type(expr) is Arith:
             return self._operator(expr)
+        if type(expr) is Const and expr.type is int32 and expr.value >= 0:
+            return f"{expr.value}{self.dialect.suffixes.get('int32', '')}", ATOM
         match expr:
             case Var():
                 return self.names[expr.name], ATOM
