@@ -403,3 +403,15 @@ def test_rows_that_start_anywhere_are_fetched_by_elements() -> None:
     c = np.full((32, 32), np.nan, np.float32)
     run_threaded(edited.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("arch", "stages", "late"), [("sm_80", 2, False), ("sm_80", 3, True), ("sm_75", 3, False)]
+)
+def test_copies_are_issued_behind_a_product_where_more_are_in_flight(
+    arch: str, stages: int, late: bool
+) -> None:
+    kernel = product.using(target=f"cuda:{arch}")(64, 64, 256, stages=stages)
+    step = kernel.stage("pipelined").split("for ko in T.serial(")[1]
+    assert (step.index("T.gemm(") < step.index("T.copy(A[")) == late
+    assert kernel.stage("threaded").split("for ko in T.serial(")[1].count("T.sync_threads(") == 1

@@ -45,12 +45,12 @@ class Stage:
     """The pipeline stage of a copy: 0 for one that runs ahead, as far as its loop has stages.
 
     `can_be_async` permits an instruction that goes on by itself; `last` has it issued behind what a step
-    computes, not in front of that.
+    computes, or in front of that; None: nobody chose.
     """
 
     number: int
     can_be_async: bool = False
-    last: bool = False
+    last: bool | None = None
 
 
 @dataclass(frozen=True)
