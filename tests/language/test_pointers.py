@@ -288,9 +288,9 @@ def test_an_address_without_extents_may_be_anywhere() -> None:
     body = """
         T.import_source("__device__ void walk(float* x) { x[3] = 1.0f; }")
         S = T.alloc_shared((2, 64), "float32")
-        T.copy(A, S)
+        T.copy(A[0, 0], S[0, 0:64])
         T.call_extern("handle", "walk", T.address_of(S[1, 0]), meaning=lambda x: None)
-        T.copy(S, A)
+        T.copy(S[0, 0:64], A[0, 0])
     """
     kernel = jitted(body, A=np.zeros((2, 64), np.float32)).using(target="cuda:sm_80")()
     kernel.reach_code()
