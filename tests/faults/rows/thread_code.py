@@ -79,4 +79,20 @@ FAULTS = (
         "Cast(mine, type=uint32)",
         ("tests/language/test_votes.py::test_matches",),
     ),
+    Fault(
+        "thread-code/turns-at-once",
+        "turns of T.vectorized that need each other are done at once",
+        "tilebench.passes.analysis.turns_apart:turns_apart",
+        "written[name] != index",
+        "False",
+        ("tests/language/test_vectorized_threads.py::test_turns_that_need_each_other_stay_in_order",),
+    ),
+    Fault(
+        "thread-code/wide-off-its-alignment",
+        "moves of neighbours are wide wherever they start",
+        "tilebench.passes.threads.vectorized:_own_width",
+        "gcd(vector.width, vector.emitter.facts.divisor_of(linear(vector.spelled(offset))))",
+        "vector.width",
+        ("tests/language/test_vectorized_threads.py::test_an_odd_place_in_an_array_of_ones_own",),
+    ),
 )

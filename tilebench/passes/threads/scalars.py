@@ -15,6 +15,7 @@ from .emitter import Emitter
 from .pointers import lowered_call
 from .tiles import Coordinates
 from .vector import fold_condition
+from .vectorized import WideMove, moved, one_by_one, wide_moves
 
 
 def lower_body(emitter: Emitter, body: tuple[Stmt, ...], element: Coordinates) -> list[Stmt]:
@@ -56,7 +57,7 @@ def lower_one(emitter: Emitter, statement: Stmt, element: Coordinates) -> list[S
                     )
                 )
         case Vectorized():
-            lowered += lower_one(emitter, written_out(statement), element)
+            lowered += _vectorized(emitter, statement, element)
         case TensorAt():
             lowered.append(statement.but(address=value(statement.address)))
         case AllocVar():
@@ -80,6 +81,20 @@ def _branch(emitter: Emitter, statement: If, element: Coordinates) -> list[Stmt]
     with emitter.scope():
         orelse = lower_body(emitter, statement.orelse, element)
     return [*before, If(test, tuple(then), tuple(orelse), place=statement.place)]
+
+
+def _vectorized(emitter: Emitter, loop: Vectorized, element: Coordinates) -> list[Stmt]:
+    """The turns of one thread: moves of neighbours as wide accesses, the others written out."""
+    parts = wide_moves(emitter, loop, element)
+    if parts is None:
+        return lower_one(emitter, written_out(loop), element)
+    lowered: list[Stmt] = []
+    for part in parts:
+        if isinstance(part, WideMove):
+            lowered += moved(emitter, loop, part, element)
+        else:
+            lowered += lower_one(emitter, written_out(one_by_one(loop, part)), element)
+    return lowered
 
 
 def written_out(loop: Vectorized) -> Unroll:

@@ -25,6 +25,7 @@ from ....ir.arith import linear
 from ....ir.facts import conjuncts
 from ....ir.stmt import statements
 from ....language.structure import Parallel, Vectorized
+from ....passes.analysis.turns_apart import turns_apart
 from ..loops.buffers import loads_memory, reads_var
 from ..loops.lowering import Lowering
 from ..loops.vectors import nest, vector_loop
@@ -42,7 +43,12 @@ def elementwise(work: Work, old: Parallel | Vectorized) -> list[Stmt]:
     inner = work.body(body)
     if not inner:
         return []
-    alone = _keeps_state(old.body) or any(isinstance(node, Vectors) for each in inner for node in walk(each))
+    in_order = isinstance(old, Vectorized) and not turns_apart(old)
+    alone = (
+        in_order
+        or _keeps_state(old.body)
+        or any(isinstance(node, Vectors) for each in inner for node in walk(each))
+    )
     vectored = None if alone else _best(old.vars, inner)
     if vectored is None or not _uniform_control(inner, old.vars[vectored]):
         return list(nest(old.vars, stops, _guarded(work, old, tests, inner)))
