@@ -75,6 +75,22 @@ for j, i in T.Parallel({columns}, 64):
     assert passes.wavefronts / passes.ideal == pytest.approx(float(told.values["wavefronts"]), rel=0.15)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("columns", [256, 48])
+def test_parts_of_a_reduction_across_warps_meet_without_conflicts(columns: int, dtype: str) -> None:
+    body = f"""
+x = T.alloc_fragment((64, {columns}), "{dtype}")
+s = T.alloc_fragment(({columns},), "float32")
+T.copy(A, x)
+T.reduce_sum(x, s, dim=0)
+T.copy(s, O)
+"""
+    head = f'A: T.Tensor((64, {columns}), "{dtype}"), O: T.Tensor(({columns},), "float32")'
+    passes = counted(body, head)["s_parts"]
+    assert passes.instructions > 0
+    assert passes.excess == 0
+
+
 def test_passes_are_counted_by_warp_and_phase() -> None:
     """Lanes 128 bytes apart meet in one bank; of a block of 48 threads the second warp is half a one."""
     function, _ = lower("""

@@ -219,7 +219,11 @@ def _across(
 
 
 def _results(emitter: Emitter, kept: Fragment) -> tuple[list[tuple[Var, int]], Expr, Expr]:
-    """Loops over a thread's results, the register of each, and its row-major number in the box."""
+    """Loops over a thread's results, the register of each, and its number among those of all threads.
+
+    Results of one register lie side by side, that of a lane beside the next one's, so that lanes meet in no
+    bank; where threads hold elements twice they are numbered row by row.
+    """
     coordinates = emitter.thread_part(kept)
     loops: list[tuple[Var, int]] = []
     number: Expr = Const(0)
@@ -230,9 +234,15 @@ def _results(emitter: Emitter, kept: Fragment) -> tuple[list[tuple[Var, int]], E
         coordinates[along] = coordinates[along] + var * step
         number, unit = number + var * unit, unit * count
     row: Expr = Const(0)
-    for coordinate, extent in zip(coordinates, kept.padded, strict=True):
-        row = row * extent + coordinate
-    return loops, number, row
+    if not kept.is_dense:
+        for coordinate, extent in zip(coordinates, kept.padded, strict=True):
+            row = row * extent + coordinate
+        return loops, number, row
+    threads = 1
+    for divisor, count, along, _ in kept.thread_digits:
+        if along >= 0:
+            row, threads = row + emitter.digit(divisor, count) * threads, threads * count
+    return loops, number, row + number * threads
 
 
 def _nest(loops: list[tuple[Var, int]], body: list[Stmt]) -> list[Stmt]:
