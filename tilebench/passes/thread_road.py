@@ -10,6 +10,7 @@ from .forms import THREADED_FORMS
 from .insert_barriers import insert_barriers
 from .insert_clocks import insert_clocks
 from .map_shared import map_shared
+from .rotate_steps import rotate_steps
 from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
 from .wrap_counters import wrap_counters
@@ -29,6 +30,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
             # Behind them: waiting for others is told apart from what is done then.
             ("insert_clocks", insert_clocks),
             ("to_threads", partial(to_threads, lowerings=lowerings)),
+            # Behind barriers, which it moves with their step; before counters, of which it needs one more.
+            ("rotate_steps", rotate_steps),
             # Last: barriers are found by the versions as they are written, `ko % 3`.
             ("wrap_counters", wrap_counters),
         ),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ...errors import LayoutError
 from ...ir import TRUE, Arith, Call, Const, Expr, If, Load, Stmt, Store, Var, all_of, int32, zero_of
+from ...ir.expr_walks import replaced
 from ...ir.facts import conjuncts
 from ...language.copy import Copy
 from ...language.structure import Unroll
@@ -58,10 +60,12 @@ def memory_moves(emitter: Emitter, statement: Copy, move: Move, fills: bool = Fa
         tests = inside(emitter, src, load.index, statement.src_within, extents)
         condition = fold_condition(emitter, all_of(tests), element)
         valid = _valid(vector, condition) if fills else None
-        if valid is None:
-            body = _one_access(vector, load, store, condition, move)
+        if fills and (valid is not None or condition == TRUE):
+            places = dict(zip((name.name for name in own), parts, strict=True))
+            apart = tuple(variable.name for variable, _ in loops)
+            body = _filling_access(vector, load, store, move, _Filling(valid, places, apart))
         else:
-            body = _filling_access(vector, load, store, valid, move)
+            body = _one_access(vector, load, store, condition, move)
         own_part = [
             *emitter.owner(mapping),
             *(name.compare("<", extent)
@@ -92,12 +96,26 @@ def _valid(vector: Vector, condition: Expr) -> Expr | None:
     return None if count == Const(vector.width) else count
 
 
-def _filling_access(vector: Vector, load: Load, store: Store, valid: Expr, move: Move) -> list[Stmt]:
+@dataclass(frozen=True)
+class _Filling:
+    """How many elements of an access are inside (None: all), what coordinates stand for, and the names of the
+    loops that are written out around it."""
+
+    valid: Expr | None
+    places: dict[str, Expr]
+    apart: tuple[str, ...]
+
+
+def _filling_access(vector: Vector, load: Load, store: Store, move: Move, filling: _Filling) -> list[Stmt]:
     body: list[Stmt] = []
     target = vector.memory(store, vector.width, 0, body)
     source = vector.memory(load, vector.width, 0, body)
-    count = lower_expr(vector.emitter, valid, vector.base, body)
-    return [*body, move(target, source, valid=count)]
+    # What repeats add to the address is seen where coordinates are spelled out.
+    source = source.but(start=tuple(replaced(part, filling.places) for part in source.start))
+    if filling.valid is None:
+        return [*body, move(target, source, apart=filling.apart)]
+    count = lower_expr(vector.emitter, filling.valid, vector.base, body)
+    return [*body, move(target, source, valid=count, apart=filling.apart)]
 
 
 def _one_access(vector: Vector, load: Load, store: Store, condition: Expr, move: Move) -> list[Stmt]:

@@ -23,7 +23,9 @@ NAME = "cp.async"
 class CpAsync(OpStmt):
     """`T.cp_async(A_s[i : i + 8], A[m, k : k + 8], valid=n)`: elements that arrive by themselves.
 
-    Of the source only the first `valid` are read (None: all), and zeros arrive in place of the others.
+    Of the source only the first `valid` are read (None: all), and zeros arrive in place of the others. What
+    the loops of the names in `apart` add to the source's address, which are written out, the instruction adds
+    to an address that its neighbours share: each one of its own would take two registers through a loop.
     """
 
     word = "cp_async"
@@ -31,6 +33,7 @@ class CpAsync(OpStmt):
     dst: Region = writes()
     src: Region = reads()
     valid: Expr | None = operand(default=None)
+    apart: tuple[str, ...] = attribute(default=())
 
 
 @node

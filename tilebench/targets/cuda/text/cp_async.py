@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ....errors import TargetError
-from ....ir import Call, Const, DType, Expr
+from ....ir import Call, Const, DType, Expr, Region, Var, int32, lift
+from ....ir.arith import Linear, linear
+from ...clike.expressions import LARGE
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic, Meaning
 from ..instructions.cp_async import CpAsync, CpAsyncCommit, CpAsyncWait
@@ -24,10 +26,31 @@ def _copy(renderer: Renderer, statement: CpAsync) -> None:
             target=renderer.machine.name, widths=", ".join(map(str, WIDTHS)),
             expected="one of {widths} bytes from global to shared memory",
         )  # fmt: skip
-    args = f"{renderer.address(dst)}, {renderer.address(src)}"
+    shared, far = _split(renderer, src, statement.apart)
+    args = f"{renderer.address(dst)}, {shared}"
+    if far is not None:
+        args += f", {renderer.text(far)}"
     if statement.valid is not None:
         args += f", {renderer.text(_bytes(statement.valid, src.buffer.dtype))}"
-    renderer.line(f"tb_cp_async_{width}({args});", statement)
+    name = f"tb_cp_async_{width}" if far is None else f"tb_cp_async_{width}_apart"
+    renderer.line(f"{name}({args});", statement)
+
+
+def _split(renderer: Renderer, src: Region, apart: tuple[str, ...]) -> tuple[str, Expr | None]:
+    """The address that neighbours share, and how many bytes after it this one is; None: it stands alone."""
+    strides, span, dtype = src.buffer.element_strides, src.buffer.span, src.buffer.dtype
+    if not apart or not isinstance(span, int) or span >= LARGE or dtype.per_byte > 1:
+        return renderer.address(src), None
+    total: Expr = Const(0)
+    for part, stride in zip(src.start, strides, strict=True):
+        total = total + part * lift(stride)
+    form = linear(total)
+    own = tuple((term, factor) for term, factor in form.terms if isinstance(term, Var) and term.name in apart)
+    after = Linear(own, 0).times(dtype.bits // 8).expr()
+    if not own or total.dtype != int32 or not renderer.expressions.rough.fits(after):
+        return renderer.address(src), None
+    base = form.plus(Linear(own, 0), -1).expr()
+    return f"{renderer.names[src.buffer.name]} + ({renderer.text(base)})", after
 
 
 def _bytes(elements: Expr, dtype: DType) -> Expr:

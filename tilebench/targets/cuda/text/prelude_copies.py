@@ -17,6 +17,22 @@ TB void tb_cp_async_{width}(void* to, const void* from, int bytes) {{
   asm volatile("cp.async.{level}.shared.global [%0], [%1], {width}, %2;"
                :: "r"(at), "l"(source), "r"(bytes) : "memory");
 }}"""
+# The same from an address that is a number of bytes after one that neighbours share.
+_APART = """\
+TB void tb_cp_async_{width}_apart(void* to, const void* from, int after) {{
+  unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  size_t source = __cvta_generic_to_global(from);
+  asm volatile("{{.reg .b64 own; add.s64 own, %1, %2;"
+               " cp.async.{level}.shared.global [%0], [own], {width};}}"
+               :: "r"(at), "l"(source), "l"((long long)after) : "memory");
+}}
+TB void tb_cp_async_{width}_apart(void* to, const void* from, int after, int bytes) {{
+  unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  size_t source = __cvta_generic_to_global(from);
+  asm volatile("{{.reg .b64 own; add.s64 own, %1, %2;"
+               " cp.async.{level}.shared.global [%0], [own], {width}, %3;}}"
+               :: "r"(at), "l"(source), "l"((long long)after), "r"(bytes) : "memory");
+}}"""
 _GROUPS = """\
 TB void tb_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int pending> TB void tb_cp_async_wait() {
@@ -27,5 +43,7 @@ template <int pending> TB void tb_cp_async_wait() {
 def cp_async(wanted: Wanted) -> str:
     """Only the widths that the kernel names."""
     widths = [width for width in (16, 8, 4) if wanted.has(f"tb_cp_async_{width}")]
-    copies = [_COPY.format(width=width, level="cg" if width == 16 else "ca") for width in widths]
+    forms = {width: {"width": width, "level": "cg" if width == 16 else "ca"} for width in (16, 8, 4)}
+    copies = [_COPY.format(**forms[width]) for width in widths]
+    copies += [_APART.format(**forms[width]) for width in forms if wanted.has(f"tb_cp_async_{width}_apart")]
     return "\n".join([*copies, _GROUPS])

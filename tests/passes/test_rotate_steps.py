@@ -1,0 +1,113 @@
+"""Rings of products that fetch the next step's first operands before the last products of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tests.simulated import card_words, run_threaded
+from tilebench.ir import parse_function
+from tilebench.simulator import SimulationError
+
+OPTIONS = {"bM": 64, "bN": 64, "bK": 64, "stages": 3, "b_turned": False, "dtype": "float16"}
+SAID = "the first operands of a step are fetched in front of the last products of the step before"
+
+
+@tilebench.jit
+def product(M, N, K, bM, bN, bK, stages, b_turned, dtype):
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), dtype), B: T.Tensor((N, K) if b_turned else (K, N), dtype),
+        C: T.Tensor((M, N), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(N, bN), T.ceildiv(M, bM), threads=128) as (bx, by):
+            A_s = T.alloc_shared((bM, bK), dtype)
+            B_s = T.alloc_shared((bN, bK) if b_turned else (bK, bN), dtype)
+            C_l = T.alloc_fragment((bM, bN), "float32")
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, bK), num_stages=stages):
+                T.copy(A[by * bM, ko * bK], A_s)
+                if b_turned:
+                    T.copy(B[bx * bN, ko * bK], B_s)
+                else:
+                    T.copy(B[ko * bK, bx * bN], B_s)
+                T.gemm(A_s, B_s, C_l, transpose_B=b_turned)
+            T.copy(C_l, C[by * bM, bx * bN])
+
+    return main
+
+
+def made(m: int, n: int, k: int, arch: str = "sm_80", **options: Any) -> Any:
+    kernel = product.using(target=f"cuda:{arch}")(M=m, N=n, K=k, **{**OPTIONS, **options})
+    kernel.stage("cuda")
+    return kernel
+
+
+def is_rotated(kernel: Any) -> bool:
+    return SAID in [remark.message for remark in kernel.compilation.context.remarks]
+
+
+def result(function: Any, m: int, n: int, k: int, b_turned: bool = False) -> tuple[Any, Any]:
+    rng = np.random.default_rng(k)
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.full((m, n), 7, np.float32)
+    right = np.ascontiguousarray(b.T) if b_turned else b
+    run_threaded(function, {"A": a, "B": right, "C": c}, warp=32)
+    return c, a.astype(np.float32) @ b.astype(np.float32)
+
+
+@pytest.mark.parametrize("k", [8, 64, 128, 200, 448, 1024, 1160])
+@pytest.mark.parametrize(("stages", "b_turned"), [(2, False), (3, True), (4, False)])
+def test_products_are_right_whatever_number_of_steps_there_is(k: int, stages: int, b_turned: bool) -> None:
+    kernel = made(72, 64, k, stages=stages, b_turned=b_turned)
+    assert is_rotated(kernel) == (k > 64)
+    found, wanted = result(kernel.compilation.functions["threaded"], 72, 64, k, b_turned)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_step_has_one_barrier_and_one_wait() -> None:
+    lines = [line.strip() for line in made(64, 64, 1024).stage("threaded").splitlines()]
+    start = next(n for n, line in enumerate(lines) if line.startswith("for ko in"))
+    end = next(n for n, line in enumerate(lines) if n > start and line.startswith("T.cp_async_wait()"))
+    step = lines[start:end]
+    assert sum(line.startswith("T.sync_threads") for line in step) == 1
+    assert sum(line.startswith("T.cp_async_wait") for line in step) == 1
+    assert sum(line.startswith("T.mma(") for line in step) == 4
+    assert sum(line.startswith("if ") for line in step) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"bK": 32}, "of two parts"),
+        ({"bK": 48}, "of three parts"),
+        ({"stages": 1}, "no ring"),
+        ({"bM": 128, "bN": 256}, "more registers than a thread has"),
+        ({"dtype": "float32"}, "multiplied element by element"),
+    ],
+)
+def test_others_stay_as_they_are(options: dict[str, Any], why: str) -> None:
+    assert not is_rotated(made(128, 256, 256, **options)), why
+    assert not is_rotated(made(128, 256, 256, "sm_75")), "copies pass through registers"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "refusal"),
+    [
+        ('            T.sync_threads(why="A_s: write after write")\n', "", "race"),
+        (
+            "            T.cp_async_wait(pending=1)\n",
+            "            T.cp_async_wait(pending=2)\n",
+            "still writes it",
+        ),
+    ],
+)
+def test_without_its_barrier_or_wait_it_is_refused(old: str, new: str, refusal: str) -> None:
+    text = made(64, 64, 1024).stage("threaded")
+    assert text.count(old) == 1
+    with pytest.raises(SimulationError, match=refusal):
+        result(parse_function(text.replace(old, new), card_words()), 64, 64, 1024)
