@@ -36,6 +36,53 @@ def test_bits_of_a_row(op: str, dtype: str) -> None:
     np.testing.assert_array_equal(found["Q"], BITS[op](BITS[op].reduce(a, axis=1), np.array(5, dtype)))
 
 
+def test_elements_that_all_iterations_have_in_common() -> None:
+    """A constant along an extent of 1, a number of a loop around, and an index of the block."""
+    body = """
+    X = T.alloc_fragment((16, 24), "float32")
+    T.copy(A, X)
+    r = T.alloc_reducer((1, 16), "float32")
+    q = T.alloc_reducer((3, 16), "float32", op="max")
+    s = T.alloc_reducer((4,), "float32")
+    T.reducer_init(r)
+    T.reducer_init(q)
+    T.reducer_init(s, 1)
+    for i, j in T.Parallel(16, 24):
+        r[0, i] += X[i, j]
+    for k in T.serial(2):
+        for i, j in T.Parallel(16, 24):
+            T.reducer_update(q[k + 1, i], X[i, j] * k)
+        for i, j in T.Parallel(16, 24):
+            if j > k:
+                s[k * 2 + b0] += X[i, j]
+    T.copy(r, R)
+    T.copy(q, Q)
+    T.copy(s, S)
+    """
+    head = (
+        'A: T.Tensor((16, 24), "float32"), R: T.Tensor((1, 16), "float32"), Q: T.Tensor((3, 16), "float32"), '
+        'S: T.Tensor((4,), "float32")'
+    )
+    a = np.random.default_rng(3).integers(-9, 9, (16, 24)).astype(np.float32)
+    found = everywhere(body, head, A=a)
+    np.testing.assert_array_equal(found["R"][0], a.sum(axis=1))
+    np.testing.assert_array_equal(found["Q"], [np.full(16, -np.inf), np.zeros(16), a.max(axis=1)])
+    np.testing.assert_array_equal(found["S"], [1 + a[:, 1:].sum(), 1, 1 + a[:, 2:].sum(), 1])
+
+
+def test_an_element_that_changes_inside_the_loop_is_refused() -> None:
+    body = """
+    r = T.alloc_reducer((4, 16), "float32")
+    T.reducer_init(r)
+    for i, j in T.Parallel(16, 2):
+        for k in T.serial(4):
+            T.reducer_update(r[k, i], A[i, k + j])
+    """
+    with pytest.raises(TileError) as error:
+        kernel_of(body).using(target="cpu")()
+    assert "an update of r names elements in another way than the loop does" in str(error.value)
+
+
 def test_a_magnitude_that_is_no_number() -> None:
     body = """
     X = T.alloc_fragment((4, 64), "float16")

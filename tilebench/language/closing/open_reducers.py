@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import LanguageError
 from ...ir import (
+    TRUE,
     Arith,
     Buffer,
     Call,
@@ -18,7 +19,9 @@ from ...ir import (
     Expr,
     Function,
     If,
+    Let,
     Load,
+    LoopStmt,
     Stmt,
     Store,
     Var,
@@ -28,6 +31,7 @@ from ...ir import (
     whole,
 )
 from ...ir.effects import effects_of
+from ...ir.expr_walks import seen
 from ...ir.names import Names
 from ...ir.stmt import statements
 from ..copy import Fill
@@ -112,7 +116,10 @@ class _Opener:
                 before.append(Fill(whole(tile), nothing(op, tile.dtype), place=store.place))
                 sofar = combined(op, Load(tile, loop.vars, place=store.place), value)
                 changed[id(store)] = store.but(buffer=tile, index=loop.vars, value=sofar)
-            behind += self.reduced(tile, store, op, axes)
+            if self.is_direct(loop, store):
+                behind += self.reduced(tile, store, op, axes)
+            else:
+                behind += self.elsewhere(loop, tile, store, op, axes)
 
         def filled(node: Any) -> Any:
             new = changed.get(id(node))
@@ -130,22 +137,57 @@ class _Opener:
 
     def axes(self, loop: Parallel, store: Store) -> tuple[int, ...]:
         """The dimensions of the loop that the element is reduced over."""
+        kept = self.kept(loop, store)
         names = [var.name for var in loop.vars]
-        moving = [each.name for each in store.index if isinstance(each, Var) and each.name in names]
-        kept = [names.index(name) for name in moving]
-        rest = [each for each in store.index if not isinstance(each, Var)]
-        ones = all(isinstance(each, Const) and each.value == 0 for each in rest)
-        sizes = [size for size in store.buffer.extents if kept or size != 1]
-        fits = [loop.extents[axis] for axis in kept] == sizes
-        if kept != sorted(set(kept)) or not fits or (rest and (kept or not ones)):
+        fits = all(axis is None or loop.extents[axis] == size
+                   for axis, size in zip(kept, store.buffer.extents, strict=True))  # fmt: skip
+        others = [index for index, axis in zip(store.index, kept, strict=True) if axis is None]
+        # What is bound or changed inside is not there, or another value, behind the loop.
+        inside = {*names, *(name for inner in statements(loop.body) for name in _bound(inner))}
+        moved = any(seen(index).loads or not inside.isdisjoint(seen(index).names) for index in others)
+        order = [axis for axis in kept if axis is not None]
+        if order != sorted(set(order)) or not fits or moved:
             raise LanguageError(
                 "an update of {name} names elements in another way than the loop does",
                 name=store.buffer.name, at=store.place, shape=store.buffer.extents, extents=loop.extents,
-                expected="indices that are variables of the loop in its order, with the extents {shape}",
+                expected="indices that are variables of the loop in its order, with the extents {shape}, or "
+                "the same in all iterations",
                 found="a loop over {extents}",
                 hint="fill a fragment in the loop, and reduce it with T.reduce_sum",
             )  # fmt: skip
-        return tuple(axis for axis in range(len(names)) if axis not in kept)
+        return tuple(axis for axis in range(len(names)) if axis not in order)
+
+    def is_direct(self, loop: Parallel, store: Store) -> bool:
+        """Whether a reduction gives the reducer itself: all indices are the loop's, or it is one element."""
+        kept = self.kept(loop, store)
+        return None not in kept or (set(kept) == {None} and set(store.buffer.extents) == {1})
+
+    def kept(self, loop: Parallel, store: Store) -> list[int | None]:
+        """For each index of an element the axis of the loop that it is; None for another one."""
+        names = [var.name for var in loop.vars]
+        return [
+            names.index(index.name) if isinstance(index, Var) and index.name in names else None
+            for index in store.index
+        ]
+
+    def elsewhere(
+        self, loop: Parallel, tile: Buffer, store: Store, op: str, axes: Sequence[int]
+    ) -> list[Stmt]:
+        """The same where all iterations have some index in common: by way of a part, and a loop over the
+        reducer that takes it in where the index is."""
+        kept, place = self.kept(loop, store), store.place
+        sizes = tuple(loop.extents[axis] for axis in kept if axis is not None) or (1,)
+        part = Buffer(self.names.fresh(tile.name), sizes, tile.dtype, "fragment")
+        begun = (AllocFragment(part, place=place), Fill(whole(part), nothing(op, part.dtype), place=place))
+        names = tuple(Var(self.names.fresh(f"i{axis}"), place=place) for axis in range(store.buffer.rank))
+        index = tuple(name for name, axis in zip(names, kept, strict=True) if axis is not None) or (Const(0),)
+        value = combined(op, Load(store.buffer, names, place=place), Load(part, index, place=place))
+        pairs = zip(names, store.index, kept, store.buffer.extents, strict=True)
+        own = all_of([name.compare("==", at) for name, at, axis, size in pairs if axis is None and size != 1])
+        update: Stmt = Store(store.buffer, names, value, place=place)
+        inner = update if own == TRUE else If(own, (update,), (), place=place)
+        taken = Parallel(store.buffer.extents, names, (inner,), place=place)
+        return [*begun, *self.reduced(tile, store.but(buffer=part), op, axes), taken]
 
     def reduced(self, tile: Buffer, store: Store, op: str, axes: Sequence[int]) -> list[Stmt]:
         """Reductions of the tile into the reducer, the last dimension first."""
@@ -163,6 +205,13 @@ class _Opener:
             out.append(Reduce(op, whole(tile), whole(part), dim=axis, place=store.place))
             tile = part
         return out
+
+
+def _bound(statement: Stmt) -> list[str]:
+    """The names that a statement binds."""
+    if isinstance(statement, Let):
+        return [statement.var.name]
+    return [var.name for var in statement.vars] if isinstance(statement, LoopStmt) else []
 
 
 def _added(store: Store, op: str) -> Expr:
