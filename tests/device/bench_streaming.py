@@ -53,9 +53,14 @@ def _elements(m: int, n: int) -> list[dict[str, int]]:
 
 
 def _rows(m: int, n: int) -> list[dict[str, int]]:
-    """A block for some rows that it holds whole."""
-    pairs = ((1, 256), (1, 128), (1, 512), (1, 352)) if n > 2048 else ((1, 128), (1, 64), (2, 128), (4, 256))
-    return [{"block_M": rows, "threads": threads} for rows, threads in pairs]
+    """A block for some rows that it holds whole; the last number is how many are to run together."""
+    if n <= 2048:
+        sets = ((1, 128, 1), (1, 64, 1), (2, 128, 1), (4, 256, 1))
+    elif n % 8:
+        sets = ((1, 352, 1), (1, 256, 1), (1, 352, 3), (1, 128, 1), (1, 224, 4))
+    else:
+        sets = ((1, 256, 1), (2, 256, 1), (1, 128, 1), (1, 256, 4), (4, 512, 1), (1, 128, 6))
+    return [{"block_M": rows, "threads": threads, "blocks": blocks} for rows, threads, blocks in sets]
 
 
 def _columns(m: int, n: int) -> list[dict[str, int]]:

@@ -62,10 +62,11 @@ def gelu_bias_by_powers(M, N, block_M=4, block_N=1024, dtype="float16", threads=
 
 
 @tilebench.jit
-def rms_norm(M, N, block_M=1, dtype="float16", threads=256):
+def rms_norm(M, N, block_M=1, dtype="float16", threads=256, blocks=1):
     @T.prim_func
     def main(X: T.Tensor((M, N), dtype), G: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(blocks)
             x = T.alloc_fragment((block_M, N), "float32")
             square = T.alloc_fragment((block_M, N), "float32")
             rstd = T.alloc_fragment((block_M,), "float32")
@@ -82,13 +83,14 @@ def rms_norm(M, N, block_M=1, dtype="float16", threads=256):
 
 
 @tilebench.jit
-def layer_norm(M, N, block_M=1, dtype="float16", threads=256):
+def layer_norm(M, N, block_M=1, dtype="float16", threads=256, blocks=1):
     @T.prim_func
     def main(
         X: T.Tensor((M, N), dtype), G: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype),
         Y: T.Tensor((M, N), dtype),
     ):  # fmt: skip
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(blocks)
             x = T.alloc_fragment((block_M, N), "float32")
             square = T.alloc_fragment((block_M, N), "float32")
             mean = T.alloc_fragment((block_M,), "float32")
@@ -108,10 +110,11 @@ def layer_norm(M, N, block_M=1, dtype="float16", threads=256):
 
 
 @tilebench.jit
-def softmax(M, N, block_M=1, dtype="float16", threads=256):
+def softmax(M, N, block_M=1, dtype="float16", threads=256, blocks=1):
     @T.prim_func
     def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(blocks)
             x = T.alloc_fragment((block_M, N), "float32")
             top = T.alloc_fragment((block_M,), "float32")
             total = T.alloc_fragment((block_M,), "float32")
@@ -129,10 +132,11 @@ def softmax(M, N, block_M=1, dtype="float16", threads=256):
 
 
 @tilebench.jit
-def row_sum(M, N, block_M=1, dtype="float16", threads=256):
+def row_sum(M, N, block_M=1, dtype="float16", threads=256, blocks=1):
     @T.prim_func
     def main(X: T.Tensor((M, N), dtype), Y: T.Tensor((M,), dtype)):
         with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            T.annotate_min_blocks_per_sm(blocks)
             x = T.alloc_fragment((block_M, N), "float32")
             total = T.alloc_fragment((block_M,), "float32")
             T.copy(X[bx * block_M, 0], x)
