@@ -64,24 +64,22 @@ def _rows(m: int, n: int) -> list[dict[str, int]]:
 
 
 def _columns(m: int, n: int) -> list[dict[str, int]]:
-    if n > 2048:
-        sets = (
-            (32, 512, 32, 256),
-            (16, 512, 64, 256),
-            (16, 1024, 64, 256),
-            (16, 512, 32, 128),
-            (8, 512, 64, 64),
-        )
+    if n <= 2048:
+        sets = ((16, 128, 16, 128), (16, 256, 8, 128), (32, 128, 8, 128))
+    elif n % 8:
+        sets = ((16, 512, 64, 256), (32, 512, 32, 256), (16, 504, 64, 256), (16, 256, 64, 128))
     else:
-        sets = ((16, 128, 16, 128), (16, 256, 8, 128), (8, 256, 32, 128), (32, 128, 8, 128))
+        sets = ((32, 512, 32, 256), (16, 512, 64, 256))
     names = ("block_M", "block_N", "splits", "threads")
     return [dict(zip(names, each, strict=True)) for each in sets]
 
 
 def _whole_columns(m: int, n: int) -> list[dict[str, int]]:
-    if n > 2048:
-        return _blocks((256, 64, 1024), (256, 64, 512), (512, 64, 1024), (128, 64, 512), (128, 32, 512))
-    return _blocks((512, 16, 512), (256, 16, 512), (256, 32, 512), (256, 16, 256), (512, 8, 256))
+    if n <= 2048:
+        return _blocks((256, 16, 512), (512, 16, 512))
+    if n % 8:
+        return _blocks((512, 32, 512), (512, 64, 1024), (256, 64, 512), (256, 32, 512))
+    return _blocks((256, 64, 1024), (512, 64, 1024), (128, 64, 512))
 
 
 def _tiles(m: int, n: int) -> list[dict[str, int]]:

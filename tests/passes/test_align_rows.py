@@ -171,9 +171,10 @@ def test_a_scale_is_read_up_to_its_end(n: int) -> None:
 def test_a_vector_from_any_address_reads_what_has_no_place_with_the_row() -> None:
     kernel = streaming.rms_norm.using(target=CARD)(M=6, N=1003, block_M=1, threads=64)
     text = kernel.stage("threaded")
-    assert "T.unaligned_load(G_v[" in text
+    assert "T.load_pieces(G_p[" in text
+    assert "T.from_pieces(G_v, G_p[" in text
     assert "T.vector_store(Y[" in text
-    assert "tb_ld_unaligned<16, 2>(G_v" in kernel.stage("cuda")
+    assert "tb_ld_pieces<16, 2>(G_p" in kernel.stage("cuda")
 
 
 def test_rows_that_vectors_divide_and_short_rows_stay_as_they_are() -> None:

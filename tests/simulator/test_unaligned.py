@@ -14,8 +14,10 @@ def kernel(A: T.Tensor((46,), T.float16{align}), B: T.Tensor((8, 4), T.float16))
     with T.Kernel(1, threads=32) as bx:
         tid: T.int32 = T.thread_id()
         a = T.alloc_local((4,), T.float16)
+        p = T.alloc_local((8,), T.float16)
         if tid < 8:
-            T.unaligned_load(a, A[tid + {first} : tid + {first} + 4])
+            T.load_pieces(p, A[tid + {first} : tid + {first} + 4])
+            T.from_pieces(a, p, A[tid + {first} : tid + {first} + 4])
             T.vector_store(B[tid : tid + 1, 0:4], a)
 """
 

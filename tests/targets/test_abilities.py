@@ -110,7 +110,7 @@ def test_an_instruction_counts_where_the_machine_has_it() -> None:
 def test_the_words_of_threads() -> None:
     copies = ("cp_async", "cp_async_commit", "cp_async_wait")
     assert table("cuda:sm_80").words == (
-        *copies, "ldmatrix", "mma", "move_bits", "read_clock", "sync_threads", "sync_warp", "unaligned_load",
-        "vector_load", "vector_store",
+        *copies, "from_pieces", "ldmatrix", "load_pieces", "mma", "move_bits", "read_clock", "sync_threads",
+        "sync_warp", "vector_load", "vector_store",
     )  # fmt: skip
     assert table("null").functions == {}

@@ -106,7 +106,8 @@ def test_the_words_of_cuda_come_through_the_same_door() -> None:
     words = {
         "VectorLoad",
         "VectorStore",
-        "UnalignedLoad",
+        "LoadPieces",
+        "FromPieces",
         "SyncThreads",
         "SyncWarp",
         "CpAsync",

@@ -47,7 +47,7 @@ class Machine:
     rows must be multiples of for the widest accesses, in bytes (1: any address will do), `index_bits` the
     width in which offsets are cheapest, `units` how many multiprocessors or cores run blocks at the same
     time: of the device that is here, else of a common large one. `unaligned_bytes` are the loads from any
-    address of global memory (`T.unaligned_load`). `unused` names the options of a schedule
+    address of global memory (`T.load_pieces`). `unused` names the options of a schedule
     that change nothing here, each with the reason in a few words."""
 
     name: str

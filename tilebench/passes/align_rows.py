@@ -26,10 +26,13 @@ from ..ir import (
     Expr,
     Function,
     Load,
+    LoopStmt,
     Region,
     Stmt,
     Store,
     Var,
+    While,
+    children,
     map_children,
     walk,
     whole,
@@ -46,11 +49,13 @@ from .analysis.sites import FragmentUse, Site, SiteAccess, is_narrow, row_offset
 from .analysis.thread_groups import threads_by_statement
 from .analysis.zero_places import zero_places
 from .context import Context
-from .shift_rows import Shift, shifted_reduction, shifted_site
+from .shift_rows import Shift, restored_reduction, shifted_reduction, shifted_site
 
 NAME = "align_rows"
 # Rows of fewer vectors are not worth one more.
 LEAST_VECTORS = 8
+# Bytes of shared memory in which the rows of a fragment go back to their places.
+MOST_RESTORED = 48 << 10
 ZERO_IS_NEUTRAL = ("sum", "bitor", "bitxor")
 
 
@@ -69,6 +74,8 @@ class _Group:
     shifts: dict[int, Expr] = field(default_factory=dict[int, Expr])
     rows: dict[str, Expr] = field(default_factory=dict[str, Expr])
     reductions: dict[int, Expr] = field(default_factory=dict[int, Expr])
+    # Reductions along another dimension, and how far in loops they stand: there rows go back to their places.
+    across: dict[int, Expr] = field(default_factory=dict[int, Expr])
 
 
 class _Rows:
@@ -88,6 +95,7 @@ class _Rows:
         launch = next(node for node in nodes if isinstance(node, KernelLaunch))
         self.everywhere = {var.name for var in (*launch.vars, *function.dimensions)}
         self.facts = entered(launch, entry_facts(function))
+        self.depths = _depths(launch)
         # What was found: statements by identity, fragments by name.
         self.shifts: dict[int, Shift] = {}
         self.rows: dict[str, Shift] = {}
@@ -106,9 +114,11 @@ class _Rows:
         shift = _shift_of(offset, vector)
         if site.extents[-1] < LEAST_VECTORS * vector or not self.join(group, site, shift):
             return
+        if not self.pays(group):
+            return
         length = self.length(site, lead)
         vectors = _rounded(-(-(length + vector - 1) // vector), site, self.threads[id(site.node)].count)
-        for key, expr in {**group.shifts, **group.reductions}.items():
+        for key, expr in {**group.shifts, **group.reductions, **group.across}.items():
             self.shifts[key] = Shift(expr, length, vector * vectors)
         for name, expr in group.rows.items():
             self.rows[name] = Shift(expr, length, vector * vectors)
@@ -125,6 +135,11 @@ class _Rows:
             return extent
         first, _ = self.facts.bounds(linear(lead.index[-1]).without(Var(site.vars[-1])).expr())
         return min(extent, bound - first) if isinstance(bound, int) and 0 <= first < bound else extent
+
+    def pays(self, group: _Group) -> bool:
+        """Whether rows go back to their places less often than they are read: outside of a loop of that."""
+        depth = max((self.depths.get(key, 0) for key in group.shifts), default=0)
+        return all(self.depths.get(key, 0) < depth for key in group.across)
 
     def vector(self, access: SiteAccess) -> int:
         return max(1, access.buffer.dtype.elements_in(max(self.context.machine.vector_bytes)))
@@ -175,9 +190,10 @@ class _Rows:
             if reduction.dst.buffer.name == name:
                 return False
             if reduction.src.buffer.name == name:
-                if reduction.dim % touch.buffer.rank != touch.buffer.rank - 1:
+                along = reduction.dim % touch.buffer.rank == touch.buffer.rank - 1
+                if not along and touch.buffer.bytes > MOST_RESTORED:
                     return False
-                group.reductions[id(reduction)] = rows
+                (group.reductions if along else group.across)[id(reduction)] = rows
         for user, use in self.users[name]:
             if not use.dims or use.dims[-1] != len(user.extents) - 1:
                 return False
@@ -203,6 +219,8 @@ class _Rows:
                 return node.but(buffer=longer[node.buffer.name])
             shift = self.shifts.get(id(node))
             if shift is not None and isinstance(node, Reduce):
+                if node.dim % node.src.buffer.rank != node.src.buffer.rank - 1:
+                    return restored_reduction(node, shift, _own_rows(node.src.buffer), longer, names)
                 if node.kind in ZERO_IS_NEUTRAL and node.src.buffer.name in zero:
                     return node.but(src=whole(longer[node.src.buffer.name]))
                 return shifted_reduction(node, shift, _own_rows(node.src.buffer), longer, names)
@@ -211,6 +229,17 @@ class _Rows:
             return map_children(node, step) if isinstance(node, Stmt) else node
 
         return step(self.function)
+
+
+def _depths(node: Any, depth: int = 0) -> dict[int, int]:
+    """How many loops stand around each statement, by identity."""
+    found: dict[int, int] = {}
+    for part in children(node):
+        if isinstance(part, Stmt):
+            found[id(part)] = depth
+            inner = isinstance(part, (LoopStmt, While)) and not isinstance(part, Parallel)
+            found |= _depths(part, depth + inner)
+    return found
 
 
 def _used_otherwise(nodes: Iterable[Any], sites: Sequence[Site], reductions: Sequence[Reduce]) -> set[str]:

@@ -26,6 +26,7 @@ from ..ir.expr_walks import replaced
 from ..ir.names import Names
 from ..ir.rewrite import rewrite
 from ..language.copy import Copy, Fill
+from ..language.memory import AllocFragment, AllocShared
 from ..language.reduce import Reduce
 from ..language.structure import Parallel
 from .analysis.accesses import MEMORY
@@ -113,10 +114,7 @@ def shifted_reduction(
     """The reduction of a longer fragment, made neutral outside of its rows in front of it."""
     source = longer[node.src.buffer.name]
     index = tuple(Var(names.fresh(letter)) for letter in _letters(source.rank))
-    named = {
-        name: var if n != 1 else Const(0) for name, var, n in zip(rows, index, source.extents, strict=False)
-    }
-    own = Shift(replaced(shift.by, named), shift.length, shift.extent)
+    own = Shift(replaced(shift.by, _named(rows, index, source)), shift.length, shift.extent)
     value = Load(source, index)
     kept = Call(
         "if_then_else", (own.holds(index[-1]), value, neutral(node.kind, source.dtype)), type=source.dtype
@@ -126,6 +124,32 @@ def shifted_reduction(
         Parallel(source.extents, index, (store,), place=node.place),
         node.but(src=whole(source)),
     )
+
+
+def restored_reduction(
+    node: Reduce, shift: Shift, rows: tuple[str, ...], longer: Mapping[str, Buffer], names: Names
+) -> tuple[Stmt, ...]:
+    """The reduction across rows, whose elements go back to their places by way of shared memory."""
+    source, old = longer[node.src.buffer.name], node.src.buffer
+    tile = Buffer(names.fresh(f"{old.name}_rows"), old.extents, old.dtype, "shared")
+    again = Buffer(names.fresh(f"{old.name}_again"), old.extents, old.dtype, "fragment")
+    index = tuple(Var(names.fresh(letter)) for letter in _letters(source.rank))
+    own = Shift(replaced(shift.by, _named(rows, index, source)), shift.length, shift.extent)
+    store = Store(tile, (*index[:-1], index[-1] - own.by), Load(source, index), place=node.place)
+    guarded = If(own.holds(index[-1]), (store,), (), place=node.place)
+    return (
+        AllocShared(tile, place=node.place),
+        AllocFragment(again, place=node.place),
+        Parallel(source.extents, index, (guarded,), place=node.place),
+        Copy(whole(tile), whole(again), place=node.place),
+        node.but(src=whole(again)),
+    )
+
+
+def _named(rows: tuple[str, ...], index: tuple[Var, ...], buffer: Buffer) -> dict[str, Expr]:
+    """The rows of a fragment by the variables of a loop over it."""
+    pairs = zip(rows, index, buffer.extents, strict=False)
+    return {name: var if extent != 1 else Const(0) for name, var, extent in pairs}
 
 
 def _letters(rank: int) -> list[str]:

@@ -65,12 +65,17 @@ class Lanes(LaneExpressions):
         else:
             self.keep(region, buffer, [self.value(e, mask) for e in region.start], values, mask)
 
-    def check_around(self, region: Region, mask: Mask) -> None:
-        """Refuse an access from any address of which the aligned pieces around are not inside the buffer."""
-        lanes = self.active(mask)
+    def past_aligned(self, region: Region, mask: Mask) -> Any:
+        """How many elements past a multiple of its size an access from any address starts, a number a lane.
+
+        Refuses it where the aligned pieces around it are not inside the buffer.
+        """
+        lanes, count = self.active(mask), elements(region)
+        past = np.zeros(self.lanes, np.int64)
         if len(lanes):
             numbers = [self.wide(self.value(e, mask), np.int64)[lanes] for e in region.start]
-            check_around(region.buffer, numbers, elements(region), region)
+            past[lanes] = check_around(region.buffer, numbers, count, region)
+        return past
 
     # -- what is asynchronous
     def issue(

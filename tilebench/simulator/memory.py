@@ -162,10 +162,10 @@ def check_vector(buffer: Buffer, index: list[Any], count: int, base: int, node: 
         refuse("an access of {n} bytes to {name} is not aligned", node, n=width // 8, name=buffer.name)
 
 
-def check_around(buffer: Buffer, index: list[Any], count: int, node: Node) -> None:
+def check_around(buffer: Buffer, index: list[Any], count: int, node: Node) -> Any:
     """The pieces of `count` elements that hold the first and the last of as many from `index` on are inside.
 
-    Where the array starts at an unknown address, wherever they lie.
+    Where the array starts at an unknown address, wherever they lie. Gives how far each starts in its piece.
     """
     known = buffer.align % buffer.dtype.bytes_of(count) == 0
     first: Any = np.asarray(first_bit(buffer, index)) // stored_bits(buffer.dtype)
@@ -173,6 +173,7 @@ def check_around(buffer: Buffer, index: list[Any], count: int, node: Node) -> No
     high = (first + count - 1) // count * count + count if known else first + 2 * count - 1
     if int(np.min(low)) < 0 or int(np.max(high)) > buffer.size:
         refuse("an access around elements of {name} reaches outside of it", node, name=buffer.name)
+    return first - low if known else 0 * first
 
 
 def tracked_size(buffer: Buffer) -> int:

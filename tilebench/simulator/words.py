@@ -12,10 +12,11 @@ from ..ir import Let, Store
 from ..language.extern import ExternCall
 from ..language.lowered.clocks import ReadClock
 from ..language.lowered.threads import (
+    FromPieces,
+    LoadPieces,
     MoveBits,
     SyncThreads,
     SyncWarp,
-    UnalignedLoad,
     VectorLoad,
     VectorStore,
 )
@@ -62,10 +63,26 @@ def move_bits(lanes: Lanes, stmt: MoveBits, mask: Mask) -> None:
     lanes.write(stmt.dst, words, mask)
 
 
-def unaligned_load(lanes: Lanes, stmt: UnalignedLoad, mask: Mask) -> None:
-    """`T.unaligned_load(registers, memory)`"""
-    lanes.check_around(stmt.src, mask)
-    lanes.write(stmt.dst, np.concatenate([lanes.read(part, mask) for part in singles(stmt.src)]), mask)
+def load_pieces(lanes: Lanes, stmt: LoadPieces, mask: Mask) -> None:
+    """`T.load_pieces(pieces, memory)`
+
+    The elements stand where they do in two aligned pieces; what else is in those is of no account.
+    """
+    past = lanes.past_aligned(stmt.src, mask)
+    found = np.concatenate([lanes.read(part, mask) for part in singles(stmt.src)])
+    count = len(found)
+    pieces = np.zeros((2 * count, found.shape[1]), found.dtype)
+    for k in range(count):
+        pieces[past + k, np.arange(len(past))] = found[k]
+    lanes.write(stmt.dst, pieces, mask)
+
+
+def from_pieces(lanes: Lanes, stmt: FromPieces, mask: Mask) -> None:
+    """`T.from_pieces(registers, pieces, memory)`"""
+    past = lanes.past_aligned(stmt.src, mask)
+    pieces: Any = lanes.read(stmt.pieces, mask)
+    found = [pieces[past + k, np.arange(len(past))] for k in range(len(pieces) // 2)]
+    lanes.write(stmt.dst, np.stack(found), mask)
 
 
 def read_clock(lanes: Lanes, stmt: ReadClock, mask: Mask) -> None:
@@ -111,7 +128,8 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         VectorLoad: vector_move,
         VectorStore: vector_move,
         MoveBits: move_bits,
-        UnalignedLoad: unaligned_load,
+        LoadPieces: load_pieces,
+        FromPieces: from_pieces,
         ReadClock: read_clock,
         AllocShared: alloc_shared,
         AllocLocal: alloc_local,

@@ -31,16 +31,30 @@ class VectorStore(OpStmt):
 
 
 @node
-class UnalignedLoad(OpStmt):
-    """`T.unaligned_load(registers[i : i + v], memory[j : j + v])`: v elements from any address.
+class LoadPieces(OpStmt):
+    """`T.load_pieces(pieces[i : i + 2 * v], memory[j : j + v])`: v elements from any address, and more.
 
     Two aligned accesses are read around them: the pieces of memory of that size in which the first and the
-    last element lie, which have to be inside of the buffer.
+    last element lie, which have to be inside of the buffer. `T.from_pieces` finds the elements in them.
     """
 
-    word = "unaligned_load"
+    word = "load_pieces"
     stages = THREAD
     dst: Region = writes()
+    src: Region = reads()
+
+
+@node
+class FromPieces(OpStmt):
+    """`T.from_pieces(registers[i : i + v], pieces[k : k + 2 * v], memory[j : j + v])`: a load's elements.
+
+    Of the memory only the address counts. Apart from the load, since it waits for it.
+    """
+
+    word = "from_pieces"
+    stages = THREAD
+    dst: Region = writes()
+    pieces: Region = reads()
     src: Region = reads()
 
 
@@ -98,5 +112,5 @@ FUNCTIONS = (
     ScalarFunction("vote_ballot", 1, _uint32),
     ScalarFunction("vote_match", 1, _uint32),
 )
-_CLASSES = (VectorLoad, VectorStore, UnalignedLoad, MoveBits, SyncThreads, SyncWarp)
+_CLASSES = (VectorLoad, VectorStore, LoadPieces, FromPieces, MoveBits, SyncThreads, SyncWarp)
 WORDS = tuple((each.word, Word(each)) for each in _CLASSES)

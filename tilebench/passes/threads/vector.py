@@ -26,7 +26,8 @@ from ...ir.arith import Linear, linear
 from ...ir.expr import COMPARE
 from ...ir.expr_walks import mentions, replaced
 from ...ir.facts import conjuncts
-from ...language.lowered.threads import UnalignedLoad, VectorLoad
+from ...language.lowered.threads import FromPieces, LoadPieces, VectorLoad
+from ...language.memory import AllocLocal
 from ...language.structure import Unroll
 from ...layout import SharedLayout
 from .addresses import lower_expr, shared_offset
@@ -265,20 +266,44 @@ class Vector:
     def load(self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
         """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
         condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
-        around = fold_condition(self.emitter, self._around(access, width), self.element)
-        if condition == around == all_of([]):
+        if condition == all_of([]):
             return self._vector_loads(access, width, registers)
         tests: list[Stmt] = []
-        if self.kind(condition) == UNIFORM and around == all_of([]):
+        if self.kind(condition) == UNIFORM:
             test = lower_expr(self.emitter, condition, self.base, tests)
             with self.emitter.scope():
                 inside = self._vector_loads(access, width, registers)
             fill: Stmt = Store(registers, (self.e,), zero_of(access.dtype))
             return [*tests, If(test, tuple(inside), (self.element_loop([fill]),))]
-        whole = all_of([self.all_inside(condition), around])
-        test = lower_expr(self.emitter, whole, self.base, tests)
+        test = lower_expr(self.emitter, self.all_inside(condition), self.base, tests)
         with self.emitter.scope():
             inside = self._vector_loads(access, width, registers)
+        return [*tests, If(test, tuple(inside), self._singly(access, registers, condition))]
+
+    def load_pieces(
+        self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]
+    ) -> tuple[list[Stmt], list[Stmt]]:
+        """The same from any address: the loads, and what makes elements of pieces, which waits for them."""
+        condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
+        around = fold_condition(self.emitter, self._around(access, width), self.element)
+        pieces = self.emitter.buffer(f"{access.buffer.name}_p", 2 * self.width, access.buffer)
+        loads: list[Stmt] = []
+        moves: list[Stmt] = []
+        for lead in self.chunks(width):
+            source = self.memory(access, width, lead, loads)
+            both = Region(pieces, (Const(2 * lead),), extent=(2 * width,))
+            loads.append(LoadPieces(both, source))
+            moves.append(FromPieces(Region(registers, (Const(lead),), extent=(width,)), both, source))
+        first: list[Stmt] = [AllocLocal(pieces)]
+        whole = all_of([self.all_inside(condition), around])
+        if whole == all_of([]):
+            return [*first, *loads], moves
+        test = lower_expr(self.emitter, whole, self.base, first)
+        edge = self._singly(access, registers, condition)
+        return [*first, If(test, tuple(loads), ())], [If(test, tuple(moves), edge)]
+
+    def _singly(self, access: Load, registers: Buffer, condition: Expr) -> tuple[Stmt, ...]:
+        """Element by element, zero where the condition does not hold."""
         with self.emitter.scope():
             singles: list[Stmt] = []
             single = lower_expr(self.emitter, access, self.element, singles)
@@ -287,8 +312,7 @@ class Vector:
                 single = Call("if_then_else", (holds, single, zero_of(access.dtype)), type=access.dtype)
             singles.append(Store(registers, (self.e,), single))
         zeros = self.element_loop([Store(registers, (self.e,), zero_of(access.dtype))])
-        edge = self.edge(condition, (self.element_loop(singles),), (zeros,))
-        return [*tests, If(test, tuple(inside), edge)]
+        return self.edge(condition, (self.element_loop(singles),), (zeros,))
 
     def edge(
         self, condition: Expr, singles: tuple[Stmt, ...], outside: tuple[Stmt, ...] = ()
@@ -302,10 +326,9 @@ class Vector:
 
     def _vector_loads(self, access: Load, width: int, registers: Buffer) -> list[Stmt]:
         loads: list[Stmt] = []
-        word = VectorLoad if width <= self.access_width(access) else UnalignedLoad
         for lead in self.chunks(width):
             source = self.memory(access, width, lead, loads)
-            loads.append(word(Region(registers, (Const(lead),), extent=(width,)), source))
+            loads.append(VectorLoad(Region(registers, (Const(lead),), extent=(width,)), source))
         return loads
 
 

@@ -334,8 +334,13 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
     registers = group.loads.get((load, guards))
     if registers is None:
         registers = vector.emitter.buffer(f"{load.buffer.name}_v", vector.width, load.buffer)
-        group.before.append(AllocLocal(registers))
-        group.before += vector.load(load, width, registers, guards)
+        if width > vector.access_width(load):
+            loads, moves = vector.load_pieces(load, width, registers, guards)
+            group.before += loads
+            group.allocations += [AllocLocal(registers), *moves]
+        else:
+            group.before.append(AllocLocal(registers))
+            group.before += vector.load(load, width, registers, guards)
         group.loads[load, guards] = registers
     return registers
 

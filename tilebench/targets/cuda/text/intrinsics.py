@@ -8,10 +8,11 @@ from ....errors import TargetError
 from ....ir import Region
 from ....language.lowered.clocks import ReadClock
 from ....language.lowered.threads import (
+    FromPieces,
+    LoadPieces,
     MoveBits,
     SyncThreads,
     SyncWarp,
-    UnalignedLoad,
     VectorLoad,
     VectorStore,
 )
@@ -54,19 +55,27 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
     renderer.line(f"tb_{verb}_{space}_{width}({to}, {source});", statement)
 
 
-def _unaligned(renderer: Renderer, statement: UnalignedLoad) -> None:
-    """A load from any address, put together of two aligned ones."""
+def _load_pieces(renderer: Renderer, statement: LoadPieces) -> None:
+    """A load from any address as two aligned ones."""
     memory = statement.src
     dtype, count = memory.buffer.dtype, (memory.extent or (1,))[-1]
     width = dtype.bytes_of(count)
     if memory.buffer.scope != "global" or width not in UNALIGNED or dtype.per_byte > 1:
         raise TargetError(
-            "T.unaligned_load of {width} bytes in {space} memory has no code for {target}",
+            "T.load_pieces of {width} bytes in {space} memory has no code for {target}",
             at=statement.place, width=width, space=memory.buffer.scope, target=renderer.machine.name,
             expected="one of {widths} bytes in global memory", widths=", ".join(map(str, UNALIGNED)),
         )  # fmt: skip
     to, source = renderer.address(statement.dst), renderer.address(memory)
-    renderer.line(f"tb_ld_unaligned<{width}, {dtype.bytes_of(1)}>({to}, {source});", statement)
+    renderer.line(f"tb_ld_pieces<{width}, {dtype.bytes_of(1)}>({to}, {source});", statement)
+
+
+def _from_pieces(renderer: Renderer, statement: FromPieces) -> None:
+    memory = statement.src
+    dtype, count = memory.buffer.dtype, (memory.extent or (1,))[-1]
+    to, pieces = renderer.address(statement.dst), renderer.address(statement.pieces)
+    kind = f"{dtype.bytes_of(count)}, {dtype.bytes_of(1)}"
+    renderer.line(f"tb_from_pieces<{kind}>({to}, {pieces}, {renderer.address(memory)});", statement)
 
 
 def _move_packed(renderer: Renderer, statement: VectorLoad | VectorStore, count: int) -> None:
@@ -148,7 +157,8 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(VectorLoad, None, _load),
         Intrinsic(VectorStore, None, _store),
         Intrinsic(MoveBits, None, _move_bits),
-        Intrinsic(UnalignedLoad, None, _unaligned),
+        Intrinsic(LoadPieces, None, _load_pieces),
+        Intrinsic(FromPieces, None, _from_pieces),
         Intrinsic(ReadClock, None, _read_clock),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),

@@ -63,15 +63,21 @@ template <int bytes> struct tb_piece;
 template <> struct tb_piece<16> { uint4 value; };
 template <> struct tb_piece<8> { uint2 value; };
 template <> struct tb_piece<4> { unsigned value; };
-template <int bytes, int unit> TB void tb_ld_unaligned(void* to, const void* from) {
-  const unsigned past = (unsigned)(unsigned long long)from % bytes / unit * unit;
+template <int bytes, int unit> TB unsigned tb_past(const void* from) {
+  return (unsigned)(unsigned long long)from % bytes / unit * unit;
+}
+template <int bytes, int unit> TB void tb_ld_pieces(void* to, const void* from) {
+  const unsigned past = tb_past<bytes, unit>(from);
   const char* const first = (const char*)from - past;
-  union Both { tb_piece<bytes> pieces[2]; unsigned words[bytes / 2]; TB_MEMBER Both() {} } both;
-  both.pieces[0].value = *(decltype(both.pieces[0].value)*)first;
-  both.pieces[1].value = *(decltype(both.pieces[1].value)*)(first + (past ? bytes : 0));
+  using Piece = decltype(tb_piece<bytes>::value);
+  ((Piece*)to)[0] = *(const Piece*)first;
+  ((Piece*)to)[1] = *(const Piece*)(first + (past ? bytes : 0));
+}
+template <int bytes, int unit> TB void tb_from_pieces(void* to, const void* pieces, const void* from) {
+  const unsigned past = tb_past<bytes, unit>(from);
   unsigned words[bytes / 2];
   #pragma unroll
-  for (int k = 0; k < bytes / 2; ++k) words[k] = both.words[k];
+  for (int k = 0; k < bytes / 2; ++k) words[k] = ((const unsigned*)pieces)[k];
   #pragma unroll
   for (int by = bytes / 8; by > 0; by /= 2) {
     #pragma unroll
@@ -308,7 +314,7 @@ PRELUDE = Prelude(
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
         Part("clocks", r"tb_read_\w+", _CLOCKS),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
-        Part("unaligned", r"tb_ld_unaligned", _UNALIGNED),
+        Part("unaligned", r"tb_(?:ld|from)_pieces", _UNALIGNED),
         Part("shuffle", r"tb_shfl\w*", _with_structs(_SHUFFLE, _SHUFFLE_NARROW)),
         Part("match", r"tb_match_any", _with_structs(_MATCH, _MATCH_NARROW)),
         Part(
