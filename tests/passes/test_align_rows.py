@@ -12,6 +12,7 @@ import tilebench
 import tilebench.language as T
 from tests.device import streaming_kernels as streaming
 from tests.roads import ROADS
+from tilebench.simulator import run_threaded
 
 CARD = "cuda:sm_90a"
 
@@ -149,6 +150,18 @@ def test_sums_have_no_mask_where_all_outside_is_zero(m: int, n: int, rows: int) 
     first, second = text.split("T.reduce_sum(")[:2]
     assert "T.float32(0))\n" not in first
     assert "T.float32(0))\n" in second
+
+
+@pytest.mark.parametrize(("m", "n", "block"), [(21, 1003, 1000), (40, 2003, 1016)])
+def test_columns_are_summed_of_rows_in_their_places(m: int, n: int, block: int) -> None:
+    parameters = {"M": m, "N": n, "block_M": 8, "block_N": block, "splits": 1, "threads": 64}
+    x = np.random.default_rng(n).integers(-9, 10, (m, n)).astype(np.float16)
+    kernel = streaming.column_sum.using(target=CARD)(**parameters)
+    kernel.stage("threaded")
+    assert "sums_rows[" in kernel.stage("laid_out")
+    after = {"X": x, "Y": np.full(n, np.nan, np.float16)}
+    run_threaded(kernel.compilation.functions["threaded"], after, warp=32)
+    np.testing.assert_array_equal(after["Y"], x.astype(np.int64).sum(0))
 
 
 @pytest.mark.parametrize("n", [67, 203, 1003])

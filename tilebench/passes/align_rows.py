@@ -54,6 +54,7 @@ from .shift_rows import Shift, restored_reduction, shifted_reduction, shifted_si
 NAME = "align_rows"
 # Rows of fewer vectors are not worth one more.
 LEAST_VECTORS = 8
+EDGES_APART = 3
 # Bytes of shared memory in which the rows of a fragment go back to their places.
 MOST_RESTORED = 48 << 10
 ZERO_IS_NEUTRAL = ("sum", "bitor", "bitxor")
@@ -114,7 +115,7 @@ class _Rows:
         shift = _shift_of(offset, vector)
         if site.extents[-1] < LEAST_VECTORS * vector or not self.join(group, site, shift):
             return
-        if not self.pays(group):
+        if not self.pays(group, site.extents[-1] // vector):
             return
         length = self.length(site, lead)
         vectors = _rounded(-(-(length + vector - 1) // vector), site, self.threads[id(site.node)].count)
@@ -136,8 +137,13 @@ class _Rows:
         first, _ = self.facts.bounds(linear(lead.index[-1]).without(Var(site.vars[-1])).expr())
         return min(extent, bound - first) if isinstance(bound, int) and 0 <= first < bound else extent
 
-    def pays(self, group: _Group) -> bool:
-        """Whether rows go back to their places less often than they are read: outside of a loop of that."""
+    def pays(self, group: _Group, vectors: int) -> bool:
+        """Whether rows go back to their places less often than they are read: outside of a loop of that.
+
+        And whether most warps have no edge of a row: else a load from any address costs less.
+        """
+        if group.across and vectors < EDGES_APART * self.context.machine.warp:
+            return False
         depth = max((self.depths.get(key, 0) for key in group.shifts), default=0)
         return all(self.depths.get(key, 0) < depth for key in group.across)
 

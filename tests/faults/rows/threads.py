@@ -39,6 +39,14 @@ FAULTS = (
         (f"{ROWS}sums_have_no_mask_where_all_outside_is_zero",),
     ),
     Fault(
+        "rows/summed-where-they-stand",
+        "columns are summed of rows that were shifted, without the way back",
+        "tilebench.passes.shift_rows:restored_reduction",
+        "index[-1] - own.by",
+        "index[-1]",
+        (f"{ROWS}columns_are_summed_of_rows_in_their_places",),
+    ),
+    Fault(
         "rows/another-shift",
         "all rows are taken to begin as the first does",
         "tilebench.passes.align_rows:_shift_of",
@@ -49,7 +57,7 @@ FAULTS = (
     Fault(
         "rows/beside-the-end",
         "a load from any address reads past the end of its array",
-        "tilebench.passes.threads.vector:Vector.load",
+        "tilebench.passes.threads.vector:Vector.load_pieces",
         "self._around(access, width)",
         "all_of([])",
         (f"{ROWS}a_scale_is_read_up_to_its_end",),
