@@ -72,8 +72,9 @@ class Candidate:
 
     def place(self, space: Any, arrays: dict[str, Any], out: Any) -> None:
         problem, found = self.work.problem, self.work.operator
-        seen = {a.name: view_of(a, problem)(arrays[a.name]) for a in self.work.given()}
-        seen[found.result.name] = view_of(found.result, problem)(out)
+        shapes = found.seen(problem, self.kernel.parameters)
+        seen = {a.name: view_of(a, problem, None, shapes)(arrays[a.name]) for a in self.work.given()}
+        seen[found.result.name] = view_of(found.result, problem, None, shapes)(out)
         for record in self.kernel.arguments:
             if record.name not in seen and not record.is_scalar:
                 seen[record.name] = space.empty(record.extents, record.dtype)

@@ -74,6 +74,15 @@ class LibraryCase:
         return memory.transpose(np.argsort(order))
 
 
+def sizes_of(kernel: Any, arrays: Mapping[str, Any]) -> dict[str, int]:
+    """The sizes that a call of a kernel reads from its arrays, by their names."""
+    return {
+        size: extent
+        for record in kernel.arguments if not record.is_scalar
+        for size, extent in zip(record.shape, arrays[record.name].shape, strict=True) if isinstance(size, str)
+    }  # fmt: skip
+
+
 def wrong(got: Any, exact: Exact) -> str:
     """What is wrong with a result, or nothing."""
     if got.shape != exact.value.shape:

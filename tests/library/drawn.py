@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.library.cases import ALONE, FLOATS, LibraryCase, product, rows, scores, wrong
+from tests.library.cases import ALONE, FLOATS, LibraryCase, product, rows, scores, sizes_of, wrong
 from tests.simulated import run_threaded
 from tilebench.errors import InternalError, TileError
 from tilebench.ir.sizes import for_sizes
@@ -25,9 +25,9 @@ IN_TURNS: Choices = {**OF_ROWS, "turns": (1, 2, 3), "num_stages": (0, 0, 2, 3)}
 # What the schedule files choose, by operator.
 CHOICES: Mapping[str, Choices] = {
     "add": {"block": (32, 96, 256, 2048), "threads": THREADS},
-    "bias_gelu": OF_ROWS,
+    "bias_gelu": {**OF_ROWS, "flat": (0, 1)},
     **dict.fromkeys(("softmax", "rms_norm", "layer_norm", "row_reduce"), IN_TURNS),
-    "column_reduce": {**OF_ROWS, "splits": (1, 2, 3, 8), "num_stages": (0, 0, 2, 3)},
+    "column_reduce": {**OF_ROWS, "splits": (1, 2, 3, 8), "num_stages": (0, 0, 2, 3), "fold": (1, 1, 4, 8)},
     "transpose": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 128), "threads": THREADS, "side": (0, 0, 4, 8),
     },
@@ -86,12 +86,13 @@ def found_wrong(case: LibraryCase, choices: Mapping[str, Any], target: str) -> s
         return "" if error.place is not None else f"refused without a place: {error.message}"
     arrays, out = case.arrays(), case.result()
     seen = {**arrays, operator.result.name: out}
-    views = {argument.name: view_of(argument, problem)(seen[argument.name]) for argument in case.viewed}
+    shapes = operator.seen(problem, kernel.parameters)
+    views = {a.name: view_of(a, problem, None, shapes)(seen[a.name]) for a in case.viewed}
     for record in kernel.arguments:
         if record.name not in views:
             views[record.name] = np.zeros(record.extents, out.dtype)
-    given = {dim: problem.sizes[dim] for dim in operator.symbolic}
-    run_threaded(for_sizes(kernel.compilation.functions["threaded"], given), views, warp=32)
+    threaded = for_sizes(kernel.compilation.functions["threaded"], sizes_of(kernel, views))
+    run_threaded(threaded, views, warp=32)
     return wrong(out, case.exact(arrays))
 
 

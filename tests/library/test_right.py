@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.library.cases import ALONE, CASES, FLOATS, LibraryCase, product, wrong
+from tests.library.cases import ALONE, CASES, FLOATS, LibraryCase, product, sizes_of, wrong
 from tests.simulated import run_threaded
 from tilebench.ir.sizes import for_sizes
 from tilebench.library import kernel_for
@@ -59,11 +59,12 @@ def on_kernel(case: LibraryCase, target: str, run: Any) -> None:
     kernel = kernel_for(operator, problem, target)
     arrays, out = case.arrays(), case.result()
     seen = {**arrays, operator.result.name: out}
-    views = {a.name: view_of(a, problem)(seen[a.name]) for a in case.viewed}
+    shapes = operator.seen(problem, kernel.parameters)
+    views = {a.name: view_of(a, problem, None, shapes)(seen[a.name]) for a in case.viewed}
     for record in kernel.arguments:
         if record.name not in views:  # of a kernel that several share: one that this one does not touch
             views[record.name] = np.zeros(record.extents, views[operator.result.name].dtype)
-    run(kernel, views, {dim: problem.sizes[dim] for dim in operator.symbolic})
+    run(kernel, views, sizes_of(kernel, views))
     assert np.shares_memory(views[operator.result.name], out)
     assert wrong(out, case.exact(arrays)) == ""
 

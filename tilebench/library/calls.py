@@ -122,10 +122,6 @@ def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any
 
 def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     problem, result = bound.problem, operator.result
-    views = tuple(
-        view_of(argument, problem, bound.leading) if argument.name in bound.infos else None
-        for argument in operator.arguments
-    )
     shape: list[int] = []
     for dim in result.dims:
         shape += bound.leading[dim[1:]] if dim.startswith(ANY) else [problem.sizes[dim]]
@@ -137,21 +133,35 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
             "{operator} of no elements has no value", operator=operator.name,
             found=", ".join(f"{dim} = {size}" for dim, size in problem.sizes.items()),
         )  # fmt: skip
+    none: Mapping[str, tuple[int, ...]] = {}
+    seen = none if kernel is None else operator.seen(problem, kernel.parameters)
+    views = tuple(
+        view_of(argument, problem, bound.leading, seen) if argument.name in bound.infos else None
+        for argument in operator.arguments
+    )
     dtype = result.dtypes[0] if result.dtypes else problem.dtype
     records = kernel.arguments[:-1] if kernel is not None else ()
     missing = [r for r in records if not r.is_scalar and r.name not in bound.infos]
     spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
-    view = view_of(result, problem, bound.leading)
+    view = view_of(result, problem, bound.leading, seen)
     memory = tuple(shape[k] for k in view.order or range(len(shape)))
     return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, _maker(like, memory, dtype))
 
 
 def view_of(
-    argument: ArrayArgument, problem: Problem, leading: Mapping[str, tuple[int, ...]] | None = None
+    argument: ArrayArgument,
+    problem: Problem,
+    leading: Mapping[str, tuple[int, ...]] | None = None,
+    seen: Mapping[str, tuple[int, ...]] | None = None,
 ) -> MemoryView:
-    """How a problem's kernel sees an array: its axes as they lie in memory, leading dimensions as one."""
+    """How a problem's kernel sees an array: its axes as they lie in memory, leading dimensions as one.
+
+    `seen` has the shapes of arrays that the kernel sees otherwise.
+    """
     number: int = problem.options[f"{argument.name}_order"] if argument.orders else 0
     order = argument.orders[number] if number else None
+    if seen and argument.name in seen:
+        return MemoryView(order, seen[argument.name])
     first = argument.dims[0]
     if not first.startswith(ANY) or len((leading or {}).get(first[1:], (0,))) == 1:
         return MemoryView(order)

@@ -95,6 +95,11 @@ def whole(problem: Problem) -> Iterable[Part]:
     return ((..., {}, problem),)
 
 
+def as_they_are(problem: Problem, parameters: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    """No array is seen otherwise than by its dimensions."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Operator:
     """An operator: its name, its kernel, its arguments and result, what is right, and what it takes.
@@ -105,7 +110,8 @@ class Operator:
     by name, in the module `xp`. `effort(problem)` counts each array once. `fixed` are parameters of a kernel
     that several operators share, and `absent` names arrays of it, behind the arguments, that this one has
     not. `divides` has pairs of dimensions of which the first divides the second.
-    `parts` takes a problem apart for comparisons whose work would not fit memory.
+    `parts` takes a problem apart for comparisons whose work would not fit memory. `seen(problem, parameters)`
+    has the shapes of arrays that a kernel of these parameters sees otherwise than by their dimensions.
     """
 
     name: str
@@ -120,6 +126,7 @@ class Operator:
     absent: tuple[str, ...] = ()
     parts: Callable[[Problem], Iterable[Part]] = whole
     divides: tuple[tuple[str, str], ...] = ()
+    seen: Callable[[Problem, Mapping[str, Any]], Mapping[str, tuple[int, ...]]] = as_they_are
 
     def __repr__(self) -> str:
         return f"<tilebench operator {self.name}>"

@@ -43,6 +43,13 @@ def exact_bias_gelu(xp: Any, a: Mapping[str, Any], problem: Problem) -> Exact:
     return (near(xp, a["x"]) + a["bias"]).activated(words[problem.options["approximate"]]).exact()
 
 
+def flat_rows(problem: Problem, parameters: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    """All rows as one, where the kernel takes them so."""
+    if not parameters.get("flat"):
+        return {}
+    return dict.fromkeys(("x", "y"), (problem.sizes["M"] * problem.sizes["N"],))
+
+
 def bias_gelu_effort(problem: Problem) -> Effort:
     elements = problem.sizes["M"] * problem.sizes["N"]
     return Effort(10 * elements, (2 * elements + problem.sizes["N"]) * size_of(problem))
@@ -57,6 +64,7 @@ BIAS_GELU = Operator(
     bias_gelu_effort,
     (OptionArgument("approximate", "none", ("none", "tanh")),),
     symbolic=("M",),
+    seen=flat_rows,
 )
 
 

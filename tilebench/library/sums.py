@@ -31,6 +31,11 @@ def reduction_effort(result: str) -> Callable[[Problem], Effort]:
     return effort
 
 
+def folded(problem: Problem, parameters: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    """The whole array as one row, where the kernel takes several of its rows as one."""
+    return {"x": (problem.sizes["M"] * problem.sizes["N"],)} if parameters.get("fold", 1) > 1 else {}
+
+
 KIND = OptionArgument("kind", "sum", KINDS)
 
 
@@ -43,6 +48,7 @@ ROW_REDUCE = Operator(
 COLUMN_REDUCE = Operator(
     "column_reduce", column_reduce_kernel, (ArrayArgument("x", ("M", "N"), FLOATS),),
     ArrayArgument("y", ("N",)), exact_reduction(0), reduction_effort("N"), (KIND,), symbolic=("M",),
+    seen=folded,
 )  # fmt: skip
 
 

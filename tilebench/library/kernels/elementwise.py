@@ -23,18 +23,32 @@ def add_kernel(n, dtype, block, threads):
 
 
 @jit
-def bias_gelu_kernel(M, N, dtype, approximate, block_M, block_N, threads):
+def bias_gelu_kernel(M, N, dtype, approximate, block_M, block_N, threads, flat=0):
+    """Tiles of rows, or, flat, pieces of all rows as one, where rows need not start at a multiple."""
     rows = T.dynamic("M") if M is None else M
+    total = T.dynamic("n") if M is None else M * N
     activation = "gelu_tanh" if approximate == "tanh" else "gelu"
+    shape = (total,) if flat else (rows, N)
 
     @T.prim_func
-    def main(x: T.Tensor((rows, N), dtype), bias: T.Tensor((N,), dtype), y: T.Tensor((rows, N), dtype)):
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(rows, block_M), threads=threads) as (bx, by):
-            v = T.alloc_fragment((block_M, block_N), "float32")
-            T.copy(x[by * block_M, bx * block_N], v)
-            for i, j in T.Parallel(block_M, block_N):
-                v[i, j] += bias[bx * block_N + j]
-            activated(v, activation, dtype, block_M, block_N)
-            T.copy(v, y[by * block_M, bx * block_N])
+    def main(x: T.Tensor(shape, dtype), bias: T.Tensor((N,), dtype), y: T.Tensor(shape, dtype)):
+        if flat:
+            with T.Kernel(T.ceildiv(total, block_N), threads=threads) as bx:
+                v = T.alloc_fragment((1, block_N), "float32")
+                for i, j in T.Parallel(1, block_N):
+                    v[i, j] = x[bx * block_N + j]
+                for i, j in T.Parallel(1, block_N):
+                    v[i, j] += bias[(bx * block_N + j) % N]
+                activated(v, activation, dtype, 1, block_N)
+                for i, j in T.Parallel(1, block_N):
+                    y[bx * block_N + j] = v[i, j]
+        else:
+            with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(rows, block_M), threads=threads) as (bx, by):
+                v = T.alloc_fragment((block_M, block_N), "float32")
+                T.copy(x[by * block_M, bx * block_N], v)
+                for i, j in T.Parallel(block_M, block_N):
+                    v[i, j] += bias[bx * block_N + j]
+                activated(v, activation, dtype, block_M, block_N)
+                T.copy(v, y[by * block_M, bx * block_N])
 
     return main

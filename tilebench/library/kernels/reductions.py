@@ -89,35 +89,75 @@ def reduce_down(x, total, first, last, column, rows, columns, kind, dtype, block
     combine(v, total, kind, 0)
 
 
+@T.macro
+def combine_parts(parts, y, columns, kind, count):
+    """The launch that combines parts of columns."""
+    with T.Kernel(T.ceildiv(columns, 64), threads=128) as bx:
+        total = T.alloc_fragment((64,), "float32")
+        reduce_down(parts, total, 0, 1, bx * 64, count, columns, kind, "float32", count, 64, 0)
+        T.copy(total, y[bx * 64])
+
+
+@T.macro
+def columns_in_splits(x, y, rows, N, kind, dtype, block_M, block_N, threads, splits, num_stages):
+    parts = T.alloc_global((splits, N), "float32")
+    with T.Kernel(T.ceildiv(N, block_N), splits, threads=threads) as (bx, by):
+        column, total = bx * block_N, T.alloc_fragment((block_N,), "float32")
+        steps = T.ceildiv(rows, block_M)
+        share = T.ceildiv(steps, splits)
+        end = T.min((by + 1) * share, steps)
+        reduce_down(x, total, by * share, end, column, rows, N, kind, dtype, block_M, block_N, num_stages)
+        T.copy(total, parts[by, column])
+    combine_parts(parts, y, N, kind, splits)
+
+
+@T.macro
+def columns_of_folded(x, y, length, N, kind, block_M, block_N, threads, fold):
+    """`fold` rows as one: a long row has each column `fold` times, and a part for each."""
+    parts = T.alloc_global((fold, N), "float32")
+    wide = fold * N
+    with T.Kernel(T.ceildiv(wide, block_N), threads=threads) as bx:
+        v = T.alloc_fragment((block_M, block_N), "float32")
+        total = T.alloc_fragment((block_N,), "float32")
+        T.fill(v, NOTHING[kind])
+        for k in T.serial(T.ceildiv(T.ceildiv(length, wide), block_M)):
+            for i, j in T.Parallel(block_M, block_N):
+                # Behind a long row stands the next: those columns are left out where they are stored.
+                place = (k * block_M + i) * wide + bx * block_N + j
+                if kind == "sum":
+                    v[i, j] += x[place]
+                else:
+                    one = T.cast(x[place], "float32")
+                    better = one > v[i, j] if kind == "max" else one < v[i, j]
+                    v[i, j] = T.if_then_else(place < length and (better or one != one), one, v[i, j])
+        combine(v, total, kind, 0)
+        for j in T.Parallel(block_N):
+            if bx * block_N + j < wide:
+                parts[(bx * block_N + j) // N, (bx * block_N + j) % N] = total[j]
+    combine_parts(parts, y, N, kind, fold)
+
+
 @jit
-def column_reduce_kernel(M, N, dtype, kind, block_M, block_N, threads, splits=1, num_stages=0):
+def column_reduce_kernel(M, N, dtype, kind, block_M, block_N, threads, splits=1, num_stages=0, fold=1):
     """A block goes down its columns; of several splits each gives a part, which a second launch combines.
 
-    With stages it loads ahead through shared memory.
+    With stages it loads ahead through shared memory. Rows that start anywhere are taken `fold` at a time as
+    one, so that all of these start at a multiple of it.
     """
     rows = T.dynamic("M") if M is None else M
+    length = T.dynamic("n") if M is None else M * N
 
     @T.prim_func
-    def main(x: T.Tensor((rows, N), dtype), y: T.Tensor((N,), dtype)):
-        steps = T.ceildiv(rows, block_M)
-        if splits == 1:
+    def main(x: T.Tensor((length,) if fold > 1 else (rows, N), dtype), y: T.Tensor((N,), dtype)):
+        if fold > 1:
+            columns_of_folded(x, y, length, N, kind, block_M, block_N, threads, fold)
+        elif splits > 1:
+            columns_in_splits(x, y, rows, N, kind, dtype, block_M, block_N, threads, splits, num_stages)
+        else:
             with T.Kernel(T.ceildiv(N, block_N), threads=threads) as bx:
                 column, total = bx * block_N, T.alloc_fragment((block_N,), "float32")
+                steps = T.ceildiv(rows, block_M)
                 reduce_down(x, total, 0, steps, column, rows, N, kind, dtype, block_M, block_N, num_stages)
-                T.copy(total, y[column])
-        else:
-            parts = T.alloc_global((splits, N), "float32")
-            with T.Kernel(T.ceildiv(N, block_N), splits, threads=threads) as (bx, by):
-                column, total = bx * block_N, T.alloc_fragment((block_N,), "float32")
-                share = T.ceildiv(steps, splits)
-                end = T.min((by + 1) * share, steps)
-                reduce_down(
-                    x, total, by * share, end, column, rows, N, kind, dtype, block_M, block_N, num_stages
-                )
-                T.copy(total, parts[by, column])
-            with T.Kernel(T.ceildiv(N, 64), threads=128) as bx:
-                column, total = bx * 64, T.alloc_fragment((64,), "float32")
-                reduce_down(parts, total, 0, 1, column, splits, N, kind, "float32", splits, 64, 0)
                 T.copy(total, y[column])
 
     return main
