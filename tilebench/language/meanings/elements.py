@@ -118,10 +118,16 @@ def _ldexp(x: Any, n: Any) -> Any:
 
 
 def fused(x: Any, y: Any, z: Any) -> Any:
-    """x * y + z of float32, rounded once: the sum in float64 is rounded to an odd last bit on its way."""
+    """x * y + z of float32, rounded once: the sum in float64 is rounded to an odd last bit on its way.
+
+    Of float64, in which bounds are carried, it is the sum as it is.
+    """
+    single = np.float32 in (np.asarray(part).dtype for part in (x, y, z))
     wide = [np.asarray(part, np.float64) for part in (x, y, z)]
     product = wide[0] * wide[1]  # exact
     total = np.array(product + wide[2])
+    if not single:
+        return total
     moved = total - product
     lost = (product - (total - moved)) + (wide[2] - moved)
     bits = total.view(np.int64)
