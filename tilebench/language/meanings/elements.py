@@ -122,7 +122,7 @@ def fused(x: Any, y: Any, z: Any) -> Any:
 
     Of float64, in which bounds are carried, it is the sum as it is.
     """
-    single = np.float32 in (np.asarray(part).dtype for part in (x, y, z))
+    single = any(np.asarray(part).dtype == np.float32 for part in (x, y, z))
     wide = [np.asarray(part, np.float64) for part in (x, y, z)]
     product = wide[0] * wide[1]  # exact
     total = np.array(product + wide[2])
