@@ -245,3 +245,13 @@ def test_the_one_column_of_a_product_is_used_by_the_lanes_that_have_it(m: int) -
     np.testing.assert_allclose(found["P"], right + found["A"], rtol=0, atol=1e-4)
     stage = kernel_of(COLUMN.format(m=m), head).using(target="cuda:sm_80")().stage("laid_out")
     assert "T.convert_layout(acc" not in stage
+
+
+def test_what_is_known_of_rows_serves_both_products_of_attention() -> None:
+    """By multiply-adds of float32, where no warps' policy puts the rows of both on the same threads."""
+    from tests.wellknown.table import CASES
+
+    (case,) = [c for c in CASES if c.name == "attention bshd causal 2/2 heads 64x64x64 float32"]
+    stage = case.kernel.using(target="cuda:sm_90a")(**case.parameters).stage("laid_out")
+    assert 'by=T.Instr("fma")' in stage
+    assert "T.convert_layout" not in stage

@@ -162,10 +162,21 @@ class _Inference:
     def seed_gemms(self) -> None:
         policies = warp_policies(self.gemms, self.threads, self.context)
         for gemm in self.gemms:
-            seeds = gemm_seeds(gemm, policies[id(gemm)], self.threads[id(gemm)], self.context)
+            policy, threads = policies[id(gemm)], self.threads[id(gemm)]
+            seeds = gemm_seeds(gemm, policy, threads, self.context, self.before(gemm))
             for name, layout in seeds.items():
                 self.layouts.setdefault(name, layout)
             self.wanted[id(gemm)] = seeds
+
+    def before(self, gemm: Gemm) -> Fragment | None:
+        """The layout of a sum before it that may have become its first operand, by way of shared memory."""
+        m, _, k = gemm.mnk
+        for other in self.gemms:
+            if other is gemm:
+                break
+            if other.mnk[:2] == (m, k) and self.threads[id(other)] == self.threads[id(gemm)]:
+                return self.layouts.get(other.c.buffer.name)
+        return None
 
     def settle(self) -> None:
         """Propagate until nothing changes; then seed the next component, until all have layouts."""

@@ -29,10 +29,12 @@ NAME = "infer_layouts"
 MICRO_TILE = 8
 
 
-def gemm_seeds(gemm: Gemm, policy: str, threads: Threads, context: Context) -> dict[str, Fragment]:
+def gemm_seeds(
+    gemm: Gemm, policy: str, threads: Threads, context: Context, before: Fragment | None = None
+) -> dict[str, Fragment]:
     """The layouts that a gemm's instruction wants of its operands in registers, by buffer.
 
-    `policy` says how its threads share it out.
+    `policy` says how its threads share it out, `before` how the sum lies that its first operand is made of.
     """
     row = row_of(gemm, context.machine)
     m, n, _ = gemm.mnk
@@ -42,7 +44,9 @@ def gemm_seeds(gemm: Gemm, policy: str, threads: Threads, context: Context) -> d
             context.remark(
                 NAME, "missed", f"policy={gemm.policy} has no effect: {row.name} splits by threads", gemm
             )
-        tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
+        tile = _in_rows_of(before, n, threads) if before is not None else None
+        if tile is None:
+            tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
         return {gemm.c.buffer.name: on_true_extents(tile)}
     with gemm.place or nullcontext():
         across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), policy)
@@ -59,6 +63,23 @@ def gemm_seeds(gemm: Gemm, policy: str, threads: Threads, context: Context) -> d
         tile = tile_fragment(own, shape[::-1] if turned[field] else shape, groups)
         seeds[region.buffer.name] = turned_over(tile) if turned[field] else tile
     return seeds
+
+
+def _in_rows_of(before: Fragment, columns: int, threads: Threads) -> Fragment | None:
+    """The tile of another width whose rows lie on the threads that have them already.
+
+    What is known of each row (its greatest, its sum) is then where both tiles need it. None where it would
+    have more ghosts than columns.
+    """
+    across = prod(count for count, dim, _ in before.thread if dim == 1)
+    neighbours = before.contiguous_values(1)
+    reach = across * neighbours
+    if before.threads != threads.count or reach >= 2 * columns or len(before.extents) != 2:
+        return None
+    repeats = -(-columns // reach)
+    own = [(neighbours, 1, 1), (repeats, 1, reach), *(mode for mode in before.value if mode[1] == 0)]
+    kept = tuple(mode for mode in own if mode[0] > 1)
+    return Fragment((before.extents[0], columns), before.thread, kept)
 
 
 def given_layout(alloc: AllocFragment, threads: Threads, machine: Machine) -> Fragment:
