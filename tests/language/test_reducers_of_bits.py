@@ -134,3 +134,11 @@ def test_what_is_refused(line: str, what: str) -> None:
     with pytest.raises(TileError) as error:
         kernel_of(f"r = {line}").using(target="cpu")()
     assert str(error.value).splitlines()[0].split("error: ")[1] == what
+
+
+def test_strides_in_brackets() -> None:
+    import tilebench.language as T
+
+    assert T.StridedTensor[[4, 6], [12, 2], "int8"] == T.StridedTensor((4, 6), (12, 2), "int8")
+    with pytest.raises(TileError, match="takes a shape, strides and a dtype"):
+        T.StridedTensor[[4, 6], [12, 2]]  # pyright: ignore

@@ -53,25 +53,33 @@ class Tensor:
         return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
 
-def StridedTensor(shape: Shape, strides: Shape, dtype: DTypeLike = "float32") -> TensorSpec:
+class StridedTensor:
     """An array in global memory with strides of its own, in elements, one a dimension, each 1 or more.
 
-    Extents and strides may be made of names of `T.dynamic`. Raises `ShapeError` for another number of
-    strides.
+    `T.StridedTensor[[M, N], [s, 1], dtype]` is the same as with parentheses. Extents and strides may be
+    made of names of `T.dynamic`. Gives a `TensorSpec`. Raises `ShapeError` for another number of strides.
     """
-    extents = global_shape(shape, "T.StridedTensor")
-    parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
-    if len(parts) != len(extents):
-        raise ShapeError(
-            "T.StridedTensor has {rank} dimensions and {count} strides",
-            rank=len(extents),
-            count=len(parts),
-            expected="one stride for each dimension",
+
+    def __new__(cls, shape: Shape, strides: Shape, dtype: DTypeLike = "float32") -> TensorSpec:  # type: ignore[misc]
+        extents = global_shape(shape, "T.StridedTensor")
+        parts: list[object] = list(strides) if isinstance(strides, (tuple, list)) else [strides]  # pyright: ignore[reportUnknownArgumentType]
+        if len(parts) != len(extents):
+            raise ShapeError(
+                "T.StridedTensor has {rank} dimensions and {count} strides", rank=len(extents),
+                count=len(parts), expected="one stride for each dimension",
+            )  # fmt: skip
+        steps = tuple(
+            size_of(each, "T.StridedTensor", f"stride {axis}", least=1) for axis, each in enumerate(parts)
         )
-    steps = tuple(
-        size_of(each, "T.StridedTensor", f"stride {axis}", least=1) for axis, each in enumerate(parts)
-    )
-    return TensorSpec(extents, plain(dtype), steps)
+        return TensorSpec(extents, plain(dtype), steps)
+
+    def __class_getitem__(cls, given: object) -> TensorSpec:
+        if not isinstance(given, tuple) or len(given) != 3:  # pyright: ignore[reportUnknownArgumentType]
+            raise LanguageError(
+                "T.StridedTensor[...] takes a shape, strides and a dtype", text=repr(given), found="{text}",  # pyright: ignore[reportUnknownArgumentType]
+                expected="T.StridedTensor[[M, K], [s, 1], dtype]",
+            )  # fmt: skip
+        return cls(*cast("tuple[Shape, Shape, DTypeLike]", given))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
