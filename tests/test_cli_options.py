@@ -37,6 +37,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["show", "FILE", *N, "--schedule", "/nowhere.toml"], ["cannot be read: No such file"]),
     (["show", "FILE", *N, "--schedule", "/dev/zero"], ["it is no file"]),
     (["show", "FILE:", *N], ["there is no file"]),
+    (["show", "FILE", *N, "--timeline"], ["has no clock that a kernel reads", "compile it for a card"]),
     (["run", "FILE", *N, "--seed", "-1"], ["'-1' is no whole number from 0"]),
     (["run", "FILE", *N, "--seed", "1e3"], ["'1e3' is no whole number"]),
     (["run", "FILE", *N, "--seed", "9" * 5000], ["is no whole number"]),
@@ -55,6 +56,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["bench", "FILE", *N, "--sweep", "nope=1"], ["nothing called nope"]),
     (["bench", "FILE", *N, "--sweep", "persistent=1,2"], ["persistent launch is not available"]),
     (["bench", "FILE", *N, "--sweep", "block=1", "block=2"], ["block is swept twice"]),
+    (["show", "FILE", "-D", "N=9", "--target", "cuda:sm_80", "--timeline"], ["cannot run here"]),
     (
         ["bench", "FILE", "-D", "N=9", "--target", "cuda:sm_90a", "--sweep", "block=32,64"],
         ["cannot run here"],
