@@ -32,7 +32,7 @@ NUMPY: dict[str, Any] = {
 @tilebench.jit
 def product(
     M, N, K, tile=(32, 32, 32), turned=(False, False), ab=("float16", "float16"), acc="float32", stages=2,
-    threads=64, fragments="", promises=(False, False), policy=None,
+    threads=64, fragments="", promises=(False, False), policy=None, clear=None,
 ):  # fmt: skip
     bm, bn, bk = tile
     ta, tb = turned
@@ -73,6 +73,7 @@ def product(
                     allow_tf32=promises[0],
                     fast_accum=promises[1],
                     policy=policy,
+                    clear_accum=False if clear is None else ko == clear,
                 )
             T.copy(C_l, C[by * bm, bx * bn])
 
@@ -101,6 +102,9 @@ def check(shape: tuple[int, int, int], arch: str = "sm_80", **options: Any) -> s
     run_threaded(kernel.compilation.functions["threaded"], {"A": a, "B": b, "C": c}, warp=32)
     x, y = (a.T if ta else a).astype(np.float64), (b.T if tb else b).astype(np.float64)
     size, exact = np.abs(x) @ np.abs(y), x @ y
+    if options.get("clear") is not None:
+        kept = options["clear"] * options.get("tile", (32, 32, 32))[2]
+        size, exact = np.abs(x[:, kept:]) @ np.abs(y[kept:]), x[:, kept:] @ y[kept:]
     if ab[0] == "float32":
         size = size * (1 + 2.0**-9 / (k * 2.0**-23))
     if ab[0].startswith("float8"):
@@ -415,3 +419,9 @@ def test_copies_are_issued_behind_a_product_where_more_are_in_flight(
     step = kernel.stage("pipelined").split("for ko in T.serial(")[1]
     assert (step.index("T.gemm(") < step.index("T.copy(A[")) == late
     assert kernel.stage("threaded").split("for ko in T.serial(")[1].count("T.sync_threads(") == 1
+
+
+@pytest.mark.parametrize("acc", ["float32", "float16"])
+@pytest.mark.parametrize("clear", [0, 1, 2])
+def test_a_sum_starts_again_where_the_kernel_says(acc: str, clear: int) -> None:
+    check((40, 32, 96), acc=acc, clear=clear)

@@ -16,6 +16,7 @@ RECORDED = np.load(Path(__file__).parent / "mma_h200.npz")
 KINDS = {
     "f16": ("float16", "float16", "float32"),
     "bf16": ("bfloat16", "bfloat16", "float32"),
+    "tf32": ("float32", "float32", "float32"),
     "s8": ("int8", "uint8", "int32"),
     "e4m3": ("float8_e4m3fn", "float8_e5m2", "float32"),
     "f64": ("float64", "float64", "float64"),
@@ -29,7 +30,7 @@ def recorded(kind: str) -> list[Any]:
     return [RECORDED[f"{kind}_{letter}"].view(dtype) for letter, dtype in dtypes]
 
 
-@pytest.mark.parametrize("kind", ["f16", "bf16", "s8"])
+@pytest.mark.parametrize("kind", ["f16", "bf16", "tf32", "s8"])
 def test_the_simulator_adds_as_the_card_does(kind: str) -> None:
     a, b, before, after = recorded(kind)
     assert len(after) == 18
