@@ -212,18 +212,18 @@ def check_package(package: Package, seed: int) -> CheckReport:
 
 def ceilings_of(kernel: Kernel, cancel: threading.Event | None = None) -> ChartCeilings | None:
     """The measured ceilings of the device that a kernel runs on; None when they cannot be measured."""
+    from ..kernel.measuring.diagnosing import peak_dtype
     from ..profile.ceilings import ceilings, device_ceilings
     from .chart import machine_ceilings
 
     own = kernel.compilation.manifest.ceilings
-    dtypes = [each.dtype for each in kernel.arguments]
     try:
         measured = device_ceilings(own, kernel.target, cancel) if own else ceilings(cancel=cancel)
     except Cancelled:
         raise
     except TileError:
         return None
-    return machine_ceilings(measured, dtypes[0] if dtypes else "float32")
+    return machine_ceilings(measured, peak_dtype(kernel))
 
 
 def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRecord:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...ir import walk
+from ...language.gemm import Gemm
 from ...profile.diagnosis import Case, Diagnosis, diagnose
 from ...profile.diagnosis.observe import observe
 from ...record import CompileRecord, RunRecord
@@ -37,6 +39,14 @@ def diagnose_kernel(kernel: Kernel, run: RunRecord | None, others: Sequence[RunR
     return diagnose(case_of(kernel, kernel.record(), runs, others, ceilings_of(kernel, run)))
 
 
+def peak_dtype(kernel: Kernel) -> str:
+    """The dtype whose arithmetic bounds a kernel: its first argument's, or TF32 that a product may be in."""
+    tile = kernel.compilation.functions.get("tile")
+    if tile is not None and any(isinstance(node, Gemm) and node.allow_tf32 for node in walk(tile)):
+        return "tfloat32"
+    return kernel.arguments[0].dtype if kernel.arguments else "float32"
+
+
 def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, float | None]:
     """FLOP/s and bytes/s of the device, measured once; unknown without a run, which is what they explain."""
     if run is None:
@@ -49,5 +59,5 @@ def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, fl
         found = device_ceilings(own, kernel.target) if own else ceilings()
     except TileError:
         return None, None
-    dtype = kernel.arguments[0].dtype if kernel.arguments else "float32"
+    dtype = peak_dtype(kernel)
     return found.flops_s.get(dtype) or found.flops_s.get("float32"), found.most_bytes_s

@@ -1,8 +1,9 @@
-"""The most a card reaches, measured on it: a copy of device memory and chains of multiply-adds."""
+"""The most a card reaches, measured on it: a copy of its memory, chains of multiply-adds and of products."""
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from ..compiler.nvrtc import compile_cuda
@@ -12,6 +13,8 @@ from .device import describe
 from .launch import Launch
 from .memory import DeviceMemory, fill_bytes
 from .modules import Module
+from .product_ceilings import BLOCKS_PER_SM as PRODUCT_BLOCKS
+from .product_ceilings import product_kernels, text_of
 
 COPY_BYTES = 1 << 30
 REPEATS = 5
@@ -47,13 +50,15 @@ extern "C" __global__ void __launch_bounds__(256) move(uint4* out, const uint4* 
 
 
 def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
-    """Bytes a second of a copy (read plus written) and f32 operations a second by FMA.
+    """Bytes a second of a copy (read plus written), f32 operations a second by FMA, others by matrix units.
 
     Plain data with the fields of the profile's `Ceilings`. Raises what the driver raises.
     """
     where = context(ordinal)
     machine = describe()
     code = Module(compile_cuda(FMA, machine).cubin, where)
+    products = list(product_kernels(machine))
+    units = Module(compile_cuda(text_of(products), machine).cubin, where) if products else code
     sms = where.device.attribute("MULTIPROCESSOR_COUNT")
     clock = EventClock(where)
     size = min(COPY_BYTES, where.free_bytes() // 4)
@@ -67,6 +72,11 @@ def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
         )
         worker = Launch(code.function("multiply_add"), "PP", grid=(sms * BLOCKS_PER_SM,), block=(THREADS,))
         added = min(clock.time(lambda: worker(0, target.pointer, source.pointer)) for _ in range(REPEATS))
+        rates: dict[str, float] = {}
+        for kernel in products:
+            unit = Launch(units.function(kernel.name), "PP", grid=(sms * PRODUCT_BLOCKS,), block=(THREADS,))
+            took = min(clock.time(partial(unit, 0, target.pointer, source.pointer)) for _ in range(REPEATS))
+            rates |= dict.fromkeys(kernel.dtypes, kernel.operations * sms * PRODUCT_BLOCKS / took)
     finally:
         source.free()
         target.free()
@@ -74,11 +84,12 @@ def measure_device_ceilings(ordinal: int = 0) -> dict[str, Any]:
     return {
         "bandwidth_bytes_s": 2 * size / copied,
         "read_bytes_s": 2 * size / copied,
-        "flops_s": {"float32": operations / added},
+        "flops_s": {**rates, "float32": operations / added},
         "threads": sms * BLOCKS_PER_SM * THREADS,
         "method": (
             f"best of {REPEATS}, CUDA events; copy of {size / 2**20:.0f} MiB by 16-byte accesses, bytes read "
-            f"and written; arithmetic: {CHAINS} chains of float32 multiply-adds a thread"
+            f"and written; arithmetic: {CHAINS} chains of float32 multiply-adds a thread, and of the matrix "
+            "units' own instruction for other dtypes"
         ),
         "when": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "device": where.device.name,

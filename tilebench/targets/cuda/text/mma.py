@@ -77,11 +77,12 @@ def _numbers(first: int, count: int) -> str:
 
 def _products(wanted: Wanted) -> str:
     return "\n".join(
-        _one(*match.groups()) for name in sorted(wanted.names or ()) if (match := _NAME.match(name))
+        one_product(*match.groups()) for name in sorted(wanted.names or ()) if (match := _NAME.match(name))
     )
 
 
-def _one(shape: str, c: str, a: str, b: str) -> str:
+def one_product(shape: str, c: str, a: str, b: str) -> str:
+    """The function of one instruction, `tb_mma_SHAPE_C_A_B`."""
     tile: MmaShape = shape_named(shape, _BITS[a])
     source, operand = ("double", "d") if a == "f64" else ("unsigned", "r")
     to, result = _REGISTERS.get(c, ("int", "r"))
