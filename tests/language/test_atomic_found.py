@@ -446,3 +446,22 @@ def test_different_values_at_one_place_are_refused_by_the_reference() -> None:
     function = kernel_of("for i in T.Parallel(8):\n    O[0] = i", 'O: T.Tensor((1,), "int32")')().calls.traced
     with pytest.raises(TileError, match="different values"):
         run_reference(function.function, {"O": np.zeros(1, np.int32)})
+
+
+def test_bits_and_greatest_of_integers_have_bounds_and_are_watched() -> None:
+    """On every kind of numbers that the reference runs on."""
+    body = """
+    S = T.alloc_shared((8,), "int32")
+    T.copy(A, S)
+    for i in T.Parallel(8):
+        O[i] = T.atomic_max(S[7 - i], A[i], return_prev=True) + T.atomic_or(S[7 - i], 1, return_prev=True)
+    """
+    head = 'A: T.Tensor((8,), "int32"), O: T.Tensor((8,), "int32")'
+    function = kernel_of(body, head)().calls.traced.function
+    a = np.arange(8, dtype=np.int32) * 3
+    arrays = {"A": a, "O": np.zeros(8, np.int32)}
+    found = run_reference(function, arrays, uninitialised="raise")["O"]
+    np.testing.assert_array_equal(found, a[::-1] + np.maximum(a[::-1], a))
+    bounded = run_bounded(function, arrays)["O"]
+    np.testing.assert_array_equal(bounded.value, found)
+    assert not bounded.error.any()

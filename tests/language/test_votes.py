@@ -10,6 +10,7 @@ import pytest
 import tilebench.language as T
 from tests.everywhere import everywhere, kernel_of
 from tilebench.errors import TileError
+from tilebench.reference import run_reference
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
 from tilebench.targets.cuda.machines import machine_of
 
@@ -184,3 +185,16 @@ def test_threads_of_a_warp_that_leave_at_different_times_do_not_vote(loop: str) 
         "threads run this loop differently (by its condition), and all of them have to take part inside",
         "threads of a warp exchange values under a condition that differs among them",
     )
+
+
+def test_those_whom_a_condition_leaves_out_have_told_nothing() -> None:
+    """Nothing that was never written is read, also of warps that do not come."""
+    body = """
+    tx = T.get_thread_binding()
+    if tx < 64:
+        O[tx] = T.cast(T.ballot(tx % 3 == 1), "uint32")
+    """
+    function = kernel_of(body, 'O: T.Tensor((128,), "uint32")')().calls.traced.function
+    out = run_reference(function, {"O": np.zeros(128, np.uint32)}, uninitialised="raise")["O"]
+    np.testing.assert_array_equal(out[:64], _bits(np.arange(64) % 3 == 1))
+    assert not out[64:].any()

@@ -26,7 +26,9 @@ def atomic_store(numbers: Numbers, store: Store, index: Run, value: Run) -> Run:
         spread = [np.broadcast_to(np.asarray(each), box) for each in spread_indices(state, index(state))]
         ok = within(buffer, spread)
         active = np.broadcast_to(ok if state.mask is None else np.logical_and(ok, state.mask), box)
-        part = numbers.spread(value(state), box, buffer.dtype)[active]
+        taken = numbers.spread(value(state), box, buffer.dtype)[active]
+        # As it is read from memory: what nobody has written is refused, and what is exact is plain.
+        part = numbers.variable(numbers.kept(taken, buffer.dtype), None, place)
         where = tuple(each[active] for each in spread)
         there = None if store.found is None else numbers.zeros((int(active.sum()),), buffer.dtype)
         for turn in turns(where, buffer.extents, state.order):

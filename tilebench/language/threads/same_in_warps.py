@@ -19,6 +19,8 @@ class SameInWarps:
         self.differing = differing
         self.names = differing.names - differing.numbers - differing.found
         self.votes: set[str] = set()
+        # What threads tell for a vote or match.
+        self.told: set[str] = set()
         self._find_votes(body)
         known = -1
         while known != len(self.names):
@@ -43,8 +45,9 @@ class SameInWarps:
     def _find_votes(self, body: Sequence[Stmt]) -> None:
         for statement in body:
             for node in walk(statement):
-                if isinstance(node, WarpVote) and node.kind == "ballot":
-                    self.votes.add(node.dst.buffer.name)
+                if isinstance(node, WarpVote):
+                    self.told.add(node.src.buffer.name)
+                    self.votes |= {node.dst.buffer.name} if node.kind == "ballot" else set()
 
     def _body(self, body: Sequence[Stmt], *, alike: bool) -> None:
         """`alike` says whether all threads of a warp are here together."""

@@ -48,7 +48,7 @@ from .differing import OWN, Differing, heads, on_tiles, pure, with_tiles
 from .meeting import SharedTouch, Touches
 from .parts import elements_of, flagged
 from .same_in_warps import SameInWarps
-from .turns import may_take_turns, refuse_loop, take_turns
+from .turns import may_take_turns, refuse_loop, say_nothing, take_turns, vote
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,8 @@ class Splitter:
                 self.let(statement)
             case AllocStmt():
                 self.allocate(statement)
+                if self.guards and statement.buffer.name in self.warps.told:
+                    say_nothing(self, statement)
             case Store() | ExternCall():
                 alone = all(guard.group is not None for guard in self.guards)
                 if alone and not self.differing(statement):
@@ -185,11 +187,7 @@ class Splitter:
             case SyncThreads() | SyncWarp():
                 self.barrier(statement)
             case WarpVote():
-                # All warps vote: those that a condition leaves out change what nobody reads.
-                for guard in self.guards:
-                    self.exchange(statement, guard)
-                self.flush()
-                self.out.append(statement)
+                vote(self, statement)
             case _:
                 self.tiles(statement)
 

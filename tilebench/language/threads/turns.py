@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ...errors import LanguageError
 from ...ir import (
     TRUE,
+    AllocStmt,
     Buffer,
     Call,
     Const,
@@ -24,6 +25,7 @@ from ...ir import (
     all_of,
     boolean,
     int32,
+    zero_of,
 )
 from ...ir.stmt import statements
 from ..lowered.threads import SyncThreads
@@ -63,6 +65,22 @@ def take_turns(splitter: Splitter, loop: LoopStmt, guard: Any) -> None:
     _ask_again(splitter, loop, again)
     inner, splitter.out = tuple(splitter.out), outer
     splitter.out.append(loop.but(condition=Load(again, ()), body=inner))
+
+
+def vote(splitter: Splitter, asked: WarpVote) -> None:
+    """A vote of all warps: those that a condition leaves out change what nobody reads."""
+    for guard in splitter.guards:
+        splitter.exchange(asked, guard)
+    splitter.flush()
+    splitter.out.append(asked)
+
+
+def say_nothing(splitter: Splitter, told: AllocStmt) -> None:
+    """What threads that a condition leaves out tell for a vote: all threads are asked."""
+    around, splitter.guards = splitter.guards, ()
+    nothing = zero_of(told.buffer.dtype)
+    splitter.each(Store(told.buffer, splitter.coordinates, nothing, place=told.place))
+    splitter.guards = around
 
 
 def _ask_again(splitter: Splitter, loop: LoopStmt, again: Buffer) -> None:
@@ -106,4 +124,4 @@ def refuse_loop(splitter: Splitter, loop: LoopStmt, culprit: str) -> NoReturn:
     )  # fmt: skip
 
 
-__all__ = ["may_take_turns", "refuse_loop", "take_turns"]
+__all__ = ["may_take_turns", "refuse_loop", "say_nothing", "take_turns", "vote"]
