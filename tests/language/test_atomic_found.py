@@ -465,3 +465,21 @@ def test_bits_and_greatest_of_integers_have_bounds_and_are_watched() -> None:
     bounded = run_bounded(function, arrays)["O"]
     np.testing.assert_array_equal(bounded.value, found)
     assert not bounded.error.any()
+
+
+def test_an_element_may_do_all_that_it_does_before_the_next_comes() -> None:
+    """Two atomics of each iteration at two places: what the second finds depends on how they interleave."""
+    body = """
+    S = T.alloc_shared((64,), "int32")
+    T.clear(S)
+    for i in T.Parallel(64):
+        a = T.atomic_add(S[i], i, return_prev=True)
+        b = T.atomic_add(S[i ^ 1], a, return_prev=True)
+        O[i] = b
+        P[i] = a * 0 + i
+    """
+    head = 'O: T.Tensor((64,), "int32"), P: T.Tensor((64,), "int32")'
+    function = kernel_of(body, head)().calls.traced.function
+    bounded = run_bounded(function, {"O": np.zeros(64, np.int32), "P": np.zeros(64, np.int32)})
+    assert np.isposinf(bounded["O"].error).any()
+    assert not bounded["P"].error.any()

@@ -47,7 +47,7 @@ from ..language.structure import (
 from .boxes import read_box, write_box
 from .expressions import too_late
 from .extern import extern_call
-from .orders import ordered
+from .orders import in_parts, is_free, ordered
 from .own_memory import collapsed, copied, outer_locals
 from .places import in_order
 from .races import check, suspects
@@ -136,10 +136,10 @@ class StatementRunner(StoreRunner):
                 "T.Parallel inside T.Parallel has no meaning", at=loop.place, hint="give one loop all extents"
             )
         before, self.scope = self.scope, self.scope_of(loop)
-        watch = bool(self.scope.suspects)
-        body = self.body(loop.body)
+        watch, body = bool(self.scope.suspects), self.body(loop.body)
         self.scope = before
         extents, indices, own, numbers = loop.extents, indices_of(loop), outer_locals(loop), self.numbers
+        free = any(map(is_free, walk(loop)))
 
         def run(state: State) -> None:
             state.names.update(indices)
@@ -150,7 +150,7 @@ class StatementRunner(StoreRunner):
                         numbers.spread(value, extents + buffer.shape, buffer.dtype)
                     )
             state.box = extents
-            body(state)
+            in_parts(state, body) if free else body(state)
             if watch:
                 check(state)
             state.box = ()

@@ -68,7 +68,7 @@ FAULTS = (
         "atomic/one-order",
         "the reference takes what its own order gives for the only right thing",
         "tilebench.reference.orders:orders_of",
-        "[None, Order(), Order(seed=1)] if free else [None]",
+        "[None, Order(), Order(seed=1), Order(parts=64), Order(parts=64, forwards=True)] if free else [None]",
         "[None]",
         (f"{FOUND}the_reference_knows_what_the_order_decides",),
     ),
