@@ -34,7 +34,7 @@ class Copy(OpStmt):
     regions have extents and `src_within`/`dst_within` say which dimensions need a test; from
     `laid_out` on `by` is the instruction and `map` which thread moves what.
     An asynchronous instruction completes when its `token` has been waited for.
-    `coalesced_width` is the user's cap of the vector width, in elements.
+    `coalesced_width` is the user's cap of the vector width, in elements; one that is `sync` goes by none.
     """
 
     word = "copy"
@@ -48,6 +48,7 @@ class Copy(OpStmt):
     by: Instr | None = decision("laid_out", default=None, early=True)
     map: Fragment | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
+    sync: bool = attribute(default=False, used="bounded")
 
 
 @node
@@ -93,7 +94,8 @@ def copy(
     running kernel knows as well; nothing is broadcast. Outside a buffer reads give zero and writes are
     skipped. `coalesced_width` caps
     the vector width, in elements, and `loop_layout` (a `T.Fragment` over the extents that are not 1) says
-    which thread moves what. The other options choose nothing here, which a remark tells. Raises `ShapeError`
+    which thread moves what. `prefer_instruction` "sync" has a copy wait for what it moves; the others and
+    the other options choose nothing here, which a remark tells. Raises `ShapeError`
     where the sides do not match, `LanguageError` for a policy or instruction that there is not.
     """
     _check_choice("eviction_policy", eviction_policy, ("evict_normal", "evict_first", "evict_last"))
@@ -109,8 +111,7 @@ def copy(
     source, target = part_of(src, "T.copy"), part_of(dst, "T.copy")
     _match(source, target)
     width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
-    # Copies here are synchronous and know no TMA: what asks for that holds anyway.
-    asked = None if prefer_instruction == "sync" else prefer_instruction
+    asked = prefer_instruction if prefer_instruction == "tma" else None
     note_unused(
         "T.copy", eviction_policy=eviction_policy, prefer_instruction=asked, annotations=annotations,
     )  # fmt: skip
@@ -121,7 +122,10 @@ def copy(
         builder.emit(Fill(region, stored(0, target.view.buffer.dtype), place=builder.place))
         return
     layout = loop_map(loop_layout, None, "T.copy")
-    builder.emit(Copy(source.region, target.region, coalesced_width=width, map=layout, place=builder.place))
+    sync = prefer_instruction == "sync"
+    builder.emit(
+        Copy(source.region, target.region, coalesced_width=width, map=layout, sync=sync, place=builder.place)
+    )
 
 
 def _check_choice(name: str, given: object, known: tuple[str, ...]) -> None:

@@ -53,7 +53,16 @@ def plan_pipeline(function: Function, context: Context) -> Function:
             return _plan(map_bodies(node, step), elsewhere, context)
         return map_bodies(node, step)
 
-    return step(function)
+    planned = step(function)
+    wishes = any(isinstance(node, Copy) and node.sync for node in statements(function.body))
+    return _without_hints(planned) if wishes else planned
+
+
+def _without_hints(node: Any) -> Any:
+    """The function without the wishes of copies, which the plan has taken."""
+    if isinstance(node, Copy) and node.sync:
+        return node.but(sync=False)
+    return map_bodies(node, _without_hints)
 
 
 def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
@@ -83,19 +92,19 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
     body: list[Stmt] = []
     for statement in loop.body:
         if isinstance(statement, Copy) and any(statement is copy for copy in ahead):
-            statement = statement.but(at_stage=Stage(0, can_be_async=_keeps_its_dtype(statement, context)))
+            statement = statement.but(at_stage=Stage(0, can_be_async=_may_go_on(statement, context)))
         body.append(statement)
     return loop.but(body=tuple(body), plan=Plan(stages), num_stages=None)
 
 
-def _keeps_its_dtype(copy: Copy, context: Context) -> bool:
-    """Whether a copy may be by an instruction that goes on by itself: those change no dtype."""
+def _may_go_on(copy: Copy, context: Context) -> bool:
+    """Whether a copy may go on by itself: what does changes no dtype, and a kernel may want none."""
     a, b = copy.src.buffer.dtype, copy.dst.buffer.dtype
     if a != b:
         context.remark(
             NAME, "note", f"the copy into {copy.dst.buffer.name} makes {b} of {a}, in registers", copy
         )
-    return a == b
+    return a == b and not copy.sync
 
 
 def by_hand(loop: Pipelined) -> bool:
@@ -121,7 +130,7 @@ def _as_told(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelin
                     name=statement.dst.buffer.name, why=why, hint="give it the stage of what uses it",
                 )  # fmt: skip
             runs = not stage.number and not idle
-            same = not runs or _keeps_its_dtype(statement, context)
+            same = not runs or _may_go_on(statement, context)
             statement = statement.but(at_stage=replace(stage, can_be_async=same) if runs else None)
             ahead += [statement] if runs else []
         body.append(statement)
@@ -166,7 +175,9 @@ def _clash(loop: Pipelined, elsewhere: Elsewhere) -> StageClash | None:
 def _may_be_async(group: StageGroup, items: Sequence[Item]) -> StageGroup:
     """A copy from global to shared memory may go on by itself where what reads it has a later stage."""
     (statement, *more) = group.body
-    if more or not isinstance(statement, Copy) or statement.src.buffer.dtype != statement.dst.buffer.dtype:
+    if more or not isinstance(statement, Copy) or statement.sync:
+        return group
+    if statement.src.buffer.dtype != statement.dst.buffer.dtype:
         return group
     dst, scopes = statement.dst, (statement.src.buffer.scope, statement.dst.buffer.scope)
     others = [i.stage for i in items if dst.buffer.name in i.touches and i.body != group.body]

@@ -223,3 +223,14 @@ def test_it_is_the_instruction_of_that_name(arch: str) -> None:
     kernel = kernel_of(*ring(64, 64, (16, 64))).using(target=f"cuda:{arch}")()
     assert "cp.async.cg.shared.global" in kernel.stage("ptx")
     assert "LDGSTS.E.BYPASS.128" in kernel.stage("sass")
+
+
+def test_a_kernel_that_prefers_to_wait_has_no_copy_that_goes_on() -> None:
+    body, head = ring(50, 64, (16, 64))
+    sync = body.replace("{at}", "0").replace("], S)", '], S, prefer_instruction="sync")')
+    assert "T.cp_async(" in threaded(body, head)
+    assert "T.cp_async(" not in threaded(sync, head)
+    found = everywhere(sync, head)
+    np.testing.assert_array_equal(found["O"][:50], found["A"])
+    ahead = body.replace("], S)", '], S, prefer_instruction="cp_async")')
+    assert threaded(ahead, head) == threaded(body, head)
