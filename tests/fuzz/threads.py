@@ -120,8 +120,66 @@ def own_turns(t: _Threads) -> None:
         t.w.say(f"{t.mine} = {t.mine} + {k} + 1")
 
 
+def atomics(t: _Threads) -> None:
+    """An element of each thread's own, and what it was before."""
+    how = t.w.pick("add", "add", "max", "min", *(["or"] if t.kind == "int" else []))
+    place = t.w.pick("tx", f"{t.count - 1} - tx", "tx ^ 1")
+    order = t.w.pick("", "", ", memory_order='relaxed'", ", memory_order='acq_rel'")
+    t.w.say(f"{t.mine} = T.atomic_{how}({t.row}[{place}], {t.mine}{order}, return_prev=True)")
+
+
+def _counter(t: _Threads, size: int) -> str:
+    """A shared tile of zeros."""
+    name = t.w.name("c")
+    t.w.say(f'{name} = T.alloc_shared(({size},), "int32")')
+    t.w.say(f"T.clear({name})")
+    return name
+
+
+def count(t: _Threads) -> None:
+    """A counter of all: what comes of it is the same in whichever order they come."""
+    if t.deep:
+        return
+    name, step = _counter(t, 3), t.w.pick(2, 3, 4)
+    t.w.say(f"f{name} = T.atomic_add({name}[tx % 3], {step}, return_prev=True)")
+    t.w.say(f"{t.mine} = {t.mine} + T.cast(f{name} % {step}, T.{t.dtype})")
+    read = t.w.pick(f"{name}[{t.w.pick(0, 2)}]", f"T.atomic_load({name}[1])")
+    t.w.say("T.sync_threads()")
+    t.w.say(f"{t.mine} = {t.mine} + T.cast({read}, T.{t.dtype})")
+
+
+def flag(t: _Threads) -> None:
+    """Stores of one value by whoever finds something."""
+    if t.deep:
+        return
+    name = _counter(t, 2)
+    store = t.w.pick(f"{name}[tx % 2] = 5", f"{name}[1] = 7", f"T.atomic_store({name}[tx % 2], 3)")
+    with t.w.block(f"if {t.w.pick(f'{t.mine} > 2', 'tx % 7 == 3', f'{t.row}[tx] > 0')}:"):
+        t.w.say(store)
+    t.w.say(f"{t.mine} = {t.mine} + T.cast({name}[1], T.{t.dtype})")
+
+
+def match(t: _Threads) -> None:
+    if t.deep or t.kind != "int":
+        return
+    found = t.w.pick("match_any_sync", "match_all_sync")
+    t.w.say(f"{t.mine} = {t.mine} + T.cast(T.{found}({t.mine} % {t.w.pick(2, 5)}) % 97, 'int32')")
+
+
+def warp_turns(t: _Threads) -> None:
+    """A loop that a warp leaves by a vote."""
+    if t.deep:
+        return
+    name = t.w.name("n")
+    t.w.say(f'{name} = T.alloc_var("int32", init=0)')
+    with t.w.block(f"while T.any_sync({name} < tx % {t.w.pick(2, 3, 40)} // {t.w.pick(1, 8)}):"):
+        t.w.say(f"{name} = {name} + 1")
+        t.w.say(f"{t.mine} = {t.w.pick(f'{t.mine} + 1', f'T.shfl_xor({t.mine}, 1)')}")
+
+
 STEPS: tuple[Step, ...] = (
-    compute, compute, put, put, take, take, array, exchange, exchange, barrier, condition, turns, own_turns
+    compute, compute, put, put, take, take, array, exchange, exchange, barrier, condition, turns, own_turns,
+    atomics, atomics, count, flag, match, warp_turns,
 )  # fmt: skip
 
 
