@@ -83,17 +83,18 @@ def _whole_columns(m: int, n: int) -> list[dict[str, int]]:
 
 
 def _tiles(m: int, n: int) -> list[dict[str, int]]:
-    return _blocks(
-        (64, 64, 256), (128, 64, 256), (64, 128, 256), (128, 128, 256), (128, 128, 512), (32, 64, 128)
-    )
+    if n % 8:
+        return _blocks((64, 64, 256), (128, 64, 256), (64, 128, 256), (64, 64, 128))
+    return _blocks((128, 128, 256), (64, 64, 256), (128, 64, 256))
 
 
 def _products(m: int, n: int) -> list[dict[str, int]]:
-    if n > 2048:
-        return _blocks(
-            (4, 2048, 256), (4, 2040, 256), (2, 4096, 256), (1, 8192, 256), (2, 2048, 128), (8, 1016, 128)
-        )
-    return _blocks((4, 1024, 256), (1, 1024, 128), (2, 1024, 128), (8, 1016, 256))
+    if n <= 2048:
+        return _blocks((1, 1024, 128), (2, 1024, 128), (4, 1024, 256))
+    if n % 8:
+        # With the shift of a row these are whole vectors for all threads.
+        return _blocks((1, 2808, 352), (1, 2040, 256), (1, 8192, 256), (2, 1016, 128))
+    return _blocks((1, 8192, 256), (2, 2048, 128))
 
 
 WORKS = (
