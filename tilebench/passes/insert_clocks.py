@@ -1,9 +1,9 @@
 """Clocks around what a block does: each load, wait, barrier, computation and store of a warp.
 
 A launch that asks for it (`clocks=`) gets, around each of its statements on tiles, two reads of the cycle
-counter and a row in the array of events. Barriers are statements by then. A card issues on until it needs what
-it waits for: where that is a product or, past a barrier, what others do, the time is that of the statement
-which needs it. The numbers of sites are told in remarks.
+counter and a row in the array of events. Barriers are statements by then. A card issues on until it needs
+what it waits for: where that is a product or, past a barrier, what others do, the time is that of the
+statement which needs it. The numbers of sites are told in remarks.
 """
 
 from __future__ import annotations
