@@ -57,9 +57,9 @@ def _rows(m: int, n: int) -> list[dict[str, int]]:
     if n <= 2048:
         sets = ((1, 128, 1), (1, 64, 1), (2, 128, 1), (4, 256, 1))
     elif n % 8:
-        sets = ((1, 352, 1), (1, 256, 1), (1, 352, 3), (1, 128, 1), (1, 224, 4))
+        sets = ((1, 224, 4), (1, 352, 3), (1, 256, 1), (1, 128, 1))
     else:
-        sets = ((1, 256, 1), (2, 256, 1), (1, 128, 1), (1, 256, 4), (4, 512, 1), (1, 128, 6))
+        sets = ((1, 256, 4), (2, 256, 1), (1, 256, 1), (1, 128, 1))
     return [{"block_M": rows, "threads": threads, "blocks": blocks} for rows, threads, blocks in sets]
 
 
@@ -67,7 +67,7 @@ def _columns(m: int, n: int) -> list[dict[str, int]]:
     if n <= 2048:
         sets = ((16, 128, 16, 128), (16, 256, 8, 128), (32, 128, 8, 128))
     elif n % 8:
-        sets = ((16, 512, 64, 256), (8, 1016, 64, 256), (8, 2040, 64, 256), (16, 256, 64, 256))
+        sets = ((16, 256, 64, 256), (16, 512, 64, 256), (8, 2040, 64, 256))
     else:
         sets = ((32, 512, 32, 256), (16, 512, 64, 256))
     names = ("block_M", "block_N", "splits", "threads")
@@ -78,13 +78,13 @@ def _whole_columns(m: int, n: int) -> list[dict[str, int]]:
     if n <= 2048:
         return _blocks((256, 16, 512), (512, 16, 512))
     if n % 8:
-        return _blocks((256, 32, 512), (128, 32, 512), (256, 64, 1024))
+        return _blocks((128, 32, 512), (256, 32, 512))
     return _blocks((256, 64, 1024), (512, 64, 1024), (128, 64, 512))
 
 
 def _tiles(m: int, n: int) -> list[dict[str, int]]:
     if n % 8:
-        return _blocks((64, 64, 256), (128, 64, 256), (64, 128, 256), (64, 64, 128))
+        return _blocks((128, 64, 256), (64, 64, 256), (64, 128, 256))
     return _blocks((128, 128, 256), (64, 64, 256), (128, 64, 256))
 
 
@@ -93,7 +93,7 @@ def _products(m: int, n: int) -> list[dict[str, int]]:
         return _blocks((1, 1024, 128), (2, 1024, 128), (4, 1024, 256))
     if n % 8:
         # With the shift of a row these are whole vectors for all threads.
-        return _blocks((1, 2808, 352), (1, 2040, 256), (1, 8192, 256), (2, 1016, 128))
+        return _blocks((1, 8192, 256), (1, 2808, 352), (1, 2040, 256))
     return _blocks((1, 8192, 256), (2, 2048, 128))
 
 
