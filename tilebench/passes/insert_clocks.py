@@ -1,8 +1,8 @@
 """Clocks around what a block does: each load, wait, barrier, computation and store of a warp.
 
 A launch that asks for it (`clocks=`) gets, around each of its statements on tiles, two reads of the cycle
-counter and a row in the array of events. Barriers are statements by then. A card issues on until it needs
-what it waits for: where that is a product or, past a barrier, what others do, the time is that of the
+counter and a row in the array of events. Barriers are statements by then, so waiting for others is told
+apart. A card issues on until it needs what it waits for: where that is a product, the time is that of the
 statement which needs it. The numbers of sites are told in remarks.
 """
 
@@ -99,7 +99,9 @@ class _Clocks:
         site, said = len(self.sites) + 1, _said(stmt)
         self.sites.append(said)
         self.context.remark(NAME, "note", f"{kind}: {said}", stmt, site=site, does=kind, called=said)
-        return self.read(BEGAN), stmt, self.read(ENDED), self.note(stmt, site, turn)
+        # A card reads its clock 2 cycles behind a barrier's instruction, before it waits: not so behind a warp's.
+        passed = (SyncWarp(place=stmt.place),) if kind == BARRIER else ()
+        return self.read(BEGAN), stmt, *passed, self.read(ENDED), self.note(stmt, site, turn)
 
 
 def _kind(stmt: Stmt) -> str | None:
