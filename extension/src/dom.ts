@@ -31,12 +31,14 @@ export function table(caption: string, headers: string[], rows: string[][]): HTM
   );
 }
 
+// A page may hold this module more than once (a widget brings its own): ids of one must not be another's.
+const scope = Math.random().toString(36).slice(2, 8);
 let made = 0;
 
 /** An id that no other element of the page has. */
 export function freshId(prefix: string): string {
   made += 1;
-  return `${prefix}-${made}`;
+  return `${prefix}-${scope}-${made}`;
 }
 
 /**

@@ -65,48 +65,48 @@ def bench(page: Any, number: int) -> Any:
 
 
 def state(cell: Any, text: str) -> None:
-    cell.locator(f".part-status .chip:has-text('{text}')").wait_for()
+    cell.locator(f".tbx-status:has-text('{text}')").wait_for()
 
 
 def test_two_cells_show_one_kernel_and_a_stage_costs_no_measurement(page: Any) -> None:
     first, second = bench(page, 1), bench(page, 2)
     for cell in (first, second):
         state(cell, "up to date")
-        assert cell.locator(".tilebench-controls").count() == 1
-    chart = first.locator(".part-chart").text_content()
+        assert cell.locator(".tbx").count() == 1
+    chart = first.locator(".tbx-chart").text_content()
     assert "4: " in chart
-    first.locator("button:text-is('bounded')").click()
-    first.locator("details[id$='-bounded']").wait_for()
+    first.get_by_role("button", name="bounded", exact=True).click()
+    first.locator("[data-stage=bounded] .tbx-row").first.wait_for()
     state(first, "up to date")
-    assert first.locator(".part-chart").text_content() == chart
-    first.locator("button:has-text('Again')").click()
-    first.locator(".part-chart:has-text('8: ')").wait_for(state="attached")
+    assert first.locator(".tbx-chart").text_content() == chart
+    first.get_by_role("button", name="Again").click()
+    first.locator(".tbx-chart:has-text('8: ')").wait_for(state="attached")
 
 
 def test_the_stop_button_stops_a_bench_between_cells(page: Any) -> None:
     cell = bench(page, 3)
     state(cell, "up to date")
-    cell.locator("button:has-text('Again')").click()
+    cell.get_by_role("button", name="Again").click()
     state(cell, "checking")
-    chip = cell.locator(".part-status .chip").first
-    before = float(chip.locator(".elapsed").inner_text().split()[0])
+    before = float(cell.locator(".tbx-clock").inner_text().split()[0])
     page.wait_for_function(
-        "before => [...document.querySelectorAll('.elapsed')].some(e => parseFloat(e.textContent) > before)",
+        "before => [...document.querySelectorAll('.tbx-clock')].some(e => parseFloat(e.innerText) > before)",
         arg=before,
     )
     page.evaluate(f"void {KERNEL_OF_NOTEBOOK}.interrupt()")
     state(cell, "stopped")
-    assert "Again takes up what was stopped" in cell.locator(".part-status").inner_text()
-    cell.locator("button:has-text('Again')").click()
+    assert "Again takes up what was stopped" in cell.locator(".tbx-notes").inner_text()
+    cell.get_by_role("button", name="Again").click()
     state(cell, "up to date")
-    assert "all within their bounds" in cell.locator(".part-check").inner_text()
+    cell.get_by_role("tab", name="Check").click()
+    assert "all within their bounds" in cell.get_by_role("tabpanel").inner_text()
 
 
 def test_a_kernel_that_is_gone_leaves_a_line_and_a_picture(page: Any) -> None:
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save').then(() => 0)")
     page.evaluate(f"{KERNEL_OF_NOTEBOOK}.restart().then(() => 0)")
     cell = bench(page, 1)
-    cell.locator(".gone:has-text('run this cell again')").wait_for()
+    cell.locator(".tbx-gone:has-text('run this cell again')").wait_for()
     page.reload()
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     cell = bench(page, 1)

@@ -28,7 +28,7 @@ def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.delenv("TILEBENCH_VERIFY", raising=False)
         with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(60_000)
+            opened.set_default_timeout(30_000)
             open_notebook(opened, address, "quickstart.ipynb")
             opened.root = root
             opened.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
@@ -39,15 +39,20 @@ def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
 
 def gemm_cell(page: Any) -> Any:
     """The cell with the sliders of the GEMM, in view."""
-    cell = page.locator(".jp-Cell:has(.part-stages):has-text('T.Pipelined')").first
+    cell = page.locator(".jp-Cell:has(.tbx):has-text('T.Pipelined')").first
     cell.scroll_into_view_if_needed()
-    cell.locator(".part-status:has-text('up to date')").wait_for()
+    cell.locator(".tbx-status:has-text('up to date')").wait_for()
     return cell
 
 
 def slider(cell: Any, name: str) -> Any:
-    """The handle that the keyboard moves."""
-    return cell.locator(f".widget-hslider:has(label:text-is('{name}')) .noUi-handle").first
+    """The control that the keyboard moves."""
+    return cell.get_by_label(name, exact=True)
+
+
+def text_of(cell: Any, stage: str) -> str:
+    """The rows of a pane that are drawn."""
+    return cell.locator(f"[data-stage={stage}] .tbx-sheet").text_content()
 
 
 def shot(cell: Any, name: str) -> None:
@@ -68,40 +73,38 @@ def test_no_cell_failed(page: Any) -> None:
 
 def test_a_slider_moved_by_keyboard_changes_stages_figures_and_chart(page: Any) -> None:
     cell = gemm_cell(page)
-    stages, chart, chips = (cell.locator(f".part-{name}") for name in ("stages", "chart", "status"))
-    before = [each.text_content() for each in (stages, chart, chips)]
-    assert "block_M=64" in before[0]
-    assert chart.locator("svg").count() == 1
+    before = [text_of(cell, "tile"), cell.locator(".tbx-chips").text_content()]
+    assert "(64,32),T.float16)" in "".join(before[0].split())
+    assert cell.locator(".tbx-plot .tbx-point").count() == 1
     shot(cell, "before")
-    handle = slider(cell, "block_M")
-    handle.focus()
+    slider(cell, "block_M").focus()
     page.keyboard.press("ArrowRight")
-    cell.locator(".part-stages .hd:has-text('block_M=128')").wait_for(timeout=10_000)
-    assert "A_s = T.alloc_shared((128, 32), T.float16)" in stages.text_content()
-    cell.locator(".part-chart svg:has-text('block_M=128')").wait_for(timeout=30_000)
-    after = [each.text_content() for each in (stages, chart, chips)]
-    assert all(a != b for a, b in zip(before, after, strict=True))
-    assert cell.locator(".part-history tbody tr").count() == 2
+    cell.locator("[data-stage=tile] .tbx-row:has-text('128, 32)')").wait_for(timeout=10_000)
+    cell.locator(".tbx-plot .tbx-point").nth(1).wait_for(timeout=30_000)
+    gemm_cell(page)
+    assert cell.locator(".tbx-chips").text_content() != before[1]
+    assert cell.get_by_role("tab", name="Moves").inner_text().endswith("2")
+    assert cell.locator(".tbx-spark").count() == 1
     shot(cell, "after")
-    assert page.evaluate("document.activeElement.classList.contains('noUi-handle')"), (
-        "the slider keeps the focus"
-    )
+    assert page.evaluate("document.activeElement.type") == "range", "the slider keeps the focus"
 
 
-def test_what_a_reader_folded_and_scrolled_stays(page: Any) -> None:
+def test_what_a_reader_closed_and_scrolled_stays(page: Any) -> None:
     cell = gemm_cell(page)
-    pane = cell.locator("details[id$='-tile']")
-    pane.locator("summary").click()
-    assert pane.evaluate("each => each.open") is False
-    code = cell.locator("details[id$='-laid_out'] .code")
+    cell.locator("[data-stage=tile] .tbx-code").focus()
+    page.keyboard.press("x")
+    assert cell.locator("[data-stage=tile]").count() == 0
+    code = cell.locator("[data-stage=laid_out] .tbx-code")
     code.evaluate("each => { each.scrollTop = 40 }")
     top = code.evaluate("each => each.scrollTop")
     slider(cell, "block_N").focus()
     page.keyboard.press("ArrowRight")
-    cell.locator(".part-stages .hd:has-text('block_N=128')").wait_for()
-    assert pane.evaluate("each => each.open") is False
+    cell.locator("[data-stage=cuda] .tbx-row").first.wait_for()
+    gemm_cell(page)
+    assert cell.locator("[data-stage=tile]").count() == 0
     assert code.evaluate("each => each.scrollTop") == top
-    pane.locator("summary").click()
+    cell.get_by_role("button", name="tile", exact=True).click()
+    assert cell.locator("[data-stage=tile]").count() == 1
 
 
 def test_a_position_that_does_not_fit_says_why_over_the_last_picture(page: Any) -> None:
@@ -110,10 +113,10 @@ def test_a_position_that_does_not_fit_says_why_over_the_last_picture(page: Any) 
         slider(cell, name).focus()
         for _ in range(4):
             page.keyboard.press("ArrowRight")
-    problem = cell.locator(".part-problem .err")
+    problem = cell.locator(".tbx-problem")
     problem.wait_for()
     assert "together 262144" in problem.text_content()
-    assert "Below: the last good picture" in cell.locator(".part-stages").text_content()
+    assert "Below: the last good picture" in cell.locator(".tbx-notes").text_content()
     shot(cell, "refused")
     slider(cell, "num_stages").focus()
     page.keyboard.press("ArrowLeft")
@@ -124,21 +127,18 @@ def test_a_position_that_does_not_fit_says_why_over_the_last_picture(page: Any) 
 def test_running_the_cell_again_replaces_its_workbench(page: Any) -> None:
     cell = gemm_cell(page)
     cell.locator(".jp-InputArea-editor").click()
-    old = cell.locator(".part-stages details").first.get_attribute("id")
+    cell.locator(".tbx").evaluate("bench => { bench.dataset.old = 'yes' }")
     page.evaluate("void window.jupyterapp.commands.execute('notebook:run-cell')")
-    page.wait_for_function(
-        "old => document.querySelector(`[id='${old}']`) === null",
-        arg=old,
-    )
-    cell.locator(".part-status:has-text('up to date')").wait_for()
-    assert cell.locator(".part-stages").count() == 1
-    assert cell.locator(".tilebench-controls").count() == 1
-    assert "block_M=64 " in cell.locator(".part-stages .hd").text_content()
+    cell.locator(".tbx[data-old]").wait_for(state="detached")
+    gemm_cell(page)
+    assert cell.locator(".tbx").count() == 1
+    assert slider(cell, "block_M").get_attribute("aria-valuetext").startswith("64,")
     assert cell.locator("[data-tilebench-fallback]").count() == 1
     assert page.console_errors == []
     slider(cell, "block_N").focus()
     page.keyboard.press("ArrowRight")
-    cell.locator(".part-stages .hd:has-text('block_N=128')").wait_for()
+    cell.locator("[data-stage=laid_out] .tbx-row:has-text('128')").first.wait_for()
+    gemm_cell(page)
 
 
 def test_the_saved_notebook_shows_the_last_picture_without_widgets(page: Any) -> None:

@@ -195,7 +195,7 @@ class Workbench:
                 display(static_bundle(self.session.picture), raw=True)
             return
         with self._drawing:
-            self._view_output = display(self._view.widget, display_id=True)
+            self._view_output = display(self._view.box, display_id=True)
             bundle = static_bundle(self.session.picture, fallback=self.id)
             self._static_output = display(bundle, raw=True, display_id=True)
 

@@ -145,10 +145,10 @@ export class ChartView {
 
   private table(chart: Chart): HTMLElement {
     const rows = chart.points.map(point => {
-      const cells = [String(point.number), point.label, point.seconds === null ? '-' : point.time, point.rate_text || '-', point.flagged || point.failure];
+      const cells = [String(point.number), point.label, point.seconds === null ? '-' : point.time, point.rate_text || '-', point.runs || '-', point.flagged || point.failure];
       return make('tr', point.here ? { class: 'tbx-now' } : {}, ...cells.map(text => make('td', {}, text)));
     });
-    const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'note'].map(text => make('th', { scope: 'col' }, text)));
+    const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'note'].map(text => make('th', { scope: 'col' }, text)));
     const table = make('table', { class: 'tbx-table' }, make('thead', {}, head), make('tbody', {}, ...rows));
     return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${chart.points.length} positions`), make('div', { class: 'tbx-wide' }, table));
   }

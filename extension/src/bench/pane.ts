@@ -4,6 +4,7 @@ import { freshId, make } from '../dom';
 import { pieces } from '../highlight';
 import { CompileRecord, StageRecord } from '../record';
 import { diffTexts, LineChange, summary, TextDiff } from './text/diff';
+import { Reading } from './reading';
 import { Kin } from './text/links';
 import { marked } from './text/marked';
 import { firstFolds, Fold, foldAt, Row, rowsOf } from './text/rows';
@@ -117,26 +118,33 @@ export class Pane {
     this.view.focus({ preventScroll: true });
   }
 
-  get scroll(): [number, number] {
-    return [this.view.scrollTop, this.view.scrollLeft];
+  /** How it is read now; to be asked while it stands in the page, for what is taken out forgets its scrolling. */
+  get reading(): Reading {
+    const { wrap, current, folds, view, lines } = this;
+    return { wrap, current, folds, lines: lines.length, top: view.scrollTop, left: view.scrollLeft, focused: this.hasFocus };
   }
 
-  set scroll(to: [number, number]) {
-    [this.view.scrollTop, this.view.scrollLeft] = to;
+  /** Be read as another pane of the same stage was; folds stay where the text has as many lines. */
+  readAs(other: Reading): void {
+    this.wrap = other.wrap;
+    this.current = Math.min(other.current, Math.max(0, this.lines.length - 1));
+    this.folds = other.lines === this.lines.length ? [...other.folds] : this.folds;
+    this.layout();
+    [this.view.scrollTop, this.view.scrollLeft] = [other.top, other.left];
     this.draw();
   }
 
   get hasFocus(): boolean {
-    return document.activeElement === this.view || this.view.getRootNode() instanceof ShadowRoot && (this.view.getRootNode() as ShadowRoot).activeElement === this.view;
+    return document.activeElement === this.view;
   }
 
   private header(label: string, title: string): HTMLElement {
-    const facts = [title, this.stage.pending ? 'not made yet' : `${this.lines.length} line${this.lines.length === 1 ? '' : 's'}`];
-    if (this.stage.seconds > 0) {
-      facts.push(`${(this.stage.seconds * 1000).toPrecision(2)} ms`);
-    }
+    const count = `${this.lines.length} line${this.lines.length === 1 ? '' : 's'}`;
+    const ms = this.stage.seconds > 0 ? [`${(this.stage.seconds * 1000).toPrecision(2)} ms`] : [];
+    const facts = [title, this.stage.pending ? 'not made yet' : count, ...ms];
     const button = (text: string, name: string, key: string): HTMLElement => {
-      const out = make('button', { type: 'button', class: 'tbx-icon', title: `${name} (${key})`, 'aria-label': `${name}: ${this.stage.name}` }, text);
+      const said = { title: `${name} (${key})`, 'aria-label': `${name}: ${this.stage.name}` };
+      const out = make('button', { type: 'button', class: 'tbx-icon', ...said }, text);
       out.addEventListener('click', () => this.key(key));
       return out;
     };

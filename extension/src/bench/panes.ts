@@ -44,12 +44,10 @@ export class Panes implements PaneHost {
       this.before = this.record;
     }
     this.record = record;
-    const old = new Map(this.panes.map(pane => [pane.stage.name, pane]));
-    const focused = this.panes.find(pane => pane.hasFocus)?.stage.name;
+    const old = new Map(this.panes.map(pane => [pane.stage.name, pane.reading]));
     const stages = names.map(name => record.stages.find(stage => stage.name === name)).filter((s): s is StageRecord => s !== undefined);
     this.panes = stages.map(stage => {
       const pane = new Pane(record, stage, titles[stage.language] ?? stage.language, this, !TILE.has(stage.language));
-      pane.wrap = old.get(stage.name)?.wrap ?? true;
       return pane;
     });
     const parts: Node[] = [];
@@ -68,10 +66,9 @@ export class Panes implements PaneHost {
     for (const pane of this.panes) {
       const same = old.get(pane.stage.name);
       if (same !== undefined) {
-        pane.current = Math.min(same.current, Math.max(0, pane.lines.length - 1));
-        pane.scroll = same.scroll;
+        pane.readAs(same);
       }
-      if (pane.stage.name === focused) {
+      if (same?.focused) {
         pane.focus();
       }
     }

@@ -115,6 +115,7 @@ export interface PointData {
   readonly rate_text: string;
   readonly failure: string;
   readonly flagged: string;
+  readonly runs: string;
   readonly values: Readonly<Record<string, string>>;
   readonly here: boolean;
   readonly intensity: number | null;
@@ -250,6 +251,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     rate_text: 'string',
     failure: 'string',
     flagged: 'string',
+    runs: 'string',
     values: '{string}',
     here: 'boolean',
     intensity: 'number?',

@@ -123,6 +123,6 @@ def _point(chart: Chart, index: int, here: bool) -> PointData:
     return PointData(
         point.number, point.label, point.seconds, point.low, point.high,
         point.time_text if point.seconds is not None else "", point.rate, point.rate_low, point.rate_high,
-        point.rate_text(chart.unit), point.failure, point.flagged, values, here,
+        point.rate_text(chart.unit), point.failure, point.flagged, point.runs_text, values, here,
         point.intensity, point.flops / point.seconds if point.flops and point.seconds else None,
     )  # fmt: skip

@@ -127,6 +127,7 @@ class PointData:
     rate_text: str
     failure: str
     flagged: str
+    runs: str = ""
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     here: bool = False
     intensity: float | None = None

@@ -38,7 +38,7 @@ def _view_class() -> Any:
 
 
 class View:
-    """Shows pictures. `widget` is what stands in the cell. One thread at a time may call `show`."""
+    """Shows pictures. `box` is what stands in the cell. One thread at a time may call `show`."""
 
     def __init__(
         self,
@@ -51,6 +51,9 @@ class View:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
         self.widget: Any = _view_class()(state=self._state(first))
+        widgets: Any = importlib.import_module("ipywidgets")
+        # A box is marked by ipywidgets when its kernel is gone; a widget of one's own is not.
+        self.box: Any = widgets.VBox([self.widget])
 
         def said(_widget: Any, content: Any, _buffers: Any) -> None:
             if isinstance(content, dict):
@@ -70,6 +73,7 @@ class View:
             self.widget.state = self._state(picture)
 
     def close(self) -> None:
-        """End the widget and its layout: each is a model that lives until it is closed."""
-        self.widget.layout.close()
-        self.widget.close()
+        """End the widgets and their layouts: each is a model that lives until it is closed."""
+        for widget in (self.widget, self.box):
+            widget.layout.close()
+            widget.close()
