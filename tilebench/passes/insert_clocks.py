@@ -99,7 +99,7 @@ class _Clocks:
         site, said = len(self.sites) + 1, _said(stmt)
         self.sites.append(said)
         self.context.remark(NAME, "note", f"{kind}: {said}", stmt, site=site, does=kind, called=said)
-        # A card reads its clock 2 cycles behind a barrier's instruction, before it waits: not so behind a warp's.
+        # A card reads its clock before it waits at a barrier, but not before it waits at a warp's.
         passed = (SyncWarp(place=stmt.place),) if kind == BARRIER else ()
         return self.read(BEGAN), stmt, *passed, self.read(ENDED), self.note(stmt, site, turn)
 
