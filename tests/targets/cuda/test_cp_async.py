@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,13 @@ def test_a_kernel_that_prefers_to_wait_has_no_copy_that_goes_on() -> None:
     np.testing.assert_array_equal(found["O"][:50], found["A"])
     ahead = body.replace("], S)", '], S, prefer_instruction="cp_async")')
     assert threaded(ahead, head) == threaded(body, head)
+
+
+@pytest.mark.parametrize(("dtype", "at"), [("int4", 8), ("uint4", 16)])
+def test_the_address_of_elements_that_share_a_byte_counts_bytes(dtype: str, at: int) -> None:
+    """Where the simulator counts elements a pointer counts bytes, on both sides of a copy."""
+    body, head = ring(40, 72, (16, 64), dtype, at=at)
+    text = kernel_of(body, head).using(target="cuda:sm_80")().stage("cuda")
+    calls = [line for line in text.splitlines() if "tb_cp_async_" in line and "(S + " in line]
+    assert calls
+    assert all(re.search(r"\(S \+ \(.*?\) / 2, A \+ \(.*\) / 2[,)]", line) for line in calls), calls

@@ -183,7 +183,8 @@ def test_float32_is_cut_off_where_the_kernel_allows_it(turned: tuple[bool, bool]
     cut = {"ab": ("float32", "float32"), "promises": (True, False)}
     text = check((40, 32, 36), turned=turned, **cut)
     assert '"m16n8k8")' in text
-    assert text.count("T.ldmatrix(") == (not turned[0]) + turned[1]
+    # Elements of 4 bytes can only be read by rows as they lie; a ring may name such reads more than once.
+    assert ("T.ldmatrix(" in text) == (not turned[0] or turned[1])
     assert "T.mma(" not in check((40, 32, 36), "sm_75", turned=turned, **cut)
     kernel = product.using(target="cuda:sm_80")(32, 32, 32, **cut)
     assert "m16n8k8.row.col.f32.tf32.tf32.f32" in kernel.stage("ptx")

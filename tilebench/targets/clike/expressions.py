@@ -88,6 +88,9 @@ class Expressions:
         name, offset = self.names[buffer.name], self.offset(buffer, index)
         if offset == "0":
             return name
+        if buffer.dtype.per_byte > 1 and buffer.scope in ("global", "shared"):
+            # Elements that share a byte: a pointer counts bytes. In registers each has one of its own.
+            return f"{name} + ({offset}) / {buffer.dtype.per_byte}"
         grouped = " ? " in offset or " ^ " in offset or " & " in offset
         return f"{name} + ({offset})" if grouped else f"{name} + {offset}"
 
