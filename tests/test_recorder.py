@@ -71,8 +71,8 @@ def test_every_line_of_the_tile_stages_has_its_line(record: CompileRecord) -> No
             assert len(lines) == 1, f"{name}: {text}"
 
 
-@pytest.mark.parametrize(("stage", "mark"), [("cuda", "fma"), ("ptx", "fma.rn.f32"), ("sass", "FFMA")])
-def test_multiply_adds_come_from_the_gemm(record: CompileRecord, stage: str, mark: str) -> None:
+@pytest.mark.parametrize(("stage", "mark"), [("cuda", "tb_mma"), ("ptx", "mma.sync"), ("sass", "HMMA")])
+def test_products_come_from_the_gemm(record: CompileRecord, stage: str, mark: str) -> None:
     found = texts_of(record, record.stage(stage), mark)
     assert found <= {"T.gemm(A_s, B_s, C_l)"}
     if stage != "cuda":

@@ -245,13 +245,18 @@ def test_29_reductions_of_a_threads_own_arrays_and_into_scalars(kind: str) -> No
     np.testing.assert_allclose(found["O"][4], with_old, rtol=1e-3)
 
 
-def test_29_a_product_in_a_threads_own_array_is_refused() -> None:
+def test_29_a_product_in_a_threads_own_array() -> None:
     body = """
-    S = T.alloc_shared((16, 16), "float32")
-    c = T.alloc_local((16, 16), "float32")
+    S = T.alloc_shared((4, 4), "float32")
+    c = T.alloc_local((4, 4), "float32")
+    T.copy(A, S)
+    T.clear(c)
     T.gemm(S, S, c)
+    for i, j in T.grid(4, 4):
+        O[i, j] = c[i, j]
     """
-    assert "accumulate in T.alloc_fragment(...) and copy the sum out with T.copy" in _refused(body)
+    found = everywhere(body, 'A: T.Tensor((4, 4), "float32"), O: T.Tensor((4, 4), "float32")')
+    np.testing.assert_allclose(found["O"], found["A"] @ found["A"], rtol=1e-5, atol=1e-6)
 
 
 def test_30_40_sums_of_integers_into_wider_ones_and_floats() -> None:

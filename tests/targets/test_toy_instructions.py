@@ -66,7 +66,7 @@ def test_a_ring_of_copies_that_go_on_is_issued_committed_and_waited_for() -> Non
     fetch = ["T.copy(A", "T.copy(B", 'T.commit("ko_ahead"']
     assert words[start:] == [
         "for ko_first in T.unroll(2):", *fetch,
-        "for ko in T.serial(4):", 'T.wait("ko_ahead"', *fetch, "T.gemm(A_s",
+        "for ko in T.serial(4):", 'T.wait("ko_ahead"', "T.gemm(A_s", *fetch,
         'T.wait("ko_ahead"', "T.copy(C_l",
     ]  # fmt: skip
     wait = next(line for line in lines if line.startswith("T.wait"))
@@ -86,7 +86,7 @@ def wrong_ring(toy: Manifest, change: tuple[str, str]) -> None:
     [
         (('T.toy_wait("ko_ahead", pending=1)', 'T.toy_wait("ko_ahead", pending=2)'), "still writes it"),
         (('            T.toy_wait("ko_ahead", pending=1)\n', ""), "still writes it"),
-        (('            T.sync_threads(why="A_s: write after write")\n', ""), "race"),
+        (('            T.sync_threads(why="A_s: read after write")\n', ""), "race"),
     ],
 )
 def test_a_ring_that_waits_wrongly_is_refused_by_the_simulator(

@@ -165,9 +165,9 @@ class StageGroup(WithStmt):
     word = "stage"
     stages = PLANNED
     number: int = attribute()
-    order: int = attribute(default=0)
     vars: tuple[Var, ...] = binder()
     body: tuple[Stmt, ...] = body()
+    order: int = attribute(default=0)
 
 
 CLASSES = (KernelLaunch, ThreadGroup, StageGroup, Serial, Unroll, Vectorized, Parallel, Pipelined)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import TileError
+from ..record import CompileRecord
 from . import check_view, errors_view
 from .chart import chart_of, config_text, method_lines
 from .errors_view import error_body
@@ -25,6 +27,8 @@ TEXT_LIMITS = LineLimits(tile=24, emitted=12)
 # A saved notebook with eight workbenches stays under 400 KB with these.
 STATIC_LIMITS = LineLimits(tile=100, emitted=45)
 NEWEST_MOVES = 12
+# Languages of the common road, whose texts a saved output has whole.
+_KEPT = ("python", "tile-ir")
 
 _EXTRA = (
     ".tilebench .chips{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;padding:6px 12px;"
@@ -184,8 +188,18 @@ def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> 
         "text/plain": static_text(picture),
     }
     if picture.record is not None and not fallback:
-        out[MIME] = record_json(picture.record, picture.runs, bench_state(picture, "", picture.record.kernel))
+        state = bench_state(picture, "", picture.record.kernel)
+        out[MIME] = record_json(_saved(picture.record, picture.shown), picture.runs, state)
     return out
+
+
+def _saved(record: CompileRecord, shown: Sequence[str]) -> CompileRecord:
+    """The record as a notebook keeps it: of texts that a target emits only those that are shown.
+
+    PTX alone would take half of its bytes.
+    """
+    stages = [s for s in record.stages if s.name in shown or s.language in _KEPT or not shown]
+    return replace(record, stages=tuple(stages))
 
 
 def error_bundle(error: TileError, theme: str = "auto") -> dict[str, Any]:

@@ -10,18 +10,19 @@ from tilebench.errors import TargetError
 
 
 @tilebench.jit(target="cpu")
-def of_doubles():
+def of_cuda_text():
     @T.prim_func
-    def main(A: T.Tensor((8,), "float64"), C: T.Tensor((8,), "float64")):
+    def main(A: T.Tensor((8,), "float32"), C: T.Tensor((8,), "float32")):
         with T.Kernel(1) as bx:
+            T.import_source("__device__ float twice(float x) { return 2 * x; }")
             for i in T.Parallel(8):
-                C[i] = T.sin(A[i])
+                C[i] = T.call_extern("float32", "twice", A[i])
 
     return main
 
 
 def test_what_has_no_code_is_refused_at_its_line() -> None:
-    with pytest.raises(TargetError, match="the CPU has no") as caught:
-        of_doubles().reach_code()
+    with pytest.raises(TargetError, match="the CPU cannot run") as caught:
+        of_cuda_text().reach_code()
     assert caught.value.place is not None
-    assert caught.value.place.text.strip() == "C[i] = T.sin(A[i])"
+    assert caught.value.place.text.strip() == 'C[i] = T.call_extern("float32", "twice", A[i])'
