@@ -121,7 +121,8 @@ export class Pane {
   /** How it is read now; to be asked while it stands in the page, for what is taken out forgets its scrolling. */
   get reading(): Reading {
     const { wrap, current, folds, view, lines } = this;
-    return { wrap, current, folds, lines: lines.length, top: view.scrollTop, left: view.scrollLeft, focused: this.hasFocus };
+    const [top, left, focused] = [view.scrollTop, view.scrollLeft, this.hasFocus];
+    return { wrap, current, folds, lines: lines.length, top, left, focused };
   }
 
   /** Be read as another pane of the same stage was; folds stay where the text has as many lines. */
@@ -191,13 +192,11 @@ export class Pane {
     if (line === null) {
       return;
     }
-    const row = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx-row') : null;
-    if (row?.classList.contains('tbx-folded') || (event.target instanceof Element && event.target.closest('.tbx-number') !== null)) {
-      if (this.toggleFold(line)) {
-        return;
-      }
+    const folds = event.target instanceof Element && event.target.closest('.tbx-folded, .tbx-number') !== null;
+    if (folds && this.toggleFold(line)) {
+      return;
     }
-    this.current = line;
+    this.go(line, false);
     this.host.pinned(this, line);
   }
 
@@ -254,18 +253,20 @@ export class Pane {
     }
   }
 
-  private go(line: number): void {
+  private go(line: number, reveal = true): void {
     this.current = line;
-    this.reveal(line);
+    if (reveal) {
+      this.reveal(line);
+    }
     this.drawn = '';
     this.draw();
     this.host.pointed(this, line);
   }
 
   private reveal(line: number): void {
-    const hidden = this.folds.find(fold => line >= fold.from && line < fold.to);
-    if (hidden !== undefined) {
-      this.folds = this.folds.filter(fold => fold !== hidden);
+    const open = this.folds.filter(fold => line < fold.from || line >= fold.to);
+    if (open.length < this.folds.length) {
+      this.folds = open;
       this.layout();
     }
     const top = (this.rowOf.get(line) ?? 0) * ROW;
@@ -393,8 +394,7 @@ export class Pane {
     const scale = 100 / Math.max(1, this.rows.length);
     const mark = (line: number, kind: string): HTMLElement =>
       make('b', { class: kind, style: `top:${((this.rowOf.get(line) ?? 0) * scale).toFixed(2)}%` });
-    const lit = [...this.lit].slice(0, 400).map(line => mark(line, 'tbx-mark-lit'));
-    const hits = this.hits.slice(0, 400).map(line => mark(line, 'tbx-mark-hit'));
-    this.marks.replaceChildren(...lit, ...hits);
+    const marks = (lines: Iterable<number>, kind: string): HTMLElement[] => [...lines].slice(0, 400).map(line => mark(line, kind));
+    this.marks.replaceChildren(...marks(this.lit, 'tbx-mark-lit'), ...marks(this.hits, 'tbx-mark-hit'));
   }
 }
