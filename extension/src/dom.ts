@@ -16,21 +16,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A table with a header row; the first cell of each row is its header. */
-export function table(caption: string, headers: string[], rows: string[][]): HTMLTableElement {
-  const head = make('tr', {}, ...headers.map(text => make('th', { scope: 'col' }, text)));
-  const body = rows.map(row =>
-    make('tr', {}, ...row.map((text, at) => (at === 0 ? make('th', { scope: 'row' }, text) : make('td', {}, text))))
-  );
-  return make(
-    'table',
-    { class: 'tb-table' },
-    make('caption', {}, caption),
-    make('thead', {}, head),
-    make('tbody', {}, ...body)
-  );
-}
-
 // A page may hold this module more than once (a widget brings its own): ids of one must not be another's.
 const scope = Math.random().toString(36).slice(2, 8);
 let made = 0;

@@ -70,17 +70,3 @@ export function pieces(line: string, name: string): [string, string][] {
   }
   return out;
 }
-
-/** Replace the plain text of `element` by coloured spans of the same text. */
-export function colour(element: HTMLElement, line: string, name: string): void {
-  const parts = pieces(line, name).map(([text, kind]) => {
-    if (kind === 'space' || kind === 'text' || kind === 'name' || kind === 'punctuation') {
-      return text;
-    }
-    const span = document.createElement('span');
-    span.className = `tb-t-${kind}`;
-    span.textContent = text;
-    return span;
-  });
-  element.replaceChildren(...parts);
-}

@@ -66,6 +66,10 @@ class Ceilings:
     device: str = ""
     busy: bool = False
 
+    def peak(self, dtype: str) -> float | None:
+        """Operations a second of a dtype; float32's where that one was not measured."""
+        return self.flops_s.get(dtype) or self.flops_s.get("float32")
+
     @property
     def most_bytes_s(self) -> float:
         """The faster of copy and read: above this no figure from memory can be right."""

@@ -43,7 +43,7 @@ def machine_ceilings(measured: Ceilings, dtype: str = "float32") -> ChartCeiling
     `dtype` chooses the rate of arithmetic; a type that was not measured takes float32's. The bytes
     ceiling is the faster of copy and read, so that a kernel that only reads is not flagged.
     """
-    flops = measured.flops_s.get(dtype) or measured.flops_s.get("float32")
+    flops = measured.peak(dtype)
     busy = "; the machine was busy, so they are low" if measured.busy else ""
     how = "; ".join(each for each in (measured.method, measured.when) if each) + busy
     return ChartCeilings(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..record import CompileRecord, Resources, RunRecord, to_plain
+from ..record import CompileRecord, Resources, RunRecord
 from .chart import Chart, ChartCeilings, Point, chart_of, config_text, varied_names
 from .positions import Position, difference, position_key, positions_of, same_work
 from .style import bytes_text, escape, number, page, percent_text, seconds_text
@@ -106,12 +106,6 @@ class MoveHistory:
         return next(
             m for m in reversed(self.moves) if m.run is not None and m.run.config == leader.point.config
         )
-
-    def to_plain(self) -> list[dict[str, Any]]:
-        """What JSON can hold; the samples of runs are left to the run records."""
-        return [
-            {**to_plain(replace(m, runs=())), "seconds": m.run.seconds if m.run else None} for m in self.moves
-        ]
 
 
 def _config_cells(move: Move, before: Move | None, names: Sequence[str]) -> list[Value]:

@@ -35,13 +35,16 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def pack(value: Any) -> str:
-    """JSON of a plain value, deflated (zlib), as base64: a browser's `DecompressionStream` reads it."""
+def pack(value: Any, level: int = 6) -> str:
+    """JSON of a plain value, deflated (zlib), as base64: a browser's `DecompressionStream` reads it.
+
+    `level` is zlib's: what is kept is made small, what a slider waits for is made soon.
+    """
     try:
         body = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
     except ValueError:
         body = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False).encode()
-    return base64.b64encode(zlib.compress(body, 6)).decode()
+    return base64.b64encode(zlib.compress(body, level)).decode()
 
 
 def unpack(text: str) -> Any:

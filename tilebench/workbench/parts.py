@@ -31,14 +31,6 @@ NEWEST_MOVES = 12
 _KEPT = ("python", "tile-ir")
 
 _EXTRA = (
-    ".tilebench .chips{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;padding:6px 12px;"
-    "min-height:34px}"
-    ".tilebench .chip{border:1px solid var(--line);border-radius:11px;padding:1px 10px;font-size:12px;"
-    "white-space:nowrap;"
-    "font-variant-numeric:tabular-nums}"
-    ".tilebench .chip.on{border-color:var(--accent);color:var(--accent)}"
-    ".tilebench .chip.good{border-color:var(--good)}.tilebench .chip.bad{border-color:var(--bad)}"
-    ".tilebench .chip.warn{border-color:var(--warn)}"
     # Not by opacity, which takes the contrast away: what is old can still be read.
     ".tilebench .old{border-left:6px double var(--warn)}"
     ".tilebench .oldnote{padding:4px 12px;background:var(--changed);"
@@ -47,7 +39,6 @@ _EXTRA = (
     # JupyterLab stripes and centres the tables of HTML outputs.
     ".jp-RenderedHTMLCommon .tilebench tbody tr{background:none}"
     ".jp-RenderedHTMLCommon .tilebench :is(th,td):not(.num){text-align:left}"
-    ".tilebench .part:empty{display:none}.tilebench .part>.flow:first-child{border-top:0}"
 )
 LEFT_ALONE = (
     "A picture: its controls are gone with the kernel that made them. To have them, run this cell again."

@@ -26,7 +26,7 @@ export class Controls {
   }
 
   show(controls: readonly Control[]): void {
-    const shape = JSON.stringify(controls.map(control => [control.name, control.labels, control.kind, control.idle]));
+    const shape = JSON.stringify(controls.map(control => [control.name, control.labels, control.kind]));
     if (shape !== this.shape) {
       this.shape = shape;
       this.build(controls);
@@ -45,10 +45,6 @@ export class Controls {
     this.choices.replaceChildren();
     for (const control of controls) {
       const made = control.labels.length === 0 ? this.field(control) : control.kind === 'choice' ? this.choice(control) : this.slider(control);
-      if (control.idle !== '') {
-        made.element.classList.add('tbx-idle');
-        made.element.title = control.idle;
-      }
       this.shown.set(control.name, made);
       (control.kind === 'choice' ? this.choices : this.knobs).append(made.element);
     }

@@ -99,9 +99,5 @@ export function button(text: string, title: string, pressed: () => void): HTMLEl
 }
 
 function chipElement(chip: Chip): HTMLElement {
-  const attributes: Record<string, string> = { class: `tbx-chip tbx-tone-${chip.tone || 'plain'}` };
-  if (chip.title !== '') {
-    attributes['title'] = chip.title;
-  }
-  return make('span', attributes, chip.text);
+  return make('span', { class: `tbx-chip tbx-tone-${chip.tone || 'plain'}` }, chip.text);
 }

@@ -6,7 +6,6 @@
 export interface Chip {
   readonly text: string;
   readonly tone: string;
-  readonly title: string;
 }
 
 /**
@@ -23,8 +22,7 @@ export interface StatusData {
 /**
  * One control. `labels` are its values in order, `index` the one of now; without labels it is typed.
  *
- * `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call); `idle` says why it does
- * nothing here, empty where it does something.
+ * `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call).
  */
 export interface ControlData {
   readonly name: string;
@@ -32,7 +30,6 @@ export interface ControlData {
   readonly index: number;
   readonly text: string;
   readonly kind: string;
-  readonly idle: string;
 }
 
 /**
@@ -182,8 +179,7 @@ export interface BenchState {
 export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Chip: {
     text: 'string',
-    tone: 'string',
-    title: 'string'
+    tone: 'string'
   },
   StatusData: {
     phase: 'string',
@@ -197,8 +193,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     labels: '[string]',
     index: 'number',
     text: 'string',
-    kind: 'string',
-    idle: 'string'
+    kind: 'string'
   },
   CellData: {
     text: 'string',

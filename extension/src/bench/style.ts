@@ -48,7 +48,6 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-knob input[type=range]{width:130px;accent-color:var(--accent);border:0;background:none;height:20px;padding:0}
 .tbx-knob input[type=text]{width:110px;padding:1px 5px}
 .tbx-knob output{min-width:5ch;font-variant-numeric:tabular-nums;font-weight:600}
-.tbx-idle label{color:var(--dim);text-decoration:line-through}
 .tbx-more>summary{cursor:pointer;color:var(--dim);font-size:12px;line-height:22px}
 .tbx-notes{flex:0 0 auto;max-height:38%;overflow:auto}.tbx-notes:empty{display:none}
 .tbx-notes p{margin:0;padding:3px 10px;border-bottom:1px solid var(--line)}

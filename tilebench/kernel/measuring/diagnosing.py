@@ -60,4 +60,4 @@ def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, fl
     except TileError:
         return None, None
     dtype = peak_dtype(kernel)
-    return found.flops_s.get(dtype) or found.flops_s.get("float32"), found.most_bytes_s
+    return found.peak(dtype), found.most_bytes_s

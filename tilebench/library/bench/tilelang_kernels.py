@@ -47,11 +47,9 @@ def _attention(B, H, S, D, dtype, causal, block_M, block_N, stages, threads):
 
     @T.prim_func
     def main(
-        q: T.Tensor(shape, dtype),
-        k: T.Tensor(shape, dtype),
-        v: T.Tensor(shape, dtype),
+        q: T.Tensor(shape, dtype), k: T.Tensor(shape, dtype), v: T.Tensor(shape, dtype),
         o: T.Tensor(shape, dtype),
-    ):
+    ):  # fmt: skip
         with T.Kernel(T.ceildiv(S, block_M), H, B, threads=threads) as (bx, by, bz):
             q_s = T.alloc_shared((block_M, D), dtype)
             k_s = T.alloc_shared((block_N, D), dtype)
@@ -73,8 +71,9 @@ def _attention(B, H, S, D, dtype, causal, block_M, block_N, stages, threads):
                 T.copy(k[bz, by, kb * block_N : (kb + 1) * block_N, :], k_s)
                 if causal:
                     for i, j in T.Parallel(block_M, block_N):
-                        seen = bx * block_M + i >= kb * block_N + j
-                        s[i, j] = T.if_then_else(seen, 0, -T.infinity("float32"))
+                        s[i, j] = T.if_then_else(
+                            bx * block_M + i >= kb * block_N + j, 0, -T.infinity("float32")
+                        )
                 else:
                     T.clear(s)
                 T.gemm(q_s, k_s, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)

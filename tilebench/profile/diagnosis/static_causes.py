@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from ...ir.dtypes import dtype_of
 from .case import Case, Cause, Evidence, line_of
 from .observe import GlobalAccess, Product
 
@@ -92,16 +93,7 @@ def small_tile(case: Case) -> Cause | None:
 def _intensity(product: Product) -> float:
     """Operations of a step for each byte of its operands."""
     m, n, k = product.mnk
-    size = (
-        8
-        if "64" in product.dtypes[0]
-        else 4
-        if "32" in product.dtypes[0]
-        else 1
-        if "8" in product.dtypes[0]
-        else 2
-    )
-    return 2 * m * n * k / (size * (m * k + k * n))
+    return 16 * m * n * k / (dtype_of(product.dtypes[0]).bits * (m * k + k * n))
 
 
 def no_overlap(case: Case) -> Cause | None:

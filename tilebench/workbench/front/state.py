@@ -16,7 +16,6 @@ class Chip:
 
     text: str
     tone: str = ""
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class StatusData:
 class ControlData:
     """One control. `labels` are its values in order, `index` the one of now; without labels it is typed.
 
-    `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call); `idle` says why it does
-    nothing here, empty where it does something.
+    `kind` is `knob`, `choice` (of the schedule) or `launch` (a value of the call).
     """
 
     name: str
@@ -43,7 +41,6 @@ class ControlData:
     index: int
     text: str
     kind: str
-    idle: str = ""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class View:
         with self.widget.hold_sync():
             if picture.record is not None and picture.record is not self._record:
                 self._record = picture.record
-                self.widget.record = pack({"record": to_plain(picture.record), "runs": []})
+                self.widget.record = pack({"record": to_plain(picture.record), "runs": []}, level=1)
             self.widget.state = self._state(picture)
 
     def close(self) -> None:
