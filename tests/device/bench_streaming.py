@@ -21,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.device import streaming_kernels as kernels
+from tests.kernels import add_kernel
 
 SHAPES = ((16384, 8192), (16383, 8191), (1001, 1003), (1000, 1100))
 EPS = 1e-5
@@ -98,7 +99,7 @@ def _products(m: int, n: int) -> list[dict[str, int]]:
 
 
 WORKS = (
-    Work("add", kernels.add, ("x", "y", "whole"), lambda t, x, y: x + y, 3, _elements),
+    Work("add", add_kernel, ("x", "y", "whole"), lambda t, x, y: x + y, 3, _elements),
     Work("gelu+bias", kernels.gelu_bias, ("x", "b", "whole"),
          lambda t, x, b: t.nn.functional.gelu(x + b), 2, _elements),
     Work("gelu power", kernels.gelu_bias_by_powers, ("x", "b", "whole"),

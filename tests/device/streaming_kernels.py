@@ -10,19 +10,6 @@ LOG2E = 1.4426950408889634
 
 
 @tilebench.jit
-def add(M, N, block_M=4, block_N=1024, dtype="float16", threads=256):
-    @T.prim_func
-    def main(A: T.Tensor((M, N), dtype), B: T.Tensor((M, N), dtype), C: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-            for i, j in T.Parallel(block_M, block_N):
-                C[by * block_M + i, bx * block_N + j] = (
-                    A[by * block_M + i, bx * block_N + j] + B[by * block_M + i, bx * block_N + j]
-                )
-
-    return main
-
-
-@tilebench.jit
 def gelu_bias(M, N, block_M=4, block_N=1024, dtype="float16", threads=256):
     @T.prim_func
     def main(X: T.Tensor((M, N), dtype), B: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
