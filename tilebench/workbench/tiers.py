@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ResourceError, TileError
 from ..record import CompileRecord, Resources, RunRecord, StageRecord
 from ..recorder import make_record
-from ..runtime.cancel import Cancelled
 
 if TYPE_CHECKING:
     from ..kernel import Kernel, Package
@@ -212,18 +211,11 @@ def check_package(package: Package, seed: int) -> CheckReport:
 
 def ceilings_of(kernel: Kernel, cancel: threading.Event | None = None) -> ChartCeilings | None:
     """The measured ceilings of the device that a kernel runs on; None when they cannot be measured."""
-    from ..kernel.measuring.diagnosing import peak_dtype
-    from ..profile.ceilings import ceilings, device_ceilings
+    from ..kernel.measuring.diagnosing import measured_ceilings, peak_dtype
     from .chart import machine_ceilings
 
-    own = kernel.compilation.manifest.ceilings
-    try:
-        measured = device_ceilings(own, kernel.target, cancel) if own else ceilings(cancel=cancel)
-    except Cancelled:
-        raise
-    except TileError:
-        return None
-    return machine_ceilings(measured, peak_dtype(kernel))
+    measured = measured_ceilings(kernel, cancel)
+    return machine_ceilings(measured, peak_dtype(kernel)) if measured is not None else None
 
 
 def measure_now(kernel: Kernel, config: dict[str, Any], *, check: bool) -> RunRecord:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...errors import TileError
 from ...ir import walk
 from ...language.gemm import Gemm
 from ...profile.diagnosis import Case, Diagnosis, diagnose
@@ -12,6 +14,7 @@ from ...profile.diagnosis.observe import observe
 from ...record import CompileRecord, RunRecord
 
 if TYPE_CHECKING:
+    from ...profile.ceilings import Ceilings
     from ..kernel import Kernel
 
 # Where threads share elements out; a road without it has nothing to observe.
@@ -47,17 +50,24 @@ def peak_dtype(kernel: Kernel) -> str:
     return kernel.arguments[0].dtype if kernel.arguments else "float32"
 
 
-def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, float | None]:
-    """FLOP/s and bytes/s of the device, measured once; unknown without a run, which is what they explain."""
-    if run is None:
-        return None, None
-    from ...errors import TileError
+def measured_ceilings(kernel: Kernel, cancel: threading.Event | None = None) -> Ceilings | None:
+    """The ceilings of the device that a kernel runs on, measured once; None when they cannot be measured.
+
+    Raises `Cancelled` when `cancel` is set meanwhile.
+    """
     from ...profile.ceilings import ceilings, device_ceilings
+    from ...runtime.cancel import Cancelled
 
     own = kernel.compilation.manifest.ceilings
     try:
-        found = device_ceilings(own, kernel.target) if own else ceilings()
+        return device_ceilings(own, kernel.target, cancel) if own else ceilings(cancel=cancel)
+    except Cancelled:
+        raise
     except TileError:
-        return None, None
-    dtype = peak_dtype(kernel)
-    return found.peak(dtype), found.most_bytes_s
+        return None
+
+
+def ceilings_of(kernel: Kernel, run: RunRecord | None) -> tuple[float | None, float | None]:
+    """FLOP/s and bytes/s of the device; unknown without a run, which is what they explain."""
+    found = measured_ceilings(kernel) if run is not None else None
+    return (found.peak(peak_dtype(kernel)), found.most_bytes_s) if found is not None else (None, None)
