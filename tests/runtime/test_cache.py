@@ -236,15 +236,37 @@ def test_two_processes_hammer_the_same_keys(tmp_path: Path) -> None:
     both = [
         subprocess.Popen([*run, name], cwd=ROOT, stdout=subprocess.PIPE, text=True) for name in ("p", "q")
     ]
-    for each in both:
-        out, _ = each.communicate(timeout=60)
-        assert each.returncode == 0
+    said = [each.communicate(timeout=60)[0] for each in both]
+    assert [each.returncode for each in both] == [0, 0]
+    for out in said:
         reads, wrong, remarks = (int(n) for n in out.split())
         assert reads > 100
         assert wrong == 0
         assert remarks == 0
     assert len(list(tmp_path.rglob("*.zip"))) == 4
     assert list(tmp_path.rglob("*.part")) == []
+
+
+def test_a_folder_that_another_process_makes_in_between_is_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked about the entry's folder, the other process makes it right after the answer."""
+    for asked in ("is_dir", "exists"):
+        cache = Cache(tmp_path / asked, memory_bytes=0)
+        truth = getattr(Path, asked)
+
+        def late(path: Path, truth: object = truth) -> bool:
+            answer = truth(path)  # type: ignore[operator]
+            if len(path.name) == 2 and not answer:
+                os.makedirs(path, exist_ok=True)
+            return answer
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, asked, late)
+            for n in range(8):
+                cache.put(key_of(n=n), ENTRY)
+        assert cache.remarks == []
+        assert all(cache.get(key_of(n=n)) == ENTRY for n in range(8))
 
 
 KILLED = """

@@ -91,8 +91,15 @@ def write_entry(path: Path, files: Mapping[str, bytes]) -> int:
 def _make_room(path: Path) -> None:
     """Make the entry's folder, and take away what cannot be renamed over: these names are the cache's own."""
     folder = path.parent
-    if folder.parent.is_dir() and not folder.is_dir() and os.path.lexists(folder):
-        folder.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        # Asked after the failure, never before: between a look and an unlink another process may
+        # have made the folder, and what stands in the way higher up is the user's.
+        if not folder.parent.is_dir():
+            raise
+        with contextlib.suppress(OSError):
+            folder.unlink()
+        folder.mkdir(exist_ok=True)
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
