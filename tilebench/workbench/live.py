@@ -15,12 +15,12 @@ from .. import settings
 from ..errors import ResourceError, ScheduleError, TargetError, TileError
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
-from .front.controls import Answers
 from .history import MoveHistory
 from .interrupts import watch
 from .positions import ENOUGH_RUNS
 from .registry import CellRun
 from .session import Picture, Session
+from .slider import Slider
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -81,6 +81,11 @@ class Workbench:
     def record(self) -> CompileRecord | None:
         """The last good compilation."""
         return self.session.picture.record
+
+    @property
+    def knobs(self) -> tuple[Slider, ...]:
+        """Every control of now: those that were asked for, and what the schedule offers."""
+        return (*self.session.subject.knobs, *self.session.picture.offered)
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -201,18 +206,16 @@ class Workbench:
 
     def build(self) -> None:
         """Make the view with its controls; the session's pictures then go there."""
+        from .front.answers import answer
         from .front.widget import View
 
-        session, knobs = self.session, self.session.subject.knobs
-        answers = Answers(
-            self._move, session.stop, session.again, session.restore,
-            lambda: ((*knobs, *session.picture.offered), session.wish),
-        )  # fmt: skip
-        self._view = View(self.id, self.name, knobs, session.picture, answers)
-
-    def _move(self, **changes: Any) -> None:
-        """What a control calls. A name it has is always known, so nothing is raised on its thread."""
-        self.session.want(**changes)
+        self._view = View(
+            self.id,
+            self.name,
+            self.session.subject.knobs,
+            self.session.picture,
+            lambda said: answer(self, said),
+        )
 
     def draw(self, picture: Picture) -> None:
         """What the session calls with a new picture, from any thread."""

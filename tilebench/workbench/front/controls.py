@@ -1,8 +1,8 @@
-"""Controls as data, and what a browser says of them as changes of a wish."""
+"""Controls as data, and what a browser says of one as a change of a wish."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import OptionError
@@ -75,40 +75,3 @@ def change_of(message: Mapping[str, Any], knobs: Sequence[Slider], wish: Wish) -
         return {knob.name: typed(str(message.get("text", "")))}
     values, index = values_of(knob, value_now(knob, wish)), message.get("index")
     return {knob.name: values[index]} if isinstance(index, int) and 0 <= index < len(values) else {}
-
-
-class Answers:
-    """Answers what a browser asks for by calls. `want(**changes)` gets every move."""
-
-    def __init__(
-        self,
-        want: Callable[..., None],
-        stop: Callable[[], None],
-        again: Callable[[], None],
-        restore: Callable[[int], None],
-        now: Callable[[], tuple[Sequence[Slider], Wish]],
-    ) -> None:
-        self._want, self._stop, self._again, self._restore, self._now = want, stop, again, restore, now
-
-    def __call__(self, message: Mapping[str, Any]) -> None:
-        """One message of the front end; what is none is dropped: it may come from another version's page."""
-        match message.get("kind"):
-            case "set":
-                knobs, wish = self._now()
-                change = change_of(message, knobs, wish)
-                if change:
-                    self._want(**change)
-            case "target":
-                self._want(target=str(message.get("text", "")))
-            case "toggle" if message.get("name") in ("run", "check"):
-                self._want(**{str(message["name"]): bool(message.get("on"))})
-            case "stages":
-                self._want(stages=[str(name) for name in message.get("names", ())])
-            case "restore" if isinstance(message.get("number"), int):
-                self._restore(message["number"])
-            case "again":
-                self._again()
-            case "stop":
-                self._stop()
-            case _:
-                return

@@ -1,0 +1,71 @@
+"""What a browser asks for, by the kind of its message: a table that features add their rows to.
+
+`extension/src/bench/data.ts` has the other side, the type `Ask`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ..session import Session
+from ..slider import Slider
+from .controls import change_of
+
+
+class AskedBench(Protocol):
+    """The bench that a message is for."""
+
+    session: Session
+
+    @property
+    def knobs(self) -> Sequence[Slider]:
+        """Every control that is shown now."""
+        ...
+
+
+Message = Mapping[str, Any]
+Answer = Callable[[AskedBench, Message], None]
+
+
+def _set(bench: AskedBench, message: Message) -> None:
+    change = change_of(message, bench.knobs, bench.session.wish)
+    if change:
+        bench.session.want(**change)
+
+
+def _target(bench: AskedBench, message: Message) -> None:
+    bench.session.want(target=str(message.get("text", "")))
+
+
+def _toggle(bench: AskedBench, message: Message) -> None:
+    if message.get("name") in ("run", "check"):
+        bench.session.want(**{str(message["name"]): bool(message.get("on"))})
+
+
+def _stages(bench: AskedBench, message: Message) -> None:
+    bench.session.want(stages=[str(name) for name in message.get("names", ())])
+
+
+def _restore(bench: AskedBench, message: Message) -> None:
+    number = message.get("number")
+    if isinstance(number, int):
+        bench.session.restore(number)
+
+
+ANSWERS: dict[str, Answer] = {
+    "set": _set,
+    "target": _target,
+    "toggle": _toggle,
+    "stages": _stages,
+    "restore": _restore,
+    "again": lambda bench, _: bench.session.again(),
+    "stop": lambda bench, _: bench.session.stop(),
+}
+
+
+def answer(bench: AskedBench, message: Message) -> None:
+    """Do what a message asks for; what is none is dropped: it may come from another version's page."""
+    row = ANSWERS.get(str(message.get("kind")))
+    if row is not None:
+        row(bench, message)
