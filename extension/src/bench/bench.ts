@@ -49,7 +49,7 @@ export class Bench {
   constructor(private readonly host: Host) {
     this.header = new Header(host);
     this.controls = new Controls(host);
-    this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text) });
+    this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) });
     this.side = new Side(number => host.ask({ kind: 'restore', number }));
     const divider = make('div', {
       class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'width of the tabs'

@@ -1,51 +1,29 @@
-/** One stage's text: virtual rows, so that 5,000 lines of SASS scroll as lightly as fifty. */
+/** One stage's text with its header: rows, search, folds, gutters and what is said of a place, put together. */
 
 import { freshId, make } from '../dom';
-import { pieces } from '../highlight';
 import { CompileRecord, StageRecord } from '../record';
-import { diffTexts, LineChange, summary, TextDiff } from './text/diff';
+import { PaneButton, PaneHost, PaneView } from './pane/door';
+import { Head } from './pane/head';
+import { Look } from './pane/row';
+import { Search } from './pane/search';
+import { Sheet } from './pane/sheet';
+import { Tip } from './pane/tip';
 import { Reading } from './reading';
+import { diffTexts, summary } from './text/diff';
 import { Kin } from './text/links';
-import { marked } from './text/marked';
-import { firstFolds, Fold, foldAt, Row, rowsOf } from './text/rows';
+import { firstFolds } from './text/rows';
 
-/** Pixels of a row; the style sheet has the same. */
-export const ROW = 18;
-/** Rows drawn above and below what is seen. */
-const SPARE = 12;
-
-export type Highlight = (line: string) => readonly (readonly [string, string])[];
-
-/** What a pane tells the row of panes that it stands in. */
-export interface PaneHost {
-  /** The line (from 0) under the pointer or the keyboard; null when it left. */
-  pointed(pane: Pane, line: number | null): void;
-  pinned(pane: Pane, line: number): void;
-  /** A command by key, such as `m` to maximise. Whether it was one. */
-  command(pane: Pane, key: string): boolean;
-}
-
-export class Pane {
+export class Pane implements PaneView {
   readonly element: HTMLElement;
   readonly kin: Kin;
   readonly lines: readonly string[];
-  private readonly view: HTMLElement;
-  private readonly sheet: HTMLElement;
-  private readonly marks: HTMLElement;
-  private readonly delta: HTMLElement;
-  private readonly search: HTMLInputElement;
-  private readonly found: HTMLElement;
-  private readonly first: number;
-  private rows: Row[] = [];
-  private rowOf = new Map<number, number>();
-  private folds: Fold[];
-  private diff: TextDiff | null = null;
-  private lit: ReadonlySet<number> = new Set();
-  private hits: number[] = [];
-  private drawn = '';
-  private readonly id = freshId('tbx-pane');
-  current = 0;
-  wrap = true;
+  private readonly head: Head;
+  private readonly look: Look;
+  private readonly search: Search;
+  private readonly sheet: Sheet;
+  private readonly tip: Tip;
+  private buttons: readonly PaneButton[] = [];
+  private replaced: HTMLElement | null = null;
 
   constructor(
     readonly record: CompileRecord,
@@ -55,346 +33,216 @@ export class Pane {
     emitted: boolean
   ) {
     this.lines = stage.text === '' ? [] : stage.text.replace(/\n$/, '').split('\n');
-    this.first = stage.name === 'source' ? record.source_first_line : 1;
     this.kin = new Kin(record, stage, this.lines.length);
-    this.folds = firstFolds(this.lines.length, at => this.kin.sources(at).length > 0, emitted && stage.lines.length > 0);
+    this.look = {
+      lines: this.lines, language: stage.language, first: stage.name === 'source' ? record.source_first_line : 1, id: freshId('tbx-pane'),
+      diff: null, lit: new Set(), current: 0, wanted: '', gutters: [],
+      explains: (line, token) => host.extras.map(extra => extra.explains?.(this, line, token) ?? '').filter(Boolean).join('\n')
+    };
+    const folds = firstFolds(this.lines.length, at => this.kin.sources(at).length > 0, emitted && stage.lines.length > 0);
     const label = freshId('tbx-stage');
-    this.delta = make('span', { class: 'tbx-delta' });
-    this.found = make('span', { class: 'tbx-found', role: 'status' });
-    this.search = make('input', { class: 'tbx-search', type: 'search', 'aria-label': `search ${stage.name}`, hidden: '' });
-    this.sheet = make('div', { class: 'tbx-sheet', role: 'presentation' });
-    this.marks = make('div', { class: 'tbx-marks', 'aria-hidden': 'true' });
-    this.view = make('div', { class: 'tbx-code', tabindex: '0', role: 'listbox', 'aria-labelledby': label }, this.sheet);
-    this.element = make('section', { class: 'tbx-pane', 'data-stage': stage.name }, this.header(label, title), this.view, this.marks);
+    this.sheet = new Sheet(this.look, label, folds, stage.pending ? 'being made \u2026' : '');
+    this.search = new Search(stage.name, this.lines, () => this.current, line => this.found(line), () => this.searched());
+    this.head = new Head(stage, label, title, this.lines.length, [this.search.input, this.search.found]);
+    this.tip = new Tip(this.sheet.sheet, () => this.element);
+    this.element = make(
+      'section', { class: 'tbx-pane', 'data-stage': stage.name }, this.head.element, this.sheet.view, this.sheet.marks, this.tip.element
+    );
     this.listen();
+    this.askExtras();
+  }
+
+  get current(): number {
+    return this.look.current;
+  }
+
+  get height(): number {
+    return this.sheet.height;
+  }
+
+  get hasFocus(): boolean {
+    return document.activeElement === this.sheet.view;
+  }
+
+  focus(): void {
+    this.sheet.view.focus({ preventScroll: true });
   }
 
   /** Compare with another text, or with nothing. */
   compare(old: readonly string[] | null): void {
-    this.diff = old === null ? null : diffTexts(old, this.lines);
-    this.delta.textContent = this.diff === null ? '' : summary(this.diff);
-    this.drawn = '';
-    this.draw();
+    this.look.diff = old === null ? null : diffTexts(old, this.lines);
+    this.head.changed(this.look.diff === null ? '' : summary(this.look.diff));
+    this.sheet.redraw();
   }
 
   /** Lay the text out for the pane's width; to be called when that has changed. */
   layout(): void {
-    // Border, padding of the number, and the marks at the right edge.
-    const columns = this.wrap ? Math.max(20, Math.floor((this.view.clientWidth - 22) / this.letter()) - this.digits() - 1) : 0;
-    this.rows = rowsOf(this.lines, columns, this.folds);
-    this.rowOf = new Map();
-    this.rows.forEach((row, at) => {
-      if (!this.rowOf.has(row.line)) {
-        this.rowOf.set(row.line, at);
-      }
-    });
-    this.sheet.style.height = `${this.rows.length * ROW + 8}px`;
-    const widest = this.lines.reduce((most, line) => Math.max(most, line.length), 0);
-    this.sheet.style.width = this.wrap ? '100%' : `calc(${widest + this.digits() + 6}ch)`;
-    this.drawn = '';
-    this.draw();
+    this.sheet.layout();
     this.drawMarks();
+  }
+
+  redraw(): void {
+    this.askExtras();
+    this.layout();
+  }
+
+  instead(element: HTMLElement | null): void {
+    (this.replaced ?? this.sheet.view).replaceWith(element ?? this.sheet.view);
+    this.replaced = element;
+    this.sheet.marks.hidden = element !== null;
+    this.tip.hide();
+    if (element === null) {
+      this.layout();
+    }
   }
 
   /** Light up lines; `reveal` scrolls to the row of a line, in this pane alone. */
   light(lines: readonly number[], reveal: number | null): void {
-    this.lit = new Set(lines);
+    this.look.lit = new Set(lines);
     if (reveal !== null) {
-      this.reveal(reveal);
+      this.sheet.reveal(reveal);
     }
-    // The rows that stand stay: rows made anew under a resting pointer would be entered again and again.
-    for (const row of this.sheet.querySelectorAll<HTMLElement>('.tbx-row')) {
-      row.classList.toggle('tbx-lit', this.lit.has(Number(row.dataset['line'])));
-    }
+    this.sheet.light();
     this.drawMarks();
-  }
-
-  /** How many rows are seen at once. */
-  get height(): number {
-    return Math.max(1, Math.floor(this.view.clientHeight / ROW));
-  }
-
-  focus(): void {
-    this.view.focus({ preventScroll: true });
   }
 
   /** How it is read now; to be asked while it stands in the page, for what is taken out forgets its scrolling. */
   get reading(): Reading {
-    const { wrap, current, folds, view, lines } = this;
+    const { view, wrap, folds } = this.sheet;
     const [top, left, focused] = [view.scrollTop, view.scrollLeft, this.hasFocus];
-    return { wrap, current, folds, lines: lines.length, top, left, focused };
+    return { wrap, current: this.current, folds, lines: this.lines.length, top, left, focused };
   }
 
   /** Be read as another pane of the same stage was; folds stay where the text has as many lines. */
   readAs(other: Reading): void {
-    this.wrap = other.wrap;
-    this.current = Math.min(other.current, Math.max(0, this.lines.length - 1));
-    this.folds = other.lines === this.lines.length ? [...other.folds] : this.folds;
+    this.sheet.wrap = other.wrap;
+    this.look.current = Math.min(other.current, Math.max(0, this.lines.length - 1));
+    this.sheet.folds = other.lines === this.lines.length ? [...other.folds] : this.sheet.folds;
     this.layout();
-    [this.view.scrollTop, this.view.scrollLeft] = [other.top, other.left];
-    this.draw();
+    [this.sheet.view.scrollTop, this.sheet.view.scrollLeft] = [other.top, other.left];
+    this.sheet.draw();
   }
 
-  get hasFocus(): boolean {
-    return document.activeElement === this.view;
+  private askExtras(): void {
+    const extras = this.host.extras;
+    this.look.gutters = this.stage.pending ? [] : extras.flatMap(extra => extra.gutters?.(this) ?? []);
+    this.buttons = [...extras.flatMap(extra => extra.buttons?.(this) ?? []), ...this.ownButtons()];
+    this.head.showTotals(this.look.gutters);
+    this.head.showButtons(this.buttons);
   }
 
-  private header(label: string, title: string): HTMLElement {
-    const count = `${this.lines.length} line${this.lines.length === 1 ? '' : 's'}`;
-    const ms = this.stage.seconds > 0 ? [`${(this.stage.seconds * 1000).toPrecision(2)} ms`] : [];
-    const facts = [title, this.stage.pending ? 'not made yet' : count, ...ms];
-    const button = (text: string, name: string, key: string): HTMLElement => {
-      const said = { title: `${name} (${key})`, 'aria-label': `${name}: ${this.stage.name}` };
-      const out = make('button', { type: 'button', class: 'tbx-icon', ...said }, text);
-      out.addEventListener('click', () => this.key(key));
-      return out;
-    };
-    return make(
-      'header',
-      { class: 'tbx-head' },
-      make('strong', { id: label }, this.stage.name),
-      make('span', { class: 'tbx-quiet tbx-facts' }, facts.join(' \u00b7 ')),
-      this.delta,
-      this.search,
-      this.found,
-      button('\u2315', 'search', '/'),
-      button('\u21b5', 'wrap lines', 'w'),
-      button('\u2922', 'fill the bench', 'm'),
-      button('\u00d7', 'close the pane', 'x')
-    );
+  private ownButtons(): PaneButton[] {
+    const command = (key: string) => (): void => void this.host.command(this, key);
+    return [
+      { text: '\u2315', name: 'search', key: '/', press: () => this.search.open() },
+      { text: '\u21b5', name: 'wrap lines', key: 'w', press: () => this.toggleWrap() },
+      { text: '\u2922', name: 'fill the bench', key: 'm', press: command('m') },
+      { text: '\u00d7', name: 'close the pane', key: 'x', press: command('x') }
+    ];
   }
 
   private listen(): void {
-    this.view.addEventListener('scroll', () => this.draw(), { passive: true });
-    this.view.addEventListener('keydown', event => {
+    const { view, sheet } = this.sheet;
+    view.addEventListener('keydown', event => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.key(event.key)) {
         // A notebook has commands on the same keys; these are ours while a pane has the focus.
         event.preventDefault();
         event.stopPropagation();
       }
     });
-    this.sheet.addEventListener('pointerover', event => this.host.pointed(this, this.lineAt(event)));
-    this.sheet.addEventListener('pointerleave', () => this.host.pointed(this, null));
-    this.sheet.addEventListener('click', event => this.clicked(event));
-    this.search.addEventListener('input', () => this.find());
-    this.search.addEventListener('keydown', event => {
-      event.stopPropagation();
-      if (event.key === 'Enter') {
-        this.step(event.shiftKey ? -1 : 1);
-      } else if (event.key === 'Escape') {
-        this.endSearch();
-      }
-    });
+    view.addEventListener('scroll', () => this.tip.hide(), { passive: true });
+    sheet.addEventListener('pointerover', event => this.host.pointed(this, this.sheet.lineAt(event)));
+    sheet.addEventListener('pointerleave', () => this.host.pointed(this, null));
+    sheet.addEventListener('click', event => this.clicked(event));
   }
 
   private clicked(event: MouseEvent): void {
-    const line = this.lineAt(event);
-    if (line === null) {
-      return;
-    }
-    const folds = event.target instanceof Element && event.target.closest('.tbx-folded, .tbx-number') !== null;
-    if (folds && this.toggleFold(line)) {
+    const line = this.sheet.lineAt(event);
+    if (line === null || (this.sheet.foldsAt(event.target) && this.toggleFold(line))) {
       return;
     }
     this.go(line, false);
     this.host.pinned(this, line);
   }
 
-  private toggleFold(line: number): boolean {
-    if (this.folds.some(fold => fold.from === line)) {
-      this.folds = this.folds.filter(fold => fold.from !== line);
-    } else {
-      const fold = foldAt(this.lines, line);
-      if (fold === null) {
-        return false;
-      }
-      const open = this.folds.filter(each => each.from !== fold.from);
-      this.folds = open.length < this.folds.length ? open : [...this.folds.filter(each => each.from < fold.from || each.from >= fold.to), fold];
-    }
-    this.layout();
-    return true;
-  }
-
   private key(key: string): boolean {
-    const last = this.lines.length - 1;
-    const to = {
-      ArrowDown: this.current + 1,
-      ArrowUp: this.current - 1,
-      PageDown: this.current + this.height,
-      PageUp: this.current - this.height,
-      Home: 0,
-      End: last
-    }[key];
+    const [now, last] = [this.current, this.lines.length - 1];
+    const to = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + this.height, PageUp: now - this.height, Home: 0, End: last }[key];
+    this.tip.hide();
     if (to !== undefined) {
       this.go(Math.min(last, Math.max(0, to)));
       return true;
     }
     switch (key) {
       case 'Enter':
-        this.host.pinned(this, this.current);
+        this.host.pinned(this, now);
         return true;
       case 'z':
-        return this.toggleFold(this.current);
-      case 'w':
-        this.wrap = !this.wrap;
-        this.layout();
-        return true;
-      case '/':
-        this.search.hidden = false;
-        this.search.focus();
-        this.search.select();
-        return true;
+        return this.toggleFold(now);
+      case 'i':
+        return this.tell();
       case 'n':
       case 'N':
-        this.step(key === 'n' ? 1 : -1);
+        this.search.step(key === 'n' ? 1 : -1);
         return true;
       default:
-        return this.host.command(this, key);
+        return this.press(key);
     }
+  }
+
+  private press(key: string): boolean {
+    const button = this.buttons.find(each => each.key === key);
+    button?.press();
+    return button !== undefined || this.host.command(this, key);
+  }
+
+  private tell(): boolean {
+    this.sheet.reveal(this.current);
+    const row = this.sheet.rowElement(this.current);
+    if (row === null || !this.tip.tell(row)) {
+      this.host.say('Nothing is known of this line beyond its text.');
+    }
+    return true;
+  }
+
+  private toggleWrap(): void {
+    this.sheet.wrap = !this.sheet.wrap;
+    this.layout();
+  }
+
+  private toggleFold(line: number): boolean {
+    const done = this.sheet.toggleFold(line);
+    this.drawMarks();
+    return done;
   }
 
   private go(line: number, reveal = true): void {
-    this.current = line;
+    this.look.current = line;
     if (reveal) {
-      this.reveal(line);
+      this.sheet.reveal(line);
     }
-    this.drawn = '';
-    this.draw();
+    this.sheet.redraw();
     this.host.pointed(this, line);
   }
 
-  private reveal(line: number): void {
-    const open = this.folds.filter(fold => line < fold.from || line >= fold.to);
-    if (open.length < this.folds.length) {
-      this.folds = open;
-      this.layout();
+  private found(line: number | null): void {
+    this.look.wanted = this.search.input.value;
+    if (line !== null) {
+      this.look.current = line;
+      this.sheet.reveal(line);
     }
-    const top = (this.rowOf.get(line) ?? 0) * ROW;
-    if (top < this.view.scrollTop || top > this.view.scrollTop + this.view.clientHeight - 2 * ROW) {
-      this.view.scrollTop = Math.max(0, top - Math.floor(this.view.clientHeight / 3));
-    }
-  }
-
-  private find(): void {
-    const wanted = this.search.value.toLowerCase();
-    this.hits = wanted === '' ? [] : this.lines.flatMap((line, at) => (line.toLowerCase().includes(wanted) ? [at] : []));
-    this.step(0);
-  }
-
-  private step(by: number): void {
-    if (this.hits.length === 0) {
-      this.found.textContent = this.search.value === '' ? '' : 'none';
-    } else {
-      const now = this.hits.findIndex(at => at >= this.current);
-      const from = now < 0 ? 0 : now;
-      const at = by === 0 ? from : (from + (by > 0 && this.hits[from]! > this.current ? 0 : by) + this.hits.length) % this.hits.length;
-      this.current = this.hits[at]!;
-      this.found.textContent = `${at + 1}/${this.hits.length}`;
-      this.reveal(this.current);
-    }
-    this.drawn = '';
-    this.draw();
+    this.sheet.redraw();
     this.drawMarks();
   }
 
-  private endSearch(): void {
-    this.search.value = '';
-    this.search.hidden = true;
-    this.found.textContent = '';
-    this.hits = [];
+  private searched(): void {
+    this.look.wanted = '';
     this.focus();
-    this.drawn = '';
-    this.draw();
-  }
-
-  private lineAt(event: Event): number | null {
-    const row = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx-row') : null;
-    return row === null ? null : Number(row.dataset['line']);
-  }
-
-  private digits(): number {
-    return String(this.first + this.lines.length).length;
-  }
-
-  private letter(): number {
-    const probe = make('span', { class: 'tbx-probe' }, 'x'.repeat(50));
-    this.sheet.append(probe);
-    const width = probe.getBoundingClientRect().width / 50 || 7.2;
-    probe.remove();
-    return width;
-  }
-
-  private draw(): void {
-    if (this.stage.pending) {
-      this.sheet.replaceChildren(make('p', { class: 'tbx-quiet tbx-pending' }, 'being made \u2026'));
-      return;
-    }
-    const top = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
-    const end = Math.min(this.rows.length, top + this.height + 2 * SPARE);
-    const key = `${top} ${end}`;
-    if (key === this.drawn) {
-      return;
-    }
-    this.drawn = key;
-    const digits = this.digits();
-    const out: HTMLElement[] = [];
-    for (let at = top; at < end; at += 1) {
-      out.push(this.row(this.rows[at]!, at, digits));
-    }
-    this.sheet.replaceChildren(...out);
-    // What a screen reader reads is the line of now, where it is drawn.
-    this.view.setAttribute('aria-activedescendant', `${this.id}-${this.current}-0`);
-  }
-
-  private row(row: Row, at: number, digits: number): HTMLElement {
-    const change = this.diff?.lines[row.line];
-    const start = row.start === 0;
-    const kinds = ['tbx-row', change === undefined ? '' : `tbx-${change.kind}`];
-    kinds.push(this.lit.has(row.line) ? 'tbx-lit' : '', row.line === this.current && start ? 'tbx-now' : '');
-    kinds.push(change !== undefined && change.removed.length > 0 && start ? 'tbx-cut' : '');
-    const place = `top:${at * ROW + 4}px`;
-    const number = String(this.first + row.line).padStart(digits);
-    const attributes: Record<string, string> = {
-      class: kinds.filter(Boolean).join(' '), style: place, id: `${this.id}-${row.line}-${row.start}`, 'data-line': String(row.line), role: 'option',
-      'aria-selected': String(row.line === this.current)
-    };
-    if (row.folded > 0) {
-      attributes['class'] += ' tbx-folded';
-      const says = this.folds.find(fold => fold.from === row.line)?.says ?? '';
-      return make('div', attributes, make('i', { class: 'tbx-number' }, '\u25b8'.padStart(digits)), ` ${row.folded} lines ${says}`);
-    }
-    if (change !== undefined && change.removed.length > 0 && start) {
-      attributes['title'] = `gone before this line: ${change.removed.map(line => line.trim()).join(' | ')}`;
-    }
-    const sign = change === undefined ? ' ' : { same: ' ', changed: '~', new: '+' }[change.kind];
-    const gutter = start ? `${number}${sign}` : ' '.repeat(digits + 1);
-    return make('div', attributes, make('i', { class: 'tbx-number' }, gutter), ' '.repeat(row.indent), ...this.text(row, change));
-  }
-
-  private text(row: Row, change: LineChange | undefined): Node[] {
-    const line = this.lines[row.line]!;
-    const out: Node[] = [];
-    const marks = change?.spans ?? [];
-    const quiet = change?.kind === 'same';
-    let at = 0;
-    for (const [text, kind] of pieces(line, this.stage.language)) {
-      const [from, to] = [Math.max(at, row.start), Math.min(at + text.length, row.end)];
-      if (from < to) {
-        out.push(...marked(line, from, to, quiet ? '' : kind, marks, this.search.value));
-      }
-      at += text.length;
-      if (at >= row.end) {
-        break;
-      }
-    }
-    return out;
+    this.sheet.redraw();
+    this.drawMarks();
   }
 
   private drawMarks(): void {
-    const scale = 100 / Math.max(1, this.rows.length);
-    const mark = (line: number, kind: string): HTMLElement =>
-      make('b', { class: kind, style: `top:${((this.rowOf.get(line) ?? 0) * scale).toFixed(2)}%` });
-    const marks = (lines: Iterable<number>, kind: string): HTMLElement[] => [...lines].slice(0, 400).map(line => mark(line, kind));
-    this.marks.replaceChildren(...marks(this.lit, 'tbx-mark-lit'), ...marks(this.hits, 'tbx-mark-hit'));
+    this.sheet.mark([['tbx-mark-lit', this.look.lit], ['tbx-mark-hit', this.search.hits]]);
   }
 }

@@ -2,7 +2,10 @@
 
 import { make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
-import { Pane, PaneHost } from './pane';
+import { Ask } from './data';
+import { EXTRAS } from './extras';
+import { Pane } from './pane';
+import { PaneHost, PaneView } from './pane/door';
 import { densest } from './text/links';
 
 /** What the texts are compared with. */
@@ -12,6 +15,7 @@ export interface PanesHost {
   /** The stages that are shown, in their order, have changed by a key or button in a pane. */
   closed(stage: string): void;
   say(text: string): void;
+  ask(what: Ask): void;
 }
 
 const LEAST = 180;
@@ -19,6 +23,7 @@ const TILE = new Set(['python', 'tile-ir']);
 
 export class Panes implements PaneHost {
   readonly element = make('div', { class: 'tbx-panes' });
+  readonly extras = EXTRAS;
   private panes: Pane[] = [];
   private widths = new Map<string, number>();
   private maximised = '';
@@ -104,13 +109,21 @@ export class Panes implements PaneHost {
     return this.record === null ? '' : position(this.record);
   }
 
+  say(text: string): void {
+    this.host.say(text);
+  }
+
+  ask(what: Ask): void {
+    this.host.ask(what);
+  }
+
   // -- links
-  pointed(pane: Pane, line: number | null): void {
+  pointed(pane: PaneView, line: number | null): void {
     const sources = line === null ? this.pin : new Set(pane.kin.sources(line));
     this.relight(pane, sources ?? new Set(), false);
   }
 
-  pinned(pane: Pane, line: number): void {
+  pinned(pane: PaneView, line: number): void {
     const sources = pane.kin.sources(line);
     if (sources.length === 0) {
       this.pin = null;
@@ -124,7 +137,7 @@ export class Panes implements PaneHost {
     this.host.say(`Pinned to ${told} of the kernel; Escape lets go.`);
   }
 
-  command(pane: Pane, key: string): boolean {
+  command(pane: PaneView, key: string): boolean {
     switch (key) {
       case 'm':
         this.maximised = this.maximised === pane.stage.name ? '' : pane.stage.name;
@@ -140,7 +153,7 @@ export class Panes implements PaneHost {
         return true;
       case '[':
       case ']': {
-        const at = this.panes.indexOf(pane) + (key === ']' ? 1 : -1);
+        const at = this.panes.findIndex(each => each === pane) + (key === ']' ? 1 : -1);
         this.panes[(at + this.panes.length) % this.panes.length]?.focus();
         return true;
       }
@@ -149,7 +162,7 @@ export class Panes implements PaneHost {
     }
   }
 
-  private relight(from: Pane | null, sources: ReadonlySet<number>, scroll: boolean): void {
+  private relight(from: PaneView | null, sources: ReadonlySet<number>, scroll: boolean): void {
     for (const pane of this.panes) {
       const lines = pane.kin.lines(sources);
       pane.light(lines, scroll && pane !== from && lines.length > 0 ? densest(lines, pane.height) : null);

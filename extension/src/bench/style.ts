@@ -66,6 +66,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-delta{font-variant-numeric:tabular-nums}
 .tbx-search{width:96px;padding:0 4px!important;line-height:18px;flex:0 1 96px;min-width:40px}
 .tbx-icon{padding:0 5px;line-height:18px;border-color:transparent!important;background:none!important;cursor:pointer;color:var(--dim)!important}
+.tbx-icon[aria-pressed=true]{color:var(--fg)!important;background:var(--link)!important}
 .tbx-icon:hover{border-color:var(--line)!important;color:var(--fg)!important}
 .tbx-divider{flex:0 0 5px;cursor:col-resize;background:var(--line);touch-action:none}
 .tbx-divider:hover,.tbx-divider:focus-visible{background:var(--accent)}
@@ -76,6 +77,11 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-row{position:absolute;left:0;right:0;height:18px;overflow:hidden;border-left:3px solid transparent;cursor:default}
 .tbx-probe{position:absolute;visibility:hidden}
 .tbx-number{color:var(--dim);font-style:normal;user-select:none;-webkit-user-select:none;padding:0 6px 0 3px}
+.tbx-gutter{color:var(--dim);font-style:normal;user-select:none;-webkit-user-select:none;background:linear-gradient(to right,var(--track) calc(var(--weight,0)*100%),transparent 0)}
+.tbx-said-of{cursor:help}
+.tbx-tip{position:absolute;z-index:3;max-width:min(60ch,92%);padding:3px 8px;border:1px solid var(--line);border-radius:4px;background:var(--bar);color:var(--fg);font-size:12px;white-space:pre-line;pointer-events:none;box-shadow:0 2px 8px rgb(0 0 0/.25)}
+.tbx-totals{color:var(--dim);font-variant-numeric:tabular-nums}.tbx-totals span+span{margin-left:6px}
+.tbx-icons{display:flex}
 .tbx-same{color:var(--dim)}.tbx-changed{background:var(--changed);border-color:var(--s2)}.tbx-new{background:var(--new);border-color:var(--s3)}
 .tbx-cut{border-top:2px dotted var(--bad)}
 .tbx-lit{background:var(--link)}

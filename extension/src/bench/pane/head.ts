@@ -1,0 +1,48 @@
+/** The header of a pane: the stage with its facts, what gutters and the difference add up to, and the buttons. */
+
+import { make } from '../../dom';
+import { StageRecord } from '../../record';
+import { Gutter, PaneButton } from './door';
+
+export class Head {
+  readonly element: HTMLElement;
+  private readonly totals = make('span', { class: 'tbx-totals' });
+  private readonly delta = make('span', { class: 'tbx-delta' });
+  private readonly buttons = make('span', { class: 'tbx-icons' });
+
+  constructor(private readonly stage: StageRecord, label: string, title: string, count: number, search: readonly HTMLElement[]) {
+    const lines = `${count} line${count === 1 ? '' : 's'}`;
+    const ms = stage.seconds > 0 ? [`${(stage.seconds * 1000).toPrecision(2)} ms`] : [];
+    const facts = [title, stage.pending ? 'not made yet' : lines, ...ms];
+    this.element = make(
+      'header', { class: 'tbx-head' }, make('strong', { id: label }, stage.name),
+      make('span', { class: 'tbx-quiet tbx-facts' }, facts.join(' \u00b7 ')), this.totals, this.delta, ...search, this.buttons
+    );
+  }
+
+  /** What the difference amounts to. */
+  changed(text: string): void {
+    this.delta.textContent = text;
+  }
+
+  /** What each gutter adds up to over the whole text. */
+  showTotals(gutters: readonly Gutter[]): void {
+    const parts = gutters.filter(gutter => gutter.total !== '');
+    this.totals.replaceChildren(...parts.map(gutter => make('span', { 'data-gutter': gutter.name, title: gutter.title }, gutter.total)));
+  }
+
+  showButtons(buttons: readonly PaneButton[]): void {
+    const focused = [...this.buttons.children].indexOf(document.activeElement ?? this.element);
+    const made = buttons.map(each => {
+      const said = { title: `${each.name} (${each.key})`, 'aria-label': `${each.name}: ${this.stage.name}` };
+      const out = make('button', { type: 'button', class: 'tbx-icon', ...said }, each.text);
+      if (each.pressed !== undefined) {
+        out.setAttribute('aria-pressed', String(each.pressed));
+      }
+      out.addEventListener('click', () => each.press());
+      return out;
+    });
+    this.buttons.replaceChildren(...made);
+    made[focused]?.focus();
+  }
+}

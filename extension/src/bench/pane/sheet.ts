@@ -1,0 +1,140 @@
+/** The rows of a pane: only those that are seen are drawn, so that 5,000 lines scroll as lightly as fifty. */
+
+import { make } from '../../dom';
+import { Fold, foldAt, Row, rowsOf } from '../text/rows';
+import { Look, margin, ROW, rowElement } from './row';
+
+/** Rows drawn above and below what is seen. */
+const SPARE = 12;
+
+export class Sheet {
+  readonly view: HTMLElement;
+  readonly marks = make('div', { class: 'tbx-marks', 'aria-hidden': 'true' });
+  readonly sheet = make('div', { class: 'tbx-sheet', role: 'presentation' });
+  private rows: Row[] = [];
+  private rowOf = new Map<number, number>();
+  private drawn = '';
+  wrap = true;
+
+  /** `quiet` stands in place of a text that is not made yet. */
+  constructor(private readonly look: Look, label: string, public folds: Fold[], private readonly quiet: string) {
+    this.view = make('div', { class: 'tbx-code', tabindex: '0', role: 'listbox', 'aria-labelledby': label }, this.sheet);
+    this.view.addEventListener('scroll', () => this.draw(), { passive: true });
+  }
+
+  /** Lay the text out for the width that there is; to be called when that has changed. */
+  layout(): void {
+    // Border, padding of the number, and the marks at the right edge.
+    const letters = Math.floor((this.view.clientWidth - 22) / this.letter());
+    this.rows = rowsOf(this.look.lines, this.wrap ? Math.max(20, letters - margin(this.look)) : 0, this.folds);
+    this.rowOf = new Map();
+    this.rows.forEach((row, at) => {
+      if (!this.rowOf.has(row.line)) {
+        this.rowOf.set(row.line, at);
+      }
+    });
+    this.sheet.style.height = `${this.rows.length * ROW + 8}px`;
+    const widest = this.look.lines.reduce((most, line) => Math.max(most, line.length), 0);
+    this.sheet.style.width = this.wrap ? '100%' : `calc(${widest + margin(this.look) + 5}ch)`;
+    this.redraw();
+  }
+
+  /** How many rows are seen at once. */
+  get height(): number {
+    return Math.max(1, Math.floor(this.view.clientHeight / ROW));
+  }
+
+  /** Scroll to the row of a line where it is out of sight; a fold that hides it opens. */
+  reveal(line: number): void {
+    const open = this.folds.filter(fold => line < fold.from || line >= fold.to);
+    if (open.length < this.folds.length) {
+      this.folds = open;
+      this.layout();
+    }
+    const top = (this.rowOf.get(line) ?? 0) * ROW;
+    if (top < this.view.scrollTop || top > this.view.scrollTop + this.view.clientHeight - 2 * ROW) {
+      this.view.scrollTop = Math.max(0, top - Math.floor(this.view.clientHeight / 3));
+    }
+  }
+
+  /** Fold or open the block of a line; whether there is one. */
+  toggleFold(line: number): boolean {
+    const without = this.folds.filter(fold => fold.from !== line);
+    if (without.length < this.folds.length) {
+      this.folds = without;
+      this.layout();
+      return true;
+    }
+    const fold = foldAt(this.look.lines, line);
+    if (fold === null) {
+      return false;
+    }
+    const open = this.folds.filter(each => each.from !== fold.from);
+    this.folds = open.length < this.folds.length ? open : [...this.folds.filter(each => each.from < fold.from || each.from >= fold.to), fold];
+    this.layout();
+    return true;
+  }
+
+  /** Draw the rows that are seen where they are not drawn yet. */
+  draw(): void {
+    if (this.quiet !== '') {
+      this.sheet.replaceChildren(make('p', { class: 'tbx-quiet tbx-pending' }, this.quiet));
+      return;
+    }
+    const top = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
+    const end = Math.min(this.rows.length, top + this.height + 2 * SPARE);
+    const key = `${top} ${end}`;
+    if (key === this.drawn) {
+      return;
+    }
+    this.drawn = key;
+    this.sheet.replaceChildren(...this.rows.slice(top, end).map((row, at) => rowElement(this.look, row, top + at, this.folds)));
+    // What a screen reader reads is the line of now, where it is drawn.
+    this.view.setAttribute('aria-activedescendant', `${this.look.id}-${this.look.current}-0`);
+  }
+
+  /** Draw them again: how they look has changed. */
+  redraw(): void {
+    this.drawn = '';
+    this.draw();
+  }
+
+  /** Light up what `look.lit` has. The rows stay: made anew under a resting pointer they would be entered again and again. */
+  light(): void {
+    for (const row of this.sheet.querySelectorAll<HTMLElement>('.tbx-row')) {
+      row.classList.toggle('tbx-lit', this.look.lit.has(Number(row.dataset['line'])));
+    }
+  }
+
+  /** The marks at the right edge, at the places of lines. */
+  mark(kinds: readonly (readonly [string, Iterable<number>])[]): void {
+    const scale = 100 / Math.max(1, this.rows.length);
+    const mark = (line: number, kind: string): HTMLElement =>
+      make('b', { class: kind, style: `top:${((this.rowOf.get(line) ?? 0) * scale).toFixed(2)}%` });
+    this.marks.replaceChildren(...kinds.flatMap(([kind, lines]) => [...lines].slice(0, 400).map(line => mark(line, kind))));
+  }
+
+  /** Whether a place is the number or the sign of a fold, where a click folds. */
+  foldsAt(place: EventTarget | null): boolean {
+    return place instanceof Element && place.closest('.tbx-folded, .tbx-number') !== null;
+  }
+
+  /** The line that an event happened on. */
+  lineAt(event: Event): number | null {
+    const row = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx-row') : null;
+    return row === null ? null : Number(row.dataset['line']);
+  }
+
+  /** The element of a line's first row, where it is drawn. */
+  rowElement(line: number): HTMLElement | null {
+    return this.sheet.querySelector<HTMLElement>(`.tbx-row[data-line="${line}"]`);
+  }
+
+  private letter(): number {
+    const probe = make('span', { class: 'tbx-probe' }, 'x'.repeat(50));
+    this.sheet.append(probe);
+    const width = probe.getBoundingClientRect().width / 50 || 7.2;
+    probe.remove();
+    return width;
+  }
+}

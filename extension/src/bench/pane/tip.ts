@@ -1,0 +1,53 @@
+/** What is said of the place under the pointer, beside it; by the keyboard all that is said of a line. */
+
+import { make } from '../../dom';
+
+export class Tip {
+  readonly element = make('div', { class: 'tbx-tip', role: 'status', hidden: '' });
+  private place: Element | null = null;
+
+  /** `area` is what holds places with `data-says`, and `frame` what the tip must stay within. */
+  constructor(area: HTMLElement, private readonly frame: () => HTMLElement) {
+    area.addEventListener('pointerover', event => {
+      const place = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-says]') : null;
+      if (place === null) {
+        this.hide();
+      } else if (place !== this.place) {
+        this.show(place, place.dataset['says'] ?? '');
+      }
+    });
+    area.addEventListener('pointerleave', () => this.hide());
+  }
+
+  /** All that is said of what stands in a row, one thing a line; whether there is anything. */
+  tell(row: HTMLElement): boolean {
+    const told = [...row.querySelectorAll<HTMLElement>('[data-says]')].map(place => place.dataset['says'] ?? '');
+    const text = [...new Set(told)].filter(Boolean).join('\n');
+    if (text !== '') {
+      this.show(row, text);
+    }
+    return text !== '';
+  }
+
+  hide(): void {
+    this.place = null;
+    this.element.hidden = true;
+  }
+
+  private show(place: HTMLElement, text: string): void {
+    if (text === '') {
+      this.hide();
+      return;
+    }
+    this.place = place;
+    this.element.textContent = text;
+    this.element.hidden = false;
+    const [frame, box] = [this.frame().getBoundingClientRect(), place.getBoundingClientRect()];
+    const { offsetWidth, offsetHeight } = this.element;
+    const left = Math.max(4, Math.min(box.left - frame.left, frame.width - offsetWidth - 8));
+    const below = box.bottom - frame.top + 3;
+    const top = below + offsetHeight > frame.height ? Math.max(0, box.top - frame.top - offsetHeight - 3) : below;
+    this.element.style.left = `${left}px`;
+    this.element.style.top = `${top}px`;
+  }
+}
