@@ -13,7 +13,7 @@ FAULTS = (
         "tilebench.language.meanings.tiles:_with_overflow_on_the_way",
         "",
         "return carried",
-        ("tests/reference/test_bounds.py::test_a_sum_that_overflows_on_the_way_has_no_bound",),
+        ("tests/reference/test_bounds_overflow.py::test_a_sum_that_overflows_on_the_way_has_no_bound",),
     ),
     Fault(
         "check/poison-is-not-looked-for",

@@ -58,17 +58,19 @@ def fill_meaning(op: Fill, value: Any) -> Any:
 
 
 def _with_overflow_on_the_way(
-    value: Any, sizes: Any, carried: Any, dtype: DType, finite_sizes: Callable[[], Any]
+    value: Any, sizes: Any, carried: Any, dtype: DType, finite_sizes: Callable[[], Any], cut: bool = False
 ) -> Any:
     """The carried error of sums, infinite where a partial sum may leave the dtype though the whole does not.
 
     `sizes` are the sums of magnitudes: as large as the whole where all terms have one sign. A whole that is
-    infinite by a term of its own is NaN where the other terms, of `finite_sizes`, leave the dtype first.
+    infinite by a term of its own is NaN where the other terms, of `finite_sizes`, leave the dtype first. Of
+    sums that are `cut` off towards zero no overflow is sure: they may stop at the largest number.
     """
     edge = limits(dtype).overflow
-    if sizes.size == 0 or not sizes.max() >= edge:
+    # Any, not the largest: that is NaN where one element is.
+    if not (sizes >= edge).any():
         return carried
-    passes = (sizes >= edge) & np.isfinite(value) & (np.abs(value) < sizes)
+    passes = (sizes >= edge) & np.isfinite(value) & (cut | (np.abs(value) < sizes))
     infinite = np.isinf(value)
     if infinite.any():
         passes |= infinite & (finite_sizes() >= edge)
@@ -91,8 +93,12 @@ def accumulation_roundoff(operand: DType, accumulator: DType, cut: bool = False)
     """
     if operand.is_float and operand.bits == 8:
         return max(2.0**-13, 2 * accumulator.unit_roundoff)
-    narrow = operand.bits < 32 or cut
-    return (2.0 if narrow else 1.0) * accumulator.unit_roundoff
+    return (2.0 if cuts_off(operand, cut) else 1.0) * accumulator.unit_roundoff
+
+
+def cuts_off(operand: DType, cut: bool = False) -> bool:
+    """Whether matrix units may cut off the sums of such operands instead of rounding them."""
+    return operand.bits < 32 or cut
 
 
 def gamma(count: int, u: float) -> float:
@@ -149,9 +155,7 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     left_size, right_size = np.abs(left), np.abs(right)
     sizes = left_size @ right_size
     value = left @ right
-    carried: Any = np.zeros(value.shape)
-    if right_error.any():
-        carried += left_size @ right_error
+    carried: Any = left_size @ right_error if right_error.any() else np.zeros(value.shape)
     if left_error.any():
         carried += left_error @ (right_size + right_error)
     wild: Any = (left_error == np.inf).any(axis=1)[:, None] | (right_error == np.inf).any(axis=0)
@@ -170,7 +174,8 @@ def gemm_bound(op: Gemm, clear: Any, a: Any, b: Any, c: Any = None) -> Any:
     def finite_sizes() -> Any:
         return _finite(left_size) @ _finite(right_size) + _finite(np.abs(before))
 
-    carried = _with_overflow_on_the_way(value, sizes, carried, target, finite_sizes)
+    cut = target.bits == 32 and cuts_off(op.a.buffer.dtype, op.allow_tf32)
+    carried = _with_overflow_on_the_way(value, sizes, carried, target, finite_sizes, cut)
     u = accumulation_roundoff(op.a.buffer.dtype, target, op.allow_tf32) + DOUBLE_ROUNDOFF
     lost = (k + 1) * 0.5 * limits(target).subnormal
     # In place: with a dozen temporaries of the tile's size this was half the time of a gemm's bound.
