@@ -15,11 +15,11 @@ from tilebench.errors import ArgumentError, LaunchError, OptionError, ScheduleEr
 from tilebench.record import RunRecord
 from tilebench.runtime.cancel import Cancelled
 from tilebench.schedule import parse_schedule
+from tilebench.schedule.choices import AS_WRITTEN, choices_schedule
 from tilebench.workbench.front.build import status_data
 from tilebench.workbench.history import history_rows
 from tilebench.workbench.session import Picture, Session
-from tilebench.workbench.slider import AS_WRITTEN
-from tilebench.workbench.subject import Subject, choices_schedule
+from tilebench.workbench.subject import Subject
 
 SHAPES = {"M": 200, "N": 170, "K": 130}
 STAGES = ("tile", "threaded", "cuda", "ptx")

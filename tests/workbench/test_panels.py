@@ -13,6 +13,7 @@ import pytest
 from tilebench.errors import OptionError, Place, ShapeError, remember_source
 from tilebench.ir.dtypes import dtype_of
 from tilebench.profile.ceilings import Ceilings
+from tilebench.profile.positions import median_interval
 from tilebench.record import Diagnostic, RunRecord
 from tilebench.reference.bounds import Bounded
 from tilebench.reference.check import CheckReport, compare_output
@@ -30,7 +31,6 @@ from tilebench.workbench.figure import MIME as PLOTLY
 from tilebench.workbench.figure import UIREVISION, run_figure
 from tilebench.workbench.history import Move, MoveHistory, history_html, history_text
 from tilebench.workbench.packed import MIME, from_json, pack, record_json, unpack
-from tilebench.workbench.positions import median_interval
 from tilebench.workbench.report import Runs, Section, Table, report_html
 from tilebench.workbench.style import bytes_text, number, rate_text, seconds_text
 from tilebench.workbench.svg import chart_svg, nice_ticks

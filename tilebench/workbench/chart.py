@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..profile.positions import Position, is_apart, positions_of, same_work
 from ..record import RunRecord
-from .positions import Position, is_apart, positions_of, same_work
 from .style import digits_within, number, rate_text, seconds_text, span_text
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..profile.positions import Position, difference, position_key, positions_of, same_work
 from ..record import CompileRecord, Resources, RunRecord
 from .chart import Chart, ChartCeilings, Point, chart_of, config_text, varied_names
-from .positions import Position, difference, position_key, positions_of, same_work
 from .style import bytes_text, escape, number, page, percent_text, seconds_text
 from .table import Cell, Value, table_html, table_text
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..errors import ResourceError, ScheduleError, TargetError, TileError
+from ..profile.positions import ENOUGH_RUNS
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
 from .history import MoveHistory
 from .interrupts import watch
-from .positions import ENOUGH_RUNS
 from .registry import CellRun
 from .session import Picture, Session
 from .slider import Slider

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-AS_WRITTEN = "as written"
-
 
 @dataclass(frozen=True)
 class Slider:

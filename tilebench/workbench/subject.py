@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import ArgumentError, OptionError, ScheduleError, nearest
-from ..schedule import OPTIONS, Schedule, ScheduleFile, offered
+from ..errors import ArgumentError, OptionError, nearest
+from ..schedule import Schedule, ScheduleFile
+from ..schedule.choices import AS_WRITTEN, choices_schedule, is_choice
 from .launch import launch_names, launch_sliders
 from .options import checked_domain
-from .slider import AS_WRITTEN, Slider
+from .slider import Slider
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
@@ -324,43 +325,12 @@ def example(names: Sequence[str]) -> str:
     return " ".join(f"{name}={usual.get(name, 64 if 'block' in name else 1024)}" for name in names)
 
 
-def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> Schedule:
-    """The schedule that names like `threads`, `ko.num_stages`, `A_s.swizzle` choose.
-
-    Raises `ScheduleError` for an option that there is not, or a value that is not legal alone.
-    """
-    tables: dict[str, dict[str, dict[str, Any]]] = {}
-    kernel: dict[str, Any] = {}
-    for name, value in choices.items():
-        if value == AS_WRITTEN:
-            continue
-        address, _, option = name.rpartition(".")
-        kind = next((kind for kind, options in OPTIONS.items() if option in options), None)
-        if kind is None or (kind == "kernel") != (address == ""):
-            others = [f"NAME.{option}" for kind in OPTIONS if kind != "kernel" for option in offered(kind)]
-            names = list(dict.fromkeys([*known, *offered("kernel"), *others]))
-            close = nearest(name, names, limit=1)
-            raise OptionError(
-                "there is nothing called {name} to choose", name=name,
-                hint=(f"did you mean {close[0]}? " if close else "") + "there are " + ", ".join(names),
-            )  # fmt: skip
-        if kind == "kernel":
-            kernel[option] = value
-        else:
-            tables.setdefault(kind, {}).setdefault(address, {})[option] = value
-    try:
-        return Schedule.of(**kernel, **tables)  # pyright: ignore[reportArgumentType]
-    except ScheduleError as error:
-        error.also = ()
-        raise
-
-
 def placed(wish: Wish, config: Mapping[str, Any]) -> Wish:
     """The wish at a position that it was at before; `config` is what `Wish.config` gave then."""
     target = config.get("target")
     values = {name: config[name] for name in wish.values if name in config}
     rest = {name: value for name, value in config.items() if name not in values and name != "target"}
-    choices = {name: value for name, value in rest.items() if "." in name or name in OPTIONS["kernel"]}
+    choices = {name: value for name, value in rest.items() if is_choice(name)}
     sizes = {name: value for name, value in rest.items() if name not in choices}
     return replace(
         wish, values=values, choices=choices, sizes=sizes, target=None if target == "auto" else target
@@ -378,7 +348,7 @@ def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wi
             values[name] = value
         elif name in called:
             sizes[name] = value
-        elif name in chosen or "." in name or name in OPTIONS["kernel"]:
+        elif name in chosen or is_choice(name):
             if value == AS_WRITTEN:
                 choices.pop(name, None)
             else:

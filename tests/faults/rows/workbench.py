@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..fault import Fault
 
-POSITIONS = ("tests/workbench/test_positions.py",)
+POSITIONS = ("tests/profile/test_positions.py",)
 
 FAULTS = (
     Fault(
@@ -18,7 +18,7 @@ FAULTS = (
     Fault(
         "bench/few-runs-decide",
         "ranges of one run each that lie apart are taken for a difference",
-        "tilebench.workbench.positions:difference",
+        "tilebench.profile.positions:difference",
         "by_chance > LEVEL",
         "by_chance > 1",
         POSITIONS,
@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "bench/times-of-other-work",
         "times of positions that compute more or less than each other are compared",
-        "tilebench.workbench.positions:same_work",
+        "tilebench.profile.positions:same_work",
         "",
         "return True",
         ("tests/workbench/test_launch.py::test_sizes_of_a_call_are_sliders_and_positions",),

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tilebench.profile.positions import difference, is_apart, positions_of
 from tilebench.record import RunRecord
 from tilebench.workbench.chart import chart_of, chart_rows, method_lines
 from tilebench.workbench.history import Move, MoveHistory, history_html, history_rows
-from tilebench.workbench.positions import difference, is_apart, positions_of
 from tilebench.workbench.style import digits_within, percent_text, seconds_text, span_text
 from tilebench.workbench.svg import chart_svg
 
