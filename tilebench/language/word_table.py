@@ -59,6 +59,12 @@ def known_roads() -> tuple[str, ...]:
     return tuple(_support()["roads"])
 
 
+def roads_line(name: str) -> str:
+    """On which roads every kernel of the tests with a word is right; empty for a word without one."""
+    roads = _support()["words"].get(name)
+    return f"Tested on: {', '.join(roads)}." if roads else ""
+
+
 def row_of(language: ModuleType, name: str) -> WordRow:
     """The row of a name, which need not be in a tier, nor here."""
     tier = next((tier for tier, names in TIERS.items() if name in names), "more")

@@ -171,7 +171,8 @@ def load(shell: Any) -> None:
     tile.__doc__ = documentation()
     shell.register_magic_function(tile, "line_cell", MAGIC)
     TileError._render_traceback_ = _explain  # type: ignore[attr-defined]
-    importlib.import_module(".formatters", __package__).register(shell)
+    for part in (".formatters", ".tab"):
+        importlib.import_module(part, __package__).register(shell)
 
 
 def unload(shell: Any) -> None:
@@ -186,7 +187,8 @@ def unload(shell: Any) -> None:
         shell.magics_manager.magics[kind].pop(MAGIC, None)
     if "_render_traceback_" in vars(TileError):
         del TileError._render_traceback_  # type: ignore[attr-defined]
-    importlib.import_module(".formatters", __package__).unregister(shell)
+    for part in (".formatters", ".tab"):
+        importlib.import_module(part, __package__).unregister(shell)
     if default_worker.cache_info().currsize:
         default_worker().close()
 

@@ -6,6 +6,7 @@ Both doors take values in the same spelling, so that a line can be carried from 
 from __future__ import annotations
 
 import ast
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ WORDS: dict[str, tuple[int, str, str]] = {
     "--run": (0, "", "measure, in a child process"),
     "--check": (0, "", "compare every element with the reference"),
 }
+# The beginning of a line of the magic, with its name and a space typed.
+TILE_LINE = re.compile(r"\s*%{1,2}tile(?=\s)")
 # A sweep longer than this is a slip of the pen: nobody walks a slider of ten thousand positions.
 MOST_VALUES = 512
 
