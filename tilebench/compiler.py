@@ -23,6 +23,7 @@ from .machine import Machine
 from .passes.analysis.launches import is_program, joined, launches_of, parts_of
 from .passes.context import Context
 from .passes.pipeline import COMMON
+from .record import EditRecord
 from .targets.build import Build, EmitStep
 from .targets.in_flight import in_flight
 from .targets.kept import packed, unpacked
@@ -49,7 +50,7 @@ class Compilation:
     """One kernel on its way down for one machine and schedule. Safe to ask from several threads.
 
     `start` is the stage that `traced` holds. `meaning` is the function in a stage the reference
-    can run, where that is not the one it starts from.
+    can run, where that is not the one it starts from. `edits` are the stages whose texts a person wrote.
     """
 
     traced: Traced
@@ -63,6 +64,7 @@ class Compilation:
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     printed: dict[str, Printed] = field(default_factory=dict[str, Printed])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    edits: tuple[EditRecord, ...] = ()
     context: Context = field(init=False)
     build: Build | None = field(default=None, init=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
@@ -84,7 +86,31 @@ class Compilation:
     def stage_names(self) -> tuple[str, ...]:
         """Every stage of this road in order, the user's source first."""
         ir = ("tile", *(row.name for row in self.rows))
-        return ("source", *ir[ir.index(self.start) :], *(step.name for step in self.manifest.steps))
+        # Those above the start are there where they are known: of the kernel that a text was edited from.
+        first = next(k for k, name in enumerate(ir) if name in self.functions)
+        return ("source", *ir[first:], *(step.name for step in self.manifest.steps))
+
+    def stand_below(self, above: Compilation) -> None:
+        """Take what stands above the start from the compilation that it was edited from."""
+        above.reach(self.start)
+        order = above.stage_names
+        upper = [name for name in order[: order.index(self.start)] if name in above.functions]
+        self.functions = {name: above.functions[name] for name in upper} | self.functions
+        for name in upper:
+            self.printed[name] = above.print(name)
+            self.seconds[name] = above.seconds.get(name, 0.0)
+        passes = {name for row in self.rows if row.name in upper for name, _ in row.passes}
+        self.context.remarks += [each for each in above.context.remarks if each.pass_name in passes]
+
+    def refuse_edited(self, what: str) -> None:
+        """Raise `TargetError` where a stage was edited below the one that `what` is made from, `tile`."""
+        below = [edit.stage for edit in self.edits if edit.stage != "tile"]
+        if below:
+            raise TargetError(
+                "{what} is made from the stage tile, and the text of {stage} was edited",
+                at=self.traced.function.place, what=what, stage=below[-1],
+                hint="ask it of the kernel that the text was edited from",
+            )  # fmt: skip
 
     def require(self, name: str) -> None:
         """Raise `OptionError`, with the nearest name, when this road has no such stage."""

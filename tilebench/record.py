@@ -105,6 +105,17 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class EditRecord:
+    """A stage whose text a person wrote. `before` is what the compiler had made there.
+
+    It is empty where the text did not start from a kernel's.
+    """
+
+    stage: str
+    before: str = ""
+
+
+@dataclass(frozen=True)
 class ParamRecord:
     """One parameter of the compiled function, in the order it is passed.
 
@@ -146,7 +157,8 @@ class CompileRecord:
     """One compilation, whole. `parameters` are the values the kernel function was called with.
 
     `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
-    `grid` is that of the first launch; of several, `grids` has each.
+    `grid` is that of the first launch; of several, `grids` has each. `edits` are the stages whose texts
+    are not the compiler's, in the road's order: what stands below one follows from it.
     """
 
     kernel: str
@@ -168,6 +180,7 @@ class CompileRecord:
     variant: str = ""
     ran: tuple[str, ...] = ()
     grids: tuple[tuple[int | str, ...], ...] = ()
+    edits: tuple[EditRecord, ...] = ()
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
@@ -211,7 +224,7 @@ class RunRecord:
     `failure` is the message when there is no time to show.
     `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
     `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
-    the same kernel with them.
+    the same kernel with them. `edited` names the stages whose texts a person wrote.
     """
 
     kernel: str
@@ -230,10 +243,13 @@ class RunRecord:
     unwritten: int = 0
     events: tuple[ClockEvent, ...] = ()
     clocked_seconds: float | None = None
+    edited: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One line: time, rate, error; or why there is none. Units of the rates are decimal."""
         what = f"{self.kernel} on {self.target}"
+        if self.edited:
+            what += f", {' and '.join(self.edited)} edited by hand"
         if self.failure or self.seconds is None:
             return f"{what}: {self.failure or 'not measured'}"
         out = f"{what}: {self.seconds * 1e6:.4g} us (median of {len(self.samples)})"

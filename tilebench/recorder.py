@@ -91,6 +91,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         flops=work.flops,
         bytes=work.bytes,
         versions={"tilebench": VERSION, **_versions(compilation)},
+        edits=compilation.edits,
     )
 
 

@@ -91,6 +91,16 @@ export interface Resources {
 }
 
 /**
+ * A stage whose text a person wrote. `before` is what the compiler had made there.
+ *
+ * It is empty where the text did not start from a kernel's.
+ */
+export interface EditRecord {
+  readonly stage: string;
+  readonly before: string;
+}
+
+/**
  * One parameter of the compiled function, in the order it is passed.
  *
  * `strides` are in elements; empty means row-major. What is known only at a launch stands as text
@@ -109,7 +119,8 @@ export interface ParamRecord {
  * One compilation, whole. `parameters` are the values the kernel function was called with.
  *
  * `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
- * `grid` is that of the first launch; of several, `grids` has each.
+ * `grid` is that of the first launch; of several, `grids` has each. `edits` are the stages whose texts
+ * are not the compiler's, in the road's order: what stands below one follows from it.
  */
 export interface CompileRecord {
   readonly kernel: string;
@@ -131,6 +142,7 @@ export interface CompileRecord {
   readonly variant: string;
   readonly ran: readonly string[];
   readonly grids: readonly (readonly (number | string)[])[];
+  readonly edits: readonly EditRecord[];
 }
 
 /**
@@ -159,7 +171,7 @@ export interface ClockEvent {
  * `failure` is the message when there is no time to show.
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  * `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
- * the same kernel with them.
+ * the same kernel with them. `edited` names the stages whose texts a person wrote.
  */
 export interface RunRecord {
   readonly kernel: string;
@@ -178,6 +190,7 @@ export interface RunRecord {
   readonly unwritten: number;
   readonly events: readonly ClockEvent[];
   readonly clocked_seconds: number | null;
+  readonly edited: readonly string[];
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -232,6 +245,10 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     limits: '{number}',
     launches: '[Resources]'
   },
+  EditRecord: {
+    stage: 'string',
+    before: 'string'
+  },
   ParamRecord: {
     name: 'string',
     shape: '[number | string]',
@@ -259,7 +276,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     versions: '{string}',
     variant: 'string',
     ran: '[string]',
-    grids: '[[number | string]]'
+    grids: '[[number | string]]',
+    edits: '[EditRecord]'
   },
   ClockEvent: {
     block: 'number',
@@ -288,6 +306,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     operation: 'string',
     unwritten: 'number',
     events: '[ClockEvent]',
-    clocked_seconds: 'number?'
+    clocked_seconds: 'number?',
+    edited: '[string]'
   }
 };

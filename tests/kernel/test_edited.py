@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests import kernels
-from tilebench.errors import IRError, OptionError
+from tilebench.errors import IRError, OptionError, TargetError
 from tilebench.kernel import Kernel, compile_from
-from tilebench.record import StageRecord
+from tilebench.kernel.calls.variants import Variant
+from tilebench.record import EditRecord, StageRecord
 from tilebench.schedule import Schedule
 
 SHAPES = {
@@ -169,3 +170,85 @@ def test_schedule_and_outputs_are_those_of_the_kernel_it_came_from() -> None:
         assert made.stage("threaded") == kernel.stage("threaded")
         found = {(c.address, c.name): c.origin for c in made.record(("threaded",)).choices}
         assert found["kernel", "threads"] == found["loop ko", "num_stages"] == "call"
+
+
+def test_what_stands_above_an_edit_stays_and_the_record_says_what_was_edited() -> None:
+    kernel = kernel_of("gemm", "cuda:sm_80")
+    text = kernel.stage("laid_out")
+    edited = text.replace("T.float32(0)", "T.float32(1)")
+    made = compile_from("laid_out", edited, like=kernel)
+    assert made.stages == kernel.stages
+    for stage in ("source", "tile", "scheduled", "bounded"):
+        assert made.stage(stage) == kernel.stage(stage)
+    assert made.stage("cuda") != kernel.stage("cuda")
+    record = made.record(("bounded", "laid_out"))
+    assert record.edits == (EditRecord("laid_out", text),)
+    assert kernel.record(("laid_out",)).edits == ()
+    # Decisions of the passes above stand in it, and those of passes that did not run do not.
+    assert {each.message for each in record.remarks} <= {each.message for each in kernel.record().remarks}
+
+
+def test_edits_follow_each_other_and_the_compiler_s_text_is_none() -> None:
+    kernel = kernel_of("add", "cuda:sm_80")
+    once = compile_from("threaded", kernel.stage("threaded").replace("] + B", "] - B"), like=kernel)
+    text = once.stage("cuda")
+    twice = compile_from("cuda", text + "// mine\n", like=once)
+    assert [edit.stage for edit in twice.compilation.edits] == ["threaded", "cuda"]
+    assert twice.compilation.edits[1].before == text
+    assert twice.stage("threaded") == once.stage("threaded")
+    # What stood below an edit is gone with the next edit above it.
+    above = compile_from("laid_out", twice.stage("laid_out") + "\n\n", like=twice)
+    assert above.compilation.edits == ()
+    again = compile_from("cuda", twice.stage("cuda") + "// more\n", like=twice)
+    assert again.compilation.edits == (
+        once.compilation.edits[0],
+        EditRecord("cuda", text),
+    )
+    back = compile_from("cuda", text, like=twice)
+    assert back.compilation.edits == once.compilation.edits
+    alone = compile_from("threaded", kernel.stage("threaded"), target="cuda:sm_80")
+    assert alone.compilation.edits == (EditRecord("threaded"),)
+
+
+def test_a_run_of_an_edited_kernel_says_so() -> None:
+    kernel = kernel_of("add", "cpu")
+    made = kernel.edited("bounded", kernel.stage("bounded").replace("] + B[", "] - B["))
+    run = made.bench(rounds=5, seconds=0.05)
+    assert run.edited == ("bounded",)
+    assert str(run).startswith(f"{kernel.name} on {kernel.target}, bounded edited by hand: ")
+    assert kernel.bench(rounds=5, seconds=0.05).edited == ()
+
+
+def test_text_of_another_makers_compiler_is_refused_at_its_line() -> None:
+    kernel = kernel_of("gemm", "cuda:sm_80")
+    text = kernel.stage("cuda")
+    number = next(k for k, line in enumerate(text.splitlines(), 1) if "__syncthreads();" in line)
+    made = compile_from("cuda", text.replace("__syncthreads();", "__syncthreads(nobody);", 1), like=kernel)
+    with pytest.raises(TargetError) as caught:
+        made.stage("ptx")
+    place = caught.value.place
+    assert place is not None
+    assert (place.file, place.line) == ("<cuda stage>", number)
+    assert place.text[place.column : place.end_column] == "nobody"
+    assert '"nobody" is undefined' in caught.value.message
+
+    kernel = kernel_of("add", "cpu")
+    text = kernel.stage("llvm")
+    number = next(k for k, line in enumerate(text.splitlines(), 1) if " = load " in line)
+    made = compile_from("llvm", text.replace(" = load ", " = lode ", 1), like=kernel)
+    with pytest.raises(TargetError, match="LLVM refuses the text: expected instruction opcode") as caught:
+        made.stage("asm")
+    place = caught.value.place
+    assert place is not None
+    assert (place.file, place.line) == ("<llvm stage>", number)
+    assert place.text[place.column : place.end_column] == "lode"
+
+
+def test_nothing_takes_the_unedited_code_in_place_of_the_edited() -> None:
+    kernel = kernel_of("add", "cuda:sm_80")
+    made = compile_from("cuda", kernel.stage("cuda") + "// mine\n", like=kernel)
+    with pytest.raises(TargetError, match="these arrays need another variant"):
+        made.calls.compiled(Variant(aligned=False))
+    with pytest.raises(TargetError, match="clocks is made from the stage tile, and the text of cuda"):
+        made.with_clocks()
+    assert compile_from("tile", kernel.stage("tile"), like=kernel).with_clocks().stage("cuda")

@@ -27,6 +27,7 @@ from .calls.calling import Calls
 from .calls.host_arrays import empty_for, empty_like, handed_back, host_copy
 from .calls.variants import ALIGNED, under
 from .foreign_names import ForeignNames
+from .keeping import Keeping
 from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
 from .spoken import empty_rows, refuse_failed, tell, with_rows
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .measuring.profiler import Profiler
 
 
-class Kernel(ForeignNames):
+class Kernel(ForeignNames, Keeping):
     """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
 
     Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's

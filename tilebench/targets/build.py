@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Build:
     """One kernel being emitted. Steps read what earlier steps left and add their own.
 
-    `lines[name][k]` are the lines of the stage before that line k+1 of stage `name` came from.
+    `lines[name][k]` are the lines of the stage before that line k+1 of stage `name` came from. `edited` has
+    texts that a person wrote, by stage: the name under which errors quote their lines.
     """
 
     function: Function
@@ -32,6 +33,7 @@ class Build:
     code: bytes = b""
     resources: Resources | None = None
     data: dict[str, Any] = field(default_factory=dict[str, Any])
+    edited: dict[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Calls:
 
     def _compile(self, variant: Variant) -> Compilation:
         first = self.compilations[ALIGNED]
-        if first.start != "tile":
+        if first.start != "tile" or any(edit.stage != "tile" for edit in first.edits):
             raise TargetError(
                 "these arrays need another variant ({variant}), and the text of a stage is one",
                 variant=variant.name, at=self.traced.function.place,

@@ -31,6 +31,7 @@ def clocked(kernel: Kernel) -> Kernel:
             "{target} has no clock that a kernel reads", target=compilation.machine.name,
             hint="compile it for a card: the clocks are those of its multiprocessors",
         )  # fmt: skip
+    compilation.refuse_edited("a kernel with clocks")
     traced = kernel.calls.traced
     function, printed = with_clocks(traced.function, traced.printed)
     traced = replace(traced, function=function, printed=printed)

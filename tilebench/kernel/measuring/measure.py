@@ -143,6 +143,7 @@ def run_package(
         if not any(dtype_of(p.dtype).is_float for p in package.arguments):
             record = replace(record, operation="OP")
         if contender.name == package.kernel:
+            record = replace(record, edited=package.edited)
             record = record if checked is None else _with_check(record, checked)
             record = record if not record.failure else replace(record, samples=())
         records.append(record)

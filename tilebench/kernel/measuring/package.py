@@ -29,7 +29,8 @@ class Package:
 
     `arguments` are the arrays, for the sizes and scalars in `values`; `order` names all that a call
     passes, `params` all that the compiled function takes, `outputs` the arrays that a call makes itself.
-    `tile_text` is what the reference runs, empty where nothing says what the kernel means.
+    `tile_text` is what the reference runs, empty where nothing says what the kernel means; `edited` names
+    the stages whose texts a person wrote.
     """
 
     kernel: str
@@ -46,6 +47,7 @@ class Package:
     tile_text: str
     flops: float
     bytes: float
+    edited: tuple[str, ...] = ()
 
 
 def package_of(kernel: Kernel, values: Mapping[str, Number]) -> Package:
@@ -94,6 +96,7 @@ def pack(
         print_function(meaning).text if meaning is not None else "",
         work.flops,
         work.bytes,
+        tuple(edit.stage for edit in compilation.edits),
     )
 
 

@@ -16,7 +16,7 @@ from ..build import Build, of_launches
 from .machine import isa_of
 from .render.kernel import render_llvm
 from .render.renderer import Rendering
-from .run.jit import assemble, assembly_of, can_assemble, object_code
+from .run.jit import assemble, assembly_of, can_assemble, check_edited, object_code
 
 _LABEL = re.compile(
     r"^\.?[\w.$]+:.*# %(\w+)|^# %bb\.\d+:\s*# %(\w+)|^// %bb\.\d+:\s*// %(\w+)|^\.?[\w.$]+:.*// %(\w+)"
@@ -38,6 +38,8 @@ def emit_llvm(build: Build, renderings: Sequence[Rendering] = ()) -> None:
 def emit_asm(build: Build) -> None:
     """LLVM text to assembly and object file."""
     isa = isa_of(build.machine)
+    if "llvm" in build.edited:
+        check_edited(build.texts["llvm"], build.edited["llvm"])
     text = assembly_of(build.texts["llvm"], isa)
     build.texts["asm"] = text
     build.lines["asm"] = asm_lines(text, build.texts["llvm"])

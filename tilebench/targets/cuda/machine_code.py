@@ -6,10 +6,14 @@ than the compiler refuses its PTX and takes its cubin.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+from ...errors import Place
 from ...record import Diagnostic, Resources
 from ..build import Build, of_launches
 from .compiler.elf import read_cubin
-from .compiler.log import FunctionResources, ptx_lines
+from .compiler.log import CompileIssue, FunctionResources, ptx_lines
 from .compiler.nvrtc import CudaCompileError, compile_cuda
 from .compiler.sass import disassemble, disassemble_later
 from .occupancy import kernel_resources
@@ -29,8 +33,12 @@ def emit_ptx(build: Build) -> None:
             for issue in error.issues
             if 0 < issue.line <= len(lines)
         ]
+        if "cuda" in build.edited:
+            error.place = _place(error.issues, build.edited["cuda"], lines)
         error.hint = error.hint or (
-            "in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}") if quoted else ""
+            "in the cuda stage, line " + quoted[0].replace("{", "{{").replace("}", "}}")
+            if quoted and error.place is None
+            else ""
         )
         raise
     build.texts["ptx"] = compiled.ptx
@@ -45,6 +53,19 @@ def emit_ptx(build: Build) -> None:
         build.resources = of_launches(found)
     for issue in compiled.advisories:
         build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
+
+
+def _place(issues: Sequence[CompileIssue], file: str, lines: Sequence[str]) -> Place | None:
+    """Where a person's own CUDA text is wrong: the first error whose line is known."""
+    for issue in issues:
+        if issue.severity == "error" and 0 < issue.line <= len(lines):
+            line = lines[issue.line - 1]
+            indent = len(line) - len(line.lstrip())
+            start = indent + issue.column if issue.column >= 0 else indent
+            word = re.match(r"\w+|.", line[start:])
+            end = start + len(word.group()) if issue.column >= 0 and word else len(line)
+            return Place(file, issue.line, start, issue.line, end)
+    return None
 
 
 def report_of(cubin: bytes, entry: str) -> FunctionResources | None:

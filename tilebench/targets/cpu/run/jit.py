@@ -8,6 +8,7 @@ call without a word, so it is refused here.
 from __future__ import annotations
 
 import importlib
+import re
 import struct
 import threading
 import time
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from ....errors import InternalError
+from ....errors import InternalError, Place, TargetError
 from ..machine import Isa, host_isa
 
 
@@ -105,6 +106,28 @@ def parse(text: str) -> Any:
         return binding.parse_assembly(text)
     except RuntimeError as error:
         raise InternalError("the generated LLVM text is refused: {why}", why=str(error).strip()) from error
+
+
+_REFUSED = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
+
+
+def check_edited(text: str, file: str) -> None:
+    """Raise `TargetError`, at its line of `file`, for text of a person's that LLVM does not take."""
+    try:
+        _binding().parse_assembly(text)
+    except RuntimeError as error:
+        said = str(error).strip()
+        found = _REFUSED.search(said)
+        place = None
+        if found is not None:
+            line, column = int(found[1]), int(found[2]) - 1
+            lines = text.splitlines()
+            quoted = lines[line - 1] if line <= len(lines) else ""
+            word = re.match(r"[\w.%@]+|.", quoted[column:])
+            place = Place(file, line, column, line, column + (len(word.group()) if word else 1))
+        raise TargetError(
+            "LLVM refuses the text: {why}", at=place, why=found[3] if found else said.replace("\n", " "),
+        ) from None  # fmt: skip
 
 
 @lru_cache(maxsize=64)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class CompileIssue:
-    """An error or warning. `line` counts the generated CUDA text from 1; 0 when it is not known."""
+    """An error or warning. `line` counts the generated CUDA text from 1; 0 when it is not known.
+
+    `column` counts from 0 behind the line's indentation; -1 when it is not known.
+    """
 
     line: int
     severity: str
     message: str
     number: str = ""
+    column: int = -1
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,13 @@ def parse_issues(log: str, ptx: str = "") -> tuple[CompileIssue, ...]:
     """
     lines = ptx_lines(ptx) if ptx else ()
     found: list[CompileIssue] = []
-    for raw in log.splitlines():
+    told = log.splitlines()
+    for at, raw in enumerate(told):
         front = _FRONT.match(raw)
         if front:
-            number = front["number"] or ""
+            number, caret = front["number"] or "", _caret(told[at + 1 : at + 3])
             found.append(
-                CompileIssue(int(front["line"]), front["severity"], front["message"].strip(), number)
+                CompileIssue(int(front["line"]), front["severity"], front["message"].strip(), number, caret)
             )
             continue
         back = _PTXAS.match(raw)
@@ -93,6 +99,13 @@ def parse_issues(log: str, ptx: str = "") -> tuple[CompileIssue, ...]:
         if plain and "due to errors" not in plain["message"]:
             found.append(CompileIssue(0, "error", plain["message"].strip()))
     return tuple(found)
+
+
+def _caret(below: Sequence[str]) -> int:
+    """The column of a caret in the second of two lines, from where the first, the quoted one, begins."""
+    if len(below) < 2 or below[1].strip() != "^":
+        return -1
+    return max(0, below[1].index("^") - (len(below[0]) - len(below[0].lstrip())))
 
 
 def parse_resources(log: str) -> dict[str, FunctionResources]:
