@@ -185,9 +185,9 @@ def bench(parser: Parser, words: list[str]) -> int:
     from ..record import RunRecord
     from ..targets import resolve
     from ..workbench.options import parse_sweep
-    from ..workbench.subject import moved
     from ..workbench.tiers import measure_now
     from ..workbench.views.runs import chart_text
+    from ..workbench.wish import moved
 
     sweep = parse_sweep(options.sweep)
     subject = _subject(options, sweep)

@@ -20,10 +20,12 @@ from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
 from .chart import chart_of
+from .edits import EditBook
 from .history import Move, MoveHistory
 from .launch import need_launch_values
 from .slider import Slider
-from .subject import Subject, Wish, moved, placed
+from .subject import Subject
+from .wish import EDITED, KeptEdit, Wish, moved, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -44,7 +46,8 @@ class Picture:
 
     `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
-    `shown` those that are wanted; the record has every one that is made.
+    `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
+    oldest first, and `editable` the stages of the road whose texts compile on.
     """
 
     wish: Wish
@@ -61,6 +64,8 @@ class Picture:
     shown: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     offered: tuple[Slider, ...] = ()
+    edits: tuple[KeptEdit, ...] = ()
+    editable: tuple[str, ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -96,6 +101,7 @@ class Session:
         # What was measured and checked last: a position, and how often that had been asked for.
         self._answered: dict[str, tuple[dict[str, Any], int]] = {}
         self._guard = threading.RLock()
+        self.edits = EditBook()
         self._first = threading.Event()
         self._picture = Picture(wish)
         self._rate: RateLimit[Picture] = RateLimit(publish or (lambda _: None))
@@ -118,6 +124,12 @@ class Session:
             self.wish = wish = wish.asked_again(run=run, check=check)
         self._latest.submit(wish)
 
+    def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
+        """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
+        with self._guard:
+            self.wish = wish = how(self.wish, self._picture)
+        self._latest.submit(wish)
+
     def again(self) -> None:
         """Ask for the same once more: what is measured gets another run; what was stopped goes on."""
         with self._guard:
@@ -130,9 +142,9 @@ class Session:
         config = next((dict(point.config) for point in points if point.number == number), None)
         moves = [move for move in self.picture.history if tiers.plain_config(move.config) == config]
         if moves:
-            with self._guard:
-                self.wish = wish = placed(self.wish, moves[-1].config)
-            self._latest.submit(wish)
+            label = moves[-1].config.get(EDITED)
+            edit = next((each for each in self.edits.kept if each.label == label), None)
+            self.change(lambda wish, _: replace(placed(wish, moves[-1].config), edit=edit))
 
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
@@ -198,7 +210,8 @@ class Session:
         self._show(
             wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
             offered=before.offered or tuple(self.subject.offered(kernel)),
-            stage_names=kernel.stages, shown=shown, shared_limit=tiers.shared_limit(kernel),
+            stage_names=kernel.stages, editable=tiers.editable_stages(kernel), shown=shown,
+            shared_limit=tiers.shared_limit(kernel),
             notes=before.notes if same else (),
             diagnosis=before.diagnosis if same else None,
         )  # fmt: skip
@@ -225,6 +238,7 @@ class Session:
             if ticket():
                 return
             with self._guard:
+                self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
             self._show(record=record, history=history)
             self._diagnose(kernel)
@@ -248,7 +262,10 @@ class Session:
     def _run(self, wish: Wish, kernel: Kernel, ticket: Ticket[Wish]) -> None:
         """Measure and check, on the wished target where it runs here, else on the one that does."""
         notes: tuple[str, ...] = ()
-        if not tiers.runs_here(kernel):
+        elsewhere = not tiers.runs_here(kernel)
+        if elsewhere and wish.edit is not None:
+            notes = self._leave_out(wish, kernel)
+        elif elsewhere:
             why = kernel.compilation.manifest.available()[1]
             wished = kernel.target
             try:
@@ -275,6 +292,14 @@ class Session:
                 self._finish(ticket, "failed", problem=error)
         if not ticket():
             self._leave("done")
+
+    def _leave_out(self, wish: Wish, kernel: Kernel) -> tuple[str, ...]:
+        """What an edited kernel cannot be asked where its target does not run, as answered; says why."""
+        self._answered["run"] = self._question("run", wish)
+        why_not = tiers.why_not_checked(kernel)
+        if why_not:
+            self._answered["check"] = self._question("check", wish)
+        return (tiers.elsewhere_note(kernel, why_not),)
 
     def _check(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
         ticket.phase("checking")
@@ -344,7 +369,7 @@ class Session:
                 history = MoveHistory((*history.moves[:-1], now))
             else:
                 history = history.left("stale").add(Move(generation, wish.config, "compiling"))
-        self._show(history=history)
+        self._show(history=history, edits=self.edits.kept)
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:
