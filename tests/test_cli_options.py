@@ -101,7 +101,8 @@ def test_one_fault_of_all_positions_is_told_once(file: str, capsys: pytest.Captu
 def test_rows_without_a_time_have_no_method(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = called(capsys, "bench", file, *N, "--sweep", "block=0,-1")
     assert status == 1
-    assert "block=0" in out
+    assert "2 configurations: 2 illegal" in out
+    assert "illegal: T.ceildiv divides by zero" in out
     assert "Method" not in out
 
 

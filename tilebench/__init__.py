@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from .schedule import Schedule as Schedule
     from .schedule import load_schedule as load_schedule
     from .schedule import save_schedule as save_schedule
+    from .sweeps import Sweep as Sweep
+    from .sweeps import open_sweep as open_sweep
+    from .sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "jit": ".kernel", "JitFunction": ".kernel", "Kernel": ".kernel", "compile_from": ".kernel",
     "Knob": ".language.knobs", "Schedule": ".schedule", "load_schedule": ".schedule",
-    "save_schedule": ".schedule",
+    "save_schedule": ".schedule", "sweep": ".sweeps", "open_sweep": ".sweeps", "Sweep": ".sweeps",
     "TileError": ".errors", "CompileRecord": ".record", "RunRecord": ".record",
 }  # fmt: skip
 
@@ -43,11 +46,14 @@ __all__ = [
     "Knob",
     "RunRecord",
     "Schedule",
+    "Sweep",
     "TileError",
     "compile_from",
     "jit",
     "load_schedule",
+    "open_sweep",
     "save_schedule",
+    "sweep",
     "workbench",
 ]
 

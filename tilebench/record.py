@@ -1,8 +1,9 @@
-"""The two plain-data values that everything outside the compiler reads.
+"""The three plain-data values that everything outside the compiler reads.
 
 `CompileRecord` is one compilation: stages with their texts and line maps, remarks, resources, the
 schedule with origins. `RunRecord` is one measurement: configuration, samples, method, environment.
-Both go to JSON and back without loss, in a zip (`.tbz`), never pickle.
+`SweepRecord` is the measurements of many configurations. All go to JSON and back without loss, in a
+zip (`.tbz`), never pickle.
 """
 
 from __future__ import annotations
@@ -272,6 +273,56 @@ class RunRecord:
         ordered = sorted(self.samples)
         middle = len(ordered) // 2
         return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One configuration of a sweep and what came of it; `runs` are its measurements, oldest first.
+
+    `state` is `waiting`, `compiled`, `timed`, `illegal` (the compiler refuses it) or `failed` (it does not
+    run, or its result is wrong), `why` the reason. `code` is a hash of what was compiled, `seconds` what
+    compiling took.
+    """
+
+    config: Mapping[str, Any]
+    state: str = "waiting"
+    why: str = ""
+    runs: tuple[RunRecord, ...] = ()
+    code: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """The measurements of many configurations of one kernel. `domains` has the values tried, by name.
+
+    `repeats` is how many runs a complete row has, `checked` whether results were compared with the reference.
+    `others` are runs of other implementations on the same arrays, by the same method. `best` is the
+    compilation of the fastest row, `seconds` how long the sweep took. `limits` are measured ceilings of the
+    machine by name (`flops`, `bytes`: a second), `machine` and `how` say of what and by which method.
+    """
+
+    kernel: str
+    target: str
+    domains: Mapping[str, tuple[Any, ...]]
+    rows: tuple[SweepRow, ...]
+    repeats: int = 1
+    checked: bool = False
+    others: tuple[RunRecord, ...] = ()
+    best: CompileRecord | None = None
+    seconds: float = 0.0
+    limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    machine: str = ""
+    how: str = ""
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        """All runs of the kernel, by row."""
+        return tuple(run for row in self.rows for run in row.runs)
+
+    def of(self, state: str) -> tuple[SweepRow, ...]:
+        """The rows of one state."""
+        return tuple(row for row in self.rows if row.state == state)
 
 
 def to_plain(value: Any) -> Any:

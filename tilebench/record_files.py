@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from .errors import OptionError
-from .record import FORMAT, CompileRecord, RunRecord, dump_json, to_plain
+from .record import FORMAT, CompileRecord, RunRecord, SweepRecord, dump_json, to_plain
 
 # A record of a large GEMM with all its stages is 1 MB of JSON; a thousand values take about 0.1 MB of memory.
 MOST_BYTES = 64 << 20
@@ -24,9 +24,11 @@ MOST_VALUES = 4_000_000
 MOST_INTEGER = 1 << 63
 
 Kind = TypeVar("Kind")
+AnyRecord = CompileRecord | RunRecord | SweepRecord
+_KINDS: dict[str, type[AnyRecord]] = {"compile": CompileRecord, "run": RunRecord, "sweep": SweepRecord}
 
 
-def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
+def save(record: AnyRecord, path: str | Path) -> None:
     """Write a record as JSON in a zip. The file is written aside and renamed; nothing is left where it fails.
 
     Raises `OptionError` where the file cannot be written.
@@ -35,7 +37,7 @@ def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
 
     path = Path(path)
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    kind = "compile" if isinstance(record, CompileRecord) else "run"
+    kind = next(name for name, cls in _KINDS.items() if isinstance(record, cls))
     body = dump_json({"format": FORMAT, "kind": kind, "record": to_plain(record)})
     try:
         with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -48,7 +50,7 @@ def save(record: CompileRecord | RunRecord, path: str | Path) -> None:
             aside.unlink(missing_ok=True)
 
 
-def load(path: str | Path) -> CompileRecord | RunRecord:
+def load(path: str | Path) -> AnyRecord:
     """Read a record back. `OptionError` when the file is no record of this format, or larger than any is."""
     found = parse_json(_body(Path(path)), str(path))
     plain = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
@@ -59,9 +61,9 @@ def load(path: str | Path) -> CompileRecord | RunRecord:
             hint="it may be of another version of tilebench",
         )  # fmt: skip
     kind: Any = plain.get("kind")
-    if kind not in ("compile", "run"):
-        raise _damaged(str(path), "kind", "compile or run", kind)
-    return from_plain(CompileRecord if kind == "compile" else RunRecord, plain.get("record"), str(path))
+    if kind not in _KINDS:
+        raise _damaged(str(path), "kind", " or ".join(_KINDS), kind)
+    return from_plain(_KINDS[kind], plain.get("record"), str(path))
 
 
 def _body(path: Path) -> bytes:

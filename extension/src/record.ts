@@ -193,6 +193,45 @@ export interface RunRecord {
   readonly edited: readonly string[];
 }
 
+/**
+ * One configuration of a sweep and what came of it; `runs` are its measurements, oldest first.
+ *
+ * `state` is `waiting`, `compiled`, `timed`, `illegal` (the compiler refuses it) or `failed` (it does not
+ * run, or its result is wrong), `why` the reason. `code` is a hash of what was compiled, `seconds` what
+ * compiling took.
+ */
+export interface SweepRow {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly state: string;
+  readonly why: string;
+  readonly runs: readonly RunRecord[];
+  readonly code: string;
+  readonly seconds: number | null;
+}
+
+/**
+ * The measurements of many configurations of one kernel. `domains` has the values tried, by name.
+ *
+ * `repeats` is how many runs a complete row has, `checked` whether results were compared with the reference.
+ * `others` are runs of other implementations on the same arrays, by the same method. `best` is the
+ * compilation of the fastest row, `seconds` how long the sweep took. `limits` are measured ceilings of the
+ * machine by name (`flops`, `bytes`: a second), `machine` and `how` say of what and by which method.
+ */
+export interface SweepRecord {
+  readonly kernel: string;
+  readonly target: string;
+  readonly domains: Readonly<Record<string, readonly unknown[]>>;
+  readonly rows: readonly SweepRow[];
+  readonly repeats: number;
+  readonly checked: boolean;
+  readonly others: readonly RunRecord[];
+  readonly best: CompileRecord | null;
+  readonly seconds: number;
+  readonly limits: Readonly<Record<string, number>>;
+  readonly machine: string;
+  readonly how: string;
+}
+
 /** The shapes above as data, for a check of what came in. */
 export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PlaceRecord: {
@@ -308,5 +347,27 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     events: '[ClockEvent]',
     clocked_seconds: 'number?',
     edited: '[string]'
+  },
+  SweepRow: {
+    config: '{*}',
+    state: 'string',
+    why: 'string',
+    runs: '[RunRecord]',
+    code: 'string',
+    seconds: 'number?'
+  },
+  SweepRecord: {
+    kernel: 'string',
+    target: 'string',
+    domains: '{[*]}',
+    rows: '[SweepRow]',
+    repeats: 'number',
+    checked: 'boolean',
+    others: '[RunRecord]',
+    best: 'CompileRecord?',
+    seconds: 'number',
+    limits: '{number}',
+    machine: 'string',
+    how: 'string'
   }
 };

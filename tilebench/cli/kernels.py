@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Parser, whole
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ..errors import TileError
     from ..kernel import Kernel
-    from ..record import CompileRecord, RunRecord
+    from ..record import CompileRecord, SweepRow
+    from ..workbench.subject import Subject
 
 
 def _common(parser: Parser) -> None:
@@ -165,54 +166,52 @@ def _ceilings(kernel: Kernel) -> Any:
     return ceilings_of(kernel)
 
 
-def _checked(runs: list[RunRecord]) -> str:
+def _checked(rows: Sequence[SweepRow]) -> str:
     """What the checks of a sweep found; those that failed say why in their rows."""
-    good = [run for run in runs if not run.failure]
+    good = [row.runs[0] for row in rows if row.state == "timed"]
     unwritten = max((run.unwritten for run in good), default=0)
     rest = f"; up to {unwritten} elements of outputs were never written" if unwritten else ""
-    return f"Checked: {len(good)} of {len(runs)} with all elements within bounds{rest}."
+    return f"Checked: {len(good)} of {len(rows)} with all elements within bounds{rest}."
 
 
 def bench(parser: Parser, words: list[str]) -> int:
     """Time one position, or every combination of a sweep. 1 when one of them failed."""
     _common(parser)
-    parser.add_argument("--sweep", action="extend", nargs="+", default=[], metavar="NAME=VALUES",
-                        help="values to try, as block_M=64,128 num_stages=1..4")  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare every element with the reference")
+    add = parser.add_argument
+    add("--sweep", action="extend", nargs="+", default=[], metavar="NAME=VALUES",
+        help="values to try, as block_M=64,128 num_stages=1..4")  # fmt: skip
+    add("--check", action="store_true", help="compare every element with the reference")
+    add("--save", metavar="FILE", help="keep the sweep in a file (.tbz), and go on from what it has")
     options = parser.parse_all(words)
-    from ..errors import TileError
     from ..kernel.available import require_available
-    from ..record import RunRecord
     from ..targets import resolve
     from ..workbench.options import parse_sweep
-    from ..workbench.tiers import measure_now
-    from ..workbench.views.runs import chart_text
-    from ..workbench.wish import moved
 
-    sweep = parse_sweep(options.sweep)
-    subject = _subject(options, sweep)
+    subject = _subject(options, parse_sweep(options.sweep))
     manifest, machine = resolve(subject.target)
     require_available(manifest, subject.name, machine.name)
-    wish = subject.first_wish((), True, options.check)
-    runs: list[RunRecord] = []
-    kernel: Kernel | None = None
-    failed: TileError | None = None
-    for values in itertools.product(*sweep.values()):
-        changes = dict(zip(sweep, values, strict=True))
-        now = moved(wish, subject.knobs, changes)
+    return _bench_sweep(subject, options)
+
+
+def _bench_sweep(subject: Subject, options: argparse.Namespace) -> int:
+    """All rows of a sweep, or the one row there is, as a table with the method."""
+    from ..errors import TileError
+    from ..sweeps import SweepMethod, sweep_of
+    from ..workbench.sweeping import candidates
+
+    found = [one for one, _ in candidates(subject, subject.first_wish((), True, options.check))]
+    made = sweep_of(
+        found, kernel=subject.name, target=subject.target, domains=subject.sweep, path=options.save,
+        method=SweepMethod(check=options.check),
+    )  # fmt: skip
+    timed = made.record.of("timed")
+    # One fault of all positions is told once, at its line, and not in as many rows.
+    if not timed and len({row.why for row in made.rows}) == 1:
         try:
-            compiled: Kernel = subject.make(now)
-            runs.append(measure_now(compiled, now.config, check=options.check))
-            kernel = compiled
+            found[0].make().reach_code()
         except TileError as error:
-            failed = error
-            runs.append(RunRecord(subject.name, now.target or "auto", now.config, failure=error.message))
-        if sweep and sys.stderr.isatty():
-            print(f"\r{len(runs)} measured", end="", file=sys.stderr)
-    # One fault of all positions is told once, and not in as many rows.
-    if len({run.failure for run in runs}) == 1 and runs[0].failure and failed is not None:
-        raise _respelt(failed)
-    print(chart_text(runs, _ceilings(kernel) if kernel is not None else None))
+            raise _respelt(error) from None
+    print(made.table())
     if options.check:
-        print(_checked(runs))
-    return 1 if any(each.failure for each in runs) else 0
+        print(_checked(made.rows))
+    return 1 if len(timed) < len(made.rows) else 0

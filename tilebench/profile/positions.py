@@ -144,3 +144,34 @@ def is_apart(first: Position, others: Sequence[Position]) -> bool:
     """
     found = [difference(first, other) for other in others if other is not first and other.seconds]
     return bool(found) and all(each is not None and each.decided and each.part < 0 for each in found)
+
+
+class Fastest(NamedTuple):
+    """The fastest of several positions; `decided` when what runs differ by does not explain it.
+
+    `number` is its place among them. Of positions that compute more or less than each other it is the one
+    with the highest rate (`by_rate`), and is never decided.
+    """
+
+    number: int
+    position: Position
+    decided: bool
+    by_rate: bool = False
+
+
+def fastest(positions: Sequence[Position]) -> Fastest | None:
+    """The fastest position that has a time; None without one."""
+    good = [k for k, position in enumerate(positions) if position.seconds]
+    if not good:
+        return None
+    alike = all(same_work(positions[good[0]], positions[k]) for k in good)
+    found = min(good, key=lambda k: rank(positions[k], alike=alike))
+    decided = alike and is_apart(positions[found], [positions[k] for k in good])
+    return Fastest(found, positions[found], decided, not alike)
+
+
+def rank(position: Position, *, alike: bool) -> float:
+    """What positions are ordered by, the best least: times of the same work (`alike`), else rates."""
+    seconds = position.seconds or math.inf
+    work = position.last.flops or position.last.bytes
+    return seconds if alike or not work else -work / seconds

@@ -10,8 +10,8 @@ from ..record import CompileRecord, RunRecord
 from .chart import ChartCeilings
 from .history import Move, MoveHistory
 from .parts import static_bundle
-from .session import Picture
-from .wish import Wish
+from .picture import Picture
+from .subject import Wish
 
 
 @dataclass(frozen=True)

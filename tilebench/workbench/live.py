@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
-from ..errors import ResourceError, ScheduleError, TargetError, TileError
+from ..errors import OptionError, ResourceError, ScheduleError, TargetError, TileError
 from ..profile.positions import ENOUGH_RUNS
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
 from .history import MoveHistory
 from .interrupts import watch
+from .picture import Picture
 from .registry import CellRun
-from .session import Picture, Session
+from .session import Session
 from .slider import Slider
 from .subject import Subject
-from .wish import KeptEdit
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
     from ..schedule import Schedule, ScheduleFile
+    from ..sweeps.result import Sweep
 
 _numbers = itertools.count(1)
 # Errors that another position of the controls can mend; others are in the cell's text.
@@ -129,34 +130,39 @@ class Workbench:
         self.session.again()
         return self
 
+    def sweep(self, *, wait: bool = True) -> Sweep:
+        """Try every combination of the values that the bench was opened with (`sweep=`, `--sweep`).
+
+        Each is compiled, checked and timed as a single position is, in several runs with all others between
+        them; a sweep that was stopped goes on, a complete one gets more runs of each. With controls it
+        runs beside them, and `wait=False` returns at once. Raises `OptionError` where no sweep was asked for.
+        """
+        from ..sweeps.result import Sweep
+
+        sweeper = self.session.sweeper
+        if not sweeper.asked:
+            raise OptionError(
+                "{kernel} was opened without a sweep", kernel=self.name,
+                hint="give the values to try: sweep={{'block_M': [64, 128]}}, or --sweep block_M=64,128",
+            )  # fmt: skip
+        self.session.sweep()
+        if wait:
+            self._wait_for_sweep()
+        assert sweeper.now is not None  # it has begun
+        return Sweep(sweeper.now.record)
+
+    def _wait_for_sweep(self) -> None:
+        """Wait in small steps, so that an interrupt comes through; it stops the sweep."""
+        try:
+            while not self.session.sweeper.wait(0.1):
+                pass
+        except KeyboardInterrupt:
+            self.session.sweeper.stop()
+            raise
+
     def stop(self) -> None:
         """Drop what is running or waiting; any later wish goes on."""
         self.session.stop()
-
-    def edit(self, stage: str, text: str) -> Workbench:
-        """Put `text` in the place of a stage's at this position, and compile on from there.
-
-        Lines of it that are wrong are told by `error`. A move of a control leaves the edit, `edits` has it
-        and `back_to_edit` brings it back. The compiler's own text is no edit. `OptionError` for a stage that
-        the road has not.
-        """
-        self.session.change(self.session.edits.writing(stage, text))
-        return self
-
-    def revert(self, stage: str = "") -> Workbench:
-        """Go back to what the compiler makes at a stage and below it; without a stage, everywhere."""
-        self.session.change(self.session.edits.reverting(stage))
-        return self
-
-    @property
-    def edits(self) -> tuple[KeptEdit, ...]:
-        """The edits that were made on this bench, oldest first: each with its number, texts and position."""
-        return self.session.edits.kept
-
-    def back_to_edit(self, number: int) -> Workbench:
-        """Go to the position of an edit, with it. `OptionError` for a number that no edit has."""
-        self.session.change(self.session.edits.going_back(number))
-        return self
 
     def figure(self, kind: str = "history") -> dict[str, Any]:
         """The chart of the runs as a plotly figure (a dict); `kind` is `history` or `roofline`."""

@@ -14,7 +14,7 @@ from .errors_view import error_body
 from .front.build import bench_state
 from .history import history_body, history_text
 from .packed import MIME, record_json
-from .session import Picture
+from .picture import Picture
 from .status import remarks
 from .style import escape, page
 from .svg import chart_svg

@@ -17,7 +17,7 @@ from .front.build import bench_state
 from .front.widget import script
 from .history import MoveHistory, history_body
 from .packed import pack
-from .session import Picture
+from .picture import Picture
 from .style import css, escape, pair
 from .table import Value, table_html
 from .views import resources, stages

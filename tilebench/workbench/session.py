@@ -8,29 +8,26 @@ Without threads (headless) a wish is answered before `want` returns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
 from ..errors import InternalError, TileError
-from ..record import CompileRecord, RunRecord
+from ..record import RunRecord
 from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
 from .chart import chart_of
-from .edits import EditBook
 from .history import Move, MoveHistory
 from .launch import need_launch_values
-from .slider import Slider
-from .subject import Subject
-from .wish import EDITED, KeptEdit, Wish, moved, placed
+from .picture import Picture
+from .subject import Subject, Wish, moved, placed
+from .sweeping import BenchSweep, SweepShown
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
-    from ..profile.diagnosis import Diagnosis
-    from .chart import ChartCeilings
 
 # Controls send one message a step (`continuous_update` is off), a held arrow key one every 30 ms. A GEMM's
 # stages take 40 to 60 ms after it, so that they stand within 100.
@@ -38,46 +35,6 @@ DEBOUNCE_S = 0.03
 # A launch that takes longer than this is run once: a run has 18 launches at least. More are a person's to
 # ask for.
 SLOW_S = 0.1
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Everything a view shows. `record` is the last good one; `stale` says it is not that of `wish`.
-
-    `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
-    sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
-    `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
-    oldest first, and `editable` the stages of the road whose texts compile on.
-    """
-
-    wish: Wish
-    status: Status = field(default_factory=lambda: Status("idle"))
-    record: CompileRecord | None = None
-    stale: bool = False
-    problem: TileError | None = None
-    history: MoveHistory = field(default_factory=MoveHistory)
-    ceilings: ChartCeilings | None = None
-    report: Any = None
-    notes: tuple[str, ...] = ()
-    shared_limit: int = 0
-    stage_names: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
-    diagnosis: Diagnosis | None = None
-    offered: tuple[Slider, ...] = ()
-    edits: tuple[KeptEdit, ...] = ()
-    editable: tuple[str, ...] = ()
-
-    @property
-    def runs(self) -> tuple[RunRecord, ...]:
-        """The measurements, oldest first."""
-        return self.history.runs
-
-    @property
-    def shown_record(self) -> CompileRecord | None:
-        """The record with the stages that are shown alone, in their order."""
-        if self.record is None or not self.shown:
-            return self.record
-        return replace(self.record, stages=tuple(self.record.stage(name) for name in self.shown))
 
 
 class Session:
@@ -101,9 +58,11 @@ class Session:
         # What was measured and checked last: a position, and how often that had been asked for.
         self._answered: dict[str, tuple[dict[str, Any], int]] = {}
         self._guard = threading.RLock()
-        self.edits = EditBook()
         self._first = threading.Event()
         self._picture = Picture(wish)
+        self.sweeper = BenchSweep(
+            subject, shown=self._swept, busy=self._busy, ended=self._load_best, measure=measure
+        )
         self._rate: RateLimit[Picture] = RateLimit(publish or (lambda _: None))
         self._latest: LatestWins[Wish] = LatestWins(
             self._answer, DEBOUNCE_S, on_status=self._on_status, on_error=self._on_error, inline=inline,
@@ -124,12 +83,6 @@ class Session:
             self.wish = wish = wish.asked_again(run=run, check=check)
         self._latest.submit(wish)
 
-    def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
-        """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
-        with self._guard:
-            self.wish = wish = how(self.wish, self._picture)
-        self._latest.submit(wish)
-
     def again(self) -> None:
         """Ask for the same once more: what is measured gets another run; what was stopped goes on."""
         with self._guard:
@@ -142,12 +95,39 @@ class Session:
         config = next((dict(point.config) for point in points if point.number == number), None)
         moves = [move for move in self.picture.history if tiers.plain_config(move.config) == config]
         if moves:
-            label = moves[-1].config.get(EDITED)
-            edit = next((each for each in self.edits.kept if each.label == label), None)
-            self.change(lambda wish, _: replace(placed(wish, moves[-1].config), edit=edit))
+            self._place(moves[-1].config)
+        elif config is not None and (tried := self.sweeper.wish_of(config)) is not None:
+            self._place(tried.config, measured=True)
+
+    def _place(self, config: Mapping[str, Any], *, measured: bool = False) -> None:
+        """Put the controls where they were at `config`; what has all its runs is not measured for that."""
+        with self._guard:
+            self.wish = wish = placed(self.wish, config)
+            if measured:
+                self._answered["run"] = self._question("run", wish)
+        self._latest.submit(wish)
+
+    def sweep(self) -> None:
+        """Begin the sweep that the bench was opened with, or go on with it; inline: until it ends."""
+        begin = self.sweeper.run_here if self.inline else self.sweeper.begin
+        begin(self.wish, self.picture.history.runs)
+
+    def _busy(self) -> bool:
+        return not self.inline and self._latest.status.phase in ("checking", "measuring")
+
+    def _swept(self, shown: SweepShown) -> None:
+        self._show(sweep=shown)
+        if shown.state != "running":
+            self._rate.flush()
+
+    def _load_best(self, best: Wish, began: Wish) -> None:
+        """Go to the best row of a sweep, unless the person has moved since it began."""
+        if self.wish.config == began.config != best.config:
+            self._place(best.config, measured=True)
 
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
+        self.sweeper.stop()
         self._latest.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -159,7 +139,8 @@ class Session:
         return self._first.wait(timeout)
 
     def close(self) -> None:
-        """Stop, and end the thread."""
+        """Stop, and end the threads."""
+        self.sweeper.stop()
         self._latest.close()
         self._rate = RateLimit(lambda _: None)
 
@@ -210,8 +191,7 @@ class Session:
         self._show(
             wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
             offered=before.offered or tuple(self.subject.offered(kernel)),
-            stage_names=kernel.stages, editable=tiers.editable_stages(kernel), shown=shown,
-            shared_limit=tiers.shared_limit(kernel),
+            stage_names=kernel.stages, shown=shown, shared_limit=tiers.shared_limit(kernel),
             notes=before.notes if same else (),
             diagnosis=before.diagnosis if same else None,
         )  # fmt: skip
@@ -238,7 +218,6 @@ class Session:
             if ticket():
                 return
             with self._guard:
-                self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
             self._show(record=record, history=history)
             self._diagnose(kernel)
@@ -262,10 +241,7 @@ class Session:
     def _run(self, wish: Wish, kernel: Kernel, ticket: Ticket[Wish]) -> None:
         """Measure and check, on the wished target where it runs here, else on the one that does."""
         notes: tuple[str, ...] = ()
-        elsewhere = not tiers.runs_here(kernel)
-        if elsewhere and wish.edit is not None:
-            notes = self._leave_out(wish, kernel)
-        elif elsewhere:
+        if not tiers.runs_here(kernel):
             why = kernel.compilation.manifest.available()[1]
             wished = kernel.target
             try:
@@ -292,14 +268,6 @@ class Session:
                 self._finish(ticket, "failed", problem=error)
         if not ticket():
             self._leave("done")
-
-    def _leave_out(self, wish: Wish, kernel: Kernel) -> tuple[str, ...]:
-        """What an edited kernel cannot be asked where its target does not run, as answered; says why."""
-        self._answered["run"] = self._question("run", wish)
-        why_not = tiers.why_not_checked(kernel)
-        if why_not:
-            self._answered["check"] = self._question("check", wish)
-        return (tiers.elsewhere_note(kernel, why_not),)
 
     def _check(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
         ticket.phase("checking")
@@ -369,7 +337,7 @@ class Session:
                 history = MoveHistory((*history.moves[:-1], now))
             else:
                 history = history.left("stale").add(Move(generation, wish.config, "compiling"))
-        self._show(history=history, edits=self.edits.kept)
+        self._show(history=history)
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:

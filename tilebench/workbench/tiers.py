@@ -126,10 +126,6 @@ def static(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
 
 def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """Tier 1: what the target's compiler makes: code, and what it takes."""
-    if kernel.compilation.edits:
-        from ..kernel.measuring.trial import try_edited
-
-        try_edited(kernel)
     for name in _tier_names(kernel, "code"):
         kernel.compilation.reach(name)
     for name in _tier_names(kernel, "later"):
@@ -156,32 +152,6 @@ def runs_here(kernel: Kernel) -> bool:
     return kernel.compilation.manifest.available()[0]
 
 
-def editable_stages(kernel: Kernel) -> tuple[str, ...]:
-    """The stages of a kernel's road whose texts compile on, in its order."""
-    from ..kernel.continued import editable
-
-    starts = editable(kernel.compilation.manifest)
-    return tuple(name for name in kernel.stages if name in starts)
-
-
-def why_not_checked(kernel: Kernel) -> str:
-    """Why nothing here can check the kernel, in words; empty where it runs or the simulator takes it."""
-    from ..kernel.measuring.simulated import why_not_simulated
-
-    return "" if runs_here(kernel) else why_not_simulated(kernel.compilation)
-
-
-def elsewhere_note(kernel: Kernel, why_not_checked: str) -> str:
-    """A sentence on an edited kernel whose target does not run here."""
-    why = kernel.compilation.manifest.available()[1]
-    checked = (
-        f"nothing here checks it ({why_not_checked})"
-        if why_not_checked
-        else ("a check runs it in the simulator")
-    )
-    return f"{kernel.target} cannot run here ({why}): the edited kernel is not timed, and {checked}"
-
-
 @dataclass(frozen=True)
 class Measured:
     """A measurement, its ceilings (None: this device's are not known), and the report of a check."""
@@ -200,11 +170,13 @@ def measure(
     with_: Measure | None = None,
 ) -> RunRecord:
     """Tier 2: time the kernel in the measuring child. A failure stands in the record."""
-    from ..kernel.measuring.measure import measure_kernel
+    from ..sweeps.measuring import ROUNDS, SECONDS, measure_once
 
-    timed: Measure = with_ or measure_kernel
+    timed: Measure = with_ or measure_once
     try:
-        return timed(kernel, rounds=5, seconds=0.25, check=check, cancel=cancel, on_progress=on_progress)
+        return timed(
+            kernel, rounds=ROUNDS, seconds=SECONDS, check=check, cancel=cancel, on_progress=on_progress
+        )
     except TileError as error:
         if cancel.is_set():
             raise
@@ -214,7 +186,6 @@ def measure(
 def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckReport:
     """Compare every element with the reference, in the measuring child: on random arrays from `seed`.
 
-    In the simulator where the kernel's target does not run here.
     There for the same reasons as a measurement: a wild store or an endless loop costs the check, not
     the notebook, and a slider that moves on ends it. Raises `Cancelled`, or what the child met.
     """
@@ -223,14 +194,8 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
     from ..runtime.worker import default_worker
 
     package = package_of(kernel, kernel.calls.binder.of(kernel.sizes).values)
-    if runs_here(kernel):
-        job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
-        return default_worker().call(job, cancel=cancel)
-    from ..kernel.measuring import simulated
-
-    # A product of 1024 takes a minute there: who does not want to wait stops it.
-    job = Job(f"{simulated.__name__}:check_simulated", (package, seed), name=f"simulating {kernel.name}")
-    return default_worker().call(job, cancel=cancel, timeout=0)
+    job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
+    return default_worker().call(job, cancel=cancel)
 
 
 def check_package(package: Package, seed: int) -> CheckReport:

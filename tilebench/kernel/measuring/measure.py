@@ -115,12 +115,25 @@ def run_package(
     against: dict[str, Callable[..., Any]],
 ) -> list[RunRecord]:
     """What runs in the child: load, check once, time. Returns records, the kernel's first."""
+    session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
+    checked = session.check() if check and package.tile_text else None
+    return timed_records(session, rounds, seconds, config, checked, against)
+
+
+def timed_records(
+    session: TimedKernel,
+    rounds: int,
+    seconds: float,
+    config: dict[str, Any],
+    checked: CheckReport | None = None,
+    against: Mapping[str, Callable[..., Any]] | None = None,
+) -> list[RunRecord]:
+    """A loaded kernel timed beside callables of its arrays, as records; the kernel's is first."""
     from ...profile.environment import environment
     from ...profile.timing import Contender, measure
     from ...runtime.job import cancelled, report
 
-    session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
-    checked = _checked(package, session) if check and package.tile_text else None
+    package = session.package
     contenders = [Contender(package.kernel, session.run, session.poison, session.same)]
     if against:
         session.need_host(", ".join(against))
@@ -131,7 +144,7 @@ def run_package(
     found = measure(
         contenders, clock=session.clock, flush=session.flush, seconds=seconds, rounds=rounds,
         progress=lambda each: report({"name": each.name, "round": each.round, "rounds": each.rounds}),
-        cancelled=cancelled,
+        cancelled=cancelled, watch=session.watch,
     )  # fmt: skip
     where = environment(session.manifest.environment())
     records: list[RunRecord] = []
@@ -221,6 +234,27 @@ class TimedKernel:
                 return "the outputs changed from run to run: a race, or memory read that nothing wrote"
         return ""
 
+    @property
+    def watch(self) -> Callable[[], Mapping[str, str]] | None:
+        """What reads clocks and power of a card between turns; None on the host, whose do not tell."""
+        return self.manifest.environment if self.device is not None else None
+
+    def check(self) -> CheckReport:
+        """The check of the first run, whose outputs `same` compares with."""
+        from ...reference import check_function
+
+        before, after = self.checked_arrays()
+        return check_function(tile_of(self.package), before, after, fresh=self.package.outputs)
+
+    def checked_arrays(self) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
+        """Arrays by name before and after a first run, whose outputs are kept."""
+        before = {p.name: a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True)}
+        self.poison()
+        self.run()
+        self.outputs()
+        self.keep()
+        return before, {p.name: a for p, a in zip(self.package.arguments, self.arrays, strict=True)}
+
     def need_host(self, names: str) -> None:
         """Raise `ArgumentError` where the kernel is not timed on NumPy arrays, which comparisons get."""
         if self.device is not None:
@@ -228,19 +262,6 @@ class TimedKernel:
                 "{names} cannot be compared on a device yet", names=names,
                 hint='compare on target="cpu", or time it apart',
             )  # fmt: skip
-
-
-def _checked(package: Package, session: TimedKernel) -> CheckReport:
-    """The check of the first run."""
-    from ...reference import check_function
-
-    before = {p.name: a.copy() for p, a in zip(package.arguments, session.arrays, strict=True)}
-    session.poison()
-    session.run()
-    session.outputs()
-    session.keep()
-    after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
-    return check_function(tile_of(package), before, after, fresh=package.outputs)
 
 
 def _with_check(record: RunRecord, report: CheckReport) -> RunRecord:

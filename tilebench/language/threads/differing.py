@@ -24,7 +24,6 @@ from ...ir.effects import effects_of
 from ...ir.stmt import statements
 from ..extern import ExternCall
 from ..lowered.threads import SyncThreads, SyncWarp
-from ..promises import Assume
 from ..structure import Parallel, ThreadGroup
 from ..votes import WarpVote
 
@@ -115,7 +114,7 @@ def on_tiles(statement: Stmt) -> bool:
     """Whether a statement is done by all threads together."""
     if isinstance(statement, (Parallel, ThreadGroup)):
         return True
-    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall, WarpVote, Assume)
+    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall, WarpVote)
     return not isinstance(statement, (*single, AllocStmt))
 
 

@@ -40,7 +40,6 @@ from ..addresses import TensorAt
 from ..extern import ExternCall
 from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
-from ..promises import Assume
 from ..structure import Parallel, ThreadGroup, Unroll, Vectorized
 from ..votes import WarpVote
 from .block import BlockThreads
@@ -173,7 +172,7 @@ class Splitter:
                 self.allocate(statement)
                 if self.guards and statement.buffer.name in self.warps.told:
                     say_nothing(self, statement)
-            case Store() | ExternCall() | Assume():
+            case Store() | ExternCall():
                 alone = all(guard.group is not None for guard in self.guards)
                 if alone and not self.differing(statement):
                     self.together(statement)

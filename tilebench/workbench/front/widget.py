@@ -14,7 +14,7 @@ from typing import Any
 
 from ...record import CompileRecord, to_plain
 from ..packed import pack
-from ..session import Picture
+from ..picture import Picture
 from ..slider import Slider
 from .build import bench_state
 

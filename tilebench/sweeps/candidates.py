@@ -1,0 +1,100 @@
+"""The configurations of a sweep: every combination of the values, each as a kernel that can be made."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, OptionError
+from ..kernel import JitFunction, Kernel
+from ..schedule import Schedule, ScheduleFile, load_schedule
+from ..schedule.choices import AS_WRITTEN, choices_schedule, is_choice
+from ..targets import resolve
+from .engine import plain
+from .prepare import SweepCandidate
+
+# More than an afternoon on a card.
+MOST = 10_000
+
+
+class Making:
+    """How kernels of one function, or of one kernel, are made for a configuration."""
+
+    def __init__(
+        self,
+        kernel: JitFunction | Kernel,
+        with_: Mapping[str, Any],
+        target: str | None,
+        schedule: Schedule | ScheduleFile | str | Path | None,
+    ) -> None:
+        # What a caller passes is known only now.
+        if not isinstance(kernel, (JitFunction, Kernel)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                "a sweep is of a kernel", found="{kind}", kind=type(kernel).__name__,
+                expected="a function with @tilebench.jit, or the kernel that it returns",
+            )  # fmt: skip
+        self.kernel = kernel
+        self.given = dict(with_)
+        self.target = target or kernel.target
+        loaded = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+        self.schedule: Any = loaded if loaded is not None else kernel.schedule
+        self.manifest, self.machine = resolve(self.target)
+
+    def is_parameter(self, name: str) -> bool:
+        return isinstance(self.kernel, JitFunction) and name in self.kernel.signature.parameters
+
+    def kernel_of(self, values: Mapping[str, Any]) -> Kernel:
+        """The kernel where parameters, choices of the schedule and values of a call are these."""
+        choices = {n: v for n, v in values.items() if not self.is_parameter(n) and is_choice(n)}
+        sizes = {n: v for n, v in values.items() if not self.is_parameter(n) and not is_choice(n)}
+        parameters = {n: v for n, v in values.items() if self.is_parameter(n)}
+        schedule = self._schedule(choices, parameters)
+        if isinstance(self.kernel, JitFunction):
+            made = self.kernel.using(target=self.target, schedule=schedule).kernel((), parameters)
+        else:
+            made = Kernel(
+                self.kernel.compilation.traced, self.manifest, self.machine, schedule,
+                start=self.kernel.compilation.start,
+            )  # fmt: skip
+        return made.at({**(self.kernel.sizes if isinstance(self.kernel, Kernel) else {}), **sizes})
+
+    def resolved(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Every parameter's value; `ArgumentError` where one has none."""
+        if not isinstance(self.kernel, JitFunction):
+            return dict(self.kernel.parameters)
+        given = {name: value for name, value in values.items() if self.is_parameter(name)}
+        return self.kernel.using(schedule=self.schedule).parameters((), given, self.machine.name)[0]
+
+    def _schedule(self, choices: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
+        if not any(value != AS_WRITTEN for value in choices.values()):
+            return self.schedule
+        under = self.schedule
+        if isinstance(under, ScheduleFile):
+            under = under.choose({**parameters, "target": self.machine.name})
+        return choices_schedule(choices).over(under)
+
+
+def candidates_of(making: Making, domains: Mapping[str, Sequence[Any]]) -> list[SweepCandidate]:
+    """Every combination, the last name's values next to each other. `OptionError` for none or too many."""
+    count = 1
+    for name, values in domains.items():
+        count *= len(values)
+        if not making.is_parameter(name) and is_choice(name):
+            for value in values:
+                choices_schedule({name: value})
+    if not count or count > MOST:
+        raise OptionError(
+            "the sweep has {count} configurations", count=count, expected=f"1 to {MOST}",
+        )  # fmt: skip
+    return [
+        _candidate(making, {**making.given, **dict(zip(domains, values, strict=True))})
+        for values in itertools.product(*domains.values())
+    ]
+
+
+def _candidate(making: Making, values: dict[str, Any]) -> SweepCandidate:
+    whole = {**making.resolved(values), **values, "target": making.target or "auto"}
+    config = {name: plain(value) for name, value in whole.items()}
+    return SweepCandidate(config, lambda: making.kernel_of(values))

@@ -1,0 +1,156 @@
+"""What a sweep does in the measuring child: kernels stay loaded between their runs, and arrays are made once.
+
+The runs of one configuration are apart in time, with all others between them, so that what drifts (clocks,
+heat, other work) falls on all alike and is seen as the spread of each. What is loaded stays for that.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import LaunchError
+from ..kernel import Package
+from ..kernel.measuring.measure import TimedKernel, random_inputs, tile_of, timed_records
+from ..record import RunRecord
+from ..reference import Bounded, CheckReport, run_bounded
+from ..reference.check import compare_output
+
+# Arrays of kernels that stay loaded. A kernel that has left is loaded again for its next run.
+MOST_BYTES = 2 << 30
+MOST_KERNELS = 128
+# Samples kept of one run: enough for the interval of its median, and a sweep of hundreds is a small file.
+MOST_SAMPLES = 100
+
+Arrays = list[np.ndarray[Any, Any]]
+Expected = Mapping[str, Bounded]
+
+
+@dataclass
+class _Problem:
+    """What all configurations with the same arguments share: the inputs, and what is right."""
+
+    inputs: Arrays
+    expected: Expected | None = None
+    by: str = ""
+
+
+@dataclass
+class _Loaded:
+    """Kernels by the hash of their code, and problems by their arguments; the oldest leave."""
+
+    kernels: OrderedDict[str, TimedKernel] = field(default_factory=OrderedDict[str, TimedKernel])
+    problems: OrderedDict[str, _Problem] = field(default_factory=OrderedDict[str, _Problem])
+
+
+_loaded = _Loaded()
+
+
+def time_package(
+    package: Package, code: str, seed: int, rounds: int, seconds: float, check: bool, label: str
+) -> RunRecord:
+    """One run of a kernel. The first is checked where that is wanted; `label` is its configuration."""
+    problem = _problem(package, seed)
+    session = _session(package, code, problem)
+    checked = _check(session, problem, label) if check and package.tile_text else None
+    record = timed_records(session, rounds, seconds, {}, checked)[0]
+    return thinned(record)
+
+
+def thinned(record: RunRecord) -> RunRecord:
+    """The record with every so many-th sample, in the order in which they were taken."""
+    step = -(-len(record.samples) // MOST_SAMPLES)
+    return replace(record, samples=record.samples[::step]) if step > 1 else record
+
+
+def _problem(package: Package, seed: int) -> _Problem:
+    key = repr((package.arguments, sorted(package.values.items()), seed))
+    if key not in _loaded.problems:
+        _loaded.problems[key] = _Problem(random_inputs(package, seed))
+        while len(_loaded.problems) > 2:
+            _loaded.problems.popitem(last=False)
+    _loaded.problems.move_to_end(key)
+    return _loaded.problems[key]
+
+
+def _session(package: Package, code: str, problem: _Problem) -> TimedKernel:
+    """The kernel as it was loaded before, or now. What no kernel writes is the same memory for all."""
+    kernels = _loaded.kernels
+    if code not in kernels:
+        arrays = [
+            a.copy() if p.written else a for p, a in zip(package.arguments, problem.inputs, strict=True)
+        ]
+        kernels[code] = TimedKernel(package, arrays)
+    kernels.move_to_end(code)
+    while len(kernels) > 1 and (len(kernels) > MOST_KERNELS or _held_bytes() > MOST_BYTES):
+        kernels.popitem(last=False)
+    return kernels[code]
+
+
+def _held_bytes() -> int:
+    """Bytes of the arrays of all loaded kernels; on a device each has all of its own."""
+    total = 0
+    for session in _loaded.kernels.values():
+        for param, array in zip(session.package.arguments, session.arrays, strict=True):
+            total += array.nbytes if param.written or session.device is not None else 0
+    return total
+
+
+def _check(session: TimedKernel, problem: _Problem, label: str) -> CheckReport:
+    """Every element against what is right for the first configuration, else against its own reference.
+
+    All configurations get the same inputs. What lies within the bounds of one reference needs no other; what
+    does not is compared with its own, and is wrong too where the two references contradict each other.
+    """
+    before, after = session.checked_arrays()
+    function = tile_of(session.package)
+    dtypes = {array.name: array.dtype for array in function.arrays}
+    fresh = session.package.outputs
+
+    def compared(expected: Expected) -> CheckReport:
+        found = [
+            compare_output(after[name], each, dtypes[name], name, fresh=name in fresh)
+            for name, each in expected.items()
+        ]
+        return CheckReport(tuple(found))
+
+    if problem.expected is not None:
+        report = compared(problem.expected)
+        if report.ok:
+            return report
+    own = run_bounded(function, before)
+    report = compared(own)
+    if problem.expected is None:
+        if report.ok:
+            problem.expected, problem.by = own, label
+        return report
+    if report.ok and _contradict(own, problem.expected):
+        raise AnotherResult(
+            "right by its own text, but another result than {by} has on the same arrays",
+            by=problem.by or "another configuration",
+            hint="does the kernel read or leave out elements where blocks do not divide the sizes?",
+        )  # fmt: skip
+    return report
+
+
+class AnotherResult(LaunchError):
+    """Two configurations of one kernel mean different results."""
+
+
+def _contradict(first: Expected, second: Expected) -> bool:
+    """Whether two references differ by more than both of their bounds allow, or in what they store at all."""
+    for name, one in first.items():
+        other = second.get(name)
+        if other is None or one.value.shape != other.value.shape or one.either is not None:
+            continue
+        if one.stored is not None and other.stored is not None and bool(np.any(one.stored != other.stored)):
+            return True
+        with np.errstate(all="ignore"):
+            apart: Any = np.abs(one.value.astype(np.float64) - other.value.astype(np.float64))
+            if bool(np.any(apart > one.error + other.error)):
+                return True
+    return False

@@ -1,0 +1,248 @@
+"""The engine of a sweep: each configuration compiled once and run several times, all others between its runs.
+
+First every configuration gets one run, so that all are seen soon; then each of those that have a time gets
+another, and so on. All are timed by one method in one child. What the compiler refuses is `illegal`; what
+crashes, never ends or is wrong is `failed`, and costs its own row alone. The order of the passes makes
+drift visible: what a machine does meanwhile is in the spread of every configuration.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import TileError
+from ..kernel import Kernel
+from ..profile.positions import ENOUGH_RUNS
+from ..record import RunRecord, SweepRow
+from ..runtime.cancel import Cancelled
+from ..targets.devices import HOST
+from .measuring import ROUNDS, SECONDS, measure_once
+from .prepare import CompileAhead, Prepared, SweepCandidate
+
+# A run of so many times what others took is an endless loop; before others are known, the usual limit.
+PATIENCE = 30
+LEAST_LIMIT_S = 10.0
+KNOWN_STEPS = 3
+
+Measure = Callable[..., RunRecord]
+
+
+@dataclass(frozen=True)
+class SweepMethod:
+    """How a sweep measures: `repeats` runs of a configuration, each of `rounds` in `seconds`."""
+
+    repeats: int = ENOUGH_RUNS
+    rounds: int = ROUNDS
+    seconds: float = SECONDS
+    check: bool = True
+    seed: int = 0
+    run: bool = True
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """How far a sweep is: its rows, steps done of all, and about how many seconds are left, once known."""
+
+    rows: tuple[SweepRow, ...]
+    done: int
+    total: int
+    now: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    left: float | None = None
+    others: tuple[RunRecord, ...] = ()
+
+
+class SweepEngine:
+    """Runs a sweep; what it has so far stands in `rows` at any time, also after an error or an interrupt.
+
+    `known` are rows of before: what was compiled from the same code is not run again. `measure` stands in
+    for the measuring child; `show` gets the progress after each step, `paused` holds the next one back
+    as long as it is true. `cancel` ends it at once.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[SweepCandidate],
+        method: SweepMethod | None = None,
+        *,
+        device: str = HOST,
+        known: Sequence[SweepRow] = (),
+        measure: Measure | None = None,
+        cancel: threading.Event | None = None,
+        show: Callable[[SweepProgress], object] | None = None,
+        paused: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.candidates = list(candidates)
+        self.method = method or SweepMethod()
+        self.cancel = cancel or threading.Event()
+        self.seconds = 0.0
+        self._known = {config_key(row.config): row for row in known if row.state != "waiting"}
+        self._measure = measure or measure_once
+        self.show = show
+        self._paused = paused
+        self._names = varied_names([candidate.config for candidate in self.candidates])
+        self._ahead = CompileAhead(self.candidates, device)
+        self._prepared: dict[int, Prepared] = {}
+        self._took: list[float] = []
+        # What was waited for until a candidate was compiled.
+        self._waited: list[float] = []
+        # A row of before is shown from the beginning, and looked at again when its turn comes.
+        self.rows = [self._known.get(config_key(c.config), SweepRow(c.config)) for c in self.candidates]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has all that it can have."""
+        return all(self._is_complete(row) for row in self.rows)
+
+    def run(self) -> tuple[SweepRow, ...]:
+        """All rows, as far as they came before `cancel` was set. Interrupts leave what there is in `rows`."""
+        start = time.perf_counter()
+        try:
+            for index in self._steps():
+                while self._paused() and not self.cancel.wait(0.05):
+                    pass
+                self._tell(index)
+                if self.cancel.is_set():
+                    break
+                self._step(index)
+            self._tell(None)
+        except Cancelled:
+            self._tell(None)
+        except BaseException:
+            self.cancel.set()
+            raise
+        finally:
+            self.seconds += time.perf_counter() - start
+            self._ahead.close()
+        return tuple(self.rows)
+
+    def kernel_of(self, row: SweepRow) -> Kernel | None:
+        """The kernel of one of the rows, where it was compiled."""
+        found = next((k for k, one in enumerate(self.rows) if one.config == row.config), None)
+        return self._prepared[found].kernel if found in self._prepared else None
+
+    # -- steps
+    def _steps(self) -> Iterator[int]:
+        """Numbers of candidates: each compiled and run once, then those with a time again, pass by pass."""
+        count = len(self.candidates)
+        for index in range(count):
+            self._prepare(index)
+            if self.rows[index].state == "compiled" and self.method.run:
+                yield index
+        for number in range(1, self.method.repeats):
+            first = number * count // self.method.repeats
+            for index in [*range(first, count), *range(first)]:
+                if self.rows[index].state == "timed" and len(self.rows[index].runs) <= number:
+                    yield index
+
+    def _prepare(self, index: int) -> None:
+        """Compile a candidate; a row of before is kept where the code is still the same."""
+        if self.cancel.is_set():
+            return
+        self._tell(index)
+        start = time.perf_counter()
+        found = self._ahead.get(index, list(range(index + 1, len(self.candidates))))
+        self._waited.append(time.perf_counter() - start)
+        known = self._known.get(config_key(found.row.config))
+        self._prepared[index] = found
+        # A row without a hash is of this process, where a configuration has one code.
+        if known is not None and known.code in ("", found.row.code) and found.row.state == "compiled":
+            self.rows[index] = replace(known, code=found.row.code, seconds=found.row.seconds)
+        else:
+            self.rows[index] = found.row
+
+    def _step(self, index: int) -> None:
+        """One run of a candidate, entered into its row."""
+        row, found = self.rows[index], self._prepared[index]
+        assert found.kernel is not None  # `_steps` gives compiled ones alone
+        start = time.perf_counter()
+        try:
+            run = self._measure(
+                found.kernel, package=found.package, rounds=self.method.rounds, seconds=self.method.seconds,
+                seed=self.method.seed,
+                check=self.method.check and all(run.error is None for run in row.runs),
+                label=config_text(row.config, self._names), timeout=self._limit(), cancel=self.cancel,
+                on_progress=_ignore,
+            )  # fmt: skip
+        except Cancelled:
+            raise
+        except TileError as error:
+            if self.cancel.is_set():
+                raise Cancelled("the sweep was stopped") from error
+            self.rows[index] = replace(row, state="failed", why=error.message)
+            return
+        self._took.append(time.perf_counter() - start)
+        self.rows[index] = entered(row, run)
+
+    def _limit(self) -> float | None:
+        """Seconds that a run may take; None for the limit that is set for all measurements."""
+        if len(self._took) < KNOWN_STEPS:
+            return None
+        return max(LEAST_LIMIT_S, PATIENCE * statistics.median(self._took))
+
+    # -- telling
+    def _is_complete(self, row: SweepRow) -> bool:
+        if row.state == "timed":
+            return len(row.runs) >= self.method.repeats
+        return row.state in ("illegal", "failed") or (row.state == "compiled" and not self.method.run)
+
+    def _tell(self, index: int | None) -> None:
+        if self.show is not None:
+            now: Mapping[str, Any] = self.rows[index].config if index is not None else {}
+            self.show(replace(self.progress, now=now))
+
+    @property
+    def progress(self) -> SweepProgress:
+        """How far it is."""
+        repeats = self.method.repeats if self.method.run else 1
+        missing = sum(0 if self._is_complete(row) else max(0, repeats - len(row.runs)) for row in self.rows)
+        total = repeats * len(self.rows)
+        return SweepProgress(tuple(self.rows), total - missing, total, {}, self._left(missing))
+
+    def _left(self, missing: int) -> float | None:
+        """Seconds that the missing steps take by those that were taken."""
+        if len(self._took) < KNOWN_STEPS:
+            return None
+        to_compile = len(self.candidates) - len(self._waited)
+        return missing * statistics.mean(self._took[-50:]) + to_compile * statistics.mean(self._waited)
+
+
+def _ignore(_: object) -> None:
+    return None
+
+
+def entered(row: SweepRow, run: RunRecord) -> SweepRow:
+    """A row with one more run, in the row's own configuration; a run without a time makes it a failure."""
+    run = replace(run, config=dict(row.config))
+    if run.failure or not run.seconds:
+        why = run.failure or "it was not measured"
+        return replace(row, state="failed", why=why, runs=(*row.runs, run))
+    first = next((one for one in row.runs if one.error is not None), None)
+    if first is not None:  # what one run's check found holds for all
+        run = replace(run, error=first.error, bound=first.bound, unwritten=first.unwritten)
+    return replace(row, state="timed", why="", runs=(*row.runs, run))
+
+
+def config_key(config: Mapping[str, Any]) -> str:
+    """Equal for equal configurations."""
+    return repr(sorted((name, plain(value)) for name, value in config.items()))
+
+
+def plain(value: Any) -> Any:
+    """A value of a configuration as a record holds it: what is no number or text as it is written."""
+    return value if isinstance(value, (int, float, str)) else repr(value)
+
+
+def varied_names(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The names that take more than one value."""
+    names = dict.fromkeys(name for config in configs for name in config)
+    return tuple(n for n in names if len({repr(config.get(n)) for config in configs}) > 1)
+
+
+def config_text(config: Mapping[str, Any], names: Sequence[str]) -> str:
+    """`block_M=64 num_stages=2`, of these names."""
+    return " ".join(f"{name}={config[name]}" for name in names if name in config)

@@ -1,0 +1,56 @@
+"""Everything that a view of a bench shows, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TileError
+from ..record import CompileRecord, RunRecord
+from ..runtime.latest import Status
+from .history import MoveHistory
+from .slider import Slider
+from .subject import Wish
+from .sweeping import SweepShown, all_runs
+
+if TYPE_CHECKING:
+    from ..profile.diagnosis import Diagnosis
+    from .chart import ChartCeilings
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Everything a view shows. `record` is the last good one; `stale` says it is not that of `wish`.
+
+    `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
+    sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
+    `shown` those that are wanted; the record has every one that is made.
+    """
+
+    wish: Wish
+    status: Status = field(default_factory=lambda: Status("idle"))
+    record: CompileRecord | None = None
+    stale: bool = False
+    problem: TileError | None = None
+    history: MoveHistory = field(default_factory=MoveHistory)
+    ceilings: ChartCeilings | None = None
+    report: Any = None
+    notes: tuple[str, ...] = ()
+    shared_limit: int = 0
+    stage_names: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = None
+    offered: tuple[Slider, ...] = ()
+    sweep: SweepShown | None = None
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        """The measurements: those of the moves, oldest first, then a sweep's."""
+        return all_runs(self.history.runs, self.sweep)
+
+    @property
+    def shown_record(self) -> CompileRecord | None:
+        """The record with the stages that are shown alone, in their order."""
+        if self.record is None or not self.shown:
+            return self.record
+        return replace(self.record, stages=tuple(self.record.stage(name) for name in self.shown))
