@@ -91,6 +91,22 @@ T.copy(s, O)
     assert passes.excess == 0
 
 
+def test_a_copy_that_goes_on_by_itself_is_counted_once() -> None:
+    """64 rows of 64 bytes in vectors of 16: 8 instructions of a warp, and 4 passes each, on either card."""
+    body = """
+S = T.alloc_shared((64, 32), "float16")
+for k in T.Pipelined(4, num_stages=2):
+    T.copy(A[k * 64, 0], S)
+    for i, j in T.Parallel(64, 32):
+        O[k * 64 + i, j] = S[i, j]
+"""
+    head = 'A: T.Tensor((256, 32), "float16"), O: T.Tensor((256, 32), "float16")'
+    by_itself, by_registers = (counted(body, head, arch)["S"] for arch in ("sm_90a", "sm_75"))
+    # Four times stored and four times read.
+    assert by_itself.instructions == by_registers.instructions == 4 * 8 * 2
+    assert by_itself.ideal == 4 * 8 * 2 * 4
+
+
 def test_passes_are_counted_by_warp_and_phase() -> None:
     """Lanes 128 bytes apart meet in one bank; of a block of 48 threads the second warp is half a one."""
     function, _ = lower("""

@@ -30,6 +30,7 @@ from .foreign_names import ForeignNames
 from .keeping import Keeping
 from .measuring.rehearse import rehearse
 from .pickled import reduce_kernel
+from .pictured import Pictured
 from .spoken import empty_rows, refuse_failed, tell, with_rows
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from .measuring.profiler import Profiler
 
 
-class Kernel(ForeignNames, Keeping):
+class Kernel(ForeignNames, Keeping, Pictured):
     """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
 
     Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's

@@ -48,7 +48,7 @@ class Life(Span[AllocShared]):
         return max(SWIZZLED_ALIGN, min(1024, period))
 
 
-def _place(lives: list[Life]) -> int:
+def place(lives: list[Life]) -> int:
     """First fit, largest first; returns the bytes taken in all."""
     done: list[Life] = []
     total = 0
@@ -104,7 +104,7 @@ def map_shared(function: Function, context: Context) -> Function:
     """
     named = Lives(AllocShared, Life).of(function)
     lives = list(named.values())
-    total = _place(lives)
+    total = place(lives)
     if total > context.machine.shared.per_block:
         _refuse(lives, total, function, context)
     plain = sum(life.bytes for life in lives)

@@ -32,8 +32,13 @@ class Touch:
 class LaneAccess(LaneState):
     """Accesses to shared and global memory by lanes whose index is known."""
 
-    def touch(self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Touch:
-        """The cells of `count` elements a lane from `index` on, inside the buffer and aligned."""
+    def touch(
+        self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask, *, counts: bool = True
+    ) -> Touch:
+        """The cells of `count` elements a lane from `index` on, inside the buffer and aligned.
+
+        Without `counts` they are only named, and nothing moves.
+        """
         lanes = self.active(mask)
         party = self.party(mask, lanes)
         numbers = [self.wide(number, np.int64) for number in index]
@@ -49,7 +54,7 @@ class LaneAccess(LaneState):
             check_vector(buffer, numbers, count, base, node)
         if buffer.scope == "shared":
             bits = first_bit(buffer, numbers, base)
-            if self.launch.counters is not None:
+            if counts and self.launch.counters is not None:
                 width = count * stored_bits(buffer.dtype) // 8
                 self.launch.counters.count(buffer.name, bits // 8, width, lanes, self.threads, self.warp)
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)

@@ -113,7 +113,8 @@ class Lanes(LaneExpressions):
         if buffer.scope in OWN:
             number = self.register_of(buffer, region.start, mask, region, count)
             return Hold(self.own(buffer, region), self.register_cells(number, count)[lanes], writes)
-        touch = self.touch(region, buffer, [self.value(e, mask) for e in region.start], count, mask)
+        index = [self.value(e, mask) for e in region.start]
+        touch = self.touch(region, buffer, index, count, mask, counts=False)
         return None if touch.cells is None else Hold(touch.memory, touch.cells, writes)
 
     def commit(self, token: str, mask: Mask) -> None:

@@ -11,7 +11,7 @@ from .chart import ChartCeilings
 from .history import Move, MoveHistory
 from .parts import static_bundle
 from .picture import Picture
-from .subject import Wish
+from .wish import Wish
 
 
 @dataclass(frozen=True)

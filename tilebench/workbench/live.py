@@ -23,6 +23,7 @@ from .registry import CellRun
 from .session import Session
 from .slider import Slider
 from .subject import Subject
+from .wish import KeptEdit
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
@@ -163,6 +164,31 @@ class Workbench:
     def stop(self) -> None:
         """Drop what is running or waiting; any later wish goes on."""
         self.session.stop()
+
+    def edit(self, stage: str, text: str) -> Workbench:
+        """Put `text` in the place of a stage's at this position, and compile on from there.
+
+        Lines of it that are wrong are told by `error`. A move of a control leaves the edit, `edits` has it
+        and `back_to_edit` brings it back. The compiler's own text is no edit. `OptionError` for a stage that
+        the road has not.
+        """
+        self.session.change(self.session.edits.writing(stage, text))
+        return self
+
+    def revert(self, stage: str = "") -> Workbench:
+        """Go back to what the compiler makes at a stage and below it; without a stage, everywhere."""
+        self.session.change(self.session.edits.reverting(stage))
+        return self
+
+    @property
+    def edits(self) -> tuple[KeptEdit, ...]:
+        """The edits that were made on this bench, oldest first: each with its number, texts and position."""
+        return self.session.edits.kept
+
+    def back_to_edit(self, number: int) -> Workbench:
+        """Go to the position of an edit, with it. `OptionError` for a number that no edit has."""
+        self.session.change(self.session.edits.going_back(number))
+        return self
 
     def figure(self, kind: str = "history") -> dict[str, Any]:
         """The chart of the runs as a plotly figure (a dict); `kind` is `history` or `roofline`."""

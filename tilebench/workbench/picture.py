@@ -10,8 +10,8 @@ from ..record import CompileRecord, RunRecord
 from ..runtime.latest import Status
 from .history import MoveHistory
 from .slider import Slider
-from .subject import Wish
 from .sweeping import SweepShown, all_runs
+from .wish import KeptEdit, Wish
 
 if TYPE_CHECKING:
     from ..profile.diagnosis import Diagnosis
@@ -24,7 +24,8 @@ class Picture:
 
     `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
-    `shown` those that are wanted; the record has every one that is made.
+    `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
+    oldest first, and `editable` the stages of the road whose texts compile on.
     """
 
     wish: Wish
@@ -41,6 +42,8 @@ class Picture:
     shown: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     offered: tuple[Slider, ...] = ()
+    edits: tuple[KeptEdit, ...] = ()
+    editable: tuple[str, ...] = ()
     sweep: SweepShown | None = None
 
     @property

@@ -8,7 +8,7 @@ Without threads (headless) a wish is answered before `want` returns.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,13 @@ from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
 from .chart import chart_of
+from .edits import EditBook
 from .history import Move, MoveHistory
 from .launch import need_launch_values
 from .picture import Picture
-from .subject import Subject, Wish, moved, placed
+from .subject import Subject
 from .sweeping import BenchSweep, SweepShown
+from .wish import EDITED, Wish, moved, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -58,6 +60,7 @@ class Session:
         # What was measured and checked last: a position, and how often that had been asked for.
         self._answered: dict[str, tuple[dict[str, Any], int]] = {}
         self._guard = threading.RLock()
+        self.edits = EditBook()
         self._first = threading.Event()
         self._picture = Picture(wish)
         self.sweeper = BenchSweep(
@@ -83,6 +86,12 @@ class Session:
             self.wish = wish = wish.asked_again(run=run, check=check)
         self._latest.submit(wish)
 
+    def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
+        """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
+        with self._guard:
+            self.wish = wish = how(self.wish, self._picture)
+        self._latest.submit(wish)
+
     def again(self) -> None:
         """Ask for the same once more: what is measured gets another run; what was stopped goes on."""
         with self._guard:
@@ -95,17 +104,21 @@ class Session:
         config = next((dict(point.config) for point in points if point.number == number), None)
         moves = [move for move in self.picture.history if tiers.plain_config(move.config) == config]
         if moves:
-            self._place(moves[-1].config)
+            label = moves[-1].config.get(EDITED)
+            edit = next((each for each in self.edits.kept if each.label == label), None)
+            self.change(lambda wish, _: replace(placed(wish, moves[-1].config), edit=edit))
         elif config is not None and (tried := self.sweeper.wish_of(config)) is not None:
-            self._place(tried.config, measured=True)
+            self._place(tried)
 
-    def _place(self, config: Mapping[str, Any], *, measured: bool = False) -> None:
-        """Put the controls where they were at `config`; what has all its runs is not measured for that."""
-        with self._guard:
-            self.wish = wish = placed(self.wish, config)
-            if measured:
-                self._answered["run"] = self._question("run", wish)
-        self._latest.submit(wish)
+    def _place(self, tried: Wish) -> None:
+        """Go to a configuration of the sweep, which has its runs and is not measured again for that."""
+
+        def there(wish: Wish, _: object) -> Wish:
+            now = placed(wish, tried.config)
+            self._answered["run"] = self._question("run", now)
+            return now
+
+        self.change(there)
 
     def sweep(self) -> None:
         """Begin the sweep that the bench was opened with, or go on with it; inline: until it ends."""
@@ -123,7 +136,7 @@ class Session:
     def _load_best(self, best: Wish, began: Wish) -> None:
         """Go to the best row of a sweep, unless the person has moved since it began."""
         if self.wish.config == began.config != best.config:
-            self._place(best.config, measured=True)
+            self._place(best)
 
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
@@ -191,7 +204,8 @@ class Session:
         self._show(
             wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
             offered=before.offered or tuple(self.subject.offered(kernel)),
-            stage_names=kernel.stages, shown=shown, shared_limit=tiers.shared_limit(kernel),
+            stage_names=kernel.stages, editable=tiers.editable_stages(kernel), shown=shown,
+            shared_limit=tiers.shared_limit(kernel),
             notes=before.notes if same else (),
             diagnosis=before.diagnosis if same else None,
         )  # fmt: skip
@@ -218,6 +232,7 @@ class Session:
             if ticket():
                 return
             with self._guard:
+                self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
             self._show(record=record, history=history)
             self._diagnose(kernel)
@@ -241,7 +256,10 @@ class Session:
     def _run(self, wish: Wish, kernel: Kernel, ticket: Ticket[Wish]) -> None:
         """Measure and check, on the wished target where it runs here, else on the one that does."""
         notes: tuple[str, ...] = ()
-        if not tiers.runs_here(kernel):
+        elsewhere = not tiers.runs_here(kernel)
+        if elsewhere and wish.edit is not None:
+            notes = self._leave_out(wish, kernel)
+        elif elsewhere:
             why = kernel.compilation.manifest.available()[1]
             wished = kernel.target
             try:
@@ -268,6 +286,14 @@ class Session:
                 self._finish(ticket, "failed", problem=error)
         if not ticket():
             self._leave("done")
+
+    def _leave_out(self, wish: Wish, kernel: Kernel) -> tuple[str, ...]:
+        """What an edited kernel cannot be asked where its target does not run, as answered; says why."""
+        self._answered["run"] = self._question("run", wish)
+        why_not = tiers.why_not_checked(kernel)
+        if why_not:
+            self._answered["check"] = self._question("check", wish)
+        return (tiers.elsewhere_note(kernel, why_not),)
 
     def _check(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
         ticket.phase("checking")
@@ -337,7 +363,7 @@ class Session:
                 history = MoveHistory((*history.moves[:-1], now))
             else:
                 history = history.left("stale").add(Move(generation, wish.config, "compiling"))
-        self._show(history=history)
+        self._show(history=history, edits=self.edits.kept)
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:

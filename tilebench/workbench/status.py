@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..record import CompileRecord
 from .chart import chart_of
 from .picture import Picture
 from .style import bytes_text, number
@@ -33,7 +34,16 @@ def remarks(picture: Picture) -> tuple[str, ...]:
     if record is None or picture.stale:
         return picture.notes
     absent = absent_stages(record.target, picture.stage_names, picture.wish.stages)
-    return (*absent, *picture.notes)
+    return (*edited_note(record), *absent, *picture.notes)
+
+
+def edited_note(record: CompileRecord) -> tuple[str, ...]:
+    """That stages of a record are a person's, where some are."""
+    if not record.edits:
+        return ()
+    names = " and ".join(edit.stage for edit in record.edits)
+    last = record.edits[-1].stage
+    return (f"{names} edited by hand: what stands there and below {last} is not what the compiler makes",)
 
 
 def figures(picture: Picture) -> list[str]:

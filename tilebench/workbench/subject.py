@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ArgumentError, OptionError, nearest
 from ..schedule import Schedule, ScheduleFile
-from ..schedule.choices import AS_WRITTEN, choices_schedule, is_choice
+from ..schedule.choices import AS_WRITTEN, choices_schedule
+from .edits import edited_kernel
 from .launch import launch_names, launch_sliders
 from .options import checked_domain
 from .slider import Slider
+from .wish import KeptEdit, Wish
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
@@ -35,31 +37,6 @@ OFFERED: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("gemm", "policy"): ("square", "full_row", "full_col"),
 }
 MOST_OFFERED = 12
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is wanted now: one position of all controls. Plain and immutable."""
-
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    choices: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    sizes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    target: str | None = None
-    stages: tuple[str, ...] = ()
-    run: bool = False
-    check: bool = False
-    # How often a measurement and a check were asked for: what was answered is done again only then.
-    run_asked: int = 0
-    check_asked: int = 0
-
-    def asked_again(self, *, run: bool, check: bool) -> Wish:
-        """The same wish, with a measurement or a check asked for once more."""
-        return replace(self, run_asked=self.run_asked + run, check_asked=self.check_asked + check)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """What a row of the history says: parameters, choices and a call's values by name, and the target."""
-        return {**self.values, **self.choices, **self.sizes, "target": self.target or "auto"}
 
 
 class Subject:
@@ -87,6 +64,7 @@ class Subject:
         self.schedule: Any = schedule if schedule is not None else kernel.schedule
         self._made: dict[Any, JitFunction] = {}
         self._kernels: dict[Any, Kernel] = {}
+        self._edits: dict[Any, Kernel] = {}
         self.target = target or kernel.target
         # What a sweep was asked for, by name in the order of the line.
         self.sweep = {name: tuple(choices) for name, choices in (sweep or {}).items()}
@@ -138,15 +116,21 @@ class Subject:
         from ..kernel import Kernel
         from ..targets import resolve
 
+        if wish.edit is not None:
+            return self._edited(wish, wish.edit)
         schedule = self.schedule_of(wish)
         key = (wish.target, schedule.key if isinstance(schedule, Schedule) else id(schedule))
         if isinstance(self.kernel, Kernel):
             if key not in self._kernels:
                 manifest, machine = resolve(wish.target)
-                traced = self.kernel.compilation.traced
-                self._kernels[key] = Kernel(
-                    traced, manifest, machine, schedule, start=self.kernel.compilation.start
-                )
+                compilation = self.kernel.compilation
+                if machine.name == self.kernel.target and schedule is self.kernel.schedule:
+                    self._kernels[key] = self.kernel
+                else:
+                    compilation.refuse_edited("a kernel for another target or schedule")
+                    self._kernels[key] = Kernel(
+                        compilation.traced, manifest, machine, schedule, out_idx=self.kernel.outputs
+                    )
             return self._kernels[key].at(wish.sizes)
         with self._making:  # a sweep compiles beside the controls
             function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
@@ -155,6 +139,15 @@ class Subject:
             while len(self._made) > 32:
                 del self._made[next(iter(self._made))]
         return function.kernel((), dict(wish.values)).at(wish.sizes)
+
+    def _edited(self, wish: Wish, edit: KeptEdit) -> Kernel:
+        """The kernel of an edit at its position; the newest few are kept."""
+        key = (edit.number, edit.stages)
+        if key not in self._edits:
+            self._edits[key] = edited_kernel(self.make(replace(wish, edit=None)), edit)
+            while len(self._edits) > 8:
+                del self._edits[next(iter(self._edits))]
+        return self._edits[key]
 
     def schedule_of(self, wish: Wish) -> Any:
         """The schedule that a wish comes to: its choices over the one the workbench was opened with."""
@@ -328,44 +321,3 @@ def example(names: Sequence[str]) -> str:
     """Values that a person could give for parameters of these names."""
     usual = {"block_M": 64, "block_N": 64, "block_K": 32, "threads": 128, "num_stages": 2, "dtype": "float16"}
     return " ".join(f"{name}={usual.get(name, 64 if 'block' in name else 1024)}" for name in names)
-
-
-def placed(wish: Wish, config: Mapping[str, Any]) -> Wish:
-    """The wish at a position that it was at before; `config` is what `Wish.config` gave then."""
-    target = config.get("target")
-    values = {name: config[name] for name in wish.values if name in config}
-    rest = {name: value for name, value in config.items() if name not in values and name != "target"}
-    choices = {name: value for name, value in rest.items() if is_choice(name)}
-    sizes = {name: value for name, value in rest.items() if name not in choices}
-    return replace(
-        wish, values=values, choices=choices, sizes=sizes, target=None if target == "auto" else target
-    )
-
-
-def moved(wish: Wish, knobs: Sequence[Slider], changes: Mapping[str, Any]) -> Wish:
-    """The wish with other values. `OptionError` for a name that no control has."""
-    values, choices, sizes = dict(wish.values), dict(wish.choices), dict(wish.sizes)
-    rest: dict[str, Any] = {}
-    chosen = {knob.name for knob in knobs if knob.choice}
-    called = {knob.name for knob in knobs if knob.launch}
-    for name, value in changes.items():
-        if name in values:
-            values[name] = value
-        elif name in called:
-            sizes[name] = value
-        elif name in chosen or is_choice(name):
-            if value == AS_WRITTEN:
-                choices.pop(name, None)
-            else:
-                choices[name] = value
-        elif name in ("target", "stages", "run", "check"):
-            rest[name] = tuple(value) if name == "stages" else value
-        else:
-            known = [*values, *called, *chosen, "target", "stages", "run", "check"]
-            close = nearest(name, known, limit=1)
-            raise OptionError(
-                "this workbench has no {name}", name=name,
-                hint=(f"did you mean {close[0]}? " if close else "") + "it has " + ", ".join(known),
-            )  # fmt: skip
-    sizes = {name: value for name, value in sizes.items() if value is not None}
-    return replace(wish, values=values, choices=choices, sizes=sizes, **rest)

@@ -20,8 +20,9 @@ from ..sweeps.finish import finished
 from ..sweeps.prepare import SweepCandidate
 from ..sweeps.result import Sweep
 from ..targets import AUTO, resolve
-from .subject import Subject, Wish, moved
+from .subject import Subject
 from .tiers import plain_config
+from .wish import Wish, moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -49,7 +50,7 @@ def candidates(subject: Subject, wish: Wish, target: str | None = None) -> list[
     names = list(subject.sweep)
     out: list[tuple[SweepCandidate, Wish]] = []
     for values in itertools.product(*subject.sweep.values()):
-        now = moved(wish, subject.knobs, dict(zip(names, values, strict=True)))
+        now = replace(moved(wish, subject.knobs, dict(zip(names, values, strict=True))), edit=None)
         made = replace(now, target=target) if target is not None else now
         out.append((SweepCandidate(plain_config(now.config), _making(subject, made)), now))
     return out

@@ -126,6 +126,10 @@ def static(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
 
 def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """Tier 1: what the target's compiler makes: code, and what it takes."""
+    if kernel.compilation.edits:
+        from ..kernel.measuring.trial import try_edited
+
+        try_edited(kernel)
     for name in _tier_names(kernel, "code"):
         kernel.compilation.reach(name)
     for name in _tier_names(kernel, "later"):
@@ -150,6 +154,32 @@ def later(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
 def runs_here(kernel: Kernel) -> bool:
     """Whether this machine can run the kernel's code."""
     return kernel.compilation.manifest.available()[0]
+
+
+def editable_stages(kernel: Kernel) -> tuple[str, ...]:
+    """The stages of a kernel's road whose texts compile on, in its order."""
+    from ..kernel.continued import editable
+
+    starts = editable(kernel.compilation.manifest)
+    return tuple(name for name in kernel.stages if name in starts)
+
+
+def why_not_checked(kernel: Kernel) -> str:
+    """Why nothing here can check the kernel, in words; empty where it runs or the simulator takes it."""
+    from ..kernel.measuring.simulated import why_not_simulated
+
+    return "" if runs_here(kernel) else why_not_simulated(kernel.compilation)
+
+
+def elsewhere_note(kernel: Kernel, why_not_checked: str) -> str:
+    """A sentence on an edited kernel whose target does not run here."""
+    why = kernel.compilation.manifest.available()[1]
+    checked = (
+        f"nothing here checks it ({why_not_checked})"
+        if why_not_checked
+        else ("a check runs it in the simulator")
+    )
+    return f"{kernel.target} cannot run here ({why}): the edited kernel is not timed, and {checked}"
 
 
 @dataclass(frozen=True)
@@ -186,6 +216,7 @@ def measure(
 def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckReport:
     """Compare every element with the reference, in the measuring child: on random arrays from `seed`.
 
+    In the simulator where the kernel's target does not run here.
     There for the same reasons as a measurement: a wild store or an endless loop costs the check, not
     the notebook, and a slider that moves on ends it. Raises `Cancelled`, or what the child met.
     """
@@ -194,8 +225,14 @@ def check(kernel: Kernel, *, cancel: threading.Event, seed: int = 0) -> CheckRep
     from ..runtime.worker import default_worker
 
     package = package_of(kernel, kernel.calls.binder.of(kernel.sizes).values)
-    job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
-    return default_worker().call(job, cancel=cancel)
+    if runs_here(kernel):
+        job = Job(f"{__name__}:check_package", (package, seed), name=f"checking {kernel.name}")
+        return default_worker().call(job, cancel=cancel)
+    from ..kernel.measuring import simulated
+
+    # A product of 1024 takes a minute there: who does not want to wait stops it.
+    job = Job(f"{simulated.__name__}:check_simulated", (package, seed), name=f"simulating {kernel.name}")
+    return default_worker().call(job, cancel=cancel, timeout=0)
 
 
 def check_package(package: Package, seed: int) -> CheckReport:

@@ -97,7 +97,8 @@ export interface TabData {
 /**
  * One measured position. Times in seconds, rates in units a second; `values` are those that vary.
  *
- * `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof.
+ * `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof. `edited`
+ * says that a person wrote a stage of it.
  */
 export interface PointData {
   readonly number: number;
@@ -117,6 +118,7 @@ export interface PointData {
   readonly here: boolean;
   readonly intensity: number | null;
   readonly flops: number | null;
+  readonly edited: boolean;
 }
 
 /**
@@ -140,10 +142,36 @@ export interface ChartData {
 
 /**
  * Why a wish could not be had: its first line, and the rest with the quoted line and carets.
+ *
+ * Where it is about edited text, `stage` and `line` (from 1) are where it stands there, and the characters
+ * from `column` to `end` are meant.
  */
 export interface ProblemData {
   readonly what: string;
   readonly text: string;
+  readonly stage: string;
+  readonly line: number;
+  readonly column: number;
+  readonly end: number;
+}
+
+/**
+ * An edit that was made on a bench: its name, its position in words, whether it is shown now.
+ */
+export interface KeptEditData {
+  readonly number: number;
+  readonly label: string;
+  readonly position: string;
+  readonly here: boolean;
+}
+
+/**
+ * The stages whose texts compile on, those that are edited now, and every edit, oldest first.
+ */
+export interface EditsData {
+  readonly editable: readonly string[];
+  readonly edited: readonly string[];
+  readonly kept: readonly KeptEditData[];
 }
 
 /**
@@ -173,6 +201,7 @@ export interface BenchState {
   readonly problem: ProblemData | null;
   readonly tabs: readonly TabData[];
   readonly chart: ChartData | null;
+  readonly edits: EditsData;
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -250,7 +279,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     values: '{string}',
     here: 'boolean',
     intensity: 'number?',
-    flops: 'number?'
+    flops: 'number?',
+    edited: 'boolean'
   },
   ChartData: {
     points: '[PointData]',
@@ -267,7 +297,22 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   ProblemData: {
     what: 'string',
-    text: 'string'
+    text: 'string',
+    stage: 'string',
+    line: 'number',
+    column: 'number',
+    end: 'number'
+  },
+  KeptEditData: {
+    number: 'number',
+    label: 'string',
+    position: 'string',
+    here: 'boolean'
+  },
+  EditsData: {
+    editable: '[string]',
+    edited: '[string]',
+    kept: '[KeptEditData]'
   },
   BenchState: {
     id: 'string',
@@ -288,6 +333,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     notes: '[string]',
     problem: 'ProblemData?',
     tabs: '[TabData]',
-    chart: 'ChartData?'
+    chart: 'ChartData?',
+    edits: 'EditsData'
   }
 };

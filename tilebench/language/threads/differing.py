@@ -24,6 +24,7 @@ from ...ir.effects import effects_of
 from ...ir.stmt import statements
 from ..extern import ExternCall
 from ..lowered.threads import SyncThreads, SyncWarp
+from ..promises import Assume
 from ..structure import Parallel, ThreadGroup
 from ..votes import WarpVote
 
@@ -114,7 +115,7 @@ def on_tiles(statement: Stmt) -> bool:
     """Whether a statement is done by all threads together."""
     if isinstance(statement, (Parallel, ThreadGroup)):
         return True
-    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall, WarpVote)
+    single = (Let, Store, If, LoopStmt, SyncThreads, SyncWarp, ExternCall, WarpVote, Assume)
     return not isinstance(statement, (*single, AllocStmt))
 
 

@@ -40,6 +40,7 @@ from ..addresses import TensorAt
 from ..extern import ExternCall
 from ..groups import groups_of
 from ..lowered.threads import SyncThreads, SyncWarp
+from ..promises import Assume
 from ..structure import Parallel, ThreadGroup, Unroll, Vectorized
 from ..votes import WarpVote
 from .block import BlockThreads
@@ -172,7 +173,7 @@ class Splitter:
                 self.allocate(statement)
                 if self.guards and statement.buffer.name in self.warps.told:
                     say_nothing(self, statement)
-            case Store() | ExternCall():
+            case Store() | ExternCall() | Assume():
                 alone = all(guard.group is not None for guard in self.guards)
                 if alone and not self.differing(statement):
                     self.together(statement)

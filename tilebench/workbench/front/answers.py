@@ -53,12 +53,33 @@ def _restore(bench: AskedBench, message: Message) -> None:
         bench.session.restore(number)
 
 
+def _edit(bench: AskedBench, message: Message) -> None:
+    stage, text = message.get("stage"), message.get("text")
+    if isinstance(text, str) and stage in bench.session.picture.editable:
+        bench.session.change(bench.session.edits.writing(str(stage), text))
+
+
+def _revert(bench: AskedBench, message: Message) -> None:
+    stage = str(message.get("stage", ""))
+    if not stage or stage in bench.session.picture.editable:
+        bench.session.change(bench.session.edits.reverting(stage))
+
+
+def _edited(bench: AskedBench, message: Message) -> None:
+    number = message.get("number")
+    if any(each.number == number for each in bench.session.edits.kept):
+        bench.session.change(bench.session.edits.going_back(int(str(number))))
+
+
 ANSWERS: dict[str, Answer] = {
     "set": _set,
     "target": _target,
     "toggle": _toggle,
     "stages": _stages,
     "restore": _restore,
+    "edit": _edit,
+    "revert": _revert,
+    "edited": _edited,
     "sweep": lambda bench, _: bench.session.sweep(),
     "again": lambda bench, _: bench.session.again(),
     "stop": lambda bench, _: bench.session.stop(),

@@ -10,12 +10,13 @@ from ..status import STOPPED, figures, remarks, said
 from ..style import rate_text
 from ..tiers import plain_config
 from ..views.stages import language_of
+from ..wish import EDITED
 from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
 from .controls import control_data, targets_offered
-from .state import BenchState, ChartData, Chip, PointData, ProblemData, StatusData, TabData
+from .edits_data import edits_data, left_note, problem_data
+from .state import BenchState, ChartData, Chip, EditsData, PointData, StatusData, TabData
 
 if TYPE_CHECKING:
-    from ...errors import TileError
     from ..picture import Picture
     from ..slider import Slider
 
@@ -48,11 +49,18 @@ def bench_state(
         if record is not None
         else {},
         chips=chips(picture),
-        notes=(*remarks(picture), *([STOPPED] if live and picture.status.phase == "cancelled" else [])),
-        problem=problem_data(picture.problem) if picture.problem is not None else None,
+        notes=notes(picture, live),
+        problem=problem_data(picture, picture.problem) if picture.problem is not None else None,
         tabs=tabs(picture, live),
         chart=chart,
+        edits=edits_data(picture) if live else EditsData(),
     )
+
+
+def notes(picture: Picture, live: bool) -> tuple[str, ...]:
+    """The sentences above the panes."""
+    stopped = live and picture.status.phase == "cancelled"
+    return (*remarks(picture), *left_note(picture), *([STOPPED] if stopped else []))
 
 
 def tabs(picture: Picture, live: bool) -> tuple[TabData, ...]:
@@ -80,7 +88,9 @@ def status_data(picture: Picture) -> StatusData:
 
 def chips(picture: Picture) -> tuple[Chip, ...]:
     """The figures that a mover of sliders looks at."""
-    return tuple(Chip(each) for each in figures(picture))
+    edit = picture.wish.edit
+    edited = [] if edit is None else [Chip(f"{' and '.join(s.stage for s in edit.stages)} edited", "warn")]
+    return (*edited, *(Chip(each) for each in figures(picture)))
 
 
 def stale_text(picture: Picture) -> str:
@@ -89,12 +99,6 @@ def stale_text(picture: Picture) -> str:
         return ""
     differs = {k: v for k, v in picture.record.parameters.items() if picture.wish.values.get(k) != v}
     return f"Below: the last good picture, of {config_text(differs) or 'the last good choice'}."
-
-
-def problem_data(problem: TileError) -> ProblemData:
-    """An error as its first line and the rest."""
-    what, _, rest = problem.explain().partition("\n")
-    return ProblemData(what, rest)
 
 
 def chart_data(picture: Picture) -> ChartData:
@@ -125,4 +129,5 @@ def _point(chart: Chart, index: int, here: bool) -> PointData:
         point.time_text if point.seconds is not None else "", point.rate, point.rate_low, point.rate_high,
         point.rate_text(chart.unit), point.failure, point.flagged, point.runs_text, values, here,
         point.intensity, point.flops / point.seconds if point.flops and point.seconds else None,
+        EDITED in point.config,
     )  # fmt: skip

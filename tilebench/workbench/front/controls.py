@@ -11,7 +11,7 @@ from ..slider import Slider
 from .state import ControlData
 
 if TYPE_CHECKING:
-    from ..subject import Wish
+    from ..wish import Wish
 
 
 def targets_offered(now: str | None) -> list[str]:

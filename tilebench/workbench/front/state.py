@@ -109,7 +109,8 @@ class TabData:
 class PointData:
     """One measured position. Times in seconds, rates in units a second; `values` are those that vary.
 
-    `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof.
+    `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof. `edited`
+    says that a person wrote a stage of it.
     """
 
     number: int
@@ -129,6 +130,7 @@ class PointData:
     here: bool = False
     intensity: float | None = None
     flops: float | None = None
+    edited: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,10 +155,37 @@ class ChartData:
 
 @dataclass(frozen=True)
 class ProblemData:
-    """Why a wish could not be had: its first line, and the rest with the quoted line and carets."""
+    """Why a wish could not be had: its first line, and the rest with the quoted line and carets.
+
+    Where it is about edited text, `stage` and `line` (from 1) are where it stands there, and the characters
+    from `column` to `end` are meant.
+    """
 
     what: str
     text: str
+    stage: str = ""
+    line: int = 0
+    column: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class KeptEditData:
+    """An edit that was made on a bench: its name, its position in words, whether it is shown now."""
+
+    number: int
+    label: str
+    position: str
+    here: bool
+
+
+@dataclass(frozen=True)
+class EditsData:
+    """The stages whose texts compile on, those that are edited now, and every edit, oldest first."""
+
+    editable: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
+    kept: tuple[KeptEditData, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,3 +216,4 @@ class BenchState:
     problem: ProblemData | None = None
     tabs: tuple[TabData, ...] = ()
     chart: ChartData | None = None
+    edits: EditsData = field(default_factory=EditsData)

@@ -307,6 +307,8 @@ def heading(record: CompileRecord) -> str:
     grids = record.grids or (record.grid,)
     grid = ", then ".join(" x ".join(map(str, each)) for each in grids)
     facts = [f"target {record.target}", f"grid {grid}"]
+    if record.edits:
+        facts.append(f"edited by hand: {', '.join(edit.stage for edit in record.edits)}")
     if record.seconds:
         facts.append(f"compiled in {seconds_text(record.seconds)}")
     return (
