@@ -3,7 +3,8 @@
     python extension/generate_record.py           write the files
     python extension/generate_record.py --check   say whether they are what would be written
 
-`src/record.ts` comes from `tilebench/record.py`, `src/bench/state.ts` from `workbench/front/state.py`.
+`src/record.ts` comes from `tilebench/record.py`, `src/bench/state.ts` from `workbench/front/state.py`,
+`src/editor/mark.ts` from `workbench/front/marks.py`; `workbench/words.json` comes from the language itself.
 Beside the interfaces each holds the same shapes as data, so that the viewer can tell data of another version
 from what is broken.
 """
@@ -18,10 +19,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from generate_words import generate_words
+
 from tilebench import record
-from tilebench.workbench.front import state
+from tilebench.workbench.front import marks, state
 
 SOURCES = Path(__file__).parent / "src"
+TABLES = Path(__file__).parent.parent / "tilebench" / "workbench"
 SCALARS = {str: "string", int: "number", float: "number", bool: "boolean"}
 
 HEAD = """\
@@ -36,6 +40,14 @@ export const MIME_TYPE = 'application/vnd.tilebench.record.v{format}+json';
 
 STATE_HEAD = """\
 // Written by generate_record.py from tilebench/workbench/front/state.py; change it there.
+"""
+
+
+MARK_HEAD = """\
+// Written by generate_record.py from tilebench/workbench/front/marks.py; change it there.
+
+/** The MIME type of the marks in an output. */
+export const MARKS_MIME = '{mime}';
 """
 
 
@@ -118,19 +130,31 @@ def generate_state() -> str:
     return "\n".join([STATE_HEAD, *(interface(kind) for kind in kinds), shapes(kinds)])
 
 
-FILES = {"record.ts": generate, "bench/state.ts": generate_state}
+def generate_marks() -> str:
+    """The whole text of `editor/mark.ts`."""
+    kinds = classes(marks)
+    head = MARK_HEAD.format(mime=marks.MARKS_MIME)
+    return "\n".join([head, *(interface(kind) for kind in kinds), shapes(kinds)])
+
+
+FILES = {
+    SOURCES / "record.ts": generate,
+    SOURCES / "bench" / "state.ts": generate_state,
+    SOURCES / "editor" / "mark.ts": generate_marks,
+    TABLES / "words.json": generate_words,
+}
 
 
 def main(arguments: list[str]) -> int:
     """Write, or with `--check` compare; 1 when a file differs."""
     differ = False
-    for name, make in FILES.items():
-        target, text = SOURCES / name, make()
+    for target, make in FILES.items():
+        text = make()
         if "--check" not in arguments:
             target.write_text(text, encoding="utf-8")
         elif not target.exists() or target.read_text(encoding="utf-8") != text:
             differ = True
-            print(f"{name} differs: run extension/generate_record.py")
+            print(f"{target.name} differs: run extension/generate_record.py")
     return int(differ)
 
 

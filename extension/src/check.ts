@@ -11,27 +11,29 @@ export interface Held {
   readonly state: BenchState | null;
 }
 
-const SHAPES = { ...RECORD_SHAPES, ...STATE_SHAPES };
+type Shapes = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+const SHAPES: Shapes = { ...RECORD_SHAPES, ...STATE_SHAPES };
 
 /** The first thing in `value` that does not have `shape`, in words, or null when all is well. */
-export function mismatch(value: unknown, shape: string, path: string): string | null {
+export function mismatch(value: unknown, shape: string, path: string, shapes: Shapes = SHAPES): string | null {
   if (shape === '*') {
     return null;
   }
   if (shape.endsWith('?')) {
-    return value === null ? null : mismatch(value, shape.slice(0, -1), path);
+    return value === null ? null : mismatch(value, shape.slice(0, -1), path, shapes);
   }
   if (shape.startsWith('[')) {
     return Array.isArray(value)
-      ? first(value.map((each, at) => [each, `${path}[${at}]`]), shape.slice(1, -1))
+      ? first(value.map((each, at) => [each, `${path}[${at}]`]), shape.slice(1, -1), shapes)
       : `${path} is no list`;
   }
   if (shape.startsWith('{')) {
     return isObject(value)
-      ? first(Object.entries(value).map(([key, each]) => [each, `${path}.${key}`]), shape.slice(1, -1))
+      ? first(Object.entries(value).map(([key, each]) => [each, `${path}.${key}`]), shape.slice(1, -1), shapes)
       : `${path} is no table`;
   }
-  const fields = SHAPES[shape];
+  const fields = shapes[shape];
   if (fields === undefined) {
     const kinds = shape.split('|').map(kind => kind.trim());
     return kinds.includes(typeof value) ? null : `${path} is no ${shape}`;
@@ -40,7 +42,7 @@ export function mismatch(value: unknown, shape: string, path: string): string | 
     return `${path} is no ${shape}`;
   }
   for (const [name, inner] of Object.entries(fields)) {
-    const found = mismatch(value[name], inner, `${path}.${name}`);
+    const found = mismatch(value[name], inner, `${path}.${name}`, shapes);
     if (found !== null) {
       return found;
     }
@@ -48,9 +50,9 @@ export function mismatch(value: unknown, shape: string, path: string): string | 
   return null;
 }
 
-function first(values: [unknown, string][], shape: string): string | null {
+function first(values: [unknown, string][], shape: string, shapes: Shapes): string | null {
   for (const [value, path] of values) {
-    const found = mismatch(value, shape, path);
+    const found = mismatch(value, shape, path, shapes);
     if (found !== null) {
       return found;
     }

@@ -4,7 +4,8 @@ import { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application'
 import { EditorExtensionRegistry, IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { tileCell } from './editor/tile-cell';
-import { rendererFactory } from './renderer';
+import { tileTools } from './editor/tools';
+import { marksFactory, rendererFactory } from './renderer';
 
 const records: JupyterFrontEndPlugin<void> = {
   id: '@tilebench/jupyterlab:records',
@@ -13,18 +14,20 @@ const records: JupyterFrontEndPlugin<void> = {
   requires: [IRenderMimeRegistry],
   activate: (_app: JupyterFrontEnd, registry: IRenderMimeRegistry) => {
     registry.addFactory(rendererFactory);
+    registry.addFactory(marksFactory);
   }
 };
 
 const cells: JupyterFrontEndPlugin<void> = {
   id: '@tilebench/jupyterlab:cells',
-  description: 'Marks the magic line and the words of the tile language in %%tile cells.',
+  description: 'Marks, documents and checks %%tile cells while they are edited.',
   autoStart: true,
   requires: [IEditorExtensionRegistry],
   activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
     registry.addExtension({
       name: 'tilebench:tile-cell',
-      factory: ({ model }) => EditorExtensionRegistry.createImmutableExtension(tileCell(() => model.mimeType))
+      factory: ({ model }) =>
+        EditorExtensionRegistry.createImmutableExtension([tileCell(() => model.mimeType), tileTools(model)])
     });
   }
 };

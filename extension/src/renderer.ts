@@ -5,6 +5,7 @@ import { Widget } from '@lumino/widgets';
 import { Bench } from './bench/bench';
 import { readOutput } from './check';
 import { make } from './dom';
+import { MARKS_MIME } from './editor/mark';
 import { MIME_TYPE } from './record';
 
 class RecordOutput extends Widget implements IRenderMime.IRenderer {
@@ -59,4 +60,25 @@ export const rendererFactory: IRenderMime.IRendererFactory = {
   // Before text/html (60): the same output carries the plain form for other front ends.
   defaultRank: 40,
   createRenderer: () => new RecordOutput()
+};
+
+/** Marks have nothing to show: the editor above draws them. */
+class MarksOutput extends Widget implements IRenderMime.IRenderer {
+  constructor() {
+    super();
+    this.addClass('tb-marks');
+  }
+
+  async renderModel(): Promise<void> {
+    // Nothing is drawn.
+  }
+}
+
+/** The factory for outputs that hold marks and no more; where there is a picture beside them, that is shown. */
+export const marksFactory: IRenderMime.IRendererFactory = {
+  safe: true,
+  mimeTypes: [MARKS_MIME],
+  // Behind text/html (60), before text/plain (120).
+  defaultRank: 110,
+  createRenderer: () => new MarksOutput()
 };

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+import tilebench.language as T
+from tilebench.workbench.options import WORDS
+
 EXTENSION = Path(__file__).resolve().parent.parent.parent / "extension"
 
 
@@ -20,14 +23,32 @@ def generator() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # It stands beside what it imports.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXTENSION))
+        spec.loader.exec_module(module)
     return module
 
 
-def test_types_are_what_the_dataclasses_give(generator: ModuleType) -> None:
-    for name, make in generator.FILES.items():
-        written = (EXTENSION / "src" / name).read_text(encoding="utf-8")
-        assert written == make(), "run: python extension/generate_record.py"
+def test_types_and_tables_are_what_the_package_gives(generator: ModuleType) -> None:
+    for path, make in generator.FILES.items():
+        written = path.read_text(encoding="utf-8")
+        assert written == make(), f"{path.name} differs, run: python extension/generate_record.py"
+
+
+def test_the_words_of_editors_are_the_language(generator: ModuleType) -> None:
+    """What is offered is `dir(T)`, and what is said of a word is what its target has."""
+    table = json.loads(generator.generate_words())
+    offered = {name for name in table["words"] if not name.startswith("_")}
+    assert offered == set(dir(T))
+    assert not offered & set(table["later"])
+    signature, line, _, notes = table["words"]["gemm"]
+    assert signature.startswith("(A: Tile, B: Tile, C: Tile")
+    assert line.startswith("Add a product of tiles")
+    assert notes[1] == "cuda:sm_75: fma; mma (float16, int8, uint8)"
+    assert any(note.startswith("cuda:sm_86 to sm_87: fma; mma (float16, bfloat16") for note in notes)
+    assert table["words"]["exp"][3][0].startswith("all targets: bfloat16, float16, float32")
+    assert set(table["options"]) == set(WORDS)
 
 
 @pytest.mark.parametrize(

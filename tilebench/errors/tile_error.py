@@ -59,17 +59,31 @@ class TileError(Exception):
         """The first line, without the place."""
         return self._fill(self.what)
 
+    @property
+    def headline(self) -> str:
+        """The kind of the error and its message."""
+        return f"{_translate(self.title)}: {self.message}"
+
+    @property
+    def parts(self) -> tuple[tuple[str, Place], ...]:
+        """The other places that have a part in it, each with the filled sentence of why."""
+        return tuple((self._fill(why), place) for why, place in self.also)
+
+    @property
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """What was expected, what was found and what to do, as far as they are said, each with its label."""
+        rows = (("expected", self.expected), ("found", self.found), ("help", self.hint))
+        return tuple((_translate(label), self._fill(template)) for label, template in rows if template)
+
     def explain(self, *, color: bool = False) -> str:
         """The whole text: message, quoted lines, expected and found, what to do."""
-        out = [f"{_translate(self.title)}: {self.message}"]
+        out = [self.headline]
         if self.place is not None:
             out.append(draw_place(self.place, color=color))
-        for why, place in self.also:
-            out.append(f"{self._fill(why)}:")
+        for why, place in self.parts:
+            out.append(f"{why}:")
             out.append(draw_place(place, color=color))
-        for label, template in (("expected", self.expected), ("found", self.found), ("help", self.hint)):
-            if template:
-                out.append(f"  {_translate(label)}: {self._fill(template)}")
+        out += [f"  {label}: {said}" for label, said in self.details]
         return "\n".join(out)
 
     def __str__(self) -> str:

@@ -58,15 +58,12 @@ def error_body(error: TileError) -> str:
     out = [f"<h3>{escape(title)}: <span>{escape(error.message)}</span></h3>"]
     if error.place is not None:
         out.append(_place_html(error.place))
-    for why, place in error.also:
-        filled = why.format(**error.values) if error.values else why
-        out.append(f'<div class="q">{escape(filled)}:</div>{_place_html(place)}')
+    for why, place in error.parts:
+        out.append(f'<div class="q">{escape(why)}:</div>{_place_html(place)}')
     rows: list[str] = []
-    for name, template in (("expected", error.expected), ("found", error.found), ("help", error.hint)):
-        if template:
-            filled = template.format(**error.values) if error.values else template
-            css = ' class="help"' if name == "help" else ""
-            rows.append(f"<dt>{name}</dt><dd{css}>{escape(filled)}</dd>")
+    for name, said in error.details:
+        css = ' class="help"' if name == "help" else ""
+        rows.append(f"<dt>{escape(name)}</dt><dd{css}>{escape(said)}</dd>")
     if rows:
         out.append(f"<dl>{''.join(rows)}</dl>")
     return f'<div class="err" role="alert">{"".join(out)}</div>'

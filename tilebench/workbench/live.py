@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import sys
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ..sweeps.result import Sweep
 
 _numbers = itertools.count(1)
+# A page may show notebooks of several kernels, each with a first bench.
+_KERNEL = uuid.uuid4().hex[:6]
 # Errors that another position of the controls can mend; others are in the cell's text.
 MENDABLE = (ResourceError, ScheduleError, TargetError)
 
@@ -67,7 +70,7 @@ class Workbench:
         self.name = subject.name
         self.cell = cell
         self.session = session
-        self.id = f"tb{number}"
+        self.id = f"tb{number}-{_KERNEL}"
         self.closed = False
         self._view: Any = None
         # Of the two outputs in the cell: the live view, and the static form below it.

@@ -26,10 +26,26 @@ class TileMagic:
 
     def __call__(self, line: str, cell: str | None = None) -> None:
         shell: Any = self._shell()
-        options = parse_line(line)
-        kernels = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
-        kernel = choose_kernel(options.kernel, kernels, shell.user_ns)
-        open_for(kernel, options)
+        try:
+            options = parse_line(line)
+            kernels = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
+            kernel = choose_kernel(options.kernel, kernels, shell.user_ns)
+            open_for(kernel, options)
+        except TileError as error:
+            if cell is not None:
+                _mark_error(shell, error, f"%%{MAGIC} {line}".rstrip(), cell)
+            raise
+
+
+def _mark_error(shell: Any, error: TileError, line: str, cell: str) -> None:
+    """Leave marks of an error for the editor that the cell is edited in, if there is one."""
+    from .front.marks import show_error_marks, word_place
+    from .live import is_interactive
+
+    if is_interactive():
+        file = _label(shell)
+        remember_source(file, f"{line}\n{cell}")
+        show_error_marks(error, word_place(file, line, error))
 
 
 def open_for(kernel: Any, options: TileOptions) -> None:
@@ -92,13 +108,17 @@ def _number(shell: Any) -> int:
     return int(shell.execution_count)
 
 
+def _label(shell: Any, file: str = "") -> str:
+    """What the running cell is called in messages: `Cell In[7]`."""
+    known: Any = shell.compile.format_code_name(file) if file else ("Cell", f"In[{_number(shell)}]")
+    return " ".join(str(part) for part in known or (f"cell [{_number(shell)}]",))
+
+
 def _check(shell: Any, raw: str, text: str, file: str) -> None:
     """Raise `LanguageError` under the cell's own name when the text is not Python."""
     from ..frontend import check_syntax
 
-    label = " ".join(
-        str(part) for part in shell.compile.format_code_name(file) or (f"cell [{_number(shell)}]",)
-    )
+    label = _label(shell, file)
     try:
         check_syntax(text, label)
     finally:

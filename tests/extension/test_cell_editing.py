@@ -1,0 +1,193 @@
+"""Editing a `%%tile` cell in JupyterLab: marks of a run and without one, F8, what hovering says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.test_live_bench import CELL, settled
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+HEAD = "import tilebench, tilebench.language as T\n%load_ext tilebench"
+BROKEN = CELL.replace("T.gemm(A_s, B_s, C_l)", "T.gemm(A_s, C_l, C_l)")
+
+
+@pytest.fixture(scope="module")
+def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    root = tmp_path_factory.mktemp("notebooks")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in (HEAD, CELL)])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, root / "cells.ipynb")
+    with (
+        lab_server(root, tmp_path_factory.mktemp("home"), labextensions) as address,
+        browser_page(chromium) as opened,
+    ):
+        opened.set_viewport_size({"width": 1280, "height": 720})
+        open_notebook(opened, address, "cells.ipynb")
+        run_all(opened, 120)
+        settled(opened)
+        yield opened
+
+
+def cell(page: Any) -> Any:
+    return page.locator(".jp-Notebook .jp-Cell").nth(1)
+
+
+def write(page: Any, text: str) -> None:
+    page.evaluate(
+        """text => {
+            const cell = window.jupyterapp.shell.currentWidget.content.widgets[1];
+            cell.model.sharedModel.setSource(text);
+        }""",
+        text,
+    )
+
+
+def run(page: Any) -> None:
+    """Run the tile cell and wait for its end."""
+    page.evaluate(
+        """async () => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.activeCellIndex = 1;
+            notebook.deselectAll();
+            await window.jupyterapp.commands.execute('notebook:run-cell');
+        }"""
+    )
+
+
+def ranges(page: Any, kind: str = "error") -> list[str]:
+    """The texts with a wavy line of one kind; a text of several colours is one."""
+    page.wait_for_timeout(400)
+    return page.evaluate(
+        """kind => {
+            const out = [];
+            for (const line of document.querySelectorAll('.jp-Cell')[1].querySelectorAll('.cm-line')) {
+                const found = [...line.querySelectorAll(`.cm-lintRange-${kind}`)].map(e => e.textContent);
+                if (found.length) out.push(found.join(''));
+            }
+            return out;
+        }""",
+        kind,
+    )
+
+
+def gutter(page: Any, kind: str) -> int:
+    return cell(page).locator(f".cm-lint-marker-{kind}").count()
+
+
+def tip(page: Any, place: Any) -> str:
+    page.mouse.move(3, 3)
+    place.scroll_into_view_if_needed()
+    place.hover()
+    shown = page.locator(".cm-tooltip-hover")
+    shown.wait_for(timeout=5_000)
+    return shown.inner_text()
+
+
+def test_an_error_is_marked_at_its_range_until_its_text_changes(page: Any) -> None:
+    write(page, BROKEN)
+    run(page)
+    assert ranges(page) == ["T.gemm(A_s, C_l, C_l)"]
+    assert gutter(page, "error") == 1
+    # Places that have a part in it are marked more softly.
+    assert [text[:14] for text in ranges(page, "info")] == ["T.alloc_shared", "T.alloc_fragme"]
+    said = tip(page, cell(page).locator(".cm-lintRange-error").first)
+    assert "the operands of this gemm disagree on k" in said
+    assert "the same k in both" in said
+    assert "32 in dimension 1 of A_s" in said
+    # An edit elsewhere moves the mark along; one at the place ends it.
+    write(
+        page,
+        BROKEN.replace(
+            "            T.clear(C_l)\n", "            # one line more\n            T.clear(C_l)\n"
+        ),
+    )
+    assert ranges(page) == ["T.gemm(A_s, C_l, C_l)"]
+    write(page, BROKEN.replace("C_l, C_l)", "B_s, C_l)"))
+    assert ranges(page) == []
+    write(page, BROKEN)
+    run(page)
+    assert ranges(page) == ["T.gemm(A_s, C_l, C_l)"]
+    write(page, CELL)
+    run(page)
+    assert ranges(page) == []
+
+
+def test_the_output_of_marks_takes_no_room(page: Any) -> None:
+    write(page, BROKEN)
+    run(page)
+    page.wait_for_timeout(300)
+    outputs = cell(page).locator(".jp-OutputArea-child")
+    heights = outputs.evaluate_all("outputs => outputs.map(output => output.offsetHeight)")
+    assert heights[0] == 0
+    assert heights[1] > 50
+
+
+def test_f8_goes_from_mark_to_mark_and_reads_them(page: Any) -> None:
+    write(page, BROKEN)
+    run(page)
+    ranges(page)
+    cell(page).locator(".cm-content").click(position={"x": 5, "y": 5})
+    page.keyboard.press("Control+Home")
+    seen: list[str] = []
+    for _ in range(4):
+        page.keyboard.press("F8")
+        page.wait_for_timeout(100)
+        seen.append(page.evaluate("window.getSelection().toString()"))
+    assert [text[:14] for text in seen] == [
+        "T.alloc_shared",
+        "T.alloc_fragme",
+        "T.gemm(A_s, C_",
+        "T.alloc_shared",
+    ]
+    page.keyboard.press("Shift+F8")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.getSelection().toString()") == "T.gemm(A_s, C_l, C_l)"
+    said = cell(page).locator(".cm-announced").inner_text()
+    assert "error, line 14: shape error: the operands of this gemm disagree on k" in said
+
+
+def test_what_the_language_has_not_is_marked_without_running(page: Any) -> None:
+    write(page, CELL.replace("T.clear(", "T.claer(").replace("--with", "--wiht"))
+    assert ranges(page) == ["--wiht"]
+    assert ranges(page, "warning") == ["T.claer"]
+    assert "did you mean T.clear?" in tip(page, cell(page).locator(".cm-lintRange-warning").first)
+    assert "did you mean --with?" in tip(page, cell(page).locator(".cm-lintRange-error").first)
+    write(page, "%%tile\n# T.claer\nx = 'T.claer'\ny = A.T.claer\nT.tma_copy(x)\n")
+    assert ranges(page, "warning") == ["T.tma_copy"]
+    assert "Hopper" in tip(page, cell(page).locator(".cm-lintRange-warning").first)
+    # Another cell has none of it.
+    write(page, "T.claer(1)\n")
+    assert ranges(page, "warning") == []
+    assert cell(page).locator(".cm-gutter-lint").count() == 0
+
+
+def test_hovering_tells_of_words_and_options(page: Any) -> None:
+    write(page, CELL)
+    said = tip(page, cell(page).locator(".tb-tile-word", has_text="T.gemm").first)
+    assert "T.gemm(A: Tile, B: Tile, C: Tile" in said
+    assert "Add a product of tiles" in said
+    assert "cuda:sm_75: fma; mma (float16, int8, uint8)" in said
+    assert "values that a slider walks" in tip(
+        page, cell(page).locator(".tb-magic-option", has_text="--sweep")
+    )
+
+
+def test_a_bench_marks_what_it_says_of_lines(page: Any) -> None:
+    """The diagnosis and missed remarks of the bench stand in the editor too, and follow the slider."""
+    write(page, CELL.replace("M=512 N=512", "M=512 N=510"))
+    run(page)
+    settled(page)
+    page.wait_for_timeout(500)
+    found = ranges(page, "info") + ranges(page, "warning")
+    assert any("T.copy" in text for text in found), found
+
+
+def test_nothing_went_wrong_in_the_console(page: Any) -> None:
+    assert page.console_errors == []
