@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FORMAT = 1
+# The name under which a remark says why a record has no operations.
+UNCOUNTED = "count_work"
 
 
 @dataclass(frozen=True)

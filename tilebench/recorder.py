@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .compiler import VERSION, Compilation
-from .ir import Buffer, Expr, Function, show
+from .ir import Buffer, Expr, Function, Node, show
 from .language.tracing.values import Value
 from .passes.analysis.count_work import Work, count_work
 from .passes.analysis.reads_writes import reads_and_writes
-from .record import CompileRecord, ParamRecord, Resources, StageRecord
+from .passes.context import place_record
+from .record import UNCOUNTED, CompileRecord, ParamRecord, Remark, Resources, StageRecord
 from .targets.build import EmitStep, of_launches
 
 Lines = tuple[tuple[int, ...], ...]
@@ -65,6 +66,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     counts = [count for launch in launches_of(meaning) for count in launch.grid]
     sized = not meaning.dimensions and all(isinstance(count, int) for count in counts)
     work = count_work(meaning) if sized else Work(0.0, 0.0)
+    unknown = [work_remark(work.doubt)] if work.doubt is not None else []
     launches = launches_of(compilation.last)
     grids = tuple(shown_sizes(launch.grid) for launch in launches)
     resources = build.resources if build is not None else None
@@ -83,16 +85,22 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         grids=grids if len(grids) > 1 else (),
         resources=resources,
         choices=tuple(compilation.context.choices),
-        remarks=tuple(compilation.context.remarks),
+        remarks=(*compilation.context.remarks, *unknown),
         diagnostics=tuple(compilation.context.diagnostics),
         source_file=traced.file,
         source_first_line=traced.first_line,
         seconds=sum(compilation.seconds.values()),
-        flops=work.flops,
+        flops=work.flops if work.known else 0.0,
         bytes=work.bytes,
         versions={"tilebench": VERSION, **_versions(compilation)},
         edits=compilation.edits,
     )
+
+
+def work_remark(doubt: Node) -> Remark:
+    """That only a run knows how much a kernel computes: a wrong rate would be worse than none."""
+    what = "data decides how much of this is done, so no operations are counted and no FLOP/s is shown"
+    return Remark(UNCOUNTED, "note", what, place_record(doubt.place))
 
 
 def _versions(compilation: Compilation) -> dict[str, str]:

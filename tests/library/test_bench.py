@@ -210,6 +210,18 @@ def test_wrong_words(capsys: pytest.CaptureFixture[str], words: list[str], text:
     assert text in capsys.readouterr().err
 
 
+def test_without_a_card_there_is_one_error_and_no_row(capsys: pytest.CaptureFixture[str]) -> None:
+    from tilebench.targets import manifest
+
+    if manifest("cuda").available()[0]:
+        pytest.skip("there is a card")
+    assert main(["bench", "add", "softmax", "--target", "cuda:sm_90a"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("target error: the library is compiled for cuda:sm_90a, which cannot run here: ")
+    assert err.count("cannot run here") == 1
+
+
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemv", "--target", "cpu", "--list"]) == 0
     assert capsys.readouterr().out == "gemv/4096x4096/float32\n"

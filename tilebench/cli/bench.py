@@ -44,6 +44,8 @@ def _is_file(word: str) -> bool:
 
 
 def _bench(options: Any) -> int:
+    from ..kernel.available import require_available
+    from ..library.bench.arrays import space_on
     from ..library.bench.peers import ON_CARD, ON_HOST, peers_named
     from ..library.bench.run import BenchMethod
     from ..library.bench.session import measured
@@ -62,6 +64,9 @@ def _bench(options: Any) -> int:
     names = tuple(peer.name for peer in peers_named(given))
     configs = _configs(options.configs)
     method = BenchMethod(options.rounds, options.milliseconds / 1e3, options.seed, configs)
+    # Each row would end in the same words.
+    require_available(manifest, "the library", machine.name)
+    space_on(manifest.device)
     print(head(machine.name, on_host))
     failed = False
     rows: list[BenchRow] = []

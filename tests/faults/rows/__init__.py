@@ -9,6 +9,7 @@ from . import (
     atomics,
     control,
     copies,
+    counts,
     cpu,
     cuda,
     facts,
@@ -61,5 +62,6 @@ FAULTS: tuple[Fault, ...] = (
     *workbench.FAULTS,
     *numbers.FAULTS,
     *speech.FAULTS,
+    *counts.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

@@ -58,7 +58,7 @@ FAULTS = (
     Fault(
         "work/ghosts-are-counted",
         "elements outside an array are counted as work",
-        "tilebench.passes.analysis.true_extents:inside",
+        "tilebench.passes.analysis.loop_extents:inside",
         "",
         "return np.asarray(start) * 0 + size",
         ("tests/passes/test_count_work.py",),

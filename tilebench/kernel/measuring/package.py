@@ -94,7 +94,7 @@ def pack(
         tuple(param.name for param in compilation.traced.function.params),
         outputs,
         print_function(meaning).text if meaning is not None else "",
-        work.flops,
+        work.flops if work.known else 0.0,
         work.bytes,
         tuple(edit.stage for edit in compilation.edits),
     )

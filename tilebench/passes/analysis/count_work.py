@@ -7,10 +7,12 @@ a copy and what computes an index is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from ...ir import (
     Arith,
@@ -28,23 +30,34 @@ from ...ir import (
     While,
     regions_read,
     walk,
-    whole,
 )
 from ...language.gemm import Gemm
 from ...language.meanings.tiles import meaning_of
 from ...language.structure import KernelLaunch, Parallel, Pipelined, Serial, Unroll, Vectorized
+from .loop_extents import accesses, inside, reached
 from .loop_points import LoopPoints, Where, value_at
+from .needed_extents import NeededExtents
 from .reads_writes import reads_and_writes
-from .true_extents import TrueExtents, inside
+from .true_extents import TrueExtents
 
 
 @dataclass(frozen=True)
 class Work:
-    """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether that is no bound."""
+    """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether that is no bound.
+
+    `doubt` is the statement that decides how much it is and that only a run knows of: the count is then that
+    of one turn, or of all, and no figure to show.
+    """
 
     flops: float
     bytes: float
     exact: bool = True
+    doubt: Node | None = field(default=None, compare=False)
+
+    @property
+    def known(self) -> bool:
+        """Whether `flops` is a count, or a close bound where there are too many turns to go through."""
+        return self.doubt is None
 
 
 @dataclass(frozen=True)
@@ -53,20 +66,28 @@ class _Spot:
 
     node: Stmt
     points: LoopPoints
+    # A loop that is counted by its parts stands before them, for what it says of tiles.
+    counts: bool = True
 
 
 def count_work(function: Function) -> Work:
     """The work of a function in the `tile` stage or one right after it."""
     spots = list(_spots(function, LoopPoints()))
-    tiles = TrueExtents([spot.node for spot in spots])
+    nodes = [spot.node for spot in spots]
+    tiles = TrueExtents(nodes, NeededExtents(nodes))
     flops = 0.0
-    exact = True
+    exact, doubt = True, None
     for spot in spots:
         tiles.see(spot.node)
+        if not spot.counts:
+            continue
+        tiles.guessed = False
         found = _operations(spot.node, spot.points, tiles)
         flops += found
-        exact &= spot.points.exact or not found
-    return Work(flops, float(_traffic(function)), exact)
+        exact &= (spot.points.exact and not tiles.guessed) or not found
+        if found and doubt is None:
+            doubt = spot.points.doubt or (spot.node if tiles.guessed else None)
+    return Work(flops, float(_traffic(function)), exact, doubt)
 
 
 def _spots(node: Any, points: LoopPoints) -> Iterator[_Spot]:
@@ -77,9 +98,11 @@ def _spots(node: Any, points: LoopPoints) -> Iterator[_Spot]:
         case Parallel() if not _is_ragged(node):
             yield _Spot(node, points)
         case If():
-            yield from _sequence(node.then, points.when(node.condition))
-            yield from _sequence(node.orelse, points.when(node.condition, negated=True))
+            yield from _sequence(node.then, points.when(node.condition, of=node))
+            yield from _sequence(node.orelse, points.when(node.condition, negated=True, of=node))
         case _:
+            if isinstance(node, Parallel):
+                yield _Spot(node, points, counts=False)
             yield from _sequence(getattr(node, "body", ()), _inside_loop(node, points))
 
 
@@ -94,7 +117,7 @@ def _inside_loop(node: Any, points: LoopPoints) -> LoopPoints:
     """The points of a loop's body. How many turns a condition lets be taken is not known."""
     if isinstance(node, LoopStmt) and node.condition is not None:
         inner = node.but(condition=None) if node.vars else None
-        return replace(_inside_loop(inner, points), exact=False)
+        return _inside_loop(inner, points).unsure(node)
     match node:
         case KernelLaunch():
             rows = zip(node.vars, node.blocks, strict=True)
@@ -103,9 +126,9 @@ def _inside_loop(node: Any, points: LoopPoints) -> LoopPoints:
         case Vectorized():
             rows = iter([(node.vars[0], node.extent)])
         case Serial() | Unroll():
-            return points.loop(node.vars[0].name, node.start, node.stop, node.step)
+            return points.loop(node.vars[0].name, node.start, node.stop, node.step, node)
         case Pipelined():
-            return points.loop(node.vars[0].name, node.start, node.stop)
+            return points.loop(node.vars[0].name, node.start, node.stop, of=node)
         case _:
             return points
     for var, extent in rows:
@@ -140,16 +163,36 @@ def _operations(node: Stmt, points: LoopPoints, tiles: TrueExtents) -> float:
             tile = next(iter(regions_read(node)), None)
             if not weight or tile is None:
                 return 0.0
-            return weight * points.total(_product(tiles.of(tile, points.where)))
+            needed = tiles.needed.of(tile.buffer, points.where) if tile.is_whole else None
+            true = tiles.of(tile, points.where)
+            return weight * points.total(_product(_least(true, needed or true)))
         case Parallel():
-            counts = _counts(node, points.where, tiles)
             each = _per_index(node, points)
-            return points.total(_product([counts[var.name] for var in node.vars])) * each if each else 0.0
+            if not each:
+                return 0.0
+            return points.total(_product(_turns(node, points.where, tiles))) * each
         case Store() | Let():
             each = _of_expressions(node)
             return points.total(_reached(node, points.where)) * each if each else 0.0
         case _:
             return 0.0
+
+
+def _turns(node: Parallel, where: Where, tiles: TrueExtents) -> list[Any]:
+    """How many values of each variable of a loop matter: true ones, that some store is needed for."""
+    true = reached(node, where, tiles.known)
+    needed = tiles.needed.turns(node, where)
+    counts: list[Any] = []
+    for var, extent in zip(node.vars, node.extents, strict=True):
+        most = (
+            np.maximum.reduce(np.broadcast_arrays(*[each[var.name] for each in needed])) if needed else extent
+        )
+        counts.append(np.minimum(true.get(var.name, extent), most))
+    return counts
+
+
+def _least(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    return [np.minimum(a, b) for a, b in zip(one, other, strict=True)]
 
 
 def _product(factors: list[Any]) -> Any:
@@ -168,53 +211,30 @@ def _per_index(node: Node, points: LoopPoints) -> float:
     return total
 
 
+_COMBINES = ("add", "max", "min")
+
+
 def _of_expressions(statement: Stmt) -> float:
     """Floating operations of a statement's expressions, index arithmetic and conversions left out."""
     total = 0
     for expr in walk(statement):
-        if isinstance(expr, Arith) and expr.args[0].dtype.is_float:
+        if isinstance(expr, Store) and expr.atomic in _COMBINES and expr.buffer.dtype.is_float:
+            total += 1  # combining it with the element
+        elif isinstance(expr, Arith) and expr.args[0].dtype.is_float:
             total += max(1, len(expr.args) - 1)
         elif isinstance(expr, Call) and expr.type.is_float and expr.word != "if_then_else":
             total += 1
     return float(total)
 
 
-def _accesses(node: Node) -> list[Store | Load]:
-    """The accesses of a statement, those of global arrays first: they say most surely what is true."""
-    found = [access for access in walk(node) if isinstance(access, (Store, Load))]
-    return sorted(found, key=lambda access: access.buffer.scope != "global")
-
-
 def _reached(node: Stmt, where: Where) -> Any:
     """Whether a single statement reaches a true element, by its first access of a global array."""
-    for access in _accesses(node)[:1]:
+    for access in accesses(node)[:1]:
         if access.buffer.scope == "global":
             indices = [value_at(index, where) for index in access.index]
             known = zip(indices, access.buffer.extents, strict=True)
             return _product([inside(index, 1, limit) for index, limit in known if index is not None])
     return 1
-
-
-def _counts(node: Parallel, where: Where, tiles: TrueExtents) -> Mapping[str, Any]:
-    """How many values of each variable of a parallel loop reach true elements.
-
-    The first access in which a variable moves alone decides; a variable without one counts whole.
-    """
-    extents = {var.name: extent for var, extent in zip(node.vars, node.extents, strict=True)}
-    counts: dict[str, Any] = {}
-    for access in _accesses(node):
-        limits = _limits(access, where, tiles)
-        for index, limit in zip(access.index, limits, strict=True):
-            moving = [part.name for part in walk(index) if isinstance(part, Var) and part.name in extents]
-            base = value_at(index, {**where, moving[0]: 0}) if len(moving) == 1 else None
-            if base is not None and moving[0] not in counts:
-                counts[moving[0]] = inside(base, extents[moving[0]], limit)
-    return {**extents, **counts}
-
-
-def _limits(access: Store | Load, where: Where, tiles: TrueExtents) -> list[Any]:
-    buffer = access.buffer
-    return list(buffer.extents) if buffer.scope == "global" else tiles.of(whole(buffer), where)
 
 
 def _traffic(function: Function) -> int:

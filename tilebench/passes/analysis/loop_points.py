@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Arith, Call, Cast, Const, Expr, Var
+from ...ir import Arith, Call, Cast, Const, Expr, Node, Var
 
 # More points than this are not enumerated: loops then count as their most turns, at index 0.
 MOST_POINTS = 2_000_000
@@ -24,6 +24,7 @@ class LoopPoints:
     `where` has each variable's values, of a shape that broadcasts to `shape`; `inside` says which points
     are run, as bounds of an inner loop may depend on outer ones; `repeats` is how often all of them are
     run again by loops that are not enumerated. `exact` is False where `repeats` or a bound is a guess.
+    `doubt` is the first loop or condition of which only a run knows how often it is taken.
     """
 
     where: Where = field(default_factory=dict[str, Any])
@@ -31,35 +32,41 @@ class LoopPoints:
     inside: Any = True
     repeats: int = 1
     exact: bool = True
+    doubt: Node | None = None
 
-    def loop(self, name: str, start: Expr | int, stop: Expr | int, step: Expr | int = 1) -> LoopPoints:
-        """These points with a loop more inside."""
+    def unsure(self, node: Node | None) -> LoopPoints:
+        """These points, of which nobody knows before a run how many there are."""
+        return replace(self, exact=False, doubt=self.doubt or node)
+
+    def loop(
+        self, name: str, start: Expr | int, stop: Expr | int, step: Expr | int = 1, of: Node | None = None
+    ) -> LoopPoints:
+        """These points with a loop more inside; `of` is its statement."""
         first, last, by = (value_at(bound, self.where) for bound in (start, stop, step))
         if first is None or last is None or by is None or np.any(by == 0):
-            return replace(self, where={**self.where, name: 0}, exact=False)
+            return replace(self, where={**self.where, name: 0}).unsure(of)
         turns = np.maximum((last - first + by - np.sign(by)) // by, 0)
         most = int(np.max(turns, initial=0))
         if np.prod(self.shape, dtype=float) * most > MOST_POINTS:
             where = {**self.where, name: first}
             return replace(self, where=where, repeats=self.repeats * most, exact=False)
         number = np.arange(most)
-        where = {key: _deeper(value) for key, value in self.where.items()}
+        where = {key: None if value is None else _deeper(value) for key, value in self.where.items()}
         where[name] = _deeper(first) + _deeper(by) * number
         inside = _deeper(self.inside)
         if np.any(turns != most):  # else no array as large as all points together is needed
             inside = inside & (number < _deeper(turns))
-        return LoopPoints(where, (*self.shape, most), inside, self.repeats, self.exact)
+        return replace(self, where=where, shape=(*self.shape, most), inside=inside)
 
     def let(self, name: str, value: Expr) -> LoopPoints:
         """These points with a name for a value, where it is known before the kernel runs."""
-        found = value_at(value, self.where)
-        return self if found is None else replace(self, where={**self.where, name: found})
+        return replace(self, where={**self.where, name: value_at(value, self.where)})
 
-    def when(self, condition: Expr, *, negated: bool = False) -> LoopPoints:
+    def when(self, condition: Expr, *, negated: bool = False, of: Node | None = None) -> LoopPoints:
         """Those of the points at which a condition holds (or does not); all where it is not known before."""
         holds = value_at(condition, self.where)
         if holds is None:
-            return replace(self, exact=False)
+            return self.unsure(of)
         chosen = np.logical_not(holds) if negated else np.asarray(holds, bool)
         return replace(self, inside=np.logical_and(self.inside, chosen))
 
@@ -73,7 +80,10 @@ def _deeper(values: Any) -> Any:
 
 
 def value_at(expr: Expr | int, where: Where) -> Any:
-    """An index with arrays for its variables; None where it is not known before the kernel runs."""
+    """An index with arrays for its variables; None where it is not known before the kernel runs.
+
+    A name that `where` has as None is a value that a run makes.
+    """
     match expr:
         case int():
             return expr

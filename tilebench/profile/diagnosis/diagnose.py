@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...record import UNCOUNTED
 from ..roofline import roofline
 from .case import Case, Cause
 from .measured_causes import MEASURED
@@ -48,6 +49,8 @@ def _bound(case: Case) -> tuple[str, str]:
         kind = "latency" if found.bound.startswith("latency") else found.bound
         part = max(found.of_memory, found.of_compute)
         return kind, f"Bound by {found.bound}: {100 * part:.2g} % of that ceiling is reached. {found.why}"
+    if any(remark.pass_name == UNCOUNTED for remark in record.remarks):
+        return "memory", "Data decides how much it computes, so what bounds it is not known from its counts."
     if not record.bytes:
         return "compute", "Nothing is measured, and it moves no bytes that are counted."
     intensity = record.flops / record.bytes
