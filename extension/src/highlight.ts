@@ -23,14 +23,17 @@ const PLAIN: readonly Rule[] = [
 ];
 
 function build(rules: readonly Rule[], words: Readonly<Record<string, readonly string[]>>): Language {
-  const parts = rules.map(([pattern], rule) => {
+  const parts = rules.map(([pattern]) => {
     let filled = pattern;
     for (const [name, list] of Object.entries(words)) {
       const longestFirst = [...list].sort((a, b) => b.length - a.length);
       filled = filled.split(`{${name}}`).join(longestFirst.join('|'));
     }
-    return `(?<rule${rule}>${filled})`;
+    return `(${filled})`;
   });
+  if (new RegExp(`${parts.join('|')}|`).exec('')!.length !== rules.length + 1) {
+    throw new Error('a rule of a language has a group of its own');
+  }
   return { pattern: new RegExp(parts.join('|'), 'y'), kinds: rules.map(([, kind]) => kind) };
 }
 
@@ -53,8 +56,9 @@ function language(name: string): Language {
   return found;
 }
 
-/** The pieces of one line with the kind of each. */
-export function pieces(line: string, name: string): [string, string][] {
+export type Pieces = readonly (readonly [text: string, kind: string])[];
+
+function cut(line: string, name: string): Pieces {
   const { pattern, kinds } = language(name);
   const out: [string, string][] = [];
   pattern.lastIndex = 0;
@@ -65,8 +69,30 @@ export function pieces(line: string, name: string): [string, string][] {
       out.push([line.slice(start), 'text']);
       break;
     }
-    const rule = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined)?.[0] ?? '';
-    out.push([match[0], kinds[Number(rule.slice('rule'.length))] ?? 'text']);
+    // The rules' own groups are numbered in their order; a rule has no other group.
+    let rule = 1;
+    while (rule < match.length && match[rule] === undefined) {
+      rule += 1;
+    }
+    out.push([match[0], kinds[rule - 1] ?? 'text']);
   }
   return out;
+}
+
+// A slider's next position shares most of its lines with the one before, and a pane is drawn several times.
+const KEPT_LINES = 20_000;
+const kept = new Map<string, Pieces>();
+
+/** The pieces of one line with the kind of each. */
+export function pieces(line: string, name: string): Pieces {
+  const key = `${name}\n${line}`;
+  let found = kept.get(key);
+  if (found === undefined) {
+    found = cut(line, name);
+    if (kept.size >= KEPT_LINES) {
+      kept.clear();
+    }
+    kept.set(key, found);
+  }
+  return found;
 }

@@ -5,9 +5,9 @@
 The method: the quickstart's GEMM on the bench, static (nothing is measured). A key moves a slider; the clock
 starts at the key event's own time stamp in the page and stops when the frame that first shows the answer has
 been painted (looked for in every animation frame, the time is taken behind that frame). Every position is
-new, with an empty cache, so NVRTC's and nvdisasm's own times are in it. A burst is 30 key presses 33 ms apart,
-as a held key sends them, and ends when SASS aside everything of the last position stands. Medians and minima
-in milliseconds beside the budgets. On a busy machine the minima say what the code takes.
+new, with an empty cache, so NVRTC's and nvdisasm's own times are in it. A burst is 30 key presses 33 ms
+apart, as a held key sends them, and ends when SASS aside everything of the last position stands. Medians and
+minima in milliseconds beside the budgets. On a busy machine the minima say what the code takes.
 """
 
 from __future__ import annotations
@@ -31,57 +31,7 @@ SETUP = "import tilebench, tilebench.language as T\n%load_ext tilebench"
 VALUES = "48,64,80,96,112"
 FEW, SOME = "tile,laid_out,cuda", "tile,laid_out,cuda,sass"
 
-# In the page: for each thing to be seen, when the frame that shows it was painted, counted from the key.
-# `before` is what stood there; an answer is another text, so one position's is never taken for another's.
-WATCH = """
-window.benchWatch = () => {
-    const bench = document.querySelector('.tbx');
-    const text = path => [...bench.querySelectorAll(path)].map(each => each.textContent).join('\\n');
-    const seen = {
-        chips: () => text('.tbx-chips'),
-        text: () => text('[data-stage=tile] .tbx-sheet'),
-        resources: () => (/\\d+ registers/.exec(text('.tbx-chips')) ?? [''])[0] && text('.tbx-status'),
-        sass: () => text('[data-stage=sass] .tbx-facts') + text('[data-stage=sass] .tbx-row'),
-    };
-    const before = Object.fromEntries(Object.entries(seen).map(([name, read]) => [name, read()]));
-    const out = { began: 0, times: {}, frames: 0, longest: 0 };
-    const behind = called => { const c = new MessageChannel(); c.port1.onmessage = called; c.port2.postMessage(0); };
-    window.addEventListener('keydown', event => { out.began = event.timeStamp; }, { capture: true });
-    let chipsGone = false;
-    let last = performance.now();
-    const look = () => {
-        const now = performance.now();
-        out.longest = Math.max(out.longest, now - last);
-        last = now;
-        out.frames += 1;
-        for (const [name, read] of Object.entries(seen)) {
-            if (out.times[name] !== undefined) { continue; }
-            const says = read();
-            // Registers leave with the position before and come with the new one's.
-            if (name === 'resources') {
-                chipsGone ||= says === '';
-                if (!chipsGone || says === '') { continue; }
-            } else if (name === 'sass') {
-                if (says === before[name] || !says.includes('lines')) { continue; }
-            } else if (says === before[name]) { continue; }
-            out.times[name] = -1;
-            behind(() => { out.times[name] = performance.now() - out.began; });
-        }
-        if (!out.ended) { requestAnimationFrame(look); }
-    };
-    requestAnimationFrame(look);
-    window.benchSeen = out;
-};
-"""
-SETTLED = """() => {
-    const bench = document.querySelector('.tbx');
-    const slider = [...bench.querySelectorAll('input[type=range]')].find(each => each === document.activeElement);
-    const value = slider.getAttribute('aria-valuetext').split(',')[0];
-    const tile = bench.querySelector('[data-stage=tile] .tbx-sheet').textContent.replaceAll(' ', '');
-    return bench.querySelector('.tbx-status').textContent.includes('up to date')
-        && /\\d+ registers/.test(bench.querySelector('.tbx-chips').textContent)
-        && tile.includes(`(${value},32)`);
-}"""
+WATCH = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 @contextmanager
@@ -115,7 +65,11 @@ def walk(moves: int) -> Iterator[tuple[str, str]]:
     """Keys that meet a new position each: a row of one slider to and fro for each value of the other."""
     for at in range(moves):
         row, place = divmod(at, 4)
-        yield ("block_M", "ArrowUp") if place == 3 else ("block_N", "ArrowRight" if row % 2 == 0 else "ArrowLeft")
+        yield (
+            ("block_M", "ArrowUp")
+            if place == 3
+            else ("block_N", "ArrowRight" if row % 2 == 0 else "ArrowLeft")
+        )
 
 
 def one_key(page: Any, slider: str, key: str, until: str) -> dict[str, float]:
@@ -138,7 +92,7 @@ def burst(page: Any) -> float:
         page.keyboard.press("ArrowLeft" if at // 4 % 2 == 0 else "ArrowRight")
         page.wait_for_timeout(33)
     began = page.evaluate("performance.now()")
-    page.wait_for_function(SETTLED, polling="raf")
+    page.wait_for_function("window.benchSettled()", polling="raf")
     ended = page.evaluate("performance.now()")
     settle(page)
     return float(ended - began)
@@ -148,7 +102,7 @@ def measured(target: str, moves: int, bursts: int) -> dict[str, list[float]]:
     """Milliseconds by what was seen, a value a move."""
     out: dict[str, list[float]] = {name: [] for name in BUDGET}
     with lab(target, FEW) as page:
-        page.evaluate(WATCH)
+        page.add_script_tag(content=WATCH)
         for slider, key in walk(moves):
             times = one_key(page, slider, key, "resources")
             for name in ("chips", "text", "resources"):
@@ -157,7 +111,7 @@ def measured(target: str, moves: int, bursts: int) -> dict[str, list[float]]:
         for _ in range(bursts):
             out["settled"].append(burst(page))
     with lab(target, SOME) as page:
-        page.evaluate(WATCH)
+        page.add_script_tag(content=WATCH)
         for slider, key in walk(moves):
             out["sass"].append(one_key(page, slider, key, "sass")["sass"])
     return out
@@ -176,7 +130,9 @@ def main() -> int:
     for name, times in found.items():
         middle = statistics.median(times)
         over += middle > BUDGET[name]
-        print(f"{name:<12}{middle:>10.0f}{min(times):>8.0f}{max(times):>8.0f}{BUDGET[name]:>8.0f}{len(times):>7}")
+        print(
+            f"{name:<12}{middle:>10.0f}{min(times):>8.0f}{max(times):>8.0f}{BUDGET[name]:>8.0f}{len(times):>7}"
+        )
     return 1 if over else 0
 
 

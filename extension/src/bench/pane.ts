@@ -6,7 +6,7 @@ import { PaneButton, PaneHost, PaneView } from './pane/door';
 import { Head } from './pane/head';
 import { Look } from './pane/row';
 import { Search } from './pane/search';
-import { Sheet } from './pane/sheet';
+import { Sheet, Size } from './pane/sheet';
 import { Tip } from './pane/tip';
 import { Reading } from './reading';
 import { diffTexts, summary } from './text/diff';
@@ -75,10 +75,15 @@ export class Pane implements PaneView {
     this.sheet.redraw();
   }
 
-  /** Lay the text out for the pane's width; to be called when that has changed. */
-  layout(): void {
-    this.sheet.layout();
+  /** Lay the text out for the pane's size; to be called when that has changed. `size` where it has been measured. */
+  layout(size = this.measure()): void {
+    this.sheet.layout(size);
     this.drawMarks();
+  }
+
+  /** How much room there is. Asked of all panes before any is laid out: each change makes the next question slow. */
+  measure(letter?: number): Size {
+    return this.sheet.measure(letter);
   }
 
   redraw(): void {
@@ -108,19 +113,16 @@ export class Pane implements PaneView {
 
   /** How it is read now; to be asked while it stands in the page, for what is taken out forgets its scrolling. */
   get reading(): Reading {
-    const { view, wrap, folds } = this.sheet;
-    const [top, left, focused] = [view.scrollTop, view.scrollLeft, this.hasFocus];
-    return { wrap, current: this.current, folds, lines: this.lines.length, top, left, focused };
+    const { wrap, folds, scrolled: [top, left] } = this.sheet;
+    return { wrap, current: this.current, folds, lines: this.lines.length, top, left, focused: this.hasFocus };
   }
 
-  /** Be read as another pane of the same stage was; folds stay where the text has as many lines. */
+  /** Be read as another pane of the same stage was, from the next layout on; folds stay where the text has as many lines. */
   readAs(other: Reading): void {
     this.sheet.wrap = other.wrap;
     this.look.current = Math.min(other.current, Math.max(0, this.lines.length - 1));
     this.sheet.folds = other.lines === this.lines.length ? [...other.folds] : this.sheet.folds;
-    this.layout();
-    [this.sheet.view.scrollTop, this.sheet.view.scrollLeft] = [other.top, other.left];
-    this.sheet.draw();
+    this.sheet.scrolled = [other.top, other.left];
   }
 
   private askExtras(): void {

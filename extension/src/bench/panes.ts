@@ -65,21 +65,13 @@ export class Panes implements PaneHost {
     if (parts.length === 0) {
       parts.push(make('p', { class: 'tbx-quiet tbx-pending' }, 'No stage is shown: choose one above.'));
     }
+    // Each text is laid out and drawn once, when all is known that decides how it looks.
+    this.compare(this.against);
+    this.panes.forEach(pane => pane.readAs(old.get(pane.stage.name) ?? pane.reading));
+    this.relight(null, this.pin ?? new Set(), false);
     this.element.replaceChildren(...parts);
     this.layout();
-    this.compare(this.against);
-    for (const pane of this.panes) {
-      const same = old.get(pane.stage.name);
-      if (same !== undefined) {
-        pane.readAs(same);
-      }
-      if (same?.focused) {
-        pane.focus();
-      }
-    }
-    if (this.pin !== null) {
-      this.relight(null, this.pin, false);
-    }
+    this.panes.find(pane => old.get(pane.stage.name)?.focused)?.focus();
   }
 
   /** Choose what each text is compared with. */
@@ -185,7 +177,10 @@ export class Panes implements PaneHost {
       this.layout();
       return;
     }
-    this.panes.filter(pane => !pane.element.hidden).forEach(pane => pane.layout());
+    const seen = this.panes.filter(pane => !pane.element.hidden);
+    const letter = seen[0]?.measure().letter;
+    const sizes = seen.map(pane => pane.measure(letter));
+    seen.forEach((pane, at) => pane.layout(sizes[at]));
   }
 
   private divider(at: number): HTMLElement {

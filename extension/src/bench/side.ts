@@ -12,6 +12,7 @@ export class Side {
   private readonly chart: ChartView;
   private chosen = '';
   private shape = '';
+  private says = '';
   private tabs: readonly TabData[] = [];
   private state: BenchState | null = null;
 
@@ -62,6 +63,12 @@ export class Side {
 
   private drawBody(): void {
     const tab = this.tabs.find(each => each.name === this.chosen);
+    // What says the same stays as it is, with what a reader opened and marked in it.
+    const says = JSON.stringify([tab, tab?.name === 'chart' ? this.state?.chart : null]);
+    if (says === this.says) {
+      return;
+    }
+    this.says = says;
     const scroll = this.body.scrollTop;
     const parts: HTMLElement[] = (tab?.blocks ?? []).flatMap(blockElements);
     if (tab?.name === 'chart' && this.state !== null) {

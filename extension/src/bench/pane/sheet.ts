@@ -7,6 +7,13 @@ import { Look, margin, ROW, rowElement } from './row';
 /** Rows drawn above and below what is seen. */
 const SPARE = 12;
 
+/** The room of a sheet in pixels, with the width of a letter. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+  readonly letter: number;
+}
+
 export class Sheet {
   readonly view: HTMLElement;
   readonly marks = make('div', { class: 'tbx-marks', 'aria-hidden': 'true' });
@@ -14,18 +21,36 @@ export class Sheet {
   private rows: Row[] = [];
   private rowOf = new Map<number, number>();
   private drawn = '';
+  private size: Size = { width: 0, height: 0, letter: 7.2 };
+  /** Where it is scrolled to. Kept here, for asking the page makes it lay out all that was changed since. */
+  private place: readonly [top: number, left: number] = [0, 0];
   wrap = true;
 
   /** `quiet` stands in place of a text that is not made yet. */
   constructor(private readonly look: Look, label: string, public folds: Fold[], private readonly quiet: string) {
     this.view = make('div', { class: 'tbx-code', tabindex: '0', role: 'listbox', 'aria-labelledby': label }, this.sheet);
-    this.view.addEventListener('scroll', () => this.draw(), { passive: true });
+    this.view.addEventListener('scroll', () => this.scrolledTo(), { passive: true });
   }
 
-  /** Lay the text out for the width that there is; to be called when that has changed. */
-  layout(): void {
+  /** How much room there is; `letter` where it is known. */
+  measure(letter = this.letter()): Size {
+    return { width: this.view.clientWidth, height: this.view.clientHeight, letter };
+  }
+
+  /** Where it is scrolled to; what is set holds from the next layout on. */
+  get scrolled(): readonly [top: number, left: number] {
+    return this.place;
+  }
+
+  set scrolled(place: readonly [top: number, left: number]) {
+    this.place = place;
+  }
+
+  /** Lay the text out for the room that there is; to be called when that has changed. */
+  layout(size = this.measure()): void {
+    this.size = size;
     // Border, padding of the number, and the marks at the right edge.
-    const letters = Math.floor((this.view.clientWidth - 22) / this.letter());
+    const letters = Math.floor((size.width - 22) / size.letter);
     this.rows = rowsOf(this.look.lines, this.wrap ? Math.max(20, letters - margin(this.look)) : 0, this.folds);
     this.rowOf = new Map();
     this.rows.forEach((row, at) => {
@@ -36,12 +61,15 @@ export class Sheet {
     this.sheet.style.height = `${this.rows.length * ROW + 8}px`;
     const widest = this.look.lines.reduce((most, line) => Math.max(most, line.length), 0);
     this.sheet.style.width = this.wrap ? '100%' : `calc(${widest + margin(this.look) + 5}ch)`;
+    if (this.place[0] > 0 || this.place[1] > 0) {
+      this.scroll(...this.place);
+    }
     this.redraw();
   }
 
   /** How many rows are seen at once. */
   get height(): number {
-    return Math.max(1, Math.floor(this.view.clientHeight / ROW));
+    return Math.max(1, Math.floor(this.size.height / ROW));
   }
 
   /** Scroll to the row of a line where it is out of sight; a fold that hides it opens. */
@@ -52,8 +80,8 @@ export class Sheet {
       this.layout();
     }
     const top = (this.rowOf.get(line) ?? 0) * ROW;
-    if (top < this.view.scrollTop || top > this.view.scrollTop + this.view.clientHeight - 2 * ROW) {
-      this.view.scrollTop = Math.max(0, top - Math.floor(this.view.clientHeight / 3));
+    if (top < this.place[0] || top > this.place[0] + this.size.height - 2 * ROW) {
+      this.scroll(Math.max(0, top - Math.floor(this.size.height / 3)), this.place[1]);
     }
   }
 
@@ -81,7 +109,7 @@ export class Sheet {
       this.sheet.replaceChildren(make('p', { class: 'tbx-quiet tbx-pending' }, this.quiet));
       return;
     }
-    const top = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
+    const top = Math.max(0, Math.floor(this.place[0] / ROW) - SPARE);
     const end = Math.min(this.rows.length, top + this.height + 2 * SPARE);
     const key = `${top} ${end}`;
     if (key === this.drawn) {
@@ -128,6 +156,16 @@ export class Sheet {
   /** The element of a line's first row, where it is drawn. */
   rowElement(line: number): HTMLElement | null {
     return this.sheet.querySelector<HTMLElement>(`.tbx-row[data-line="${line}"]`);
+  }
+
+  private scroll(top: number, left: number): void {
+    [this.view.scrollTop, this.view.scrollLeft] = [top, left];
+    this.place = [this.view.scrollTop, this.view.scrollLeft];
+  }
+
+  private scrolledTo(): void {
+    this.place = [this.view.scrollTop, this.view.scrollLeft];
+    this.draw();
   }
 
   private letter(): number {
