@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 FORMAT = 1
@@ -327,12 +328,26 @@ class SweepRecord:
         return tuple(row for row in self.rows if row.state == state)
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+@lru_cache(maxsize=256)
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
 def to_plain(value: Any) -> Any:
     """Dataclasses to dicts, tuples to lists: what JSON can hold, but for NaN and infinities."""
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
+    # Nearly all of a record is numbers of lines in tuples: a slider waits for them.
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return [each if type(each) in _PLAIN else to_plain(each) for each in value]
     if isinstance(value, str):  # a dtype of the language is one, and a dataclass too
         return str(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if names := _names(kind):
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, (list, tuple)):

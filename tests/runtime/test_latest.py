@@ -36,6 +36,30 @@ def test_debounce_counts_from_the_last_move() -> None:
     assert when[0] - last >= 0.099
 
 
+def test_after_a_pause_nothing_is_waited_for() -> None:
+    when: list[tuple[int, float]] = []
+
+    def handler(config: int, stale: Ticket[int]) -> None:
+        when.append((config, time.monotonic()))
+
+    with LatestWins[int](handler, 0.3, pause_s=0.1) as latest:
+        began = time.monotonic()
+        latest.submit(1)
+        assert latest.wait(5)
+        latest.submit(2)
+        latest.submit(3)
+        moved = time.monotonic()
+        assert latest.wait(5)
+        time.sleep(0.1)
+        again = time.monotonic()
+        latest.submit(4)
+        assert latest.wait(5)
+    assert [config for config, _ in when] == [1, 3, 4]
+    assert when[0][1] - began < 0.15
+    assert when[1][1] - moved >= 0.29
+    assert when[2][1] - again < 0.15
+
+
 def test_later_tiers_of_a_stale_request_are_dropped() -> None:
     tiers: list[tuple[str, int]] = []
     in_first, go_on = threading.Event(), threading.Event()

@@ -7,6 +7,7 @@ happens on the caller's thread.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -71,10 +72,11 @@ class LatestWins(Generic[Config]):
     """Runs `handler(config, stale)` on one thread of its own, for the latest submitted config.
 
     Work starts when nothing new came for `debounce_s` seconds (0.15 s: a drag sends positions every
-    20 to 100 ms). `stale` is a `Ticket`; a handler with several tiers looks at it after each and
-    returns. `on_status` gets every change of state, `on_error` what the handler raised; both run on
-    the worker's thread, except `queued`, `cancelled` and `stale`, which come from the thread that
-    caused them. `inline` answers within `submit`, for places without threads (headless).
+    20 to 100 ms); a request after a pause of `pause_s` is no drag, and starts at once. `stale` is a
+    `Ticket`; a handler with several tiers looks at it after each and returns. `on_status` gets every
+    change of state, `on_error` what the handler raised; both run on the worker's thread, except `queued`,
+    `cancelled` and `stale`, which come from the thread that caused them. `inline` answers within `submit`,
+    for places without threads (headless).
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class LatestWins(Generic[Config]):
         handler: Callable[[Config, Ticket[Config]], object],
         debounce_s: float = 0.15,
         *,
+        pause_s: float = math.inf,
         on_status: Callable[[Status], None] | None = None,
         on_error: Callable[[BaseException], None] | None = None,
         inline: bool = False,
@@ -97,7 +100,9 @@ class LatestWins(Generic[Config]):
         self._coming: Ticket[Config] | None = None
         self._want: Ticket[Config] | None = None
         self._running: Ticket[Config] | None = None
-        self._since = 0.0
+        self._pause = pause_s
+        self._submitted = -math.inf
+        self._due = 0.0
         self._closed = False
         self._generation = 0
         self._thread: threading.Thread | None = None
@@ -128,7 +133,10 @@ class LatestWins(Generic[Config]):
         with self._changed:
             if self._coming is ticket:  # else a newer one, a cancel or the end came between
                 self._coming = None
-                self._want, self._since = ticket, time.monotonic()
+                now = time.monotonic()
+                calm = now - self._submitted > self._pause
+                self._want, self._submitted = ticket, now
+                self._due = now if calm else now + self._debounce
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._drain, name=self._name, daemon=True)
                     self._thread.start()
@@ -193,7 +201,7 @@ class LatestWins(Generic[Config]):
                     if self._want is None:
                         self._changed.wait()
                         continue
-                    left = self._since + self._debounce - time.monotonic()
+                    left = self._due - time.monotonic()
                     if left <= 0:
                         break
                     self._changed.wait(left)

@@ -68,10 +68,22 @@ class MoveHistory:
         )
 
     def left(self, state: str) -> MoveHistory:
-        """The history after its newest move was left: with this state, unless it had been answered."""
+        """The history after work on its newest move ended: with this state, unless it had been answered."""
         if not self.moves or self.moves[-1].state in _ANSWERED:
             return self
         return MoveHistory((*self.moves[:-1], replace(self.moves[-1], state=state)))
+
+    def passed(self) -> MoveHistory:
+        """The history after its newest move was moved on from: without it, where nothing answered it.
+
+        A slider that is drawn over ten positions leaves one row, not nine that say that they were dropped.
+        """
+        if not self.moves:
+            return self
+        last = self.moves[-1]
+        if last.state in ("done", "failed", "illegal"):
+            return self
+        return MoveHistory((*self.moves[:-1], replace(last, state="done")) if last.runs else self.moves[:-1])
 
     def compiled(self, generation: int, record: CompileRecord) -> MoveHistory:
         """The history with a compilation's answer entered."""

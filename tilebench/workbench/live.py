@@ -283,6 +283,8 @@ class Workbench:
         with self._drawing:
             if self.closed or self._view is None:
                 return
+            # Two threads may come here in another order than their pictures were made in.
+            picture = self.session.picture
             self._view.show(picture)
             if self._static_output is not None and picture.status.phase in ("done", "failed", "cancelled"):
                 from .parts import static_bundle

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Controls send one message a step (`continuous_update` is off), a held arrow key one every 30 ms. A GEMM's
 # stages take 40 to 60 ms after it, so that they stand within 100.
 DEBOUNCE_S = 0.03
+# Faster than a hand presses a key twice on purpose: what comes later is waited for by nobody's next step.
+PAUSE_S = 0.25
 # A launch that takes longer than this is run once: a run has 18 launches at least. More are a person's to
 # ask for.
 SLOW_S = 0.1
@@ -68,8 +70,8 @@ class Session:
         )
         self._rate: RateLimit[Picture] = RateLimit(publish or (lambda _: None))
         self._latest: LatestWins[Wish] = LatestWins(
-            self._answer, DEBOUNCE_S, on_status=self._on_status, on_error=self._on_error, inline=inline,
-            name=f"tilebench-workbench-{subject.name}",
+            self._answer, DEBOUNCE_S, pause_s=PAUSE_S, on_status=self._on_status, on_error=self._on_error,
+            inline=inline, name=f"tilebench-workbench-{subject.name}",
         )  # fmt: skip
 
     @property
@@ -230,13 +232,14 @@ class Session:
         try:
             record = tiers.compiled(kernel, shown)
             if ticket():
-                return
+                return  # before another program is started for what nobody waits for
+            more = tiers.begin_later(kernel, shown)
             with self._guard:
                 self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
             self._show(record=record, history=history)
             self._diagnose(kernel)
-            if tiers.has_later(kernel, shown) and not ticket():
+            if more and not ticket():
                 record = tiers.later(kernel, shown)
                 if not ticket():
                     self._show(record=record)
@@ -362,7 +365,7 @@ class Session:
                 now = replace(last, generation=generation, state="compiling", reason="")
                 history = MoveHistory((*history.moves[:-1], now))
             else:
-                history = history.left("stale").add(Move(generation, wish.config, "compiling"))
+                history = history.passed().add(Move(generation, wish.config, "compiling"))
         self._show(history=history, edits=self.edits.kept)
 
     def _history(self, generation: int, **fields: Any) -> None:

@@ -132,15 +132,15 @@ def compiled(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
         try_edited(kernel)
     for name in _tier_names(kernel, "code"):
         kernel.compilation.reach(name)
-    for name in _tier_names(kernel, "later"):
-        if name in shown:
-            kernel.compilation.begin(name)
     return record_of(kernel, shown)
 
 
-def has_later(kernel: Kernel, shown: Sequence[str]) -> bool:
-    """Whether a shown stage is one that is made in the background."""
-    return any(name in shown for name in _tier_names(kernel, "later"))
+def begin_later(kernel: Kernel, shown: Sequence[str]) -> bool:
+    """Start what is made in the background for a shown stage; whether there is any."""
+    names = [name for name in _tier_names(kernel, "later") if name in shown]
+    for name in names:
+        kernel.compilation.begin(name)
+    return bool(names)
 
 
 def later(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:

@@ -6,7 +6,7 @@ import { Host, Picture } from './data';
 import { button, Header } from './header';
 import { Against, drag, Panes } from './panes';
 import { Side } from './side';
-import { BenchState } from './state';
+import { BenchState, StatusData } from './state';
 import { STYLE } from './style';
 
 const AGAINST: readonly [Against, string][] = [
@@ -99,6 +99,11 @@ export class Bench {
       this.drawn = picture.record;
       this.drawStages();
     }
+  }
+
+  /** Say what the kernel's side does; nothing else has changed. */
+  showStatus(status: StatusData): void {
+    this.header.showStatus(status);
   }
 
   private drawStages(): void {

@@ -50,7 +50,7 @@ export class Header {
     this.spark.replaceChildren(...(line === null ? [] : [line]));
   }
 
-  private showStatus(status: StatusData): void {
+  showStatus(status: StatusData): void {
     // Set only when it has changed: a screen reader reads what is set.
     const said = make('span', { class: `tbx-chip tbx-tone-${status.tone || 'plain'}` }, status.text);
     if (this.status.firstChild?.textContent !== status.text) {

@@ -4,7 +4,7 @@ import { readOutput } from '../check';
 import { make } from '../dom';
 import { CompileRecord } from '../record';
 import { Bench } from './bench';
-import { BenchState } from './state';
+import { BenchState, StatusData } from './state';
 
 /** The part of anywidget's model that is used here. */
 interface Model {
@@ -15,9 +15,11 @@ interface Model {
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-  const state = (): BenchState => model.get('state') as BenchState;
   const bench = new Bench({ ask: what => model.send(what) });
-  const name = state().id;
+  const base = (): BenchState => model.get('state') as BenchState;
+  // While work runs the status comes by itself: it is the newer one.
+  const status = (): StatusData => (model.get('status') as StatusData | undefined) ?? base().status;
+  const name = base().id;
   // The static form of the same picture stands in the next output, for a notebook that is opened again
   // without a kernel. It is hidden as long as this view is there.
   const hide = make('style', {});
@@ -29,10 +31,29 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   el.append(hide, bench.element);
   let record: CompileRecord | null = null;
   let newest = 0;
+  let drawn: BenchState | null = null;
+  let waiting = false;
   const draw = (): void => {
-    if (state().kernel !== undefined) {
-      bench.show({ record, state: state() });
+    const state = base();
+    if (state.kernel !== undefined) {
+      drawn = state;
+      bench.show({ record, state: { ...state, status: status() } });
     }
+  };
+  // Of what comes in one message each part calls: it is drawn once.
+  const changed = (): void => {
+    if (waiting) {
+      return;
+    }
+    waiting = true;
+    queueMicrotask(() => {
+      waiting = false;
+      if (base() === drawn) {
+        bench.showStatus(status());
+      } else {
+        draw();
+      }
+    });
   };
   const read = async (): Promise<void> => {
     const packed = model.get('record') as string;
@@ -47,14 +68,16 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       }
     }
   };
-  const changed = (): void => void read();
-  model.on('change:state', draw);
-  model.on('change:record', changed);
+  const came = (): void => void read();
+  model.on('change:state', changed);
+  model.on('change:status', changed);
+  model.on('change:record', came);
   draw();
-  changed();
+  came();
   return () => {
-    model.off('change:state', draw);
-    model.off('change:record', changed);
+    model.off('change:state', changed);
+    model.off('change:status', changed);
+    model.off('change:record', came);
     bench.dispose();
   };
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ...record import CompileRecord, to_plain
 from ..packed import pack
 from ..picture import Picture
 from ..slider import Slider
-from .build import bench_state
+from .build import RUNNING, bench_state, status_data
 
 
 def script() -> str:
@@ -32,9 +33,17 @@ def _view_class() -> Any:
         "_esm": script(),
         "__module__": __name__,
         "state": traitlets.Dict({}).tag(sync=True),
+        # Of the state what changes most often, by itself: while work runs nothing else is sent.
+        "status": traitlets.Dict({}).tag(sync=True),
         "record": traitlets.Unicode("").tag(sync=True),
     }
     return type("TilebenchBench", (anywidget.AnyWidget,), body)
+
+
+def _but_status_same(first: Picture, second: Picture) -> bool:
+    """Whether two pictures differ in nothing but what the thread does. They share what has not changed."""
+    names = (each.name for each in fields(Picture) if each.name != "status")
+    return all(getattr(first, name) is getattr(second, name) for name in names)
 
 
 class View:
@@ -50,7 +59,9 @@ class View:
     ) -> None:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
-        self.widget: Any = _view_class()(state=self._state(first))
+        self._shown = first
+        state = self._state(first)
+        self.widget: Any = _view_class()(state=state, status=state["status"])
         widgets: Any = importlib.import_module("ipywidgets")
         # A box is marked by ipywidgets when its kernel is gone; a widget of one's own is not.
         self.box: Any = widgets.VBox([self.widget])
@@ -66,11 +77,20 @@ class View:
 
     def show(self, picture: Picture) -> None:
         """Draw what has changed since the last picture; one message for all of it."""
+        running = picture.status.phase in ("queued", *RUNNING)
+        same = _but_status_same(picture, self._shown)
+        self._shown = picture
+        if running and same:
+            self.widget.status = to_plain(status_data(picture))
+            return
         with self.widget.hold_sync():
             if picture.record is not None and picture.record is not self._record:
                 self._record = picture.record
                 self.widget.record = pack({"record": to_plain(picture.record), "runs": []}, level=1)
-            self.widget.state = self._state(picture)
+            state = self._state(picture)
+            self.widget.status = state["status"]
+            if not running or {**state, "status": self.widget.state["status"]} != self.widget.state:
+                self.widget.state = state
 
     def close(self) -> None:
         """End the widgets and their layouts: each is a model that lives until it is closed."""

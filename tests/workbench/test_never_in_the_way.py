@@ -1,0 +1,140 @@
+"""A bench never gets in the way: what is looked at is not measured, what is passed by leaves nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.workbench.bench_kernels import functions
+from tests.workbench.test_magic_session import Measure, wait_for
+from tilebench.workbench import live
+from tilebench.workbench.history import MoveHistory
+from tilebench.workbench.live import Workbench
+from tilebench.workbench.registry import close_all
+
+pytest.importorskip("anywidget")
+SHAPES = {"M": 200, "N": 170, "K": 130}
+
+
+@pytest.fixture(scope="module")
+def space() -> dict[str, Any]:
+    return functions()
+
+
+@pytest.fixture
+def interactive(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(live, "is_interactive", lambda: True)
+    yield
+    close_all()
+
+
+def opened(space: dict[str, Any], measure: Measure | None = None, **options: Any) -> Workbench:
+    options = {"with_": SHAPES, "target": "cuda:sm_80", "stages": ("tile", "cuda"), **options}
+    return live.open_live(space["gemm"], measure=measure, **options)
+
+
+def sent(bench: Workbench) -> list[list[str]]:
+    """What is sent from now on: the names of a message's parts."""
+    out: list[list[str]] = []
+    widget = bench._view.widget
+    send = widget.send_state
+
+    def noted(key: Any = None) -> None:
+        if widget._holding_sync:  # it is asked again when the parts are together
+            send(key=key)
+            return
+        out.append([key] if isinstance(key, str) else sorted(key or widget.keys))
+        send(key=key)
+
+    widget.send_state = noted
+    return out
+
+
+def test_while_work_runs_only_its_status_is_sent(space: dict[str, Any], interactive: None) -> None:
+    measure = Measure()
+    bench = opened(space, measure, run=True)
+    assert bench.wait(30)
+    messages = sent(bench)
+    measure.hold.set()
+    bench.again()
+    # What the child says within a tenth of a second of the phase's beginning waits for its next word.
+    wait_for(lambda: bench._view.widget.status.get("text", "").startswith("measuring"))
+    # The row of this position is at work again, which its table says; that is all.
+    assert messages.count(["state", "status"]) <= 1
+    assert ["status"] in messages
+    measure.hold.clear()
+    assert bench.wait(30)
+    assert bench._view.widget.status["text"] == "up to date"
+    assert bench._view.widget.state["status"]["text"] == "up to date"
+    assert not any("record" in each for each in messages)  # nothing was compiled anew
+
+
+def test_the_first_step_of_a_hand_is_answered_at_once(space: dict[str, Any], interactive: None) -> None:
+    bench = opened(space)
+    assert bench.wait(30)
+    time.sleep(0.3)
+    latest = bench.session._latest
+    began = threading.Event()
+    handler = latest._handler
+    latest._handler = lambda wish, ticket: (began.set(), handler(wish, ticket))[-1]
+    latest._debounce = 5.0
+    bench.set(block_M=32)
+    assert began.wait(2)
+    assert bench.wait(30)
+
+
+def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
+    space: dict[str, Any], interactive: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disassembled: list[int] = []
+    from tilebench.workbench import session, tiers
+
+    compiled = tiers.compiled
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def slow(kernel: Any, shown: Any) -> Any:
+        if kernel.parameters["block_M"] == 32:
+            waiting.set()
+            assert go_on.wait(10)
+        return compiled(kernel, shown)
+
+    monkeypatch.setattr(session.tiers, "compiled", slow)
+    monkeypatch.setattr(
+        session.tiers,
+        "begin_later",
+        lambda kernel, _: disassembled.append(kernel.parameters["block_M"]) or False,
+    )
+    bench = opened(space, stages=("tile", "cuda", "sass"))
+    assert bench.wait(30)
+    time.sleep(0.3)
+    bench.set(block_M=32)
+    assert waiting.wait(10)
+    for value in (48, 96, 128):
+        bench.set(block_M=value)
+    go_on.set()
+    assert bench.wait(30)
+    assert disassembled == [64, 128]
+    assert [(move.config["block_M"], move.state) for move in bench.history] == [(64, "done"), (128, "done")]
+
+
+def test_a_stopped_position_stays_while_it_is_the_one_of_now(
+    space: dict[str, Any], interactive: None
+) -> None:
+    measure = Measure()
+    bench = opened(space, measure, run=True)
+    assert bench.wait(30)
+    measure.hold.set()
+    bench.set(block_M=128)
+    wait_for(lambda: len(measure.calls) == 5)
+    bench.stop()
+    assert bench.wait(30)
+    assert [(m.config["block_M"], m.state) for m in bench.history] == [(64, "done"), (128, "cancelled")]
+    measure.hold.clear()
+    bench.set(block_M=32)
+    assert bench.wait(30)
+    assert [(m.config["block_M"], m.state) for m in bench.history] == [(64, "done"), (32, "done")]
+    assert MoveHistory().passed() == MoveHistory()
