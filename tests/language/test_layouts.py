@@ -182,11 +182,11 @@ def test_layouts_of_tiles_change_no_result() -> None:
     text = kernel_of(body).using(target="cuda:sm_80")().stage("laid_out")
     for said in (
         "S = T.alloc_shared(",
-        "layout=T.SharedLayout((64, 64), (1, 64), swizzle=T.Swizzle(3, 0, 6)))",
+        "S_swizzle = T.SharedLayout((64, 64), (1, 64), swizzle=T.Swizzle(3, 0, 6))\n",
         "R = T.alloc_shared(",
         "layout=T.SharedLayout((64, 64), (72, 1)))",
-        "layout=T.Fragment((64, 64), thread=((64, 0, 1), (2, 1, 32)), value=((32, 1, 1),)))",
-        "layout=T.Fragment((64, 64), thread=((32, 0, 2), (4, -1, 0)), value=((64, 1, 1), (2, 0, 1))))",
+        "F_frag = T.Fragment((64, 64), thread=((64, 0, 1), (2, 1, 32)), value=((32, 1, 1),))\n",
+        "G_frag = T.Fragment((64, 64), thread=((32, 0, 2), (4, -1, 0)), value=((64, 1, 1), (2, 0, 1)))\n",
     ):
         assert said in text
 

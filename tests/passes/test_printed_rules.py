@@ -171,7 +171,8 @@ def refused_wrongly(error: TileError, edit: Edit, stage: str, kernel: Kernel) ->
         return "a legal edit is refused"
     if error.place is None or type(error).__name__ == "InternalError":
         return "the error is no message for a user"
-    if edit.argument.split("_")[-1] in ("layout", "versions", "map") and error.place.file in USER:
+    disagree = edit.word == "head" or edit.argument in ("layout", "versions", "map")
+    if disagree and error.place.file in USER:
         return "" if edit.word in ("head", "alloc_shared", "alloc_fragment") else "it stands elsewhere"
     own = error.place.file == f"<{stage} stage>" and error.place.line == edit.line
     return "" if own else f"it stands at {error.place.file}:{error.place.line}"

@@ -131,7 +131,7 @@ def main(A: T.Tensor((4, 700), T.float32), S: T.Tensor((4,), T.float32)):
             r = T.alloc_fragment((1,), T.float32, layout=T.Fragment((1,), thread=((96, -1, 0),)))
             T.copy(A[bx : bx + 1, 0 : 700], x, by=T.Instr("ld.st", bytes=4), map=along)
             T.reduce_sum(x, r, by=T.Instr("shared", lanes=96))
-            T.copy(r, S[bx : bx + 1], by=T.Instr("ld.st", bytes=4), map=r.layout)
+            T.copy(r, S[bx : bx + 1], by=T.Instr("ld.st", bytes=4), map=T.Fragment((1,), thread=((96, -1, 0),)))
 """  # noqa: E501 -- a stage is one statement a line
 
 

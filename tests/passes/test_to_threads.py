@@ -39,13 +39,13 @@ def add(A: T.Tensor((64, 96), T.float32), B: T.Tensor((64, 96), T.float32), C: T
             i: T.int32 = tid_8_4 + r0 * 4
             j: T.int32 = tid_1_8 * 4
             A_v = T.alloc_local((4,), T.float32)
-            T.vector_load(A_v, A[by * 16 + i : by * 16 + i + 1, bx * 32 + j : bx * 32 + j + 4])
+            T.vector_load(A_v, A[by * 16 + i, bx * 32 + j : bx * 32 + j + 4])
             B_v = T.alloc_local((4,), T.float32)
-            T.vector_load(B_v, B[by * 16 + i : by * 16 + i + 1, bx * 32 + j : bx * 32 + j + 4])
+            T.vector_load(B_v, B[by * 16 + i, bx * 32 + j : bx * 32 + j + 4])
             C_w = T.alloc_local((4,), T.float32)
             for e in T.unroll(4):
                 C_w[e] = A_v[e] + B_v[e]
-            T.vector_store(C[by * 16 + i : by * 16 + i + 1, bx * 32 + j : bx * 32 + j + 4], C_w)
+            T.vector_store(C[by * 16 + i, bx * 32 + j : bx * 32 + j + 4], C_w)
 """
 
 

@@ -30,9 +30,8 @@ class ValueParser:
         self.registry = registry
         self.file = file
         self.names: dict[str, Var | Buffer] = {}
-        # Values that the text names: those bound at its head, and what allocations say of their buffers.
+        # Values that are defined at the text's head.
         self.values: dict[str, Any] = {}
-        self.decided: dict[str, Any] = {}
 
     # -- places and errors
     def place(self, syntax: Any) -> Place:
@@ -65,8 +64,6 @@ class ValueParser:
                 return self.values[name]
             case ast.Attribute() if (word := self.word_of(syntax)) in ALL:
                 return ALL[word]
-            case ast.Attribute(value=ast.Name(id=name), attr=field) if name in self.names:
-                return self.value_of_buffer(syntax, name, field)
             case ast.Call() if (word := self.word_of(syntax.func)) is not None:
                 if word == "float" and len(syntax.args) == 1:
                     return float(self.value(syntax.args[0]))
@@ -76,21 +73,6 @@ class ValueParser:
             case _:
                 pass
         return self.operand(syntax)
-
-    def value_of_buffer(self, syntax: ast.Attribute, name: str, field: str) -> Any:
-        """What the allocation of a buffer says: `C_l.layout`."""
-        value = self.decided.get(f"{name}.{field}")
-        if value is None:
-            own = {key: value for key, value in self.decided.items() if key.startswith(f"{name}.")}
-            known = [key for key, value in own.items() if value is not None]
-            self.fail(
-                syntax,
-                "{name} says no {field}",
-                hint="it says " + ", ".join(known) if known else "write the value out",
-                name=name,
-                field=field,
-            )
-        return value
 
     def construct(self, syntax: ast.Call, cls: Callable[..., Any]) -> Any:
         args = [self.value(each) for each in syntax.args]
@@ -145,13 +127,24 @@ class ValueParser:
             start, extent = [Const(0)] * buffer.rank, list(buffer.extents)
         elif len(parts) != buffer.rank:
             self.fail(syntax, "{name} has rank {rank}", name=buffer.name, rank=buffer.rank)
-        for part in parts:
-            if not isinstance(part, ast.Slice) or part.lower is None or part.upper is None:
-                self.fail(part, "a box is written `start : start + extent` in every dimension")
-            lower, upper = self.expr(part.lower), self.expr(part.upper)
-            start.append(lower)
-            extent.append(self.extent(part, lower, upper))
+        for part, size in zip(parts, buffer.shape, strict=False):
+            first, count = self.side(part, size)
+            start.append(first)
+            extent.append(count)
         return Region(buffer, tuple(start), extent=tuple(extent), version=version, place=self.place(syntax))
+
+    def side(self, part: ast.expr, size: Any) -> tuple[Expr, int]:
+        """Where a box starts in one dimension, and its extent there: `i`, `:` or `i : i + 8`."""
+        match part:
+            case ast.Slice(lower=None, upper=None, step=None) if isinstance(size, int):
+                return Const(0), size
+            case ast.Slice(lower=ast.expr() as low, upper=ast.expr() as high, step=None):
+                lower, upper = self.expr(low), self.expr(high)
+                return lower, self.extent(part, lower, upper)
+            case ast.Slice():
+                return self.fail(part, "a box is written `start : start + extent`, or `:` for all of it")
+            case _:
+                return self.expr(part), 1
 
     def extent(self, syntax: ast.expr, lower: Expr, upper: Expr) -> int:
         if isinstance(lower, Const) and isinstance(upper, Const):

@@ -17,7 +17,6 @@ from .parse_types import expected_by, fits
 from .parse_values import ValueParser
 from .printer import printed_marks
 from .registry import Registry, Word
-from .stated_once import owned_name
 from .stmt import (
     ATOMICS,
     MEMORY_ORDERS,
@@ -60,12 +59,12 @@ class _Parser(ValueParser):
         for decorator in syntax.decorator_list:
             if isinstance(decorator, ast.Call):
                 info.extend((k.arg or "", self.value(k.value)) for k in decorator.keywords)
-        bound = self.bindings(syntax.body)
-        body = self.body(syntax.body[bound:])
+        defined = self.definitions(syntax.body)
+        body = self.body(syntax.body[defined:])
         return Function(syntax.name, params, body, info=tuple(info), place=self.place(syntax))
 
-    def bindings(self, statements: list[ast.stmt]) -> int:
-        """Read the names of repeated values at the head of a function; how many lines they are."""
+    def definitions(self, statements: list[ast.stmt]) -> int:
+        """Read the definitions of long values at the head of a function; how many lines they are."""
         for count, syntax in enumerate(statements):
             match syntax:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
@@ -261,8 +260,6 @@ class _Parser(ValueParser):
         fields = self.fields(call, word, list(call.args[used:]))
         buffer = cls.named(buffer, fields)
         self.bind(call, name, buffer)
-        for field, value in fields.items():
-            self.decided[owned_name(buffer, field)] = value
         return cls(buffer=buffer, **fields, place=place)
 
     def operation(self, call: ast.Call, form: type[WordStmt], extra: dict[str, Any], place: Place) -> Stmt:

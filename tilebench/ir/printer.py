@@ -15,7 +15,7 @@ from ..errors import Place
 from .expr import Buffer, Var
 from .node import ATTRIBUTE, OPERAND, FieldMark
 from .show import show, show_access, show_value
-from .stated_once import NO_NAMES, SharedValues, shared_values
+from .stated_once import NO_NAMES, ValueNames, definitions_in, value_names
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, OpStmt, Stmt, Store, While, WithStmt, WordStmt
 
 INDENT = "    "
@@ -33,11 +33,12 @@ class Line(NamedTuple):
 class Printed:
     """Text of a stage and the statement behind each line (None for a decorator or `pass`).
 
-    Behind the line that binds a name stands the first statement that uses the name.
+    Behind the definition of a name stands the first statement that uses the name.
     """
 
     text: str
     nodes: tuple[Stmt | None, ...]
+    names: ValueNames = NO_NAMES
 
     @property
     def places(self) -> tuple[Place | None, ...]:
@@ -51,8 +52,8 @@ def printed_marks(cls: type[WordStmt]) -> tuple[FieldMark, ...]:
     return tuple([m for m in marks if m.required] + [m for m in marks if not m.required])
 
 
-def arguments(stmt: WordStmt, shared: SharedValues = NO_NAMES) -> list[str]:
-    """The printed arguments of a word statement; values in `shared` by their names."""
+def arguments(stmt: WordStmt, names: ValueNames = NO_NAMES) -> list[str]:
+    """The printed arguments of a word statement; values that have names by those."""
     hidden = stmt.hidden()
     out: list[str] = []
     for mark in printed_marks(type(stmt)):
@@ -63,17 +64,17 @@ def arguments(stmt: WordStmt, shared: SharedValues = NO_NAMES) -> list[str]:
             if mark.star:
                 out.extend(show_value(part) for part in value)
             else:
-                out.append(shared.name_of(value, stmt, mark.name) or show_value(value))
+                out.append(names.name_of(value) or show_value(value))
         elif value != mark.default or type(value) is not type(mark.default):
-            out.append(f"{mark.name}={shared.name_of(value, stmt, mark.name) or show_value(value)}")
+            out.append(f"{mark.name}={names.name_of(value) or show_value(value)}")
     return out
 
 
-def _call(stmt: WordStmt, shared: SharedValues, lead: tuple[str, ...] = ()) -> str:
-    return f"T.{stmt.spelling()}({', '.join([*lead, *arguments(stmt, shared)])})"
+def _call(stmt: WordStmt, names: ValueNames, lead: tuple[str, ...] = ()) -> str:
+    return f"T.{stmt.spelling()}({', '.join([*lead, *arguments(stmt, names)])})"
 
 
-def _head(stmt: Stmt, shared: SharedValues) -> str:
+def _head(stmt: Stmt, names: ValueNames) -> str:
     """The line of a statement, without the lines of its body."""
     match stmt:
         case Let():
@@ -87,17 +88,17 @@ def _head(stmt: Stmt, shared: SharedValues) -> str:
         case AllocStmt():
             buffer = stmt.buffer
             shape = (show_value(buffer.shape),) if buffer.rank else ()
-            return f"{buffer.name} = {_call(stmt, shared, (*shape, f'T.{buffer.dtype.name}'))}"
+            return f"{buffer.name} = {_call(stmt, names, (*shape, f'T.{buffer.dtype.name}'))}"
         case While():
             return f"while {show(stmt.condition)}:"
         case LoopStmt():
-            return f"for {', '.join(v.name for v in stmt.vars)} in {_call(stmt, shared)}:"
+            return f"for {', '.join(v.name for v in stmt.vars)} in {_call(stmt, names)}:"
         case WithStmt():
-            names = ", ".join(v.name for v in stmt.vars)
-            names = f"({names})" if len(stmt.vars) > 1 else names
-            return f"with {_call(stmt, shared)}" + (f" as {names}:" if names else ":")
+            bound = ", ".join(v.name for v in stmt.vars)
+            bound = f"({bound})" if len(stmt.vars) > 1 else bound
+            return f"with {_call(stmt, names)}" + (f" as {bound}:" if bound else ":")
         case OpStmt():
-            return _call(stmt, shared)
+            return _call(stmt, names)
         case _:
             raise TypeError(f"no statement: {type(stmt).__name__}")
 
@@ -125,18 +126,11 @@ def _lines(body: tuple[Stmt, ...], depth: int) -> Iterator[Line]:
             yield from _lines(stmt.body, depth + 1)
 
 
-def _lines_of_function(function: Function, shared: SharedValues) -> Iterator[Line]:
-    """The lines below the one with `def`: the names of repeated values, then the body."""
-    for name, value, first in shared.bindings:
-        yield Line(1, first, f"{name} = {show_value(value)}")
-    yield from _lines(function.body, 1)
-
-
-def _text(lines: list[Line], shared: SharedValues) -> list[str]:
+def _text(lines: list[Line], names: ValueNames) -> list[str]:
     out: list[str] = []
     for depth, stmt, text in lines:
         if text is None and stmt is not None:
-            text = _head(stmt, shared)
+            text = _head(stmt, names)
         out.append(f"{INDENT * depth}{text}")
     return out
 
@@ -147,7 +141,7 @@ def line_numbers(function: Function) -> dict[int, int]:
     A statement that stands in two places of the tree has the line of the first.
     """
     numbers: dict[int, int] = {id(function): 2}
-    for number, line in enumerate(_lines_of_function(function, shared_values(function)), 3):
+    for number, line in enumerate(_lines(function.body, 1), 3 + definitions_in(function)):
         if line.text is None:
             numbers.setdefault(id(line.statement), number)
     return numbers
@@ -173,13 +167,14 @@ def print_statements(body: tuple[Stmt, ...], depth: int = 0) -> Printed:
 
 def print_function(function: Function) -> Printed:
     """The text of a stage and the node behind each of its lines."""
-    shared = shared_values(function)
+    names = value_names(function)
     info = ", ".join(f"{key}={show_value(value)}" for key, value in function.info)
     params = ", ".join(show_param(param) for param in function.params)
-    lines = list(_lines_of_function(function, shared))
+    lines = [Line(1, first, f"{name} = {show_value(value)}") for name, value, first in names.definitions]
+    lines += _lines(function.body, 1)
     text = [
         "@T.prim_func" + (f"({info})" if info else ""),
         f"def {function.name}({params}):",
-        *_text(lines, shared),
+        *_text(lines, names),
     ]
-    return Printed("\n".join(text) + "\n", (None, function, *(line.statement for line in lines)))
+    return Printed("\n".join(text) + "\n", (None, function, *(line.statement for line in lines)), names)

@@ -156,7 +156,11 @@ def show_access(buffer: Buffer, index: tuple[Expr, ...], version: Expr | None) -
 
 
 def show_region(region: Region) -> str:
-    """`A` for a whole buffer, `A[i, j]` for a head address, `A[i : i + 8, ...]` for a box."""
+    """`A` for a whole buffer, `A[i, j]` for a head address, `A[k, i : i + 8, :]` for a box.
+
+    As people write them: an index alone is one element of its dimension, unless the box is of a single one,
+    and `:` is all of a dimension.
+    """
     name = region.buffer.name
     if region.version is not None:
         name = f"{name}.version({_expr(region.version)[0]})"
@@ -165,6 +169,14 @@ def show_region(region: Region) -> str:
     if region.extent is None:
         return f"{name}[{', '.join(_expr(s)[0] for s in region.start)}]"
     parts: list[str] = []
-    for start, extent in zip(region.start, region.extent, strict=True):
-        parts.append(f"{_expr(start)[0]} : {_expr(start + extent)[0]}")
+    last = len(region.start) - 1
+    single = all(extent == 1 for extent in region.extent)
+    for dim, (start, extent) in enumerate(zip(region.start, region.extent, strict=True)):
+        first = _expr(start)[0]
+        if extent == 1 and not (single and dim == last):
+            parts.append(first)
+        elif first == "0" and extent == region.buffer.shape[dim]:
+            parts.append(":")
+        else:
+            parts.append(f"{first} : {_expr(start + extent)[0]}")
     return f"{name}[{', '.join(parts)}]"

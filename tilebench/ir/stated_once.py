@@ -1,98 +1,116 @@
-"""Names for the long values that a stage's statements share, so that each is stated once.
+"""Names for the long values of a stage's statements, so that each is stated once and a statement reads short.
 
-A value class says of itself that it is long enough (`stated_once = True`): layouts and mappings are. Where
-such a value occurs again, the text names it. A buffer's own value is named after the buffer:
+A value class says what such a value is called (`named_after`): layouts and mappings do. The text defines it
+at the head of the function, named after the first buffer that is allocated with it or moved by it:
 
-    C_l = T.alloc_fragment((128, 128), T.float32, layout=T.Fragment(...))
-    T.fill(C_l, T.float32(0), map=C_l.layout)
+    C_l_frag = T.Fragment((128, 128), thread=..., value=...)
+    ...
+    C_l = T.alloc_fragment((128, 128), T.float32, layout=C_l_frag)
+    T.fill(C_l, T.float32(0), map=C_l_frag)
 
-Any other is bound at the head of the function, named after what the first statement with it writes:
-
-    A_s_map = T.Fragment((128, 32), ...)
-
-The tree knows nothing of this: the parser puts the value back at each of its places.
+Passes add buffers behind those of the kernel, so that a value has one name in all stages, and one kernel's
+values have theirs for all block sizes. The tree knows nothing of this: the parser puts the value back at each
+of its places, so that who edits a definition edits all that it stands for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .effects import effects_in
-from .expr import Buffer
 from .names import fresh_name, names_of
 from .node import ATTRIBUTE
-from .stmt import AllocStmt, Function, If, LoopStmt, Stmt, WithStmt, WordStmt
+from .stmt import AllocStmt, Function, Stmt, WordStmt, statements
+
+
+class LongValue(Protocol):
+    """A value that a text may give a name."""
+
+    def named_after(self, field: str) -> str:
+        """The word that says what it is behind the name of a buffer, of the statement's field; empty where
+        it is as short as a name."""
+        ...
 
 
 class NamedValue(NamedTuple):
-    """A line at the head of a function: the name, its value and the first statement that says it."""
+    """A definition: the name, its value and the first statement that says it."""
 
     name: str
     value: Any
     first: WordStmt
 
 
-class SharedValues(NamedTuple):
-    """What the text of a function calls its repeated values."""
+class ValueNames(NamedTuple):
+    """What the text of a function calls its long values, and its definitions in order."""
 
     names: Mapping[Any, str] = {}
-    bindings: tuple[NamedValue, ...] = ()
+    definitions: tuple[NamedValue, ...] = ()
 
-    def name_of(self, value: Any, statement: WordStmt, field_name: str) -> str | None:
-        """What stands for a value of a field; None where it has to be written out."""
-        if not self.names or not is_stated_once(value.__class__):
-            return None
-        name = self.names.get(value)
-        if isinstance(statement, AllocStmt) and name == owned_name(statement.buffer, field_name):
-            return None
-        return name
+    def name_of(self, value: Any) -> str | None:
+        """What stands for a value of a field; None where it is written out."""
+        return self.names.get(value) if self.names and may_be_long(value.__class__) else None
 
 
-NO_NAMES = SharedValues()
+NO_NAMES = ValueNames()
 
 
 @cache
-def is_stated_once(cls: type) -> bool:
-    """Whether values of a class get a name where a text repeats them."""
-    return getattr(cls, "stated_once", False) is True
+def may_be_long(cls: type) -> bool:
+    """Whether values of a class can have a name."""
+    return hasattr(cls, "named_after")
 
 
-def owned_name(buffer: Buffer, field_name: str) -> str:
-    """How the text names a value of the statement that allocates a buffer."""
-    return f"{buffer.name}.{field_name}"
-
-
-@dataclass
-class _Use:
-    """The occurrences of one value. `scope` is the body of its allocation, while all others lie in it."""
-
-    first: WordStmt
-    field: str
-    scope: int | None
-    count: int = 1
-
-
-def shared_values(function: Function) -> SharedValues:
-    """The values that a function's statements repeat, and their names."""
-    uses: dict[Any, _Use] = {}
-    _gather(function.body, [0], uses)
-    repeated = [(value, use) for value, use in uses.items() if use.count > 1]
-    if not repeated:
+def value_names(function: Function) -> ValueNames:
+    """Names for the long values of a function. Their definitions stand in the order of the buffers."""
+    order: dict[str, int] = {}
+    found: dict[Any, _Use] = {}
+    for statement, field, value in _long_values(function.body, order):
+        subject = _subject(statement)
+        use = _Use(order.get(subject, len(order) + len(found)), field != "layout", subject, field, statement)
+        known = found.setdefault(value, use)
+        if use[:2] < known[:2]:
+            found[value] = use
+    if not found:
         return NO_NAMES
-    names: dict[Any, str] = {}
-    bindings: list[NamedValue] = []
-    taken: set[str] | None = None
-    for value, use in repeated:
-        if use.scope is not None and isinstance(use.first, AllocStmt):
-            names[value] = owned_name(use.first.buffer, use.field)
+    taken = names_of(function)
+    names = {
+        value: fresh_name(_name(value, use), taken)
+        for value, use in sorted(found.items(), key=lambda item: item[1][:2])
+    }
+    definitions = [NamedValue(name, value, found[value].first) for value, name in names.items()]
+    return ValueNames(names, tuple(definitions))
+
+
+def definitions_in(function: Function) -> int:
+    """How many definitions stand at the head of a function's text."""
+    return len({value for _, _, value in _long_values(function.body, {})})
+
+
+class _Use(NamedTuple):
+    """A use of a value: how early its buffer is, and whether it is not that buffer's own layout."""
+
+    place: int
+    other: bool
+    subject: str
+    field: str
+    first: WordStmt
+
+
+def _long_values(body: tuple[Stmt, ...], order: dict[str, int]) -> Iterator[tuple[WordStmt, str, LongValue]]:
+    """The long values of a body in the order of its text, each with its statement and field; `order` gets the
+    buffers that are allocated before."""
+    for statement in statements(body):
+        if not isinstance(statement, WordStmt):
             continue
-        taken = names_of(function) if taken is None else taken
-        name = names[value] = fresh_name(f"{_subject(use.first)}_{use.field}", taken)
-        bindings.append(NamedValue(name, value, use.first))
-    return SharedValues(names, tuple(bindings))
+        if isinstance(statement, AllocStmt):
+            order[statement.buffer.name] = len(order)
+        fields = statement.__dict__
+        for field in _attributes(type(statement)):
+            value = fields[field]
+            if may_be_long(value.__class__) and value.named_after(field):
+                yield statement, field, value
 
 
 @cache
@@ -100,45 +118,21 @@ def _attributes(cls: type[WordStmt]) -> tuple[str, ...]:
     return tuple(mark.name for mark in cls.marks if mark.mark == ATTRIBUTE)
 
 
-def _gather(body: Iterable[Stmt], scopes: list[int], uses: dict[Any, _Use]) -> None:
-    """Count the values of a body. `scopes` are the bodies around it, by number, innermost last."""
-    for statement in body:
-        if isinstance(statement, WordStmt):
-            fields = statement.__dict__
-            for name in _attributes(type(statement)):
-                value = fields[name]
-                if is_stated_once(value.__class__):
-                    _count(value, name, statement, scopes, uses)
-        if isinstance(statement, (LoopStmt, WithStmt)):
-            _gather_below(statement.body, scopes, uses)
-        elif isinstance(statement, If):
-            _gather_below(statement.then, scopes, uses)
-            _gather_below(statement.orelse, scopes, uses)
+def _name(value: LongValue, use: _Use) -> str:
+    word = value.named_after(use.field)
+    return f"{use.subject}_{use.field}" if use.subject.endswith(word) else f"{use.subject}_{word}"
 
 
-def _gather_below(body: tuple[Stmt, ...], scopes: list[int], uses: dict[Any, _Use]) -> None:
-    # The body's identity is its number: its tuple lives as long as the tree.
-    scopes.append(id(body))
-    _gather(body, scopes, uses)
-    scopes.pop()
-
-
-def _count(value: Any, name: str, statement: WordStmt, scopes: list[int], uses: dict[Any, _Use]) -> None:
-    use = uses.get(value)
-    if use is None:
-        scope = scopes[-1] if isinstance(statement, AllocStmt) else None
-        uses[value] = _Use(statement, name, scope)
-        return
-    use.count += 1
-    if use.scope not in scopes:
-        use.scope = None
+# A mapping follows from the fragment that it moves, where there is one, and else from what the block has.
+_NEAR = {"fragment": 0, "global": 2}
 
 
 def _subject(statement: WordStmt) -> str:
-    """What a value is named after: the buffer allocated, or the first written, rather one of the block's."""
+    """The buffer that a value is named after: the one allocated, or the first written of the nearest kind."""
     if isinstance(statement, AllocStmt):
         return statement.buffer.name
     effects = effects_in(statement)
     touched = [effect.buffer for effect in effects if effect.writes] + [effect.buffer for effect in effects]
-    own = [buffer for buffer in touched if buffer.scope != "global"]
-    return (own or touched)[0].name if touched else statement.spelling()
+    if not touched:
+        return statement.spelling()
+    return min(touched, key=lambda buffer: _NEAR.get(buffer.scope, 1)).name

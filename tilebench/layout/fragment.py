@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +56,6 @@ class Fragment:
     replicates values, or when the modes of a dimension do not cover its extent.
     """
 
-    # Long, and often the same for several statements: a stage's text gives it a name.
-    stated_once: ClassVar[bool] = True
-
     extents: tuple[int, ...]
     thread: tuple[FragmentMode, ...] = ()
     value: tuple[FragmentMode, ...] = ()
@@ -96,6 +93,12 @@ class Fragment:
 
     def __repr__(self) -> str:
         return f"T.Fragment({self.extents!r}, thread={self.thread!r}, value={self.value!r})"
+
+    def named_after(self, field: str) -> str:
+        """What a stage's text calls it behind the name of its buffer; one of a single mode is short."""
+        if len(self.thread) + len(self.value) < 2:
+            return ""
+        return "frag" if field == "layout" else field
 
     # Sizes
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd, prod
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,6 @@ class SharedLayout:
     below 1, or two elements share an offset.
     """
 
-    # Long, and often the same for several statements: a stage's text gives it a name.
-    stated_once: ClassVar[bool] = True
-
     shape: tuple[IntTuple, ...]
     strides: tuple[IntTuple, ...]
     swizzle: Swizzle | None = None
@@ -55,6 +52,12 @@ class SharedLayout:
     def __repr__(self) -> str:
         tail = "" if self.swizzle is None else f", swizzle={self.swizzle!r}"
         return f"T.SharedLayout({self.shape!r}, {self.strides!r}{tail})"
+
+    def named_after(self, field: str) -> str:
+        """What a stage's text calls it behind the name of its buffer; one without a swizzle is short."""
+        if self.swizzle is not None:
+            return "swizzle"
+        return "" if all(isinstance(extent, int) for extent in self.shape) else "panels"
 
     @staticmethod
     def ordered(
