@@ -2,6 +2,8 @@
 
 import { make, rove } from '../dom';
 import { Controls } from './controls';
+import { editChoice } from './edit/choice';
+import { Edits } from './edit/edits';
 import { Host, Picture } from './data';
 import { button, Header } from './header';
 import { Against, drag, Panes } from './panes';
@@ -40,16 +42,19 @@ export class Bench {
   private readonly stages = make('div', { class: 'tbx-stages', role: 'toolbar', 'aria-label': 'stages' });
   private readonly said = make('span', { class: 'tbx-said tbx-quiet', role: 'status' });
   private readonly panes: Panes;
+  private readonly edits: Edits;
   private readonly side: Side;
   private shown: string[] = [];
   private wanted = '';
   private picture: Picture | null = null;
   private drawn: unknown = null;
+  private edited = '';
 
   constructor(private readonly host: Host) {
     this.header = new Header(host);
     this.controls = new Controls(host);
-    this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) });
+    this.edits = new Edits(what => host.ask(what));
+    this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
     this.side = new Side(number => host.ask({ kind: 'restore', number }));
     const divider = make('div', {
       class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'width of the tabs'
@@ -88,6 +93,7 @@ export class Bench {
     this.header.show(state);
     this.controls.element.hidden = !state.live;
     this.controls.show(state.controls);
+    this.edits.show(state);
     this.showNotes(state);
     if (state.shown.join() !== this.wanted) {
       // What the kernel's side shows by itself, or was asked for by a program, is followed.
@@ -95,6 +101,11 @@ export class Bench {
       this.shown = state.asked ? [...state.shown] : fitting(state.shown, this.element.clientWidth * 0.68);
     }
     this.side.show(state);
+    const edits = JSON.stringify(state.edits);
+    if (edits !== this.edited && this.drawn === picture.record) {
+      this.stageBar(picture);
+    }
+    this.edited = edits;
     if (this.drawn !== picture.record) {
       this.drawn = picture.record;
       this.drawStages();
@@ -119,9 +130,11 @@ export class Bench {
     const held = new Set(picture.record?.stages.map(stage => stage.name));
     const names = picture.state.stages.filter(name => held.has(name) || picture.state.live);
     const focused = this.stages.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const onEdits = document.activeElement?.classList.contains('tbx-edit-choice') ?? false;
     const toggles = names.map(name => {
       const out = button(name, `show or hide the stage ${name}`, () => this.toggleStage(name, !this.shown.includes(name)));
       out.setAttribute('aria-pressed', String(this.shown.includes(name)));
+      out.classList.toggle('tbx-edited', picture.state.edits.edited.includes(name));
       return out;
     });
     const select = make('select', { 'aria-label': 'compared with' }, ...AGAINST.map(([value, text]) => make('option', { value }, text)));
@@ -133,10 +146,13 @@ export class Bench {
     });
     const pin = button('Pin', 'keep this compilation, to compare others with', () => this.say(`Pinned: ${this.panes.keep()}`));
     this.stages.replaceChildren(
-      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, this.said
+      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, ...editChoice(picture.state.edits, what => this.host.ask(what)), this.said
     );
     rove(this.stages, toggles);
     toggles.find(toggle => toggle.textContent === focused)?.focus();
+    if (onEdits) {
+      this.stages.querySelector<HTMLElement>('.tbx-edit-choice')?.focus();
+    }
   }
 
   private against: Against = 'before';
@@ -160,7 +176,7 @@ export class Bench {
 
   private showNotes(state: BenchState): void {
     const parts: HTMLElement[] = [];
-    if (state.problem !== null) {
+    if (state.problem !== null && !this.edits.tells(state.problem)) {
       parts.push(make('div', { class: 'tbx-problem', role: 'alert' }, make('strong', {}, state.problem.what), make('pre', {}, state.problem.text)));
     }
     if (state.stale !== '') {

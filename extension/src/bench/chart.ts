@@ -85,6 +85,7 @@ export class ChartView {
 
   private dot(chart: Chart, point: Point, x: number, y: number, ends: [number, number]): SVGElement {
     const kinds = ['tbx-point', point.here ? 'tbx-here' : '', point.flagged !== '' ? 'tbx-flagged' : ''];
+    kinds.push(point.edited ? 'tbx-edited' : '');
     kinds.push(chart.decided && chart.leader === point.number ? 'tbx-leader' : '');
     const said = `${point.label}: ${point.time}${point.rate_text === '' ? '' : `, ${point.rate_text}`}${point.flagged === '' ? '' : `; ${point.flagged}`}`;
     const circle = draw('circle', { cx: x, cy: y, r: point.here ? 6 : 4.5 }, draw('title', {}, said));

@@ -10,6 +10,10 @@ export type Ask =
   | { readonly kind: 'toggle'; readonly name: 'run' | 'check'; readonly on: boolean }
   | { readonly kind: 'stages'; readonly names: readonly string[] }
   | { readonly kind: 'restore'; readonly number: number }
+  | { readonly kind: 'edit'; readonly stage: string; readonly text: string }
+  /** Without a stage every edit is taken back. */
+  | { readonly kind: 'revert'; readonly stage: string }
+  | { readonly kind: 'edited'; readonly number: number }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 

@@ -50,6 +50,7 @@ export class Pane implements PaneView {
     );
     this.listen();
     this.askExtras();
+    host.extras.forEach(extra => extra.made?.(this));
   }
 
   get current(): number {

@@ -5,7 +5,7 @@ import { CompileRecord, StageRecord } from '../record';
 import { Ask } from './data';
 import { EXTRAS } from './extras';
 import { Pane } from './pane';
-import { PaneHost, PaneView } from './pane/door';
+import { PaneExtra, PaneHost, PaneView } from './pane/door';
 import { densest } from './text/links';
 
 /** What the texts are compared with. */
@@ -23,7 +23,7 @@ const TILE = new Set(['python', 'tile-ir']);
 
 export class Panes implements PaneHost {
   readonly element = make('div', { class: 'tbx-panes' });
-  readonly extras = EXTRAS;
+  readonly extras: readonly PaneExtra[];
   private panes: Pane[] = [];
   private widths = new Map<string, number>();
   private maximised = '';
@@ -34,7 +34,9 @@ export class Panes implements PaneHost {
   private against: Against = 'before';
   private readonly observer = new ResizeObserver(() => this.layout());
 
-  constructor(private readonly host: PanesHost) {
+  /** `extras` are what this bench adds to its panes, besides what every bench does. */
+  constructor(private readonly host: PanesHost, extras: readonly PaneExtra[] = []) {
+    this.extras = [...EXTRAS, ...extras];
     this.observer.observe(this.element);
   }
 
@@ -44,7 +46,7 @@ export class Panes implements PaneHost {
 
   /** Show these stages of a record. What a reader scrolled, folded and pinned stays where the stage does. */
   show(record: CompileRecord, names: readonly string[], titles: Readonly<Record<string, string>>): void {
-    const moved = this.record !== null && this.record !== record && position(this.record) !== position(record);
+    const moved = this.record !== null && this.record !== record && identity(this.record) !== identity(record);
     if (moved) {
       this.before = this.record;
     }
@@ -80,6 +82,11 @@ export class Panes implements PaneHost {
     const other = { last: this.before, pinned: this.kept, before: null, nothing: null }[against];
     this.panes.forEach((pane, at) => {
       if (against === 'before') {
+        const own = ownLines(pane);
+        if (own !== null) {
+          pane.compare(own);
+          return;
+        }
         const previous = this.panes[at - 1];
         const both = previous !== undefined && TILE.has(previous.stage.language) && TILE.has(pane.stage.language);
         pane.compare(both ? previous.lines : null);
@@ -229,6 +236,18 @@ export function drag(handle: HTMLElement, moved: (by: number) => void, vertical 
     handle.addEventListener('pointerup', up);
     handle.addEventListener('pointercancel', up);
   });
+}
+
+/** What the compiler made where a person edited; null where nobody did. */
+function ownLines(pane: PaneView): string[] | null {
+  const edit = pane.record.edits.find(each => each.stage === pane.stage.name && each.before !== '');
+  return edit === undefined ? null : edit.before.replace(/\n$/, '').split('\n');
+}
+
+/** What tells one compilation from the next: its position, and the texts that a person wrote. */
+function identity(record: CompileRecord): string {
+  const edited = record.edits.map(edit => record.stages.find(stage => stage.name === edit.stage)?.text ?? '');
+  return [position(record), ...edited].join('\n');
 }
 
 /** A record's position in words: its target and parameters. */

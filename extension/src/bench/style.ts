@@ -1,6 +1,7 @@
 /** The style sheet of a bench, scoped under one class. Colours are those of `workbench/palette.json`. */
 
 import palette from '../palette.json';
+import { EDIT_STYLE } from './edit/style';
 
 const pairs = Object.entries(palette).map(([name, [light, dark]]) => `--${name}:light-dark(${light},${dark})`);
 
@@ -132,4 +133,4 @@ ${['#f4f6f8,#20262d', '#d3e4f5,#1f3a56', '#9cc5ea,#2b5f92', '#5595d1,#4d94de', '
 .jupyter-widgets-disconnected .tbx-gone{display:block}
 .jp-RenderedHTMLCommon .tbx tbody tr{background:none}
 @media (max-width:900px){.tbx-side{flex-basis:42%}}
-`;
+${EDIT_STYLE}`;

@@ -98,6 +98,8 @@ def stale_text(picture: Picture) -> str:
     if not picture.stale or picture.record is None:
         return ""
     differs = {k: v for k, v in picture.record.parameters.items() if picture.wish.values.get(k) != v}
+    if picture.wish.edit is not None and not differs:
+        return "Below: the last text that compiled."
     return f"Below: the last good picture, of {config_text(differs) or 'the last good choice'}."
 
 

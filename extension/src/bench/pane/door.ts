@@ -77,6 +77,8 @@ export interface PaneExtra {
   buttons?(pane: PaneView): readonly PaneButton[];
   /** Columns beside its line numbers, from left to right. */
   gutters?(pane: PaneView): readonly Gutter[];
+  /** A pane has been made, and goes into the page in a moment. */
+  made?(pane: PaneView): void;
   /** What is said of a token where the pointer rests on it, or on the key `i`; empty for nothing. Asked of each drawn token. */
   explains?(pane: PaneView, line: number, token: Token): string;
 }
