@@ -20,10 +20,9 @@ from tilebench.record import (
     ParamRecord,
     Remark,
     RunRecord,
-    dump_json,
     to_plain,
 )
-from tilebench.record_files import from_plain, load, save
+from tilebench.record_files import dump_json, from_plain, load, save
 
 
 def strict(text: str) -> Any:

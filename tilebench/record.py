@@ -9,7 +9,6 @@ zip (`.tbz`), never pickle.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,9 +35,13 @@ class PlaceRecord:
 class StageRecord:
     """One stage. `language` names a Pygments lexer (`python`, `tile-ir`, `cuda`, `ptx`, `nvsass`).
 
-    `lines[k]` are the lines of the user's source that line k+1 of the text came from, and
-    `previous[k]` the lines of the stage before. `seconds` is what making this stage took.
+    `lines[k]` are the lines of the user's source that line k+1 of the text came from: where macros are
+    inlined the kernel's own line first, then those of macros in the same file. `previous[k]` are the lines of
+    the stage before. `seconds` is what making this stage took.
     `pending` says that the text is still being made in the background.
+    Of a text that a target emits, `made_of` names the text above that its compiler got, and `made_lines[k]`
+    are the lines of that one (none: `previous` has them). `beside[k]` is what stands beside line k+1 in the
+    machine's own words, as the control codes of SASS do.
     """
 
     name: str
@@ -48,6 +51,26 @@ class StageRecord:
     previous: tuple[tuple[int, ...], ...] = ()
     seconds: float = 0.0
     pending: bool = False
+    made_of: str = ""
+    made_lines: tuple[tuple[int, ...], ...] = ()
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LineCounter:
+    """A figure of the lines of a stage's text: `values[k]` is that of line k+1, 0 where nothing was counted.
+
+    `title` is how people call it, `unit` what it is in (empty for a count), `says` what was counted and how.
+    `kinds[k]`, where there are any, is what stands on line k+1, in a word.
+    """
+
+    name: str
+    title: str
+    stage: str
+    values: tuple[float, ...]
+    unit: str = ""
+    says: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +185,8 @@ class CompileRecord:
 
     `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
     `grid` is that of the first launch; of several, `grids` has each. `edits` are the stages whose texts
-    are not the compiler's, in the road's order: what stands below one follows from it.
+    are not the compiler's, in the road's order: what stands below one follows from it. `counters` are figures
+    of lines that were counted by running it, in the simulator or under a profiler.
     """
 
     kernel: str
@@ -185,6 +209,7 @@ class CompileRecord:
     ran: tuple[str, ...] = ()
     grids: tuple[tuple[int | str, ...], ...] = ()
     edits: tuple[EditRecord, ...] = ()
+    counters: tuple[LineCounter, ...] = ()
 
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
@@ -357,31 +382,3 @@ def to_plain(value: Any) -> Any:
     # A parameter of a kernel may be anything: a function, a dtype, a NumPy number.
     item = getattr(value, "item", None) if getattr(value, "shape", None) == () else None
     return str(value) if item is None else to_plain(item())
-
-
-def dump_json(plain: Any) -> str:
-    """Plain data as JSON that browsers take too, which refuse `NaN` and `Infinity`.
-
-    An infinity is the number 1e999, which reads back as one; a NaN is the text `NaN`.
-    """
-    try:
-        return json.dumps(plain, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_marked(plain), allow_nan=False, ensure_ascii=False)
-        return text.replace(f'"{_INFINITE}"', "1e999").replace(f'"-{_INFINITE}"', "-1e999")
-
-
-# A private character: no text of a record is this.
-_INFINITE = "\ue000infinite"
-
-
-def _marked(plain: Any) -> Any:
-    if isinstance(plain, dict):
-        return {key: _marked(each) for key, each in plain.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(plain, list):
-        return [_marked(each) for each in plain]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(plain, float) and math.isnan(plain):
-        return "NaN"
-    if isinstance(plain, float) and math.isinf(plain):
-        return _INFINITE if plain > 0 else f"-{_INFINITE}"
-    return plain

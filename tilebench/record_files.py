@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from .errors import OptionError
-from .record import FORMAT, CompileRecord, RunRecord, SweepRecord, dump_json, to_plain
+from .record import FORMAT, CompileRecord, RunRecord, SweepRecord, to_plain
 
 # A record of a large GEMM with all its stages is 1 MB of JSON; a thousand values take about 0.1 MB of memory.
 MOST_BYTES = 64 << 20
@@ -226,3 +226,31 @@ def _shown(value: Any) -> str:
         repr(value) if not isinstance(value, int) or abs(value) < MOST_INTEGER else "a number of many digits"
     )
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def dump_json(plain: Any) -> str:
+    """Plain data as JSON that browsers take too, which refuse `NaN` and `Infinity`.
+
+    An infinity is the number 1e999, which reads back as one; a NaN is the text `NaN`.
+    """
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_marked(plain), allow_nan=False, ensure_ascii=False)
+        return text.replace(f'"{_INFINITE}"', "1e999").replace(f'"-{_INFINITE}"', "-1e999")
+
+
+# A private character: no text of a record is this.
+_INFINITE = "\ue000infinite"
+
+
+def _marked(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {key: _marked(each) for key, each in plain.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(plain, list):
+        return [_marked(each) for each in plain]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(plain, float) and math.isnan(plain):
+        return "NaN"
+    if isinstance(plain, float) and math.isinf(plain):
+        return _INFINITE if plain > 0 else f"-{_INFINITE}"
+    return plain

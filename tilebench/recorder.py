@@ -125,6 +125,7 @@ def _stage(compilation: Compilation, name: str) -> StageRecord | None:
     build = compilation.build
     if build is None or name not in build.texts:
         return StageRecord(name, step.language, "", pending=True) if step.tier == "later" else None
+    made_of, made_lines = _made_of(compilation, step)
     return StageRecord(
         name,
         step.language,
@@ -132,7 +133,21 @@ def _stage(compilation: Compilation, name: str) -> StageRecord | None:
         emitted_lines(compilation, name),
         _before(compilation, step),
         seconds,
+        made_of=made_of,
+        made_lines=made_lines,
+        beside=build.beside.get(name, ()),
     )
+
+
+def _made_of(compilation: Compilation, step: EmitStep) -> tuple[str, Lines]:
+    """The text that a step's compiler got, and lines of it where they are not those of the stage before."""
+    steps = compilation.manifest.steps
+    index = steps.index(step)
+    before = steps[index - 1].name if index else next(reversed(compilation.functions))
+    if not step.lines_of or step.lines_of == before:
+        return before, ()
+    build = compilation.build
+    return step.lines_of, _clean(build.lines.get(step.name, ())) if build is not None else ()
 
 
 def _before(compilation: Compilation, step: EmitStep) -> Lines:
@@ -158,11 +173,16 @@ def _clean(lines: Lines) -> Lines:
 
 
 def user_lines(compilation: Compilation, name: str) -> Lines:
-    """For each line of an IR stage the lines of the user's file that it came from."""
+    """For each line of an IR stage the lines of the user's file that it came from.
+
+    The kernel's own line is the first; behind it the lines of macros that it inlined, from the outside in.
+    """
+    file = compilation.traced.file
     out: list[tuple[int, ...]] = []
     for place in compilation.print(name).places:
-        user = place.user if place is not None else None
-        out.append((user.line,) if user is not None and user.file == compilation.traced.file else ())
+        chain = place.chain if place is not None else ()
+        ours = [each.line for each in reversed(chain) if each.file == file]
+        out.append(tuple(dict.fromkeys(ours)) if chain and chain[-1].file == file else ())
     return tuple(out)
 
 
@@ -191,9 +211,9 @@ def _above(compilation: Compilation, name: str, lines: Lines) -> Lines:
     index = order.index(name)
     if index == 0:
         first = compilation.traced.first_line
-        return tuple(tuple(line - first + 1 for line in found) for found in lines)
+        return tuple(tuple(line - first + 1 for line in found[:1]) for found in lines)
     where: dict[int, list[int]] = {}
     for number, found in enumerate(user_lines(compilation, order[index - 1]), 1):
-        for line in found:
+        for line in found[:1]:
             where.setdefault(line, []).append(number)
-    return tuple(tuple(n for line in found for n in where.get(line, ())) for found in lines)
+    return tuple(tuple(n for line in found[:1] for n in where.get(line, ())) for found in lines)

@@ -1,6 +1,6 @@
 /** A check of what came in: an output may be of another version, cut short, or from a stranger. */
 
-import { BenchState, SHAPES as STATE_SHAPES } from './bench/state';
+import { BenchState, GutterData, SHAPES as STATE_SHAPES } from './bench/state';
 import { CompileRecord, FORMAT, RunRecord, SHAPES as RECORD_SHAPES } from './record';
 
 /** What a notebook output carries, packed: a compilation, its measurements, and what stands around them. */
@@ -9,6 +9,8 @@ export interface Held {
   readonly runs: readonly RunRecord[];
   /** Null in what a widget sends, whose state comes by itself. */
   readonly state: BenchState | null;
+  /** The columns beside the lines. */
+  readonly gutters: readonly GutterData[];
 }
 
 type Shapes = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -94,9 +96,10 @@ export async function readOutput(data: unknown): Promise<Held> {
   const found =
     mismatch(held['record'], 'CompileRecord', 'record') ??
     mismatch(held['runs'], '[RunRecord]', 'runs') ??
-    mismatch(held['state'] ?? null, 'BenchState?', 'state');
+    mismatch(held['state'] ?? null, 'BenchState?', 'state') ??
+    mismatch(held['gutters'] ?? [], '[GutterData]', 'gutters');
   if (found !== null) {
     throw new Error(`This record cannot be shown: ${found}.`);
   }
-  return { state: null, ...held } as unknown as Held;
+  return { state: null, gutters: [], ...held } as unknown as Held;
 }

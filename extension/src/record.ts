@@ -20,9 +20,13 @@ export interface PlaceRecord {
 /**
  * One stage. `language` names a Pygments lexer (`python`, `tile-ir`, `cuda`, `ptx`, `nvsass`).
  *
- * `lines[k]` are the lines of the user's source that line k+1 of the text came from, and
- * `previous[k]` the lines of the stage before. `seconds` is what making this stage took.
+ * `lines[k]` are the lines of the user's source that line k+1 of the text came from: where macros are
+ * inlined the kernel's own line first, then those of macros in the same file. `previous[k]` are the lines of
+ * the stage before. `seconds` is what making this stage took.
  * `pending` says that the text is still being made in the background.
+ * Of a text that a target emits, `made_of` names the text above that its compiler got, and `made_lines[k]`
+ * are the lines of that one (none: `previous` has them). `beside[k]` is what stands beside line k+1 in the
+ * machine's own words, as the control codes of SASS do.
  */
 export interface StageRecord {
   readonly name: string;
@@ -32,6 +36,25 @@ export interface StageRecord {
   readonly previous: readonly (readonly number[])[];
   readonly seconds: number;
   readonly pending: boolean;
+  readonly made_of: string;
+  readonly made_lines: readonly (readonly number[])[];
+  readonly beside: readonly string[];
+}
+
+/**
+ * A figure of the lines of a stage's text: `values[k]` is that of line k+1, 0 where nothing was counted.
+ *
+ * `title` is how people call it, `unit` what it is in (empty for a count), `says` what was counted and how.
+ * `kinds[k]`, where there are any, is what stands on line k+1, in a word.
+ */
+export interface LineCounter {
+  readonly name: string;
+  readonly title: string;
+  readonly stage: string;
+  readonly values: readonly number[];
+  readonly unit: string;
+  readonly says: string;
+  readonly kinds: readonly string[];
 }
 
 /**
@@ -120,7 +143,8 @@ export interface ParamRecord {
  *
  * `variant` is what this one relies on (`aligned`, `general`), and `ran` names those that calls took.
  * `grid` is that of the first launch; of several, `grids` has each. `edits` are the stages whose texts
- * are not the compiler's, in the road's order: what stands below one follows from it.
+ * are not the compiler's, in the road's order: what stands below one follows from it. `counters` are figures
+ * of lines that were counted by running it, in the simulator or under a profiler.
  */
 export interface CompileRecord {
   readonly kernel: string;
@@ -143,6 +167,7 @@ export interface CompileRecord {
   readonly ran: readonly string[];
   readonly grids: readonly (readonly (number | string)[])[];
   readonly edits: readonly EditRecord[];
+  readonly counters: readonly LineCounter[];
 }
 
 /**
@@ -248,7 +273,19 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     lines: '[[number]]',
     previous: '[[number]]',
     seconds: 'number',
-    pending: 'boolean'
+    pending: 'boolean',
+    made_of: 'string',
+    made_lines: '[[number]]',
+    beside: '[string]'
+  },
+  LineCounter: {
+    name: 'string',
+    title: 'string',
+    stage: 'string',
+    values: '[number]',
+    unit: 'string',
+    says: 'string',
+    kinds: '[string]'
   },
   Remark: {
     pass_name: 'string',
@@ -316,7 +353,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     variant: 'string',
     ran: '[string]',
     grids: '[[number | string]]',
-    edits: '[EditRecord]'
+    edits: '[EditRecord]',
+    counters: '[LineCounter]'
   },
   ClockEvent: {
     block: 'number',

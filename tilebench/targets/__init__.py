@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import settings
 from ..errors import TargetError, nearest
 from ..machine import Machine
+from ..record import LineCounter
 from .build import Build, EmitStep, Executable
 from .intrinsics import Intrinsic
 from .manifest import Manifest
@@ -142,7 +143,16 @@ def language(target: str, name: str) -> Language:
     return manifest(owner).language(name)
 
 
+def text_counters(target: str, stage: str, text: str) -> tuple[LineCounter, ...]:
+    """What a record's target counts on the lines of a text of its own; nothing where it is not installed."""
+    owner = target.partition(":")[0]
+    if owner not in BUILT_IN and owner not in _plug_ins():
+        return ()
+    step = next((each for each in manifest(owner).steps if each.name == stage), None)
+    return tuple(step.count(text)) if step is not None and step.count is not None else ()
+
+
 __all__ = [
     "AUTO", "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "language", "manifest", "names",
-    "resolve", "resolve_machine", "stage_names", "stage_owners",
+    "resolve", "resolve_machine", "stage_names", "stage_owners", "text_counters",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..ir import Function
 from ..machine import Machine
 from ..passes.context import Context
-from ..record import Resources
+from ..record import LineCounter, Resources
 
 if TYPE_CHECKING:
     pass
@@ -32,6 +32,8 @@ class Build:
     )
     code: bytes = b""
     resources: Resources | None = None
+    # By the name of a text, what stands beside each of its lines (`StageRecord.beside`).
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     edited: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -43,7 +45,8 @@ class EmitStep:
     `tier` is `text` for what takes milliseconds, `code` for what a compiler of another maker does,
     `later` for what is made in the background and shown as pending. `lines_of` names the earlier
     text that its lines refer to, where that is not the one just before it. `begin` starts the work of
-    a `later` step in the background; `run` then waits for what is left of it.
+    a `later` step in the background; `run` then waits for what is left of it. `count` gives what can be
+    counted on the lines of a text of this step alone.
     """
 
     name: str
@@ -52,6 +55,7 @@ class EmitStep:
     tier: str = "text"
     lines_of: str = ""
     begin: Callable[[Build], None] | None = None
+    count: Callable[[str], Sequence[LineCounter]] | None = None
 
 
 def of_launches(found: Sequence[Resources]) -> Resources:

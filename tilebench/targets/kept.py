@@ -24,6 +24,7 @@ def packed(step: EmitStep, build: Build, key: str) -> dict[str, bytes]:
     meta = {
         **_described(files, step, build, key),
         "lines": build.lines.get(step.name, ()),
+        "beside": build.beside.get(step.name, ()),
         "resources": to_plain(build.resources),
         "remarks": to_plain(build.context.remarks),
         "diagnostics": to_plain(build.context.diagnostics),
@@ -42,6 +43,7 @@ def unpacked(files: Mapping[str, bytes], step: EmitStep, build: Build, key: str)
             return False
         text = bodies["text"].decode()
         lines = tuple(tuple(int(line) for line in found) for found in meta["lines"])
+        beside = tuple(str(each) for each in meta["beside"])
         given = meta["resources"]
         resources = from_plain(Resources, given, key) if given is not None else build.resources
         remarks = [from_plain(Remark, each, key) for each in meta["remarks"]]
@@ -50,6 +52,8 @@ def unpacked(files: Mapping[str, bytes], step: EmitStep, build: Build, key: str)
         return False
     build.texts[step.name] = text
     build.lines[step.name] = lines
+    if beside:
+        build.beside[step.name] = beside
     build.resources = resources
     build.code = bodies.get("code", build.code)
     build.context.remarks += remarks

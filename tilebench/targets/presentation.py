@@ -13,13 +13,25 @@ def first_line(lines: Sequence[str], limit: int) -> int:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What stands beside the lines of a language (`StageRecord.beside`).
+
+    `show` gives of such a text what is shown in a few letters, a shade from 0 to 1, and the same in words.
+    """
+
+    name: str
+    title: str
+    show: Callable[[str], tuple[str, float, str]]
+
+
+@dataclass(frozen=True)
 class Language:
     """A language that a target emits. `name` is what Pygments calls it, `title` what people do.
 
     `says_origin` tells a line that only says where the next ones came from; a pane leaves it out
     where the record has that as a map. `start(lines, limit)` is the first of about `limit` lines to show of a
     longer text. `shorten` makes a line narrower without changing what it says. `quiet_registers`: most
-    words are registers, which stay uncoloured.
+    words are registers, which stay uncoloured. `beside` is what stands beside its lines, if anything does.
     """
 
     name: str
@@ -28,6 +40,7 @@ class Language:
     start: Callable[[Sequence[str], int], int] = first_line
     shorten: Callable[[str], str] | None = None
     quiet_registers: bool = False
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,13 @@ def unpack(text: str) -> Any:
         raise OptionError("this output holds no packed record: {error}", error=error) from None
 
 
-def record_json(record: CompileRecord, runs: Sequence[RunRecord] = (), state: Any = None) -> dict[str, Any]:
+def record_json(
+    record: CompileRecord, runs: Sequence[RunRecord] = (), state: Any = None, gutters: Any = ()
+) -> dict[str, Any]:
     """The compact JSON form: what a front end lists at once, and the rest packed.
 
     `state` is what it draws beside the record (`front.state.BenchState`); without one it draws nothing.
+    `gutters` are the columns beside the lines (`front.gutters.plain_gutters`).
     """
     return {
         "format": FORMAT,
@@ -77,6 +80,7 @@ def record_json(record: CompileRecord, runs: Sequence[RunRecord] = (), state: An
                 "record": to_plain(record),
                 "runs": [_short(run) for run in runs],
                 "state": to_plain(state),
+                "gutters": list(gutters),
             }
         ),
     }

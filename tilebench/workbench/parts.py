@@ -12,6 +12,7 @@ from . import check_view, errors_view
 from .chart import chart_of, config_text, method_lines
 from .errors_view import error_body
 from .front.build import bench_state
+from .front.gutters import plain_gutters
 from .front.marks import MARKS_MIME, marks_json, picture_marks
 from .history import history_body, history_text
 from .packed import MIME, record_json
@@ -181,7 +182,9 @@ def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> 
     }
     if picture.record is not None and not fallback:
         state = bench_state(picture, "", picture.record.kernel)
-        out[MIME] = record_json(_saved(picture.record, picture.shown), picture.runs, state)
+        saved = _saved(picture.record, picture.shown)
+        gutters = plain_gutters(picture.record, {stage.name for stage in saved.stages})
+        out[MIME] = record_json(saved, picture.runs, state, gutters)
     marks = picture_marks(picture)
     if marks or fallback:
         out[MARKS_MIME] = marks_json(marks, fallback)

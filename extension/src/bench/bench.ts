@@ -106,6 +106,7 @@ export class Bench {
       this.stageBar(picture);
     }
     this.edited = edits;
+    this.panes.tell(picture);
     if (this.drawn !== picture.record) {
       this.drawn = picture.record;
       this.drawStages();
@@ -146,7 +147,8 @@ export class Bench {
     });
     const pin = button('Pin', 'keep this compilation, to compare others with', () => this.say(`Pinned: ${this.panes.keep()}`));
     this.stages.replaceChildren(
-      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, ...editChoice(picture.state.edits, what => this.host.ask(what)), this.said
+      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, ...editChoice(picture.state.edits, what => this.host.ask(what)),
+      ...this.panes.tools, this.said
     );
     rove(this.stages, toggles);
     toggles.find(toggle => toggle.textContent === focused)?.focus();

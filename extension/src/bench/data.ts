@@ -1,7 +1,7 @@
 /** What goes in and out of a bench: a record with the state around it, and the wishes of whoever looks at it. */
 
 import { CompileRecord } from '../record';
-import { BenchState } from './state';
+import { BenchState, GutterData } from './state';
 
 /** What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed. */
 export type Ask =
@@ -25,4 +25,5 @@ export interface Host {
 export interface Picture {
   readonly record: CompileRecord | null;
   readonly state: BenchState;
+  readonly gutters: readonly GutterData[];
 }

@@ -1,5 +1,6 @@
 /** What parts of the bench add to every pane; a part adds its line here. */
 
-import { PaneExtra } from './pane/door';
+import { Counts } from './counts';
+import { ExtraBench, PaneExtra } from './pane/door';
 
-export const EXTRAS: readonly PaneExtra[] = [];
+export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench)];

@@ -36,7 +36,7 @@ export class Pane implements PaneView {
     this.kin = new Kin(record, stage, this.lines.length);
     this.look = {
       lines: this.lines, language: stage.language, first: stage.name === 'source' ? record.source_first_line : 1, id: freshId('tbx-pane'),
-      diff: null, lit: new Set(), current: 0, wanted: '', gutters: [],
+      diff: null, lit: new Set(), current: 0, wanted: '', gutters: [], shown: [],
       explains: (line, token) => host.extras.map(extra => extra.explains?.(this, line, token) ?? '').filter(Boolean).join('\n')
     };
     const folds = firstFolds(this.lines.length, at => this.kin.sources(at).length > 0, emitted && stage.lines.length > 0);

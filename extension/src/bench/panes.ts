@@ -2,10 +2,10 @@
 
 import { make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
-import { Ask } from './data';
+import { Ask, Picture } from './data';
 import { EXTRAS } from './extras';
 import { Pane } from './pane';
-import { PaneExtra, PaneHost, PaneView } from './pane/door';
+import { ExtraBench, PaneExtra, PaneHost, PaneView } from './pane/door';
 import { densest } from './text/links';
 
 /** What the texts are compared with. */
@@ -36,8 +36,20 @@ export class Panes implements PaneHost {
 
   /** `extras` are what this bench adds to its panes, besides what every bench does. */
   constructor(private readonly host: PanesHost, extras: readonly PaneExtra[] = []) {
-    this.extras = [...EXTRAS, ...extras];
+    const redraw = (): void => this.panes.forEach(pane => pane.redraw());
+    const bench: ExtraBench = { say: text => host.say(text), ask: what => host.ask(what), redraw };
+    this.extras = [...EXTRAS.map(extra => extra(bench)), ...extras];
     this.observer.observe(this.element);
+  }
+
+  /** What stands in the bar above the panes for those that add something to them. */
+  get tools(): HTMLElement[] {
+    return this.extras.map(extra => extra.tool).filter((tool): tool is HTMLElement => tool !== undefined);
+  }
+
+  /** Let those that add something to panes see a picture, before its panes are shown. */
+  tell(picture: Picture): void {
+    this.extras.forEach(extra => extra.shown?.(picture));
   }
 
   dispose(): void {

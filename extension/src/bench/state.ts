@@ -141,6 +141,31 @@ export interface ChartData {
 }
 
 /**
+ * What a gutter has beside a line: a short text, a shade in percent, and in words what that means.
+ */
+export interface GutterCellData {
+  readonly text: string;
+  readonly shade: number;
+  readonly says: string;
+}
+
+/**
+ * A column beside the line numbers: `stages[name][k]` is the number of line k+1's cell, -1 for none.
+ *
+ * `choice` says that a person chooses among such: one counter at a time. Others are switched on and off.
+ * `total` stands in a pane's header, `says` is what was counted and how.
+ */
+export interface GutterData {
+  readonly name: string;
+  readonly title: string;
+  readonly total: string;
+  readonly says: string;
+  readonly choice: boolean;
+  readonly cells: readonly GutterCellData[];
+  readonly stages: Readonly<Record<string, readonly number[]>>;
+}
+
+/**
  * Why a wish could not be had: its first line, and the rest with the quoted line and carets.
  *
  * Where it is about edited text, `stage` and `line` (from 1) are where it stands there, and the characters
@@ -294,6 +319,20 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     target: 'string',
     roof_flops: 'number?',
     roof_bytes: 'number?'
+  },
+  GutterCellData: {
+    text: 'string',
+    shade: 'number',
+    says: 'string'
+  },
+  GutterData: {
+    name: 'string',
+    title: 'string',
+    total: 'string',
+    says: 'string',
+    choice: 'boolean',
+    cells: '[GutterCellData]',
+    stages: '{[number]}'
   },
   ProblemData: {
     what: 'string',

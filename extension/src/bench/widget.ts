@@ -4,7 +4,7 @@ import { readOutput } from '../check';
 import { make } from '../dom';
 import { CompileRecord } from '../record';
 import { Bench } from './bench';
-import { BenchState, StatusData } from './state';
+import { BenchState, GutterData, StatusData } from './state';
 
 /** The part of anywidget's model that is used here. */
 interface Model {
@@ -30,6 +30,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   bench.element.prepend(gone);
   el.append(hide, bench.element);
   let record: CompileRecord | null = null;
+  let gutters: readonly GutterData[] = [];
   let newest = 0;
   let drawn: BenchState | null = null;
   let waiting = false;
@@ -37,7 +38,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const state = base();
     if (state.kernel !== undefined) {
       drawn = state;
-      bench.show({ record, state: { ...state, status: status() } });
+      bench.show({ record, state: { ...state, status: status() }, gutters });
     }
   };
   // Of what comes in one message each part calls: it is drawn once.
@@ -63,7 +64,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       const held = await readOutput({ format: 1, packed });
       // Unpacking takes a moment, in which a newer record may have come.
       if (mine === newest) {
-        record = held.record;
+        [record, gutters] = [held.record, held.gutters];
         draw();
       }
     }

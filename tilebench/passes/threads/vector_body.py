@@ -28,6 +28,7 @@ from ...ir.facts import is_pure, is_small
 from ...language.lowered.threads import VectorStore
 from ...language.memory import AllocLocal
 from .addresses import lower_access, lower_expr
+from .places import placed
 from .scalars import lower_body
 from .vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
 
@@ -45,6 +46,14 @@ class _Group:
     loads: dict[tuple[Load, Guards], Buffer] = field(default_factory=dict[tuple[Load, Guards], Buffer])
     before: list[Stmt] = field(default_factory=list[Stmt])
     allocations: list[Stmt] = field(default_factory=list[Stmt])
+    # What is being lowered: accesses in front of the elements and behind them are its own, not the loop's.
+    source: Let | Store | None = None
+
+    def placed(self, found: list[Stmt]) -> list[Stmt]:
+        """Statements with the place of what is being lowered."""
+        if self.source is None or self.source.place is None:
+            return found
+        return placed(found, self.source)
 
 
 def guarded_loads(expr: Expr, guards: Guards = ()) -> list[tuple[Load, Guards]]:
@@ -237,6 +246,7 @@ def _gated(vector: Vector, statement: If) -> list[Stmt]:
     singles: list[Stmt] = []
     with emitter.scope():
         for part in group:
+            vectors.source = part
             value = _with_vectors(vectors, part.value, set(), elements, (condition,))
             if isinstance(part, Let):
                 elements.append(emitter.let(part.var, value).at(part.place))
@@ -277,6 +287,7 @@ def _straight(vector: Vector, group: list[Let | Store]) -> tuple[list[Stmt], lis
     elements: list[Stmt] = []
     after: list[Stmt] = []
     for statement in group:
+        vectors.source = statement
         value = _with_vectors(vectors, statement.value, alone, elements)
         if isinstance(statement, Let):
             elements.append(emitter.let(statement.var, value).at(statement.place))
@@ -305,13 +316,13 @@ def _vector_stores(group: _Group, store: Store, width: int, value: Expr, element
     source = value.buffer if isinstance(value, Load) and value.index == (vector.e,) else None
     if source is None or source not in group.loads.values():
         source = vector.emitter.buffer(f"{store.buffer.name}_w", vector.width, store.buffer)
-        group.allocations.append(AllocLocal(source))
+        group.allocations += group.placed([AllocLocal(source)])
         elements.append(Store(source, (vector.e,), value, place=store.place))
     stores: list[Stmt] = []
     for lead in vector.chunks(width):
         target = vector.memory(store, width, lead, stores)
         stores.append(VectorStore(target, Region(source, (Const(lead),), extent=(width,))))
-    return stores
+    return group.placed(stores)
 
 
 def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Buffer | None:
@@ -336,11 +347,11 @@ def _registers(group: _Group, load: Load, guards: Guards, alone: set[str]) -> Bu
         registers = vector.emitter.buffer(f"{load.buffer.name}_v", vector.width, load.buffer)
         if width > vector.access_width(load):
             loads, moves = vector.load_pieces(load, width, registers, guards)
-            group.before += loads
-            group.allocations += [AllocLocal(registers), *moves]
+            group.before += group.placed(loads)
+            group.allocations += group.placed([AllocLocal(registers), *moves])
         else:
-            group.before.append(AllocLocal(registers))
-            group.before += vector.load(load, width, registers, guards)
+            loads = [AllocLocal(registers), *vector.load(load, width, registers, guards)]
+            group.before += group.placed(loads)
         group.loads[load, guards] = registers
     return registers
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...ir import Stmt
 from ...machine import Machine, Occupancy
+from ...record import LineCounter
 from ..build import Build, EmitStep
 from ..devices import CARD
 from ..intrinsics import Intrinsic
@@ -49,6 +50,12 @@ def _machine_code(step: str) -> Callable[[Build], None]:
         getattr(machine_code, step)(build)
 
     return run
+
+
+def _count_sass(text: str) -> Sequence[LineCounter]:
+    from .compiler.sass_counts import count_sass
+
+    return count_sass(text)
 
 
 def _load(build: Build) -> Any:
@@ -115,6 +122,7 @@ def manifest() -> Manifest:
                 tier="later",
                 lines_of="cuda",
                 begin=_machine_code("begin_sass"),
+                count=_count_sass,
             ),
         ),
         load=_load,

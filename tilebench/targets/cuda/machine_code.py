@@ -86,3 +86,4 @@ def emit_sass(build: Build) -> None:
     listing = disassemble(build.code)
     build.texts["sass"] = listing.text
     build.lines["sass"] = listing.lines
+    build.beside["sass"] = listing.controls

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...errors import TileError
-from ..presentation import Finding, Language, Presentation
+from ..presentation import Beside, Finding, Language, Presentation
+from .compiler.control import show_control
 from .machines import DEFAULT_ARCH, KNOWN_ARCHS, PREFIX
 
 # Half of a listing of `nvdisasm -gi` says where the next lines came from.
@@ -65,6 +66,7 @@ LANGUAGES = (
     Language(
         "nvsass", "SASS", lambda line: _SASS_ORIGIN.match(line) is not None, _around_hot_loop,
         _narrow_address, quiet_registers=True,
+        beside=Beside("control", "stall, yield, write and read barrier, waits, reuse", show_control),
     ),
 )  # fmt: skip
 

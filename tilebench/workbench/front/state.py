@@ -154,6 +154,32 @@ class ChartData:
 
 
 @dataclass(frozen=True)
+class GutterCellData:
+    """What a gutter has beside a line: a short text, a shade in percent, and in words what that means."""
+
+    text: str
+    shade: int
+    says: str
+
+
+@dataclass(frozen=True)
+class GutterData:
+    """A column beside the line numbers: `stages[name][k]` is the number of line k+1's cell, -1 for none.
+
+    `choice` says that a person chooses among such: one counter at a time. Others are switched on and off.
+    `total` stands in a pane's header, `says` is what was counted and how.
+    """
+
+    name: str
+    title: str
+    total: str
+    says: str
+    choice: bool
+    cells: tuple[GutterCellData, ...]
+    stages: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
 class ProblemData:
     """Why a wish could not be had: its first line, and the rest with the quoted line and carets.
 

@@ -18,6 +18,7 @@ from ..packed import pack
 from ..picture import Picture
 from ..slider import Slider
 from .build import RUNNING, bench_state, status_data
+from .gutters import plain_gutters
 
 
 def script() -> str:
@@ -86,7 +87,12 @@ class View:
         with self.widget.hold_sync():
             if picture.record is not None and picture.record is not self._record:
                 self._record = picture.record
-                self.widget.record = pack({"record": to_plain(picture.record), "runs": []}, level=1)
+                held = {
+                    "record": to_plain(picture.record),
+                    "runs": [],
+                    "gutters": plain_gutters(picture.record),
+                }
+                self.widget.record = pack(held, level=1)
             state = self._state(picture)
             self.widget.status = state["status"]
             if not running or {**state, "status": self.widget.state["status"]} != self.widget.state:

@@ -1,11 +1,12 @@
 /**
  * The door into a pane: what the row of panes hears of it, and what other parts of a bench add to it.
  *
- * A part that adds something is a `PaneExtra` in the list of `extras.ts`. It is asked anew whenever a pane is made.
+ * A part that adds something is a function in the list of `extras.ts`, which gives a `PaneExtra` for one bench. That is
+ * asked anew whenever a pane is made or drawn again.
  */
 
 import { CompileRecord, StageRecord } from '../../record';
-import { Ask } from '../data';
+import { Ask, Picture } from '../data';
 import { Kin } from '../text/links';
 
 /** A pane, as those outside of it see it. Lines count from 0. */
@@ -39,7 +40,10 @@ export interface PaneHost {
   ask(what: Ask): void;
 }
 
-/** A button in the header of a pane; its key works while the pane has the focus. `pressed` makes it a toggle. */
+/**
+ * A button in the header of a pane; its key works while the pane has the focus. `pressed` makes it a toggle. One without a
+ * text is a key alone.
+ */
 export interface PaneButton {
   readonly text: string;
   readonly name: string;
@@ -55,12 +59,13 @@ export interface GutterCell {
   readonly says: string;
 }
 
-/** A column beside the line numbers. `total` stands in the pane's header; `columns` is its width in letters. */
+/** A column beside the line numbers, `columns` letters wide. `total` stands in the pane's header, and `says` what it is. */
 export interface Gutter {
   readonly name: string;
   readonly title: string;
   readonly columns: number;
   readonly total: string;
+  readonly says: string;
   cell(line: number): GutterCell | null;
 }
 
@@ -71,8 +76,20 @@ export interface Token {
   readonly start: number;
 }
 
+/** The bench that something is added to. */
+export interface ExtraBench {
+  say(text: string): void;
+  ask(what: Ask): void;
+  /** Draw every pane again. */
+  redraw(): void;
+}
+
 /** What a part of the bench adds to every pane. */
 export interface PaneExtra {
+  /** Its element in the bar above the panes. */
+  readonly tool?: HTMLElement;
+  /** A new picture has come; the panes are drawn after this. */
+  shown?(picture: Picture): void;
   /** Buttons of its header, in front of the pane's own. */
   buttons?(pane: PaneView): readonly PaneButton[];
   /** Columns beside its line numbers, from left to right. */

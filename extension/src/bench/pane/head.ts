@@ -28,12 +28,12 @@ export class Head {
   /** What each gutter adds up to over the whole text. */
   showTotals(gutters: readonly Gutter[]): void {
     const parts = gutters.filter(gutter => gutter.total !== '');
-    this.totals.replaceChildren(...parts.map(gutter => make('span', { 'data-gutter': gutter.name, title: gutter.title }, gutter.total)));
+    this.totals.replaceChildren(...parts.map(gutter => make('span', { 'data-gutter': gutter.name, title: gutter.says }, gutter.total)));
   }
 
   showButtons(buttons: readonly PaneButton[]): void {
     const focused = [...this.buttons.children].indexOf(document.activeElement ?? this.element);
-    const made = buttons.map(each => {
+    const made = buttons.filter(each => each.text !== '').map(each => {
       const said = { title: `${each.name} (${each.key})`, 'aria-label': `${each.name}: ${this.stage.name}` };
       const out = make('button', { type: 'button', class: 'tbx-icon', ...said }, each.text);
       if (each.pressed !== undefined) {

@@ -24,6 +24,8 @@ export interface Look {
   /** What is searched for. */
   wanted: string;
   gutters: readonly Gutter[];
+  /** Those of them that there is room for. */
+  shown: readonly Gutter[];
   explains(line: number, token: Token): string;
 }
 
@@ -32,9 +34,25 @@ export function digits(look: Look): number {
   return String(look.first + look.lines.length).length;
 }
 
+/** The least letters of a text that gutters leave room for. */
+const LEAST = 24;
+
+/** The gutters that there is room for where a row has so many letters: the last ones, which were chosen, first. */
+export function fittingGutters(look: Look, letters: number): Gutter[] {
+  const out: Gutter[] = [];
+  let room = letters - digits(look) - 1 - LEAST;
+  for (const gutter of [...look.gutters].reverse()) {
+    room -= gutter.columns + 1;
+    if (gutter.columns > 0 && room >= 0) {
+      out.unshift(gutter);
+    }
+  }
+  return out;
+}
+
 /** Letters in front of a text: number, sign of a change, gutters. */
 export function margin(look: Look): number {
-  return digits(look) + 1 + look.gutters.reduce((sum, gutter) => sum + gutter.columns + 1, 0);
+  return digits(look) + 1 + look.shown.reduce((sum, gutter) => sum + gutter.columns + 1, 0);
 }
 
 /** The element of a row, the `at`th from the top. */
@@ -62,7 +80,7 @@ export function rowElement(look: Look, row: Row, at: number, folds: readonly Fol
   const sign = change === undefined ? ' ' : { same: ' ', changed: '~', new: '+' }[change.kind];
   const number = start ? `${String(look.first + row.line).padStart(width)}${sign}` : ' '.repeat(width + 1);
   out.append(
-    make('i', { class: 'tbx-number' }, number), ...look.gutters.map(gutter => cellElement(gutter, row)),
+    make('i', { class: 'tbx-number' }, number), ...look.shown.map(gutter => cellElement(gutter, row)),
     ' '.repeat(row.indent), ...textNodes(look, row, change)
   );
   return out;

@@ -2,7 +2,7 @@
 
 import { make } from '../../dom';
 import { Fold, foldAt, Row, rowsOf } from '../text/rows';
-import { Look, margin, ROW, rowElement } from './row';
+import { fittingGutters, Look, margin, ROW, rowElement } from './row';
 
 /** Rows drawn above and below what is seen. */
 const SPARE = 12;
@@ -51,6 +51,7 @@ export class Sheet {
     this.size = size;
     // Border, padding of the number, and the marks at the right edge.
     const letters = Math.floor((size.width - 22) / size.letter);
+    this.look.shown = fittingGutters(this.look, letters);
     this.rows = rowsOf(this.look.lines, this.wrap ? Math.max(20, letters - margin(this.look)) : 0, this.folds);
     this.rowOf = new Map();
     this.rows.forEach((row, at) => {

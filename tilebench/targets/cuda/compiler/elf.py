@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 from ....errors import TargetError
+from .line_table import LineRow, read_lines
 
 # Attributes of a .nv.info section that name a function: (symbol index, value) pairs.
 _REGISTERS, _FRAME, _MIN_STACK = 0x2F, 0x11, 0x12
@@ -17,12 +18,16 @@ _REGISTERS, _FRAME, _MIN_STACK = 0x2F, 0x11, 0x12
 _SIZED = 0x04
 _CODE, _SHARED, _INFO = ".text.", ".nv.shared.", ".nv.info"
 _SYMBOLS = 2
+_LINES = ".debug_line"
+# From sm_90 on with an addend, which is 0.
+_RELOCATIONS = (".rel.debug_line", ".rela.debug_line")
 
 
 @dataclass(frozen=True)
 class CubinFunction:
     """One kernel of a cubin. `shared_bytes` counts what the section holds: from sm_90 on with the
-    1024 bytes that the system reserves. `code` is the machine code, 16 bytes an instruction."""
+    1024 bytes that the system reserves. `code` is the machine code, 16 bytes an instruction, and `lines` the
+    line table, by address."""
 
     name: str
     registers: int = 0
@@ -30,6 +35,7 @@ class CubinFunction:
     min_stack_bytes: int = 0
     shared_bytes: int = 0
     code: bytes = b""
+    lines: tuple[LineRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,7 @@ def _read(cubin: bytes) -> dict[str, CubinFunction]:
     for section in sections:
         if section.name == _INFO:
             attributes = _attributes(cubin, section)
+    lines = _lines(cubin, sections, symbols)
     found: dict[str, CubinFunction] = {}
     for section in sections:
         if not section.name.startswith(_CODE):
@@ -113,5 +120,20 @@ def _read(cubin: bytes) -> dict[str, CubinFunction]:
             min_stack_bytes=attributes.get((_MIN_STACK, index), 0),
             shared_bytes=shared.get(name, 0),
             code=cubin[section.offset : section.offset + section.size],
+            lines=lines.get(name, ()),
         )
     return found
+
+
+def _lines(cubin: bytes, sections: list[_Section], symbols: list[str]) -> dict[str, tuple[LineRow, ...]]:
+    """The line table of each kernel. Whose addresses are whose, the relocations of the table say."""
+    by_name = {section.name: section for section in sections}
+    table = by_name.get(_LINES)
+    moved = next((by_name[name] for name in _RELOCATIONS if name in by_name), None)
+    if table is None or moved is None or not moved.entry:
+        return {}
+    functions: dict[int, str] = {}
+    for offset in range(moved.offset, moved.offset + moved.size, moved.entry):
+        place, info = struct.unpack_from("<QQ", cubin, offset)
+        functions[place] = symbols[info >> 32]
+    return read_lines(cubin[table.offset : table.offset + table.size], functions)

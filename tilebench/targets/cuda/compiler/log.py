@@ -190,6 +190,7 @@ def ptx_lines(ptx: str) -> tuple[tuple[int, ...], ...]:
         text = raw.strip()
         if text == "}" or text.startswith((".visible .entry", ".entry", ".func", ".visible .func")):
             now = ()
-        silent = not text or text.startswith((".", "//", "{", "}", "(", ")")) or text.endswith(":")
+        # Inline assembly may begin with a brace; a brace alone is a block's.
+        silent = text in ("", "{") or text.startswith((".", "//", "}", "(", ")")) or text.endswith(":")
         out.append(() if silent else now)
     return tuple(out)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import TargetError
-from .elf import read_cubin
+from .control import decode_control
+from .elf import CubinFunction, read_cubin
 from .library import HINT
 
 # Process, pool and hash modules are imported where they are used: 28 ms in a fresh process.
@@ -27,9 +29,8 @@ class Sass:
     """Disassembly. `lines[k]` are the generated CUDA lines behind line k+1 of `text`, the outermost
     caller first (the kernel's own line before a prelude helper's); empty for labels and headings.
 
-    `controls[k]` is what the scheduler reads beside that instruction, as in
-    `B01----:R0:W-:Y:S04`: the barriers it waits for, the barrier it sets when it has read, when it has
-    written, yield, stall cycles. Empty where there is no instruction.
+    `controls[k]` is what the scheduler reads beside that instruction, as `control.decode_control` writes it;
+    empty where there is no instruction.
     """
 
     text: str
@@ -79,17 +80,8 @@ def _run(cubin: bytes) -> str:
     return done.stdout
 
 
-def decode_control(word: bytes) -> str:
-    """The scheduling bits of one 16-byte instruction (bits 105 to 121; Volta and newer)."""
-    bits = int.from_bytes(word, "little") >> 105
-    stall, keep, write, read, wait = bits & 15, bits >> 4 & 1, bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63
-    waits = "".join(str(k) if wait >> k & 1 else "-" for k in range(6))
-    reads, writes = ("-" if barrier == 7 else str(barrier) for barrier in (read, write))
-    return f"B{waits}:R{reads}:W{writes}:{'-' if keep else 'Y'}:S{stall:02d}"
-
-
 def parse(raw: str, cubin: bytes = b"") -> Sass:
-    """nvdisasm's `-gi -c` text to clean text with maps; `cubin` gives the control words.
+    """nvdisasm's `-gi -c` text to clean text with maps; `cubin` gives the control words and exact lines.
 
     Kept: a heading a kernel, labels, instructions. Dropped: directives, line comments (they are in
     `lines`), and the NOPs that pad a kernel's end.
@@ -118,7 +110,8 @@ def parse(raw: str, cubin: bytes = b"") -> Sass:
             code = functions[name].code if name in functions else b""
             control = decode_control(code[address : address + 16]) if address + 16 <= len(code) else ""
             text = f"    /*{instruction[1]}*/ {instruction[2]};"
-            out.append((text, tuple(dict.fromkeys(reversed(stack))), control))
+            found = _lines_at(functions.get(name), address) or tuple(reversed(stack))
+            out.append((text, tuple(dict.fromkeys(found)), control))
             continue
         label = _LABEL.match(line.strip())
         if label and name and not label[1].startswith(_SYMBOL_LABEL):
@@ -126,6 +119,17 @@ def parse(raw: str, cubin: bytes = b"") -> Sass:
             out.append((f"{label[1]}:", (), ""))
     _drop_padding(out)
     return Sass("\n".join(row[0] for row in out), tuple(row[1] for row in out), tuple(row[2] for row in out))
+
+
+def _lines_at(function: CubinFunction | None, address: int) -> tuple[int, ...]:
+    """The lines of an instruction by the cubin's own table, outermost first; empty where that has none.
+
+    It knows more than the disassembler's comments: see `line_table`.
+    """
+    if function is None:
+        return ()
+    at = bisect_right(function.lines, address, key=lambda row: row.address)
+    return function.lines[at - 1].lines if at else ()
 
 
 def _drop_padding(out: list[tuple[str, tuple[int, ...], str]]) -> None:

@@ -1,0 +1,89 @@
+/** Figures of lines beside the lines: one counter at a time, and what the machine itself has beside them. */
+
+import { make } from '../dom';
+import { Picture } from './data';
+import { ExtraBench, Gutter, GutterCell, PaneButton, PaneExtra, PaneView } from './pane/door';
+import { GutterData } from './state';
+
+const NONE = '';
+
+export class Counts implements PaneExtra {
+  readonly tool = make('span', { class: 'tbx-counts' });
+  private readonly select = make('select', { 'aria-label': 'figure beside the lines' });
+  private data: readonly GutterData[] = [];
+  private chosen = NONE;
+  /** Gutters that are no choice, such as control codes, are shown unless they were switched off. */
+  private readonly off = new Set<string>();
+
+  constructor(private readonly bench: ExtraBench) {
+    this.tool.append(make('span', { class: 'tbx-quiet' }, 'beside lines'), this.select);
+    this.select.addEventListener('change', () => this.choose(this.select.value));
+  }
+
+  shown(picture: Picture): void {
+    this.data = picture.gutters;
+    const choices = this.choices;
+    this.tool.hidden = choices.length === 0;
+    const options = [make('option', { value: NONE }, 'nothing')];
+    options.push(...choices.map(each => make('option', { value: each.name, title: each.says }, each.title)));
+    this.select.replaceChildren(...options);
+    // A counter that this picture lacks stays chosen: the next one may have it.
+    this.select.value = choices.some(each => each.name === this.chosen) ? this.chosen : NONE;
+  }
+
+  gutters(pane: PaneView): Gutter[] {
+    return this.data.flatMap(each => {
+      const wanted = each.choice ? each.name === this.chosen : !this.off.has(each.name);
+      const lines = each.stages[pane.stage.name];
+      return wanted && lines !== undefined ? [gutter(each, lines)] : [];
+    });
+  }
+
+  buttons(pane: PaneView): PaneButton[] {
+    const out: PaneButton[] = this.data
+      .filter(each => !each.choice && each.stages[pane.stage.name] !== undefined)
+      .map(each => ({ text: '\u2261', name: each.title, key: 'c', pressed: !this.off.has(each.name), press: () => this.toggle(each.name) }));
+    if (this.choices.length > 0) {
+      out.push({ text: '', name: 'next figure', key: 'g', press: () => this.step(1) });
+      out.push({ text: '', name: 'figure before', key: 'G', press: () => this.step(-1) });
+    }
+    return out;
+  }
+
+  private get choices(): GutterData[] {
+    return this.data.filter(each => each.choice);
+  }
+
+  private toggle(name: string): void {
+    if (!this.off.delete(name)) {
+      this.off.add(name);
+    }
+    this.bench.redraw();
+  }
+
+  private step(by: number): void {
+    const names = [NONE, ...this.choices.map(each => each.name)];
+    const now = Math.max(0, names.indexOf(this.chosen));
+    this.choose(names[(now + by + names.length) % names.length]!);
+  }
+
+  private choose(name: string): void {
+    this.chosen = name;
+    this.select.value = name;
+    const data = this.choices.find(each => each.name === name);
+    this.bench.say(data === undefined ? 'No figure beside the lines.' : `${data.total}. ${data.says}`);
+    this.bench.redraw();
+  }
+}
+
+function gutter(data: GutterData, lines: readonly number[]): Gutter {
+  const cells: (GutterCell | null)[] = data.cells.map(cell => ({ text: cell.text, weight: cell.shade / 100, says: cell.says }));
+  return {
+    name: data.name,
+    title: data.title,
+    columns: lines.reduce((most, number) => Math.max(most, cells[number]?.text.length ?? 0), 0),
+    total: data.total,
+    says: data.says,
+    cell: line => cells[lines[line] ?? -1] ?? null
+  };
+}
