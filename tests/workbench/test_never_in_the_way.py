@@ -138,3 +138,61 @@ def test_a_stopped_position_stays_while_it_is_the_one_of_now(
     assert bench.wait(30)
     assert [(m.config["block_M"], m.state) for m in bench.history] == [(64, "done"), (32, "done")]
     assert MoveHistory().passed() == MoveHistory()
+
+
+def test_controls_that_change_nothing_on_a_target_are_not_shown(
+    space: dict[str, Any], interactive: None
+) -> None:
+    bench = opened(space, target="cuda:sm_80", stages=("tile",))
+    assert bench.wait(30)
+    shown = [each["name"] for each in bench._view.widget.state["controls"]]
+    assert {"num_stages", "threads", "order", "A_s.swizzle", "C_local.policy"} <= set(shown)
+    assert bench._view.widget.state["idle"] == ""
+    bench.set(target="cpu")
+    assert bench.wait(30)
+    assert [each["name"] for each in bench._view.widget.state["controls"]] == [
+        "block_M",
+        "block_N",
+        "block_K",
+    ]
+    said = bench._view.widget.state["idle"]
+    assert (
+        said
+        == "on cpu num_stages, threads, order, A_s.swizzle, B_s.swizzle and C_local.policy change nothing"
+    )
+    bench.set(target="cuda:sm_90a")
+    assert bench.wait(30)
+    assert [each["name"] for each in bench._view.widget.state["controls"]] == shown
+
+
+def test_targets_that_are_not_here_do_not_time_the_processor_again(
+    space: dict[str, Any], interactive: None
+) -> None:
+    measure = Measure()
+    bench = opened(space, measure, run=True, check=True)
+    assert bench.wait(60)
+    report = bench.report
+    assert len(measure.calls) == 4
+    for target in ("cuda:sm_90a", "cuda:sm_80"):
+        bench.set(target=target)
+        assert bench.wait(60)
+        assert bench.error is None
+        assert len(measure.calls) == 4
+        assert bench.report is report
+        assert f"{target} cannot run here" in bench.session.picture.notes[0]
+        assert "64.0 us on cpu" in " ".join(chip["text"] for chip in bench._view.widget.state["chips"])
+    # Another position is another question, also with another target, and so is the same one asked again.
+    bench.set(block_M=32, target="cuda:sm_90a")
+    assert bench.wait(60)
+    assert len(measure.calls) == 8
+    assert [run.config["block_M"] for run in bench.runs].count(32) == 4
+    bench.set(target="cuda:sm_80")
+    assert bench.wait(60)
+    assert {run.seconds for run in bench.runs if run.config["block_M"] == 32} == {32e-6}
+    bench.set(target="cpu")
+    assert bench.wait(60)
+    assert {run.seconds for run in bench.runs if run.config["block_M"] == 32} == {32e-6}
+    bench.set(target="cuda:sm_90a")
+    bench.again()
+    assert bench.wait(60)
+    assert len(measure.calls) > 8

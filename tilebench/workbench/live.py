@@ -91,7 +91,7 @@ class Workbench:
     @property
     def knobs(self) -> tuple[Slider, ...]:
         """Every control of now: those that were asked for, and what the schedule offers."""
-        return (*self.session.subject.knobs, *self.session.picture.offered)
+        return self.session.controls
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

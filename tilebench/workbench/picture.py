@@ -25,7 +25,8 @@ class Picture:
     `problem` is why the wish, or its compiled or measured part, could not be had. `notes` are
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
     `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
-    oldest first, and `editable` the stages of the road whose texts compile on.
+    oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
+    that change nothing on this target.
     """
 
     wish: Wish
@@ -42,6 +43,7 @@ class Picture:
     shown: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     offered: tuple[Slider, ...] = ()
+    idle: tuple[str, ...] = ()
     edits: tuple[KeptEdit, ...] = ()
     editable: tuple[str, ...] = ()
     sweep: SweepShown | None = None

@@ -19,11 +19,14 @@ from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
+from .answered import Answered
 from .chart import chart_of
 from .edits import EditBook
+from .effect import Effects
 from .history import Move, MoveHistory
 from .launch import need_launch_values
 from .picture import Picture
+from .slider import Slider
 from .subject import Subject
 from .sweeping import BenchSweep, SweepShown
 from .wish import EDITED, Wish, moved, placed
@@ -59,8 +62,8 @@ class Session:
         self.inline = inline
         self._measure = measure
         self._repeats = repeats
-        # What was measured and checked last: a position, and how often that had been asked for.
-        self._answered: dict[str, tuple[dict[str, Any], int]] = {}
+        self._answered = Answered()
+        self._effects = Effects(subject)
         self._guard = threading.RLock()
         self.edits = EditBook()
         self._first = threading.Event()
@@ -80,11 +83,16 @@ class Session:
         with self._guard:
             return self._picture
 
+    @property
+    def controls(self) -> tuple[Slider, ...]:
+        """Every control of now: those that were asked for, and what the schedule offers."""
+        return (*self.subject.knobs, *self._picture.offered)
+
     def want(self, **changes: Any) -> None:
         """Ask for other values; returns at once (inline: when answered). `OptionError` for unknown names."""
         run, check = bool(changes.get("run")), bool(changes.get("check"))
         with self._guard:
-            wish = moved(self.wish, [*self.subject.knobs, *self._picture.offered], changes)
+            wish = moved(self.wish, self.controls, changes)
             self.wish = wish = wish.asked_again(run=run, check=check)
         self._latest.submit(wish)
 
@@ -117,7 +125,7 @@ class Session:
 
         def there(wish: Wish, _: object) -> Wish:
             now = placed(wish, tried.config)
-            self._answered["run"] = self._question("run", now)
+            self._answered.enter("run", now)
             return now
 
         self.change(there)
@@ -162,7 +170,8 @@ class Session:
     # -- what the thread does
     def _show(self, **fields: Any) -> None:
         with self._guard:
-            self._picture = replace(self._picture, **fields)
+            # Two threads may come here in another order than they spoke in: what was said last holds.
+            self._picture = replace(self._picture, status=self._latest.status, **fields)
             picture = self._picture
         self._rate.offer(picture)
         if picture.record is not None or picture.problem is not None:
@@ -172,7 +181,7 @@ class Session:
         changed = status.phase != self._picture.status.phase
         if status.phase == "cancelled":
             self._leave("cancelled")
-        self._show(status=status)
+        self._show()
         # A count may wait for the next one; another state may not, for nothing might come after it.
         if changed:
             self._rate.flush()
@@ -214,18 +223,12 @@ class Session:
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self._rate.flush()
         self._compile(kernel, shown, ticket)
-        if (self._due("run", wish) or self._due("check", wish)) and not ticket():
+        if not ticket():
+            self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
+        if (self._answered.due("run", wish) or self._answered.due("check", wish)) and not ticket():
             self._run(wish, kernel, ticket)
         elif not ticket():
             self._history(ticket.generation, state="done")
-
-    def _question(self, what: str, wish: Wish) -> tuple[dict[str, Any], int]:
-        return wish.config, wish.run_asked if what == "run" else wish.check_asked
-
-    def _due(self, what: str, wish: Wish) -> bool:
-        """Whether `run` or `check` is wanted and not answered: showing another stage asks for neither."""
-        wanted = wish.run if what == "run" else wish.check
-        return wanted and self._answered.get(what) != self._question(what, wish)
 
     def _compile(self, kernel: Kernel, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
         """The compiled tier and the disassembly. What refuses them leaves the static picture standing."""
@@ -271,6 +274,8 @@ class Session:
                 self._finish(ticket, "failed", problem=error)
                 return
             notes = (f"{wished} cannot run here ({why}): times and checks are those of {kernel.target}",)
+            with self._guard:
+                self._show(**self._answered.taken_over(self._picture, wish, kernel.target, ticket.generation))
         self._show(notes=notes)
         try:
             need_launch_values(kernel)
@@ -280,22 +285,22 @@ class Session:
         # A check that fails or takes too long is no reason not to measure.
         for what, answer in (("check", self._check), ("run", self._time)):
             try:
-                if self._due(what, wish) and not ticket():
+                if self._answered.due(what, wish) and not ticket():
                     answer(kernel, wish, ticket)
             except Cancelled:
                 raise
             except TileError as error:
-                self._answered[what] = self._question(what, wish)
+                self._answered.enter(what, wish)
                 self._finish(ticket, "failed", problem=error)
         if not ticket():
             self._leave("done")
 
     def _leave_out(self, wish: Wish, kernel: Kernel) -> tuple[str, ...]:
         """What an edited kernel cannot be asked where its target does not run, as answered; says why."""
-        self._answered["run"] = self._question("run", wish)
+        self._answered.enter("run", wish)
         why_not = tiers.why_not_checked(kernel)
         if why_not:
-            self._answered["check"] = self._question("check", wish)
+            self._answered.enter("check", wish)
         return (tiers.elsewhere_note(kernel, why_not),)
 
     def _check(self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish]) -> None:
@@ -304,7 +309,8 @@ class Session:
         report = tiers.check(kernel, cancel=ticket.unwanted)
         if ticket():
             return
-        self._answered["check"] = self._question("check", wish)
+        self._answered.enter("check", wish)
+        self._answered.report = (kernel.target, report)
         worst = report.largest
         with self._guard:
             history = self._picture.history.checked(ticket.generation, worst.error, worst.bound)
@@ -350,7 +356,7 @@ class Session:
         if report is not None:  # of this position: an older one's was taken away with its record
             worst = report.largest
             run = replace(run, error=worst.error, bound=worst.bound)
-        self._answered["run"] = self._question("run", wish)
+        self._answered.enter("run", wish)
         with self._guard:
             history = self._picture.history.measured(ticket.generation, run)
         self._show(history=history)

@@ -6,7 +6,7 @@ from ..record import CompileRecord
 from .chart import chart_of
 from .picture import Picture
 from .style import bytes_text, number
-from .tiers import absent_stages
+from .tiers import absent_stages, plain_config
 
 _SAID = {
     "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
@@ -59,11 +59,13 @@ def figures(picture: Picture) -> list[str]:
         out.append(f"{bytes_text(used.shared_bytes)} shared")
         bound = "occupancy" if used.registers is not None else "occupancy at most"
         out += [f"{bound} {number(used.occupancy * 100)} %"] if used.occupancy is not None else []
-    last = picture.history.moves[-1] if picture.history.moves else None
-    if last is not None and last.run is not None and last.run.seconds:
+    # Of this position, by whichever move it was measured.
+    now = plain_config(picture.wish.config)
+    last = next((run for run in reversed(picture.runs) if dict(run.config) == now), None)
+    if last is not None and last.seconds:
         chart = chart_of(picture.runs, picture.ceilings)
-        point = next(p for p in chart.points if p.config == last.run.config)
-        here = "" if last.run.target == record.target else f" on {last.run.target.partition(':')[0]}"
+        point = next(p for p in chart.points if p.config == last.config)
+        here = "" if last.target == record.target else f" on {last.target.partition(':')[0]}"
         several = f" ({len(point.medians)} runs)" if len(point.medians) > 1 else ""
         out.append(point.time_text + here + several)
         out += [point.rate_text(chart.unit)] if point.rate else []

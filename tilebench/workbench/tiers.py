@@ -69,6 +69,11 @@ def _tier_names(kernel: Kernel, tier: str) -> list[str]:
     return [step.name for step in kernel.compilation.manifest.steps if step.tier == tier]
 
 
+def text_stages(kernel: Kernel) -> list[str]:
+    """The stages of a target's own text, which milliseconds make."""
+    return _tier_names(kernel, "text")
+
+
 def record_of(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
     """The record with every stage that is made, in the road's order; shown ones that are not are pending."""
     compilation = kernel.compilation

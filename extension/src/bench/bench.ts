@@ -92,7 +92,7 @@ export class Bench {
     this.element.setAttribute('aria-label', `workbench of ${state.kernel}`);
     this.header.show(state);
     this.controls.element.hidden = !state.live;
-    this.controls.show(state.controls);
+    this.controls.show(state.controls, state.idle);
     this.edits.show(state);
     this.showNotes(state);
     if (state.shown.join() !== this.wanted) {

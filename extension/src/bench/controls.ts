@@ -25,11 +25,17 @@ export class Controls {
     this.element.append(this.knobs, this.more);
   }
 
-  show(controls: readonly Control[]): void {
-    const shape = JSON.stringify(controls.map(control => [control.name, control.labels, control.kind]));
+  /** `idle` says which are not here, and why. */
+  show(controls: readonly Control[], idle = ''): void {
+    const shape = JSON.stringify([controls.map(control => [control.name, control.labels, control.kind]), idle]);
     if (shape !== this.shape) {
       this.shape = shape;
+      const focused = [...this.shown].find(([, one]) => one.element.contains(document.activeElement))?.[0] ?? '';
       this.build(controls);
+      if (idle !== '') {
+        this.knobs.append(make('span', { class: 'tbx-quiet' }, idle));
+      }
+      this.shown.get(focused)?.element.querySelector<HTMLElement>('input, select')?.focus();
     }
     controls.forEach(control => this.shown.get(control.name)?.update(control));
     const set = controls.filter(control => control.kind === 'choice' && control.index > 0).length;

@@ -204,7 +204,8 @@ export interface EditsData {
  *
  * `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
  * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
- * somebody chose them; `titles` are the names of languages.
+ * somebody chose them; `titles` are the names of languages. `idle` says which controls are not shown, as
+ * they change nothing on this target.
  */
 export interface BenchState {
   readonly id: string;
@@ -220,6 +221,7 @@ export interface BenchState {
   readonly run: boolean;
   readonly check: boolean;
   readonly controls: readonly ControlData[];
+  readonly idle: string;
   readonly titles: Readonly<Record<string, string>>;
   readonly chips: readonly Chip[];
   readonly notes: readonly string[];
@@ -367,6 +369,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     run: 'boolean',
     check: 'boolean',
     controls: '[ControlData]',
+    idle: 'string',
     titles: '{string}',
     chips: '[Chip]',
     notes: '[string]',

@@ -10,7 +10,7 @@ FAULTS = (
     Fault(
         "bench/measured-unasked",
         "showing another stage measures again",
-        "tilebench.workbench.session:Session._due",
+        "tilebench.workbench.answered:Answered.due",
         "",
         "return wish.run if what == 'run' else wish.check",
         ("tests/workbench/test_magic_session.py::test_only_what_is_asked_for_is_measured_again",),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "bench/sizes-are-no-position",
         "runs at other sizes of a call are runs of one position",
-        "tilebench.workbench.subject:Wish.config",
+        "tilebench.workbench.wish:Wish.position",
         "{**self.values, **self.choices, **self.sizes, 'target': _a}",
         "{**self.values, **self.choices, 'target': _a}",
         ("tests/workbench/test_launch.py::test_sizes_of_a_call_are_sliders_and_positions",),

@@ -12,7 +12,7 @@ from ..tiers import plain_config
 from ..views.stages import language_of
 from ..wish import EDITED
 from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
-from .controls import control_data, targets_offered
+from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
 from .state import BenchState, ChartData, Chip, EditsData, PointData, StatusData, TabData
 
@@ -44,7 +44,8 @@ def bench_state(
         stale=stale_text(picture),
         run=wish.run,
         check=wish.check,
-        controls=tuple(control_data(each, wish) for each in (*knobs, *picture.offered)) if live else (),
+        controls=controls_data(knobs, picture) if live else (),
+        idle=idle_text(picture) if live else "",
         titles={s.language: language_of(record, s).title for s in record.stages}
         if record is not None
         else {},

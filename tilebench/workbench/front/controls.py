@@ -11,6 +11,7 @@ from ..slider import Slider
 from .state import ControlData
 
 if TYPE_CHECKING:
+    from ..picture import Picture
     from ..wish import Wish
 
 
@@ -64,6 +65,22 @@ def control_data(knob: Slider, wish: Wish) -> ControlData:
     kind = "choice" if knob.choice else "launch" if knob.launch else "knob"
     text = "" if now is None else str(now)
     return ControlData(knob.name, tuple(label_of(value) for value in values), index, text, kind)
+
+
+def controls_data(knobs: Sequence[Slider], picture: Picture) -> tuple[ControlData, ...]:
+    """The controls that are shown: not those that change nothing on this target."""
+    every = (*knobs, *picture.offered)
+    return tuple(control_data(each, picture.wish) for each in every if each.name not in picture.idle)
+
+
+def idle_text(picture: Picture) -> str:
+    """What is said in place of the controls that are not shown."""
+    if not picture.idle or picture.record is None:
+        return ""
+    first, last = ", ".join(picture.idle[:-1]), picture.idle[-1]
+    names = f"{first} and {last}" if first else last
+    change = "change" if first else "changes"
+    return f"on {picture.record.target.partition(':')[0]} {names} {change} nothing"
 
 
 def change_of(message: Mapping[str, Any], knobs: Sequence[Slider], wish: Wish) -> dict[str, Any]:

@@ -220,7 +220,8 @@ class BenchState:
 
     `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
     wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
-    somebody chose them; `titles` are the names of languages.
+    somebody chose them; `titles` are the names of languages. `idle` says which controls are not shown, as
+    they change nothing on this target.
     """
 
     id: str
@@ -236,6 +237,7 @@ class BenchState:
     run: bool = False
     check: bool = False
     controls: tuple[ControlData, ...] = ()
+    idle: str = ""
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
     chips: tuple[Chip, ...] = ()
     notes: tuple[str, ...] = ()
