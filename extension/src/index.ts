@@ -5,6 +5,7 @@ import { EditorExtensionRegistry, IEditorExtensionRegistry } from '@jupyterlab/c
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { tileCell } from './editor/tile-cell';
 import { tileTools } from './editor/tools';
+import { connect } from './panel';
 import { marksFactory, rendererFactory } from './renderer';
 
 const records: JupyterFrontEndPlugin<void> = {
@@ -23,7 +24,8 @@ const cells: JupyterFrontEndPlugin<void> = {
   description: 'Marks, documents and checks %%tile cells while they are edited.',
   autoStart: true,
   requires: [IEditorExtensionRegistry],
-  activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
+  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
+    connect(app);
     registry.addExtension({
       name: 'tilebench:tile-cell',
       factory: ({ model }) =>

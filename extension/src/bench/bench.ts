@@ -1,12 +1,14 @@
 /** One bench, put together: everything that shows a kernel draws it with this, from a record and a state. */
 
 import { make, rove } from '../dom';
+import { SHOW_LINE, SourceLine } from './cell/link';
 import { Controls } from './controls';
 import { editChoice } from './edit/choice';
 import { Edits } from './edit/edits';
 import { Host, Picture } from './data';
 import { button, Header } from './header';
 import { Against, drag, Panes } from './panes';
+import { NARROW_STYLE, Room } from './room';
 import { Side } from './side';
 import { BenchState, StatusData } from './state';
 import { STYLE } from './style';
@@ -19,7 +21,7 @@ const AGAINST: readonly [Against, string][] = [
 ];
 
 /** A pane is not read when it is narrower than this; pixels. */
-const READABLE = 300;
+const READABLE = 260;
 
 /** Of the usual stages as many as have room: the first and the last, then from the end, where decisions are. */
 function fitting(names: readonly string[], width: number): string[] {
@@ -44,6 +46,9 @@ export class Bench {
   private readonly panes: Panes;
   private readonly edits: Edits;
   private readonly side: Side;
+  private readonly room: Room;
+  /** Whether a person has chosen what is shown: then no change of the room does. */
+  private chosen = false;
   private shown: string[] = [];
   private wanted = '';
   private picture: Picture | null = null;
@@ -77,19 +82,24 @@ export class Bench {
     drag(grip, by => (this.element.style.height = `${Math.max(320, this.element.offsetHeight + by)}px`), true);
     this.element = make(
       'div', { class: 'tbx', role: 'region' },
-      make('style', {}, STYLE), this.header.element, this.controls.element, this.notes, this.stages, body, grip
+      make('style', {}, STYLE + NARROW_STYLE), this.header.element, this.controls.element, this.notes, this.stages, body, grip
     );
+    this.room = new Room(this.element, this.side.element, width => this.fit(width));
+    this.element.addEventListener(SHOW_LINE, event => this.panes.pinLine((event as CustomEvent<SourceLine>).detail));
   }
 
   dispose(): void {
     this.header.dispose();
     this.panes.dispose();
+    this.room.dispose();
   }
 
   show(picture: Picture): void {
     this.picture = picture;
     const state = picture.state;
     this.element.setAttribute('aria-label', `workbench of ${state.kernel}`);
+    // By these an editor finds the benches of its cell.
+    Object.assign(this.element.dataset, { bench: state.id, file: picture.record?.source_file ?? '' });
     this.header.show(state);
     this.controls.element.hidden = !state.live;
     this.controls.show(state.controls, state.idle);
@@ -98,7 +108,8 @@ export class Bench {
     if (state.shown.join() !== this.wanted) {
       // What the kernel's side shows by itself, or was asked for by a program, is followed.
       this.wanted = state.shown.join();
-      this.shown = state.asked ? [...state.shown] : fitting(state.shown, this.element.clientWidth * 0.68);
+      this.shown = state.asked ? [...state.shown] : fitting(state.shown, this.room.forPanes);
+      this.chosen = state.asked;
     }
     this.side.show(state);
     const edits = JSON.stringify(state.edits);
@@ -159,7 +170,16 @@ export class Bench {
 
   private against: Against = 'before';
 
+  private fit(width: number): void {
+    const names = fitting(this.picture?.state.shown ?? [], width);
+    if (!this.chosen && names.join() !== this.shown.join()) {
+      this.shown = names;
+      this.drawStages();
+    }
+  }
+
   private toggleStage(name: string, on: boolean): void {
+    this.chosen = true;
     const order = this.picture?.state.stages ?? [];
     const now = new Set(this.shown);
     if (on) {

@@ -1,6 +1,7 @@
 /** What parts of the bench add to every pane; a part adds its line here. */
 
+import { CellLink } from './cell/extra';
 import { Counts } from './counts';
 import { ExtraBench, PaneExtra } from './pane/door';
 
-export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench)];
+export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink()];

@@ -2,6 +2,8 @@
 
 import { make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
+import { sourceLine } from './cell/extra';
+import { nearestLine, PINNED, SourceLine, tell } from './cell/link';
 import { Ask, Picture } from './data';
 import { EXTRAS } from './extras';
 import { Pane } from './pane';
@@ -137,15 +139,46 @@ export class Panes implements PaneHost {
   pinned(pane: PaneView, line: number): void {
     const sources = pane.kin.sources(line);
     if (sources.length === 0) {
-      this.pin = null;
-      this.relight(null, new Set(), false);
+      this.letGo();
       this.host.say('This line comes from no line of the kernel.');
       return;
     }
+    this.pinTo(pane, sources);
+  }
+
+  /** Pin a line of the kernel that somebody points at outside of the bench: in the editor of its cell. */
+  pinLine(wanted: SourceLine): void {
+    const record = this.record;
+    const source = record?.stages.find(stage => stage.name === 'source')?.text.split('\n') ?? [];
+    const first = record?.source_first_line ?? 1;
+    const line = nearestLine(source.length, at => source[at - first] ?? '', wanted, first);
+    if (line === null) {
+      this.host.say(`The kernel of this bench has no line "${wanted.text.trim()}": run the cell again after changes.`);
+      return;
+    }
+    this.pinTo(null, [line]);
+    if (this.panes.every(pane => pane.stage.name === 'source' || pane.kin.lines([line]).length === 0)) {
+      this.host.say(`Line ${line} of the kernel has no lines of its own in these stages.`);
+    }
+  }
+
+  private pinTo(pane: PaneView | null, sources: readonly number[]): void {
     this.pin = new Set(sources);
     this.relight(pane, this.pin, true);
     const told = sources.length === 1 ? `line ${sources[0]}` : `lines ${sources.join(', ')}`;
     this.host.say(`Pinned to ${told} of the kernel; Escape lets go.`);
+    this.tellPin();
+  }
+
+  private letGo(): void {
+    this.pin = null;
+    this.relight(null, new Set(), false);
+    this.tellPin();
+  }
+
+  private tellPin(): void {
+    const record = this.record;
+    tell(this.element, PINNED, record === null ? [] : [...(this.pin ?? [])].map(line => sourceLine(record, line)));
   }
 
   command(pane: PaneView, key: string): boolean {
@@ -159,8 +192,7 @@ export class Panes implements PaneHost {
         this.host.closed(pane.stage.name);
         return true;
       case 'Escape':
-        this.pin = null;
-        this.relight(null, new Set(), false);
+        this.letGo();
         return true;
       case '[':
       case ']': {

@@ -22,6 +22,7 @@ export const STYLE =
 .tbx{position:relative;display:flex;flex-direction:column;height:min(80vh,900px);min-height:360px;color:var(--fg);background:var(--bg);
 font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid var(--line);border-radius:6px;overflow:hidden;margin:4px 0;text-align:left}
 .tbx *,.tbx *::before{box-sizing:border-box}
+.jp-LinkedOutputView{container-type:size}.jp-LinkedOutputView .tbx{min-height:260px;height:max(260px,calc(100cqh - 20px))}
 .tbx [hidden]{display:none!important}
 .tbx :focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
 .tbx-quiet{color:var(--dim)}

@@ -8,6 +8,7 @@
 import { Diagnostic, forEachDiagnostic, lintGutter, linter } from '@codemirror/lint';
 import { EditorState, Extension, Prec, StateEffect, Text } from '@codemirror/state';
 import { EditorView, keymap, ViewPlugin } from '@codemirror/view';
+import { nearestLine } from '../bench/cell/link';
 import { make } from '../dom';
 import { CellModel, isTileCell, ownMarks, watch } from './cell';
 import { liveMarks } from './live';
@@ -16,18 +17,6 @@ import { Mark } from './mark';
 const SEVERITIES: Readonly<Record<string, Diagnostic['severity']>> = { error: 'error', warning: 'warning' };
 const refresh = StateEffect.define<null>();
 
-/** The line with a text that is nearest to where it was; null where it is gone. */
-function lineOf(doc: Text, mark: Mark): number | null {
-  for (let away = 0; away < doc.lines; away += 1) {
-    for (const line of away === 0 ? [mark.line] : [mark.line - away, mark.line + away]) {
-      if (line >= 1 && line <= doc.lines && doc.line(line).text === mark.text) {
-        return line;
-      }
-    }
-  }
-  return null;
-}
-
 /** Letters as Python counts them to letters as the editor does. */
 function units(text: string, letters: number): number {
   return [...text].slice(0, letters).join('').length;
@@ -35,7 +24,7 @@ function units(text: string, letters: number): number {
 
 /** Where a mark stands now; null where its text is gone. A mark without an end takes its line. */
 function rangeOf(doc: Text, mark: Mark): { from: number; to: number } | null {
-  const number = lineOf(doc, mark);
+  const number = nearestLine(doc.lines, line => doc.line(line).text, mark);
   if (number === null) {
     return null;
   }

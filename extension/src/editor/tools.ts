@@ -3,6 +3,7 @@
 import { Compartment, EditorState, Extension } from '@codemirror/state';
 import { CellModel, MAGIC } from './cell';
 import { hover } from './hover';
+import { jump } from './jump';
 import { squiggles } from './squiggles';
 
 interface Model extends CellModel {
@@ -12,7 +13,7 @@ interface Model extends CellModel {
 /** The extension of one editor: comes and goes with the magic in its first line. */
 export function tileTools(model: Model): Extension {
   const place = new Compartment();
-  const tools: Extension = [squiggles(model), hover()];
+  const tools: Extension = [squiggles(model), jump(model), hover()];
   const none: Extension = [];
   // The type of a cell is plain text until its kernel has said what it speaks.
   const wanted = (first: string): boolean => MAGIC.test(first) && /^text\/(x-i?python|plain)$/.test(model.mimeType);

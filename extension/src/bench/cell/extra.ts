@@ -1,0 +1,30 @@
+/** From a line of a pane to its line in the cell: a button and a key, where an editor listens; and the panel beside it. */
+
+import { CompileRecord } from '../../record';
+import { button } from '../header';
+import { PaneButton, PaneExtra, PaneView } from '../pane/door';
+import { EDIT_LINE, hasEditor, OPEN_PANEL, SourceLine, tell } from './link';
+
+/** A line of the kernel with its text. */
+export function sourceLine(record: CompileRecord, line: number): SourceLine {
+  const source = record.stages.find(stage => stage.name === 'source');
+  return { line, text: source?.text.split('\n')[line - record.source_first_line] ?? '' };
+}
+
+function edit(pane: PaneView): void {
+  const line = pane.kin.sources(pane.current)[0];
+  if (line !== undefined) {
+    tell(pane.element, EDIT_LINE, sourceLine(pane.record, line));
+  }
+}
+
+/** What a bench has where an editor listens: the key from a line to its cell, and the button of the panel. */
+export class CellLink implements PaneExtra {
+  readonly tool = hasEditor() ? button('Panel', 'show this bench beside the notebook too', () => tell(this.tool!, OPEN_PANEL, null)) : undefined;
+
+  buttons(pane: PaneView): readonly PaneButton[] {
+    return hasEditor() && pane.record.source_file !== ''
+      ? [{ text: '\u2197', name: 'go to this line in the cell', key: 'g', press: () => edit(pane) }]
+      : [];
+  }
+}

@@ -1,0 +1,120 @@
+/** A bench in a panel beside the notebook: another view of the same outputs, which lives as long as they do. */
+
+import { JupyterFrontEnd } from '@jupyterlab/application';
+import { Panel, Widget } from '@lumino/widgets';
+import { EDIT_LINE, editorIsHere, OPEN_PANEL, PINNED, SourceLine } from './bench/cell/link';
+import { homeAt, showing, written } from './editor/homes';
+import { editLine, markPinned, showStages } from './editor/jump';
+import { freshId } from './dom';
+
+/** The part of a code cell and its notebook that is used here; other main widgets have none of it. */
+interface Cell extends Widget {
+  cloneOutputArea(): Widget;
+}
+interface Book extends Widget {
+  readonly content?: { readonly activeCell?: Widget | null; readonly widgets?: readonly Widget[] };
+}
+
+function isCode(cell: Widget | null | undefined): cell is Cell {
+  return cell !== null && cell !== undefined && 'cloneOutputArea' in cell;
+}
+
+/** The notebook and the cell that an element stands in. */
+function cellAt(app: JupyterFrontEnd, element: Element | null): { book: Book; cell: Cell } | null {
+  for (const book of app.shell.widgets('main') as Iterable<Book>) {
+    const cell = book.content?.widgets?.find(each => element !== null && each.node.contains(element));
+    if (isCode(cell)) {
+      return { book, cell };
+    }
+  }
+  return null;
+}
+
+function activeCell(app: JupyterFrontEnd): { book: Book; cell: Cell } | null {
+  const book = app.shell.currentWidget as Book | null;
+  const cell = book?.content?.activeCell;
+  return book !== null && isCode(cell) ? { book, cell } : null;
+}
+
+/** Open the outputs of a cell beside its notebook. Notebook 7 has room for it at the right only. */
+function openPanel(app: JupyterFrontEnd, { book, cell }: { book: Book; cell: Cell }): void {
+  const panel = new Panel();
+  panel.id = freshId('tb-panel');
+  panel.addClass('tb-panel');
+  panel.addClass('jp-LinkedOutputView');
+  const name = cell.node.querySelector('.tbx-name')?.textContent ?? 'outputs';
+  Object.assign(panel.title, { label: `Bench: ${name}`, caption: `${name}, of ${book.title.label}`, closable: true });
+  panel.addWidget(cell.cloneOutputArea());
+  // A view of outputs whose cell is gone would stay without an owner.
+  cell.disposed.connect(() => panel.dispose());
+  if (app.name === 'JupyterLab') {
+    app.shell.add(panel, 'main', { ref: book.id, mode: 'split-right' });
+  } else {
+    app.shell.add(panel, 'right', { rank: 1000 });
+    (app.shell as unknown as { expandRight?: (id: string) => void }).expandRight?.(panel.id);
+  }
+}
+
+/** What benches say to the page goes to their cells. */
+function listen(app: JupyterFrontEnd): void {
+  const heard = (name: string, called: (bench: HTMLElement, detail: unknown) => void): void =>
+    document.addEventListener(name, event => {
+      const bench = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx') : null;
+      if (bench !== null) {
+        called(bench, (event as CustomEvent<unknown>).detail);
+      }
+    });
+  heard(EDIT_LINE, (bench, detail) => {
+    const home = written(bench);
+    if (home !== null) {
+      const found = cellAt(app, home.view.dom);
+      if (found !== null) {
+        app.shell.activateById(found.book.id);
+      }
+      editLine(home, detail as SourceLine);
+    }
+  });
+  heard(PINNED, (bench, detail) => {
+    const home = written(bench);
+    if (home !== null) {
+      markPinned(home, detail as readonly SourceLine[]);
+    }
+  });
+  heard(OPEN_PANEL, bench => {
+    const found = cellAt(app, bench) ?? cellAt(app, showing(bench)?.view.dom ?? null);
+    if (found !== null) {
+      openPanel(app, found);
+    }
+  });
+}
+
+/** The commands, and the way between cells and benches. */
+export function connect(app: JupyterFrontEnd): void {
+  editorIsHere();
+  listen(app);
+  app.commands.addCommand('tilebench:open-panel', {
+    label: 'Open Bench in a Panel',
+    caption: 'Show the outputs of this cell beside the notebook too',
+    isEnabled: () => activeCell(app) !== null,
+    execute: () => {
+      const found = activeCell(app);
+      if (found !== null) {
+        openPanel(app, found);
+      }
+    }
+  });
+  app.commands.addCommand('tilebench:show-line', {
+    label: 'Show the Stages of This Line',
+    caption: 'Pin the line of the cursor in the benches of its cell',
+    isEnabled: () => activeCell(app) !== null,
+    execute: () => {
+      const home = homeAt(activeCell(app)?.cell.node.querySelector('.cm-editor') ?? null);
+      if (home !== null) {
+        showStages(home.view);
+      }
+    }
+  });
+  for (const [at, command] of ['tilebench:show-line', 'tilebench:open-panel'].entries()) {
+    app.contextMenu.addItem({ command, selector: '.jp-CodeCell:has(.tb-magic-line)', rank: 9 + at / 10 });
+  }
+}
