@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .wish import Wish
 
 
-class Answered:
+class Questions:
     """What was measured and checked last: a position, and how often that had been asked for.
 
     Showing another stage asks for neither again; asking once more, or another position, does.

@@ -19,7 +19,7 @@ from ..runtime.cancel import Cancelled
 from ..runtime.latest import LatestWins, RateLimit, Status, Ticket
 from ..targets import AUTO
 from . import tiers
-from .answered import Answered
+from .answered import Questions
 from .chart import chart_of
 from .edits import EditBook
 from .effect import Effects
@@ -62,7 +62,7 @@ class Session:
         self.inline = inline
         self._measure = measure
         self._repeats = repeats
-        self._answered = Answered()
+        self._answered = Questions()
         self._effects = Effects(subject)
         self._guard = threading.RLock()
         self.edits = EditBook()

@@ -10,7 +10,7 @@ FAULTS = (
     Fault(
         "bench/measured-unasked",
         "showing another stage measures again",
-        "tilebench.workbench.answered:Answered.due",
+        "tilebench.workbench.answered:Questions.due",
         "",
         "return wish.run if what == 'run' else wish.check",
         ("tests/workbench/test_magic_session.py::test_only_what_is_asked_for_is_measured_again",),
