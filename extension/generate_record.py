@@ -4,7 +4,7 @@
     python extension/generate_record.py --check   say whether they are what would be written
 
 `src/record.ts` comes from `tilebench/record.py`, `src/bench/state.ts` from `workbench/front/state.py`,
-`src/editor/mark.ts` from `workbench/front/marks.py`; `workbench/words.json` comes from the language itself.
+`src/editor/mark.ts` from `workbench/front/marks.py`; `words.json` and `stage_words.json` from the language.
 Beside the interfaces each holds the same shapes as data, so that the viewer can tell data of another version
 from what is broken.
 """
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from generate_stage_words import generate_stage_words
 from generate_words import generate_words
 
 from tilebench import record
@@ -142,6 +143,7 @@ FILES = {
     SOURCES / "bench" / "state.ts": generate_state,
     SOURCES / "editor" / "mark.ts": generate_marks,
     TABLES / "words.json": generate_words,
+    TABLES / "stage_words.json": generate_stage_words,
 }
 
 

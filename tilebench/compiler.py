@@ -63,6 +63,8 @@ class Compilation:
     meaning: Function | None = None
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
     printed: dict[str, Printed] = field(default_factory=dict[str, Printed])
+    # What values that texts name are, in words: made for a record, by the value.
+    told: dict[Any, str] = field(default_factory=dict[Any, str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     edits: tuple[EditRecord, ...] = ()
     context: Context = field(init=False)

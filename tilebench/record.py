@@ -42,6 +42,7 @@ class StageRecord:
     Of a text that a target emits, `made_of` names the text above that its compiler got, and `made_lines[k]`
     are the lines of that one (none: `previous` has them). `beside[k]` is what stands beside line k+1 in the
     machine's own words, as the control codes of SASS do.
+    `names` are those that the text defines at its head, with what each stands for, a sentence a line.
     """
 
     name: str
@@ -54,6 +55,7 @@ class StageRecord:
     made_of: str = ""
     made_lines: tuple[tuple[int, ...], ...] = ()
     beside: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from .ir import Buffer, Expr, Function, Node, show
 from .language.tracing.values import Value
 from .passes.analysis.count_work import Work, count_work
 from .passes.analysis.reads_writes import reads_and_writes
+from .passes.analysis.told_names import told_names
 from .passes.context import place_record
 from .record import UNCOUNTED, CompileRecord, ParamRecord, Remark, Resources, StageRecord
 from .targets.build import EmitStep, of_launches
@@ -120,7 +121,8 @@ def _stage(compilation: Compilation, name: str) -> StageRecord | None:
     if name in compilation.functions:
         printed = compilation.print(name)
         lines = user_lines(compilation, name)
-        return StageRecord(name, "tile-ir", printed.text, lines, _above(compilation, name, lines), seconds)
+        above, names = _above(compilation, name, lines), _names(compilation, name)
+        return StageRecord(name, "tile-ir", printed.text, lines, above, seconds, names=names)
     step = next(each for each in compilation.manifest.steps if each.name == name)
     build = compilation.build
     if build is None or name not in build.texts:
@@ -148,6 +150,19 @@ def _made_of(compilation: Compilation, step: EmitStep) -> tuple[str, Lines]:
         return before, ()
     build = compilation.build
     return step.lines_of, _clean(build.lines.get(step.name, ())) if build is not None else ()
+
+
+def _names(compilation: Compilation, name: str) -> dict[str, str]:
+    """What the names of a stage's text stand for; of a value the first stage that has it says it for all."""
+    for stage in (each for each in compilation.stage_names if each in compilation.functions):
+        names = compilation.print(stage).names
+        if not names.names.keys() <= compilation.told.keys():
+            found = told_names(compilation.functions[stage], names, compilation.machine)
+            for value, word in names.names.items():
+                compilation.told.setdefault(value, found[word])
+        if stage == name:
+            return {word: compilation.told[value] for value, word in names.names.items()}
+    return {}
 
 
 def _before(compilation: Compilation, step: EmitStep) -> Lines:

@@ -27,6 +27,7 @@ export interface PlaceRecord {
  * Of a text that a target emits, `made_of` names the text above that its compiler got, and `made_lines[k]`
  * are the lines of that one (none: `previous` has them). `beside[k]` is what stands beside line k+1 in the
  * machine's own words, as the control codes of SASS do.
+ * `names` are those that the text defines at its head, with what each stands for, a sentence a line.
  */
 export interface StageRecord {
   readonly name: string;
@@ -39,6 +40,7 @@ export interface StageRecord {
   readonly made_of: string;
   readonly made_lines: readonly (readonly number[])[];
   readonly beside: readonly string[];
+  readonly names: Readonly<Record<string, string>>;
 }
 
 /**
@@ -276,7 +278,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     pending: 'boolean',
     made_of: 'string',
     made_lines: '[[number]]',
-    beside: '[string]'
+    beside: '[string]',
+    names: '{string}'
   },
   LineCounter: {
     name: 'string',

@@ -37,7 +37,7 @@ def labextensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("node_modules", "lib", "*.tsbuildinfo")
     shutil.copytree(ROOT / "extension", root / "extension", ignore=ignored)
     (root / "tilebench" / "workbench").mkdir(parents=True)
-    for name in ("tokens.json", "palette.json", "words.json"):
+    for name in ("tokens.json", "palette.json", "words.json", "stage_words.json"):
         shutil.copy(ROOT / "tilebench" / "workbench" / name, root / "tilebench" / "workbench")
     bin_folder = str(Path(sys.executable).parent)
     held = {**os.environ, "PATH": bin_folder + os.pathsep + os.environ.get("PATH", "")}

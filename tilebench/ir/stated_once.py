@@ -66,7 +66,7 @@ def value_names(function: Function) -> ValueNames:
     """Names for the long values of a function. Their definitions stand in the order of the buffers."""
     order: dict[str, int] = {}
     found: dict[Any, _Use] = {}
-    for statement, field, value in _long_values(function.body, order):
+    for statement, field, value in long_values(function.body, order):
         subject = _subject(statement)
         use = _Use(order.get(subject, len(order) + len(found)), field != "layout", subject, field, statement)
         known = found.setdefault(value, use)
@@ -85,7 +85,7 @@ def value_names(function: Function) -> ValueNames:
 
 def definitions_in(function: Function) -> int:
     """How many definitions stand at the head of a function's text."""
-    return len({value for _, _, value in _long_values(function.body, {})})
+    return len({value for _, _, value in long_values(function.body)})
 
 
 class _Use(NamedTuple):
@@ -98,13 +98,17 @@ class _Use(NamedTuple):
     first: WordStmt
 
 
-def _long_values(body: tuple[Stmt, ...], order: dict[str, int]) -> Iterator[tuple[WordStmt, str, LongValue]]:
-    """The long values of a body in the order of its text, each with its statement and field; `order` gets the
-    buffers that are allocated before."""
+def long_values(
+    body: tuple[Stmt, ...], order: dict[str, int] | None = None
+) -> Iterator[tuple[WordStmt, str, LongValue]]:
+    """The long values of a body in the order of its text, each with its statement and field.
+
+    `order` gets the buffers that are allocated before, by their names.
+    """
     for statement in statements(body):
         if not isinstance(statement, WordStmt):
             continue
-        if isinstance(statement, AllocStmt):
+        if order is not None and isinstance(statement, AllocStmt):
             order[statement.buffer.name] = len(order)
         fields = statement.__dict__
         for field in _attributes(type(statement)):

@@ -3,5 +3,6 @@
 import { CellLink } from './cell/extra';
 import { Counts } from './counts';
 import { ExtraBench, PaneExtra } from './pane/door';
+import { SAID } from './said';
 
-export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink()];
+export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink(), () => SAID];

@@ -11,7 +11,7 @@ import { Tip } from './pane/tip';
 import { Reading } from './reading';
 import { diffTexts, summary } from './text/diff';
 import { Kin } from './text/links';
-import { firstFolds } from './text/rows';
+import { definitionsFold, firstFolds } from './text/rows';
 
 export class Pane implements PaneView {
   readonly element: HTMLElement;
@@ -39,7 +39,8 @@ export class Pane implements PaneView {
       diff: null, lit: new Set(), current: 0, wanted: '', gutters: [], shown: [],
       explains: (line, token) => host.extras.map(extra => extra.explains?.(this, line, token) ?? '').filter(Boolean).join('\n')
     };
-    const folds = firstFolds(this.lines.length, at => this.kin.sources(at).length > 0, emitted && stage.lines.length > 0);
+    const prelude = firstFolds(this.lines.length, at => this.kin.sources(at).length > 0, emitted && stage.lines.length > 0);
+    const folds = [...prelude, ...definitionsFold(this.lines, Object.keys(stage.names))];
     const label = freshId('tbx-stage');
     this.sheet = new Sheet(this.look, label, folds, stage.pending ? 'being made \u2026' : '');
     this.search = new Search(stage.name, this.lines, () => this.current, line => this.found(line), () => this.searched());
@@ -201,8 +202,7 @@ export class Pane implements PaneView {
 
   private tell(): boolean {
     this.sheet.reveal(this.current);
-    const row = this.sheet.rowElement(this.current);
-    if (row === null || !this.tip.tell(row)) {
+    if (!this.tip.tell(this.sheet.rowElements(this.current))) {
       this.host.say('Nothing is known of this line beyond its text.');
     }
     return true;

@@ -12,7 +12,7 @@ export class Head {
 
   constructor(private readonly stage: StageRecord, label: string, title: string, count: number, search: readonly HTMLElement[]) {
     const lines = `${count} line${count === 1 ? '' : 's'}`;
-    const ms = stage.seconds > 0 ? [`${(stage.seconds * 1000).toPrecision(2)} ms`] : [];
+    const ms = stage.seconds > 0 ? [`${Number((stage.seconds * 1000).toPrecision(2))} ms`] : [];
     const facts = [title, stage.pending ? 'not made yet' : lines, ...ms];
     this.element = make(
       'header', { class: 'tbx-head' }, make('strong', { id: label }, stage.name),

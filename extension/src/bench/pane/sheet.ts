@@ -26,8 +26,12 @@ export class Sheet {
   private place: readonly [top: number, left: number] = [0, 0];
   wrap = true;
 
+  /** What is folded at first, and can be folded again. */
+  private readonly first: readonly Fold[];
+
   /** `quiet` stands in place of a text that is not made yet. */
   constructor(private readonly look: Look, label: string, public folds: Fold[], private readonly quiet: string) {
+    this.first = folds;
     this.view = make('div', { class: 'tbx-code', tabindex: '0', role: 'listbox', 'aria-labelledby': label }, this.sheet);
     this.view.addEventListener('scroll', () => this.scrolledTo(), { passive: true });
   }
@@ -94,7 +98,7 @@ export class Sheet {
       this.layout();
       return true;
     }
-    const fold = foldAt(this.look.lines, line);
+    const fold = this.first.find(each => line >= each.from && line < each.to) ?? foldAt(this.look.lines, line);
     if (fold === null) {
       return false;
     }
@@ -154,9 +158,9 @@ export class Sheet {
     return row === null ? null : Number(row.dataset['line']);
   }
 
-  /** The element of a line's first row, where it is drawn. */
-  rowElement(line: number): HTMLElement | null {
-    return this.sheet.querySelector<HTMLElement>(`.tbx-row[data-line="${line}"]`);
+  /** The elements of a line's rows that are drawn. */
+  rowElements(line: number): readonly HTMLElement[] {
+    return [...this.sheet.querySelectorAll<HTMLElement>(`.tbx-row[data-line="${line}"]`)];
   }
 
   private scroll(top: number, left: number): void {

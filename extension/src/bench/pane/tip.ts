@@ -19,12 +19,12 @@ export class Tip {
     area.addEventListener('pointerleave', () => this.hide());
   }
 
-  /** All that is said of what stands in a row, one thing a line; whether there is anything. */
-  tell(row: HTMLElement): boolean {
-    const told = [...row.querySelectorAll<HTMLElement>('[data-says]')].map(place => place.dataset['says'] ?? '');
-    const text = [...new Set(told)].filter(Boolean).join('\n');
+  /** All that is said of what stands in the rows of a line, one thing a line; whether there is anything. */
+  tell(rows: readonly HTMLElement[]): boolean {
+    const places = rows.flatMap(row => [...row.querySelectorAll<HTMLElement>('[data-says]')]);
+    const text = [...new Set(places.map(place => place.dataset['says'] ?? ''))].filter(Boolean).join('\n');
     if (text !== '') {
-      this.show(row, text);
+      this.show(rows[rows.length - 1]!, text);
     }
     return text !== '';
   }

@@ -85,6 +85,12 @@ export function firstFolds(count: number, hasOrigin: (line: number) => boolean, 
   return to > 12 && to < count ? [{ from: 0, to: to - 2, says: 'in front of the kernel' }] : [];
 }
 
+/** The definitions at the head of a stage, where they are more than a few: who reads the program points at a name. */
+export function definitionsFold(lines: readonly string[], names: readonly string[]): Fold[] {
+  const from = lines.findIndex(line => names.some(name => line.startsWith(`    ${name} = `)));
+  return from >= 0 && names.length > 2 ? [{ from, to: from + names.length, says: 'that define layouts and mappings' }] : [];
+}
+
 /** Blocks by indentation that a reader may fold: a line that ends in a colon or brace and what is deeper. */
 export function foldAt(lines: readonly string[], at: number): Fold | null {
   const text = lines[at];

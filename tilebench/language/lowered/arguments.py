@@ -1,0 +1,47 @@
+"""What the arguments that a stage's statements are printed with say, a line each."""
+
+from __future__ import annotations
+
+ARGUMENTS: dict[str, str] = {
+    "by": "the instruction that carries it out, a row of the target's table",
+    "map": "which thread does which elements",
+    "layout": "where its elements live: in which registers of which thread, or where in shared memory",
+    "versions": "copies of it that a pipelined loop goes round in",
+    "offset": "bytes from the start of the block's shared memory",
+    "of_fragment": "it stands for a fragment of which single elements are used by all threads",
+    "swizzle": "whether units of its rows change places, so that lanes meet in fewer banks",
+    "plan": "how the loop runs: iterations in flight, and which warps do what",
+    "num_stages": "iterations in flight, as the kernel or a schedule asks for",
+    "at_stage": "0: it runs ahead of its iteration, as far as the loop has stages",
+    "token": "what is issued under it is complete behind the T.wait of its name",
+    "pending": "the youngest groups that may still be under way",
+    "src_within": "where the array ends, in dimensions in which the box may go past it: reads give 0",
+    "dst_within": "where the array ends, in dimensions in which the box may go past it: no stores",
+    "sync": "whether the kernel waits at once for what an asynchronous copy brings",
+    "vector": "elements of one access",
+    "coalesced_width": "elements of one access, as the kernel asks for",
+    "of_threads": "each index is done by the thread of that number",
+    "through": "the layout of the tile in shared memory by way of which it goes",
+    "price": "what a thread executes for it, and what goes through shared memory",
+    "scratch": "shared memory in which threads exchange their parts",
+    "order": "the order in which blocks take their turns",
+    "threads": "threads of a block",
+    "shared_bytes": "shared memory of a block",
+    "min_blocks": "blocks that a multiprocessor shall hold at once",
+    "clocks": "an array into which warps write when they did what",
+    "policy": "how the tile of a product is split over warps",
+    "clear_accum": "the sum starts at 0",
+    "clear": "the result starts afresh, and not from what is there",
+    "transpose_A": "the first operand is read with rows and columns exchanged",
+    "transpose_B": "the second operand is read with rows and columns exchanged",
+    "allow_tf32": "float32 operands may be cut off to 10 bits",
+    "fast_accum": "sums may stay in the 14 bits of the matrix unit",
+    "dim": "the dimension that is reduced",
+    "why": "what would go wrong without it",
+    "apart": "loop variables with which its places move, so that no two turns touch the same",
+    "valid": "elements that are there; zeros stand for the rest",
+    "turned": "each matrix arrives transposed",
+    "factor": "turns that are written out one behind the other",
+}  # fmt: skip
+
+__all__ = ["ARGUMENTS"]
