@@ -98,3 +98,14 @@ def test_the_steps_of_the_map_of_errors_are_in_order_of_lightness(eye: str) -> N
 def test_the_page_of_a_report_takes_the_same_colours() -> None:
     own = set(re.findall(r"#[0-9a-f]{6}", report._PAGE))
     assert own == {colour for name in ("bg", "fg", "accent") for colour in PALETTE[name]}
+
+
+def test_words_on_lanes_and_letters_on_errors_can_be_read() -> None:
+    """What the front end writes on a coloured bar or square has 4.5:1 to it, in both themes."""
+    rows = re.findall(r'\["(\w+)", ?"(#\w{6}),(#\w{6})", ?"(#\w{6}),(#\w{6})"\]', script())
+    lanes = {kind: (a, b) for kind, a, b, _, _ in rows}
+    words = {kind: (c, d) for kind, _, _, c, d in rows}
+    assert {"load", "wait", "barrier", "compute", "store"} <= set(lanes) == set(words)
+    for kind, fills in lanes.items():
+        for fill, word in zip(fills, words[kind], strict=True):
+            assert contrast(fill, word) >= 4.5, kind

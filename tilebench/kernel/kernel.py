@@ -16,6 +16,7 @@ from ..ir import Function
 from ..ir.dtypes import dtype_of
 from ..ir.sizes import Number, for_sizes
 from ..machine import Machine
+from ..passes.analysis.writers import writers
 from ..record import CompileRecord, Resources, RunRecord
 from ..recorder import arguments_of, make_record
 from ..runtime.cache import default_cache, key_of
@@ -26,6 +27,7 @@ from .available import require_available
 from .calls.calling import Calls
 from .calls.host_arrays import empty_for, empty_like, handed_back, host_copy
 from .calls.variants import ALIGNED, under
+from .clocked import Clocked
 from .foreign_names import ForeignNames
 from .keeping import Keeping
 from .measuring.rehearse import rehearse
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from .measuring.profiler import Profiler
 
 
-class Kernel(ForeignNames, Keeping, Pictured):
+class Kernel(Clocked, ForeignNames, Keeping, Pictured):
     """One kernel for one set of parameters, target and schedule. Compiled as far as it is asked for.
 
     Calling it runs it on NumPy arrays (any target) or on torch and CuPy tensors of the target's
@@ -313,8 +315,7 @@ class Kernel(ForeignNames, Keeping, Pictured):
         of arguments, `OptionError` where nothing says what the kernel means, and `ResourceError` where
         checking takes more memory than there is.
         """
-        from ..reference import check_function, poison
-        from ..reference.inputs import strided_empty
+        from ..reference import check_function, poison, strided_empty
 
         meaning = self.meaning
         if meaning is None:
@@ -346,7 +347,8 @@ class Kernel(ForeignNames, Keeping, Pictured):
         self.calls.run(self._in_order(call, after), self._load)
         refuse_failed(self, after, call.values)
         try:
-            return check_function(meaning, before, after, fresh=self.output_names)
+            by = writers(self.compilation.functions)
+            return check_function(meaning, before, after, fresh=self.output_names, threads=by)
         except MemoryError as error:
             raise ResourceError(
                 "checking {name} takes more memory than there is: {why}", name=self.name, why=error,
@@ -385,16 +387,3 @@ class Kernel(ForeignNames, Keeping, Pictured):
         return measure_kernel(
             self, with_rows(self, arrays), rounds=rounds, seconds=seconds, seed=seed, sizes=sizes
         )
-
-    def with_clocks(self) -> Kernel:
-        """The same kernel, whose code reads the card's clocks around all that its blocks do (`timeline`)."""
-        from .measuring.clocks import clocked
-
-        return clocked(self)
-
-    def timeline(self, *arrays: Any, seed: int = 0, sizes: Mapping[str, Any] | None = None) -> RunRecord:
-        """What the first blocks did when, as `bench` runs it; `clocked_seconds` is how long it takes so."""
-        from .measuring.clocks import timeline
-
-        require_available(self.compilation.manifest, self.name, self.target)
-        return timeline(self, with_rows(self, arrays), seed=seed, sizes=sizes)

@@ -25,7 +25,8 @@ class Bounded:
     `known` marks the elements that were worked out, None for all. `stored` marks those that some store
     reached, in doubt too; None for an array that the kernel also reads, which keeps what it held. `either`
     marks those that are another in another order of atomics: what is right is that all of them together are
-    these values, in whichever order (None: there are no such elements).
+    these values, in whichever order (None: there are no such elements). `blocks` has the number of the block,
+    from 1, that stored each element last (0: none).
 
     An error of infinity says that any value is right there: the result depends on rounding without
     limit (an overflow that may or may not happen, a division by what may be zero).
@@ -36,6 +37,7 @@ class Bounded:
     known: NDArray[np.bool_] | None = None
     stored: NDArray[np.bool_] | None = None
     either: NDArray[np.bool_] | None = None
+    blocks: NDArray[np.int32] | None = None
 
 
 def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[int] | None:
@@ -69,13 +71,16 @@ def run_bounded(
     reads, written = reads_and_writes(function)
     shapes = {each.name: each.extents for each in function.arrays}
     stored = {name: np.zeros(shapes[name], np.bool_) for name in written if name not in reads}
-    runs = [execute(function, arrays, BoundedNumbers(), only, stored, order) for order in orders_of(function)]
+    by = {name: np.zeros(shapes[name], np.int32) for name in written}
+    runs = [
+        execute(function, arrays, BoundedNumbers(), only, stored, order, by) for order in orders_of(function)
+    ]
     # Where only some blocks run, what they store is what is known.
     known = {} if only is None else stored
     return {
         name: of_orders(
             [run[name] for run in runs], Bounded(
-                runs[0][name].value, runs[0][name].error, known.get(name), stored.get(name)
+                runs[0][name].value, runs[0][name].error, known.get(name), stored.get(name), blocks=by[name]
             )
         )
         for name in written

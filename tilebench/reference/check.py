@@ -11,8 +11,19 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, TileError
 from ..ir import DType, Function, dtype_of
+from ..language.meanings.inexact import limits
+from ..layout import Fragment
 from .bounds import Bounded, run_bounded
 from .boxes import position
+from .error_map import (
+    INFINITE,
+    NOT_A_NUMBER,
+    NOT_COMPARED,
+    UNWRITTEN,
+    ErrorMap,
+    digits_of,
+    error_map,
+)
 from .heat import HeatMap, heat_map
 from .numbers import poison_value
 
@@ -28,13 +39,19 @@ class CheckError(TileError):
 
 @dataclass(frozen=True)
 class WorstElement:
-    """One element: where, what came, the reference, the absolute error, and the bound there."""
+    """One element: where, what came, the reference, the absolute error, and the bound there.
+
+    `relative` is the error as a part of the reference's magnitude, `ulps` in steps of the dtype at the
+    reference: the distance from it to the next number that the dtype has.
+    """
 
     index: tuple[int, ...]
     got: float
     expected: float
     error: float
     bound: float
+    relative: float = 0.0
+    ulps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,8 +65,9 @@ class OutputReport:
     makes the array; one that was passed in keeps there what it held. `error` is the largest error
     with `bound` at that element, `ratio` the largest error as a part of its bound. `worst` are the
     elements with the largest ratios, worst first. `not_finite` counts wrong elements that are NaN or
-    infinite. `any_order` counts elements that were compared in whichever order they came, because atomics
-    decide it. `heat` is the largest ratio in each of a grid of patches of `patch` elements a side.
+    infinite. `map` says where the errors are, by tiles, where there is one or an unwritten element.
+    `any_order` counts elements that were compared in whichever order they came, because atomics decide it.
+    `heat` is the largest ratio in each of a grid of patches of `patch` elements a side.
     """
 
     name: str
@@ -68,6 +86,7 @@ class OutputReport:
     heat: HeatMap = ()
     patch: tuple[int, int] = (1, 1)
     any_order: int = 0
+    map: ErrorMap | None = None
 
     @property
     def ok(self) -> bool:
@@ -186,9 +205,13 @@ def compare(got: NDArray[Any], bounded: Bounded, dtype: DType, name: str = "resu
 
 
 def compare_output(
-    got: NDArray[Any], bounded: Bounded, dtype: DType, name: str, *, fresh: bool = False
-) -> OutputReport:
-    """`compare` for one of several outputs. A `fresh` one, made by the call, must be stored everywhere."""
+    got: NDArray[Any], bounded: Bounded, dtype: DType, name: str, *, fresh: bool = False,
+    fragment: Fragment | None = None,
+) -> OutputReport:  # fmt: skip
+    """`compare` for one of several outputs. A `fresh` one, made by the call, must be stored everywhere.
+
+    `fragment` says which threads of a block write its tile, for the words of what is wrong.
+    """
     if got.shape != bounded.value.shape or got.dtype != dtype.numpy:
         raise ArgumentError(
             "{name} cannot be compared", name=name, expected="{a} of {b}", a=bounded.value.shape, b=dtype,
@@ -222,10 +245,26 @@ def compare_output(
         name, dtype.name, tuple(got.shape), int(a.size), checked, int(np.count_nonzero(outside)),
         int(np.count_nonzero(unwritten)), int(np.count_nonzero(np.isposinf(limit))),
         float(error.flat[top]) if a.size else 0.0, float(limit.flat[top]) if a.size else 0.0,
-        float(ratio.max(initial=0.0)), _worst(a, b, error, limit, ratio),
+        float(ratio.max(initial=0.0)), _worst(a, b, error, limit, ratio, dtype),
         int(np.count_nonzero(~np.isfinite(a) & outside)), *heat_map(ratio),
         0 if bounded.either is None else int(np.count_nonzero(bounded.either)),
+        _mapped(a, ratio, outside, unwritten, bounded, fragment),
     )  # fmt: skip
+
+
+def _mapped(
+    a: Any, ratio: Any, outside: Any, unwritten: Any, bounded: Bounded, fragment: Fragment | None
+) -> ErrorMap | None:
+    """The map of an output that is wrong somewhere, or was not written."""
+    if not (np.any(outside) or np.any(unwritten)):
+        return None
+    digits: Any = digits_of(ratio)
+    digits[outside & np.isinf(a)] = INFINITE
+    digits[outside & np.isnan(a)] = NOT_A_NUMBER
+    digits[np.broadcast_to(unwritten, digits.shape)] = UNWRITTEN
+    if bounded.known is not None:
+        digits[~bounded.known] = NOT_COMPARED
+    return error_map(ratio, digits, bounded.blocks, fragment)
 
 
 def _in_any_order(got: Any, bounded: Bounded) -> Bounded:
@@ -240,7 +279,7 @@ def _in_any_order(got: Any, bounded: Bounded) -> Bounded:
     return replace(bounded, value=value, error=error)
 
 
-def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstElement, ...]:
+def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any, dtype: DType) -> tuple[WorstElement, ...]:
     flat = ratio.reshape(-1)
     count = min(WORST, flat.size)
     if not count:
@@ -250,19 +289,40 @@ def _worst(a: Any, b: Any, error: Any, limit: Any, ratio: Any) -> tuple[WorstEle
     worst: list[WorstElement] = []
     for spot in order.tolist():
         numbers = [float(each.flat[spot]) for each in (a, b, error, limit)]
-        worst.append(WorstElement(position(spot, ratio.shape), *numbers))
+        got, expected, off, bound = numbers
+        relative = off / abs(expected) if expected else (np.inf if off else 0.0)
+        steps = off / step_at(expected, dtype) if off else 0.0
+        worst.append(
+            WorstElement(position(spot, ratio.shape), got, expected, off, bound, float(relative), steps)
+        )
     return tuple(worst)
+
+
+def step_at(value: float, dtype: DType) -> float:
+    """The distance from a value to the next greater magnitude that a dtype has; of integers 1.
+
+    Of what the dtype cannot hold it is that at its greatest number, and of NaN infinity.
+    """
+    if not dtype.is_float:
+        return 1.0
+    known = limits(dtype)
+    if np.isnan(value):
+        return float(np.inf)
+    size = min(max(abs(value), known.normal), known.overflow * (1 - dtype.unit_roundoff))
+    return max(known.subnormal, float(2.0 ** np.floor(np.log2(size))) * 2 * dtype.unit_roundoff)
 
 
 def check_function(
     function: Function, before: Mapping[str, NDArray[Any]], after: Mapping[str, NDArray[Any]], *,
     fresh: Collection[str] = (), blocks: int | None = None, seed: int = 0,
+    threads: Mapping[str, Fragment] | None = None,
 ) -> CheckReport:  # fmt: skip
     """Check what a target made of `before`: `after` holds each written array as it left it.
 
     `before` is what the target was given (outputs poisoned), one array a parameter of the function.
     `fresh` names those that the call itself makes: no element of them may be left out.
     With `blocks` only what that many blocks store is compared, for results too large to redo whole.
+    `threads` has the fragments by which threads write the outputs (`analysis.writers`), where they are known.
     """
     bounded = run_bounded(function, before, blocks=blocks, seed=seed)
     dtypes = {each.name: each.dtype for each in function.arrays}
@@ -270,7 +330,9 @@ def check_function(
         if name not in after:
             raise ArgumentError("the output {name} is missing", name=name)
     reports = [
-        compare_output(after[name], each, dtypes[name], name, fresh=name in fresh)
+        compare_output(
+            after[name], each, dtypes[name], name, fresh=name in fresh, fragment=(threads or {}).get(name)
+        )
         for name, each in bounded.items()
     ]
     how = CheckReport(()).how

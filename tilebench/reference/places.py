@@ -24,7 +24,7 @@ def in_order(launch: KernelLaunch, run: Run) -> Run:
             if name in state.sums:
                 count, total = state.sums[name]
                 state.sums[name] = move(count, order), move(total, order)
-            for marks in (state.touched, state.owners):
+            for marks in (state.touched, state.owners, state.by):
                 if name in marks:
                     marks[name][...] = move(marks[name].copy(), order)
 

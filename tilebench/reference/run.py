@@ -43,20 +43,20 @@ def check_arguments(function: Function, arrays: Arrays) -> None:
 
 def execute(
     function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None = None,
-    touched: dict[str, Any] | None = None, order: Order | None = None,
+    touched: dict[str, Any] | None = None, order: Order | None = None, by: dict[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the blocks on one kind of numbers; gives every parameter as it is afterwards.
 
     `only` are the numbers of the blocks to run, `touched` bools that mark what they store, `order` is that of
-    blocks and atomics.
+    blocks and atomics, and `by` arrays that get the number of the block, from 1, that stored an element last.
     """
     check_arguments(function, arrays)
-    return with_room(lambda: _executed(function, arrays, numbers, only, touched, order))
+    return with_room(lambda: _executed(function, arrays, numbers, only, touched, order, by or {}))
 
 
 def _executed(
     function: Function, arrays: Arrays, numbers: Numbers, only: frozenset[int] | None,
-    touched: dict[str, Any] | None, order: Order | None,
+    touched: dict[str, Any] | None, order: Order | None, by: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     refuse_addresses(function)
     run = StatementRunner(numbers).body(function.body)
@@ -65,7 +65,9 @@ def _executed(
     for param in function.arrays:
         array = arrays[param.name]
         names[param.name] = numbers.given(array.copy() if param.name in written else array, param)
-    state = State(numbers, names, only=only, touched=touched if touched is not None else {}, order=order)
+    state = State(
+        numbers, names, only=only, touched=touched if touched is not None else {}, order=order, by=by
+    )
     if type(numbers) is Plain:
         state.owners = {name: np.zeros(arrays[name].shape, np.int32) for name in written}
     with np.errstate(all="ignore"):

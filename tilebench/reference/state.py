@@ -41,9 +41,13 @@ class State:
     watched: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     safe: dict[str, Any] = field(default_factory=dict[str, Any])
     sums: dict[str, tuple[Any, Any]] = field(default_factory=dict[str, tuple[Any, Any]])
+    by: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def touch(self, name: str, key: Any, mask: Any) -> None:
         """Mark elements as stored, where anybody wants to know."""
+        blocks = self.by.get(name)
+        if blocks is not None:
+            blocks[key] = self.block if mask is None else np.where(mask, self.block, blocks[key])
         marks = self.touched.get(name)
         if marks is not None:
             marks[key] = True if mask is None else np.logical_or(marks[key], mask)

@@ -94,7 +94,24 @@ def summary(report: OutputReport) -> str:
     return f"{size}, {report.outside} outside their bounds ({share} %){extra}"
 
 
-CHECK_HEADS = ("index", "got", "reference", "error", "bound", "error / bound")
+CHECK_HEADS = ("index", "got", "reference", "error", "bound", "error / bound", "relative", "ulps")
+NUMERIC = (1, 2, 3, 4, 5, 6, 7)
+# From this part of a bound on, an element is near enough to be looked at.
+NEAR = 0.5
+
+
+def near(output: OutputReport) -> tuple[WorstElement, ...]:
+    """The worst elements, where any is near its bound: of a result that is right by far they say nothing."""
+    return output.worst if output.ratio >= NEAR else ()
+
+
+def pattern_sentences(output: OutputReport) -> list[str]:
+    """What is wrong in words: rows, columns, tiles, threads."""
+    found = output.map
+    if found is None or not found.patterns:
+        return []
+    where = f" of {output.name}{found.plane}" if found.plane else f" of {output.name}"
+    return [f"Wrong{where}: {'; '.join(found.patterns)}."]
 
 
 def check_rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
@@ -102,10 +119,9 @@ def check_rows(worst: Sequence[WorstElement]) -> list[list[Value]]:
     for element in worst:
         part = element.error / element.bound if element.bound else (math.inf if element.error else 0.0)
         values = (element.got, element.expected, element.error, element.bound)
-        out.append(
-            [f"[{', '.join(map(str, element.index))}]", *(f"{v:.7g}" for v in values),
-             Cell(number(part), "bad" if part > 1 else "good")]
-        )  # fmt: skip
+        share = Cell(number(part), "bad" if part > 1 else "good")
+        off = number(element.relative), number(element.ulps)
+        out.append([f"[{', '.join(map(str, element.index))}]", *(f"{v:.7g}" for v in values), share, *off])
     return out
 
 
@@ -121,13 +137,15 @@ def output_body(report: OutputReport, how: str = "") -> str:
     good = '<span class="tag good">within bounds</span>'
     tag = good if report.ok else '<span class="tag bad">outside</span>'
     below = f'<p class="q">Bound: {escape(note(report, how))}.</p>' if how else ""
-    table = table_html(
-        CHECK_HEADS, check_rows(report.worst), caption="Worst elements", numeric=(1, 2, 3, 4, 5), mono=(0,)
-    )
+    worst = near(report)
+    table = table_html(CHECK_HEADS, check_rows(worst), caption="Worst elements", numeric=NUMERIC, mono=(0,))
+    table = table if worst else ""
+    words = "".join(f"<p>{escape(each)}</p>" for each in pattern_sentences(report))
     # Where a result is right, the map is one even patch and says nothing.
     heat = "" if report.ok else heat_svg(report)
     side = f'<div><div class="q">Where the errors are</div>{heat}</div>' if heat else ""
-    return f'<p>{tag} {escape(summary(report))}.</p><div class="cols"><div>{table}{below}</div>{side}</div>'
+    head = f"<p>{tag} {escape(summary(report))}.</p>{words}"
+    return f'{head}<div class="cols"><div>{table}{below}</div>{side}</div>'
 
 
 def check_body(report: CheckReport) -> str:
@@ -145,10 +163,9 @@ def check_text(report: CheckReport) -> str:
     out: list[str] = []
     for output in report.outputs:
         out.append(("ok: " if output.ok else "WRONG: ") + summary(output))
-        if output.worst:
-            out.append(
-                table_text(CHECK_HEADS, check_rows(output.worst), numeric=(1, 2, 3, 4, 5), indent="  ")
-            )
+        out += [f"  {each}" for each in pattern_sentences(output)]
+        if worst := near(output):
+            out.append(table_text(CHECK_HEADS, check_rows(worst), numeric=NUMERIC, indent="  "))
         if report.how:
             out.append(f"  bound: {note(output, report.how)}")
     return "\n".join(out)

@@ -250,7 +250,7 @@ def check_package(package: Package, seed: int) -> CheckReport:
     session.run()
     session.outputs()  # from the device into the arrays, where there is one
     after = {p.name: a for p, a in zip(package.arguments, session.arrays, strict=True)}
-    return check_function(tile_of(package), before, after, fresh=package.outputs)
+    return check_function(tile_of(package), before, after, fresh=package.outputs, threads=package.threads)
 
 
 def ceilings_of(kernel: Kernel, cancel: threading.Event | None = None) -> ChartCeilings | None:

@@ -61,6 +61,9 @@ export class Bench {
     this.edits = new Edits(what => host.ask(what));
     this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
     this.side = new Side(number => host.ask({ kind: 'restore', number }));
+    for (const what of ['tbx-line', 'tbx-pin']) {
+      this.side.element.addEventListener(what, event => this.panes.lightLine(Number((event as CustomEvent).detail), what === 'tbx-pin'));
+    }
     const divider = make('div', {
       class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'width of the tabs'
     });

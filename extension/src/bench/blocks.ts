@@ -1,19 +1,9 @@
 /** The content of tabs: tables, bars, maps and sentences, all from plain data. */
 
 import { make } from '../dom';
-import { BarData, Block, CellData, HeatData, TableData } from './state';
-
-const SVG = 'http://www.w3.org/2000/svg';
-
-/** An element of a drawing. */
-export function draw(tag: string, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    element.setAttribute(name, String(value));
-  }
-  element.append(...children);
-  return element;
-}
+import { errorMap } from './drawn/errors';
+import { lanes } from './drawn/lanes';
+import { BarData, Block, CellData, TableData } from './state';
 
 /** One block as elements. */
 export function blockElements(block: Block): HTMLElement[] {
@@ -30,8 +20,11 @@ export function blockElements(block: Block): HTMLElement[] {
   if (block.bars.length > 0) {
     out.push(make('div', { class: 'tbx-bars' }, ...block.bars.flatMap(barElements)));
   }
-  if (block.heat !== null) {
-    out.push(heatElement(block.heat));
+  if (block.errors !== null) {
+    out.push(errorMap(block.errors));
+  }
+  if (block.lanes !== null) {
+    out.push(lanes(block.lanes));
   }
   return out;
 }
@@ -62,19 +55,4 @@ function barElements(bar: BarData): HTMLElement[] {
     make('div', { class: 'tbx-track', role: 'img', 'aria-label': `${bar.name} ${bar.text}` }, fill),
     make('div', { class: 'tbx-num' }, bar.text)
   ];
-}
-
-/** Names of the steps of a map of errors: parts of the bound. */
-const STEPS = ['exact', 'to 1 %', 'to 10 %', 'to 50 %', 'to the bound', 'outside'];
-
-function heatElement({ label, patch, steps }: HeatData): HTMLElement {
-  const [rows, columns] = [steps.length, steps[0]?.length ?? 0];
-  const side = Math.max(6, Math.min(16, Math.floor(320 / Math.max(rows, columns, 1))));
-  const squares = steps.flatMap((row, i) =>
-    row.map((step, j) => draw('rect', { x: j * side, y: i * side, width: side, height: side, class: `tbx-heat${step}` }))
-  );
-  const picture = draw('svg', { width: columns * side, height: rows * side, role: 'img', 'aria-label': label }, ...squares);
-  const used = [...new Set(steps.flat())].sort((a, b) => a - b);
-  const legend = used.map(step => make('span', {}, make('b', { class: `tbx-swatch tbx-heat${step}` }), STEPS[step] ?? ''));
-  return make('figure', { class: 'tbx-heat' }, picture, make('figcaption', {}, ...legend, make('span', { class: 'tbx-quiet' }, patch)));
 }

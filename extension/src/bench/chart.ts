@@ -1,7 +1,7 @@
 /** The chart of measured positions: their times or rates against a parameter or in their order. */
 
 import { make } from '../dom';
-import { draw } from './blocks';
+import { draw } from './drawn/svg';
 import { hasRoof, roofline } from './roofline';
 import { ChartData as Chart, PointData as Point } from './state';
 

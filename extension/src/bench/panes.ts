@@ -205,6 +205,14 @@ export class Panes implements PaneHost {
     }
   }
 
+  /** Light what comes of a line of the kernel, which something else than a pane points at; 0 for none. */
+  lightLine(line: number, pin: boolean): void {
+    if (pin && line > 0) {
+      this.pin = new Set([line]);
+    }
+    this.relight(null, line > 0 ? new Set([line]) : (this.pin ?? new Set()), pin);
+  }
+
   private relight(from: PaneView | null, sources: ReadonlySet<number>, scroll: boolean): void {
     for (const pane of this.panes) {
       const lines = pane.kin.lines(sources);

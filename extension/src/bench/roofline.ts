@@ -1,6 +1,6 @@
 /** Measured positions under the measured roof, both axes by powers of ten, joined in their order. */
 
-import { draw } from './blocks';
+import { draw } from './drawn/svg';
 import { ChartData, PointData } from './state';
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 14, 14];

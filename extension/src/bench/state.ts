@@ -63,16 +63,73 @@ export interface BarData {
 }
 
 /**
- * A map of errors: `steps[i][j]` from 0 (exact) to 5 (outside); `patch` says what a square is.
+ * A part of a map of errors, from the element `top`, `left` on: a digit a cell of `patch` elements.
+ *
+ * A digit is 0 (exact) to 4 (just inside its bound), 5 outside, 6 infinite, 7 no number, 8 never written,
+ * 9 not compared.
  */
-export interface HeatData {
-  readonly label: string;
-  readonly patch: string;
-  readonly steps: readonly (readonly number[])[];
+export interface ErrorPartData {
+  readonly title: string;
+  readonly top: number;
+  readonly left: number;
+  readonly patch: readonly number[];
+  readonly rows: readonly string[];
 }
 
 /**
- * One piece of a tab: those of `text` (a sentence), `quote`, `table`, `bars`, `heat` that there are.
+ * Where a result is wrong: all of it, then parts of it element by element.
+ *
+ * `tile` is what one block makes, empty where that is not known. The thread that wrote an element of a tile
+ * is `thread_rows[i] + thread_columns[j]`, in warps of `warp`; both are empty where nobody says.
+ */
+export interface ErrorMapData {
+  readonly label: string;
+  readonly parts: readonly ErrorPartData[];
+  readonly tile: readonly number[];
+  readonly thread_rows: readonly number[];
+  readonly thread_columns: readonly number[];
+  readonly warp: number;
+}
+
+/**
+ * A statement that is timed: what it does, its name, and the user's line, 0 for none.
+ */
+export interface LaneSiteData {
+  readonly kind: string;
+  readonly name: string;
+  readonly line: number;
+}
+
+/**
+ * One warp: four numbers a bar, begin, length, number of the site, turn of the loop around it.
+ */
+export interface LaneData {
+  readonly name: string;
+  readonly bars: readonly number[];
+}
+
+/**
+ * The warps of one block, which took `length` in all.
+ */
+export interface LaneBlockData {
+  readonly title: string;
+  readonly length: number;
+  readonly lanes: readonly LaneData[];
+}
+
+/**
+ * What warps did when, on one axis of `unit`; `a_microsecond` of them are one (0: they are no time).
+ */
+export interface LanesData {
+  readonly label: string;
+  readonly unit: string;
+  readonly a_microsecond: number;
+  readonly sites: readonly LaneSiteData[];
+  readonly blocks: readonly LaneBlockData[];
+}
+
+/**
+ * One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are.
  */
 export interface Block {
   readonly text: string;
@@ -80,7 +137,8 @@ export interface Block {
   readonly quote: string;
   readonly table: TableData | null;
   readonly bars: readonly BarData[];
-  readonly heat: HeatData | null;
+  readonly errors: ErrorMapData | null;
+  readonly lanes: LanesData | null;
 }
 
 /**
@@ -269,10 +327,41 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     text: 'string',
     over: 'boolean'
   },
-  HeatData: {
+  ErrorPartData: {
+    title: 'string',
+    top: 'number',
+    left: 'number',
+    patch: '[number]',
+    rows: '[string]'
+  },
+  ErrorMapData: {
     label: 'string',
-    patch: 'string',
-    steps: '[[number]]'
+    parts: '[ErrorPartData]',
+    tile: '[number]',
+    thread_rows: '[number]',
+    thread_columns: '[number]',
+    warp: 'number'
+  },
+  LaneSiteData: {
+    kind: 'string',
+    name: 'string',
+    line: 'number'
+  },
+  LaneData: {
+    name: 'string',
+    bars: '[number]'
+  },
+  LaneBlockData: {
+    title: 'string',
+    length: 'number',
+    lanes: '[LaneData]'
+  },
+  LanesData: {
+    label: 'string',
+    unit: 'string',
+    a_microsecond: 'number',
+    sites: '[LaneSiteData]',
+    blocks: '[LaneBlockData]'
   },
   Block: {
     text: 'string',
@@ -280,7 +369,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     quote: 'string',
     table: 'TableData?',
     bars: '[BarData]',
-    heat: 'HeatData?'
+    errors: 'ErrorMapData?',
+    lanes: 'LanesData?'
   },
   TabData: {
     name: 'string',

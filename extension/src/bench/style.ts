@@ -1,5 +1,6 @@
 /** The style sheet of a bench, scoped under one class. Colours are those of `workbench/palette.json`. */
 
+import { DRAWN_STYLE } from './drawn/style';
 import palette from '../palette.json';
 import { EDIT_STYLE } from './edit/style';
 
@@ -112,11 +113,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-bars{display:grid;grid-template-columns:fit-content(45%) minmax(24px,1fr) auto;gap:4px 10px;align-items:center;margin:6px 0 10px}
 .tbx-track{height:10px;background:var(--track);border-radius:3px;overflow:hidden}
 .tbx-track span{display:block;height:100%;background:var(--fill);min-width:1px}.tbx-track .tbx-over{background:var(--bad)}
-.tbx-heat{margin:4px 0}.tbx-heat figcaption{display:flex;flex-wrap:wrap;gap:2px 12px;font-size:12px;margin-top:5px}
 .tbx-swatch{display:inline-block;width:11px;height:11px;margin-right:4px;vertical-align:-1px}
-${['#f4f6f8,#20262d', '#d3e4f5,#1f3a56', '#9cc5ea,#2b5f92', '#5595d1,#4d94de', '#1f5f9f,#a8d1ff', '#b3140f,#ff6b60']
-  .map((pair, at) => `.tbx .tbx-heat${at}{fill:light-dark(${pair})}b.tbx-heat${at}{background:light-dark(${pair})}`)
-  .join('')}
 .tbx-plot{display:block;width:100%;max-width:760px;height:auto}
 .tbx-plot text{fill:var(--fg);font:11px var(--jp-ui-font-family,system-ui,sans-serif)}.tbx-plot .tbx-axis{fill:var(--dim)}
 .tbx-plot .tbx-mid{text-anchor:middle}.tbx-plot .tbx-end{text-anchor:end}
@@ -134,4 +131,4 @@ ${['#f4f6f8,#20262d', '#d3e4f5,#1f3a56', '#9cc5ea,#2b5f92', '#5595d1,#4d94de', '
 .jupyter-widgets-disconnected .tbx-gone{display:block}
 .jp-RenderedHTMLCommon .tbx tbody tr{background:none}
 @media (max-width:900px){.tbx-side{flex-basis:42%}}
-${EDIT_STYLE}`;
+${EDIT_STYLE}${DRAWN_STYLE}`;

@@ -244,7 +244,9 @@ class TimedKernel:
         from ...reference import check_function
 
         before, after = self.checked_arrays()
-        return check_function(tile_of(self.package), before, after, fresh=self.package.outputs)
+        return check_function(
+            tile_of(self.package), before, after, fresh=self.package.outputs, threads=self.package.threads
+        )
 
     def checked_arrays(self) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
         """Arrays by name before and after a first run, whose outputs are kept."""

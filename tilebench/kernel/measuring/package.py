@@ -7,12 +7,14 @@ texts, the code, and what a launch needs. Loading it parses one stage and asks t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...compiler import Compilation
 from ...ir import Extern, parse_function, print_function, walk
 from ...ir.sizes import Number, for_sizes
+from ...layout import Fragment
+from ...passes.analysis.writers import writers
 from ...passes.context import Context
 from ...record import ParamRecord
 from ...recorder import arguments_of
@@ -30,7 +32,7 @@ class Package:
     `arguments` are the arrays, for the sizes and scalars in `values`; `order` names all that a call
     passes, `params` all that the compiled function takes, `outputs` the arrays that a call makes itself.
     `tile_text` is what the reference runs, empty where nothing says what the kernel means; `edited` names
-    the stages whose texts a person wrote.
+    the stages whose texts a person wrote, `written_by` has the parts of a fragment for outputs (`threads`).
     """
 
     kernel: str
@@ -48,6 +50,12 @@ class Package:
     flops: float
     bytes: float
     edited: tuple[str, ...] = ()
+    written_by: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+
+    @property
+    def threads(self) -> dict[str, Fragment]:
+        """The fragments by which threads write the outputs, where one does for each."""
+        return {name: Fragment(*parts) for name, parts in self.written_by.items()}
 
 
 def package_of(kernel: Kernel, values: Mapping[str, Number]) -> Package:
@@ -97,6 +105,10 @@ def pack(
         work.flops if work.known else 0.0,
         work.bytes,
         tuple(edit.stage for edit in compilation.edits),
+        {
+            name: (fragment.extents, fragment.thread, fragment.value)
+            for name, fragment in writers(compilation.functions).items()
+        },
     )
 
 

@@ -47,4 +47,4 @@ def check_simulated(package: Package, seed: int) -> CheckReport:
         for_sizes(function, package.values), after, warp=machine.warp, meanings=manifest.meanings,
         functions=manifest.simulated_functions,
     )  # fmt: skip
-    return check_function(tile_of(package), before, after, fresh=package.outputs)
+    return check_function(tile_of(package), before, after, fresh=package.outputs, threads=package.threads)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...record import CompileRecord, Resources
-from ..check_view import CHECK_HEADS, check_rows, note, step_of, summary
+from ..check_view import CHECK_HEADS, NUMERIC, check_rows, near, note, summary
 from ..history import MoveHistory, move_rows
 from ..table import Cell, Value
 from ..views import resources as panel
 from ..views.stages import source_word
-from .state import BarData, Block, CellData, HeatData, TabData, TableData
+from .error_blocks import map_blocks
+from .state import BarData, Block, CellData, TabData, TableData
 
 if TYPE_CHECKING:
     from ...profile.diagnosis import Diagnosis
@@ -111,16 +112,12 @@ def check_tab(report: CheckReport) -> TabData:
 
 def _output(output: OutputReport, how: str) -> list[Block]:
     out = [Block(summary(output) + ".", "good" if output.ok else "bad")]
-    if output.worst:
-        rows = check_rows(output.worst)
-        out.append(table(CHECK_HEADS, rows, caption="Worst elements", numeric=(1, 2, 3, 4, 5), mono=(0,)))
+    out += map_blocks(output)
+    if worst := near(output):
+        rows = check_rows(worst)
+        out.append(table(CHECK_HEADS, rows, caption="Worst elements", numeric=NUMERIC, mono=(0,)))
     if how:
         out.append(Block(f"Bound: {note(output, how)}.", "quiet"))
-    if not output.ok and output.heat:
-        steps = tuple(tuple(step_of(part) for part in row) for row in output.heat)
-        size = "one element" if output.patch == (1, 1) else f"{output.patch[0]} x {output.patch[1]} elements"
-        label = f"errors of {output.name} by place, as parts of the bound"
-        out.append(Block(heat=HeatData(label, f"a square: {size}", steps)))
     return out
 
 

@@ -74,24 +74,84 @@ class BarData:
 
 
 @dataclass(frozen=True)
-class HeatData:
-    """A map of errors: `steps[i][j]` from 0 (exact) to 5 (outside); `patch` says what a square is."""
+class ErrorPartData:
+    """A part of a map of errors, from the element `top`, `left` on: a digit a cell of `patch` elements.
+
+    A digit is 0 (exact) to 4 (just inside its bound), 5 outside, 6 infinite, 7 no number, 8 never written,
+    9 not compared.
+    """
+
+    title: str
+    top: int
+    left: int
+    patch: tuple[int, ...]
+    rows: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ErrorMapData:
+    """Where a result is wrong: all of it, then parts of it element by element.
+
+    `tile` is what one block makes, empty where that is not known. The thread that wrote an element of a tile
+    is `thread_rows[i] + thread_columns[j]`, in warps of `warp`; both are empty where nobody says.
+    """
 
     label: str
-    patch: str
-    steps: tuple[tuple[int, ...], ...]
+    parts: tuple[ErrorPartData, ...]
+    tile: tuple[int, ...] = ()
+    thread_rows: tuple[int, ...] = ()
+    thread_columns: tuple[int, ...] = ()
+    warp: int = 32
+
+
+@dataclass(frozen=True)
+class LaneSiteData:
+    """A statement that is timed: what it does, its name, and the user's line, 0 for none."""
+
+    kind: str
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class LaneData:
+    """One warp: four numbers a bar, begin, length, number of the site, turn of the loop around it."""
+
+    name: str
+    bars: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LaneBlockData:
+    """The warps of one block, which took `length` in all."""
+
+    title: str
+    length: int
+    lanes: tuple[LaneData, ...]
+
+
+@dataclass(frozen=True)
+class LanesData:
+    """What warps did when, on one axis of `unit`; `a_microsecond` of them are one (0: they are no time)."""
+
+    label: str
+    unit: str
+    a_microsecond: float
+    sites: tuple[LaneSiteData, ...]
+    blocks: tuple[LaneBlockData, ...]
 
 
 @dataclass(frozen=True)
 class Block:
-    """One piece of a tab: those of `text` (a sentence), `quote`, `table`, `bars`, `heat` that there are."""
+    """One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are."""
 
     text: str = ""
     tone: str = ""
     quote: str = ""
     table: TableData | None = None
     bars: tuple[BarData, ...] = ()
-    heat: HeatData | None = None
+    errors: ErrorMapData | None = None
+    lanes: LanesData | None = None
 
 
 @dataclass(frozen=True)
