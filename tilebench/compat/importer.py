@@ -24,7 +24,7 @@ class MissingName(TileError, AttributeError):
     title = "compatibility error"
 
 
-class Answered(ModuleType):
+class AnsweredModule(ModuleType):
     """A module of TileLang's: its names are looked up where they are here, at first use."""
 
     def __getattr__(self, name: str) -> Any:
@@ -77,7 +77,7 @@ class Finder:
         sys.meta_path.remove(self)
         for name, module in [*sys.modules.items()]:
             root = name.partition(".")[0]
-            if root == ROOT or (root == BROUGHT and isinstance(module, Answered)):
+            if root == ROOT or (root == BROUGHT and isinstance(module, AnsweredModule)):
                 del sys.modules[name]
 
 
@@ -87,18 +87,18 @@ class _Loader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         alias = ALIASES.get(spec.name)
         if alias is None:
-            return Answered(spec.name)
+            return AnsweredModule(spec.name)
         module = importlib.import_module(f"tilebench.{alias}")
         # Python writes the new spec into the module that it gets; it stays the one that it is.
         self.own = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        if not isinstance(module, Answered):
+        if not isinstance(module, AnsweredModule):
             module.__spec__ = self.own
             return
         module.__path__ = []
         module.__all__ = sorted(MODULES[module.__name__])  # type: ignore[attr-defined]
 
 
-__all__ = ["Answered", "Finder", "MissingName"]
+__all__ = ["AnsweredModule", "Finder", "MissingName"]
