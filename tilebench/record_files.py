@@ -61,7 +61,7 @@ def load(path: str | Path) -> AnyRecord:
             hint="it may be of another version of tilebench",
         )  # fmt: skip
     kind: Any = plain.get("kind")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise _damaged(str(path), "kind", " or ".join(_KINDS), kind)
     return from_plain(_KINDS[kind], plain.get("record"), str(path))
 

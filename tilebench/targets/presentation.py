@@ -17,11 +17,13 @@ class Beside:
     """What stands beside the lines of a language (`StageRecord.beside`).
 
     `show` gives of such a text what is shown in a few letters, a shade from 0 to 1, and the same in words.
+    Where there is no room for it, its first `narrow` letters are shown.
     """
 
     name: str
     title: str
     show: Callable[[str], tuple[str, float, str]]
+    narrow: int = 0
 
 
 @dataclass(frozen=True)

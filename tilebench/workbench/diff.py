@@ -8,23 +8,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*|\d+(?:\.\d+)?|\s+|[^\w\s]")
+from .sizes import Sizes
+
+_WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*|0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?|\s+|[^\w\s]")
 # A line is called a changed form of another when they are at least so alike: lower, and unrelated
 # lines of `threaded` pair up; higher, and an allocation that gained its layout counts as new.
 _ALIKE = 0.5
 # Pairing looks at every old line for every new one of a block; beyond this product it is skipped.
 _MOST_PAIRS = 40_000
+NO_SIZES = Sizes()
 
 
 @dataclass(frozen=True)
 class LineChange:
-    """How one line of the new text stands to the old: `same`, `changed` or `new`.
+    """How one line of the new text stands to the old: `same`, `sized`, `changed` or `new`.
 
-    `spans` are the character ranges that are not in the old line (empty for `same` and `new`);
+    `spans` are the character ranges that are not in the old line (empty for `same` and `new`), `sizes` those
+    that only follow from sizes; a `sized` line has no others.
     `old` is the index of the old line, `removed` old lines that stood before this one and are gone.
     """
 
@@ -32,6 +36,7 @@ class LineChange:
     spans: tuple[tuple[int, int], ...] = ()
     old: int | None = None
     removed: tuple[str, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,26 @@ class TextDiff:
     removed_at_end: tuple[str, ...] = ()
 
     def count(self, kind: str) -> int:
-        """Lines of a kind: `same`, `changed`, `new`, or `removed`."""
+        """Lines of a kind: `same`, `sized`, `changed`, `new`, or `removed`."""
         if kind == "removed":
             return sum(len(each.removed) for each in self.lines) + len(self.removed_at_end)
         return sum(each.kind == kind for each in self.lines)
 
     def summary(self) -> str:
-        """`+6 ~9 -2`: lines new, changed, gone; `unchanged` when there are none."""
+        """`+6 ~9 ≈3 -2`: lines new, changed, changed in sizes alone, gone; or `unchanged`."""
         counts = (
             ("+", self.count("new")),
             ("~", self.count("changed")),
+            ("\N{ALMOST EQUAL TO}", self.count("sized")),
             ("\N{MINUS SIGN}", self.count("removed")),
         )
         return " ".join(f"{sign}{n}" for sign, n in counts if n) or "unchanged"
+
+    def told(self) -> str:
+        """The same in words."""
+        counts = ("new", "new"), ("changed", "changed"), ("sized", "only in sizes"), ("removed", "gone")
+        said = [f"{n} {word}" for kind, word in counts if (n := self.count(kind)) or kind != "sized"]
+        return ", ".join(said)
 
 
 def _words(line: str) -> list[str]:
@@ -116,30 +128,62 @@ def changed_spans(old: str, new: str) -> tuple[tuple[int, int], ...]:
     >>> changed_spans("T.copy(A, B)", "T.copy(A, B, fill=0)")
     ((11, 19),)
     """
+    return _line_change(old, new, NO_SIZES).spans
+
+
+def _line_change(old: str, new: str, sizes: Sizes) -> LineChange:
+    """A changed line: what is new in it, and what of that only follows from sizes."""
     first, second = _words(old.strip()), _words(new.strip())
-    starts, column = [0], len(new) - len(new.lstrip())
-    starts[0] = column
+    starts = [len(new) - len(new.lstrip())]
     for word in second:
-        column += len(word)
-        starts.append(column)
+        starts.append(starts[-1] + len(word))
     # What both ends share is taken off first: the matcher would tie a closing bracket to any other.
     least = min(len(first), len(second))
     head = next((k for k in range(least) if first[k] != second[k]), least)
     tail = next((k for k in range(least - head) if first[-1 - k] != second[-1 - k]), least - head)
     middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
-    spans: list[tuple[int, int]] = []
-    for tag, _, _, low, high in SequenceMatcher(None, middle, new_middle, autojunk=False).get_opcodes():
-        if tag in ("insert", "replace") and high > low:
-            start, end = starts[head + low], starts[head + high]
-            if spans and not new[spans[-1][1] : start].strip(" ,"):
-                start = spans.pop()[0]
-            spans.append((start, end))
-    return tuple(spans)
+    found: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    whole = True
+    for tag, a1, a2, low, high in SequenceMatcher(None, middle, new_middle, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        sized = _follow(first, second, (head + a1, head + a2), (head + low, head + high), sizes)
+        whole &= sized
+        if high > low:
+            _join(found[sized], starts[head + low], starts[head + high], new)
+    kind = "sized" if whole and found[1] else "changed"
+    return LineChange(kind, tuple(found[0]), sizes=tuple(found[1]))
+
+
+def _follow(
+    old: list[str], new: list[str], before: tuple[int, int], after: tuple[int, int], sizes: Sizes
+) -> bool:
+    """Whether words took the place of others as sizes do: each of them explained, and none a decision."""
+    was = [word for word in old[slice(*before)] if not word.isspace()]
+    places = [at for at in range(*after) if not new[at].isspace()]
+    if len(was) != len(places) or not was:
+        return False
+    bare = [at for at in range(len(new)) if not new[at].isspace()]
+    names = [new[at] for at in bare]
+    return all(
+        word == new[at] or sizes.explain(word, names, bare.index(at))
+        for word, at in zip(was, places, strict=True)
+    )
+
+
+def _join(spans: list[tuple[int, int]], start: int, end: int, line: str) -> None:
+    """A span more; one with its neighbour where only blanks and commas stand between."""
+    if spans and not line[spans[-1][1] : start].strip(" ,"):
+        start = spans.pop()[0]
+    spans.append((start, end))
 
 
 @lru_cache(maxsize=128)
-def text_diff(old: str, new: str) -> TextDiff:
-    """How `new` came from `old`. Indentation is no change: a stage may wrap what it keeps."""
+def text_diff(old: str, new: str, sizes: Sizes = NO_SIZES) -> TextDiff:
+    """How `new` came from `old`. Indentation is no change: a stage may wrap what it keeps.
+
+    `sizes` are the parameters behind both: what only follows from them is told apart.
+    """
     old_lines, new_lines = old.splitlines(), new.splitlines()
     bare_old, bare_new = [line.strip() for line in old_lines], [line.strip() for line in new_lines]
     out: list[LineChange] = []
@@ -160,8 +204,8 @@ def text_diff(old: str, new: str) -> TextDiff:
                 out.append(LineChange(kind, (), None, tuple(gone)))
             else:
                 gone += [each for each in old_lines[i1 + last : i1 + partner] if each.strip()]
-                spans = changed_spans(old_lines[i1 + partner], line)
-                out.append(LineChange("changed", spans, i1 + partner, tuple(gone)))
+                change = _line_change(old_lines[i1 + partner], line, sizes)
+                out.append(replace(change, old=i1 + partner, removed=tuple(gone)))
                 last = partner + 1
             gone = []
         gone += [each for each in old_lines[i1 + last : i2] if each.strip()]

@@ -82,6 +82,7 @@ function gutter(data: GutterData, lines: readonly number[]): Gutter {
     name: data.name,
     title: data.title,
     columns: lines.reduce((most, number) => Math.max(most, cells[number]?.text.length ?? 0), 0),
+    narrow: data.narrow,
     total: data.total,
     says: data.says,
     cell: line => cells[lines[line] ?? -1] ?? null

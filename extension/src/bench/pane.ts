@@ -12,6 +12,7 @@ import { Reading } from './reading';
 import { diffTexts, summary } from './text/diff';
 import { Kin } from './text/links';
 import { definitionsFold, firstFolds } from './text/rows';
+import { Sizes } from './text/sizes';
 
 export class Pane implements PaneView {
   readonly element: HTMLElement;
@@ -70,10 +71,10 @@ export class Pane implements PaneView {
     this.sheet.view.focus({ preventScroll: true });
   }
 
-  /** Compare with another text, or with nothing. */
-  compare(old: readonly string[] | null): void {
-    this.look.diff = old === null ? null : diffTexts(old, this.lines);
-    this.head.changed(this.look.diff === null ? '' : summary(this.look.diff));
+  /** Compare with another text, or with nothing; `before` are the parameters behind that one, if not the same. */
+  compare(old: readonly string[] | null, before = this.record.parameters): void {
+    this.look.diff = old === null ? null : diffTexts(old, this.lines, new Sizes(before, this.record.parameters));
+    this.head.changed(this.look.diff === null ? { text: '', told: '' } : summary(this.look.diff));
     this.sheet.redraw();
   }
 

@@ -107,7 +107,7 @@ export class Panes implements PaneHost {
         return;
       }
       const stage = other?.stages.find(each => each.name === pane.stage.name && !each.pending);
-      pane.compare(stage === undefined ? null : stage.text.replace(/\n$/, '').split('\n'));
+      pane.compare(stage === undefined ? null : stage.text.replace(/\n$/, '').split('\n'), other?.parameters);
     });
     if (against === 'last' && this.before === null) {
       this.host.say('There is no position before this one yet: move a control.');

@@ -211,7 +211,8 @@ export interface GutterCellData {
  * A column beside the line numbers: `stages[name][k]` is the number of line k+1's cell, -1 for none.
  *
  * `choice` says that a person chooses among such: one counter at a time. Others are switched on and off.
- * `total` stands in a pane's header, `says` is what was counted and how.
+ * `total` stands in a pane's header, `says` is what was counted and how. `narrow` letters of a cell are
+ * shown where there is no room for all.
  */
 export interface GutterData {
   readonly name: string;
@@ -221,6 +222,7 @@ export interface GutterData {
   readonly choice: boolean;
   readonly cells: readonly GutterCellData[];
   readonly stages: Readonly<Record<string, readonly number[]>>;
+  readonly narrow: number;
 }
 
 /**
@@ -424,7 +426,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     says: 'string',
     choice: 'boolean',
     cells: '[GutterCellData]',
-    stages: '{[number]}'
+    stages: '{[number]}',
+    narrow: 'number'
   },
   ProblemData: {
     what: 'string',

@@ -85,7 +85,8 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-tip{position:absolute;z-index:3;max-width:min(60ch,92%);padding:3px 8px;border:1px solid var(--line);border-radius:4px;background:var(--bar);color:var(--fg);font-size:12px;white-space:pre-line;pointer-events:none;box-shadow:0 2px 8px rgb(0 0 0/.25)}
 .tbx-totals{color:var(--dim);font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}.tbx-totals span+span{margin-left:6px}
 .tbx-icons{display:flex;flex:none;margin-left:auto}
-.tbx-same{color:var(--dim)}.tbx-changed{background:var(--changed);border-color:var(--s2)}.tbx-new{background:var(--new);border-color:var(--s3)}
+.tbx-same{color:var(--dim)}.tbx-sized{border-color:var(--dim)}
+.tbx mark.tbx-size{background:none;text-decoration:underline dotted}.tbx-changed{background:var(--changed);border-color:var(--s2)}.tbx-new{background:var(--new);border-color:var(--s3)}
 .tbx-cut{border-top:2px dotted var(--bad)}
 .tbx-lit{background:var(--link)}
 .tbx-code:focus .tbx-now>.tbx-number{color:var(--fg);font-weight:700}

@@ -66,7 +66,7 @@ LANGUAGES = (
     Language(
         "nvsass", "SASS", lambda line: _SASS_ORIGIN.match(line) is not None, _around_hot_loop,
         _narrow_address, quiet_registers=True,
-        beside=Beside("control", "stall, yield, write and read barrier, waits, reuse", show_control),
+        beside=Beside("control", "stall, yield, barriers set and waited for, reuse", show_control, narrow=3),
     ),
 )  # fmt: skip
 

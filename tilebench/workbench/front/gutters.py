@@ -64,7 +64,8 @@ def _beside(record: CompileRecord, stage: StageRecord) -> GutterData | None:
     cells = _Cells()
     shown = {text: cells.place(*beside.show(text)) if text else -1 for text in set(stage.beside)}
     lines = {stage.name: tuple(shown[text] for text in stage.beside)}
-    return GutterData(beside.name, beside.title, "", beside.title, False, tuple(cells.known), lines)
+    known = tuple(cells.known)
+    return GutterData(beside.name, beside.title, "", beside.title, False, known, lines, beside.narrow)
 
 
 def _counter(sums: LineSums, shown: list[StageRecord]) -> GutterData:

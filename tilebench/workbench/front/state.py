@@ -227,7 +227,8 @@ class GutterData:
     """A column beside the line numbers: `stages[name][k]` is the number of line k+1's cell, -1 for none.
 
     `choice` says that a person chooses among such: one counter at a time. Others are switched on and off.
-    `total` stands in a pane's header, `says` is what was counted and how.
+    `total` stands in a pane's header, `says` is what was counted and how. `narrow` letters of a cell are
+    shown where there is no room for all.
     """
 
     name: str
@@ -237,6 +238,7 @@ class GutterData:
     choice: bool
     cells: tuple[GutterCellData, ...]
     stages: Mapping[str, tuple[int, ...]]
+    narrow: int = 0
 
 
 @dataclass(frozen=True)

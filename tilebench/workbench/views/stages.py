@@ -18,6 +18,7 @@ from ..buffer_names import buffers_in
 from ..diff import LineChange, TextDiff, text_diff
 from ..highlight import CSS as TOKEN_CSS
 from ..highlight import coloured_lines, line_html
+from ..sizes import Sizes
 from ..style import escape, page, seconds_text
 
 MOST_LINES = 400
@@ -56,6 +57,7 @@ CSS = TOKEN_CSS + (
     "overflow-wrap:anywhere;padding-left:calc((var(--i,0) + 9)*1ch);text-indent:calc((var(--i,0) + 9)*-1ch)}"
     ".tilebench .l{display:block;padding-right:2ch;border-left:3px solid transparent}"
     ".tilebench .l.u{color:var(--dim)}.tilebench .l.w{background:var(--changed);border-color:var(--s2)}"
+    ".tilebench .l.s{border-color:var(--dim)}"
     ".tilebench .l.p{background:var(--new);border-color:var(--s3)}"
     ".tilebench .l>i,.tilebench [data-src]>i{color:var(--dim);user-select:none;"
     "-webkit-user-select:none;font-style:normal}"
@@ -68,6 +70,7 @@ CSS = TOKEN_CSS + (
     ".tilebench .key i{font-style:normal;padding:0 6px;border-left:3px solid;color:var(--fg)}"
     ".tilebench .key .p{background:var(--new);border-color:var(--s3)}"
     ".tilebench .key .w{background:var(--changed);border-color:var(--s2)}"
+    ".tilebench .key .s{border-color:var(--dim)}"
     ".tilebench .key .cut{border:0;border-top:2px dotted var(--bad)}"
 )
 
@@ -136,7 +139,7 @@ def panes_of(
     for stage in chosen:
         change = None
         if before is not None and not stage.pending and _comparable(before, stage):
-            change = text_diff(before.text, stage.text)
+            change = text_diff(before.text, stage.text, Sizes.of(record.parameters, record.parameters))
         out.append(_pane(record, stage, change, limits.of(stage)))
         before = stage
     return out
@@ -200,7 +203,7 @@ def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
     return "".join(out)
 
 
-_SIGNS = {"same": (" ", "u"), "changed": ("~", "w"), "new": ("+", "p")}
+_SIGNS = {"same": (" ", "u"), "sized": ("\N{ALMOST EQUAL TO}", "s"), "changed": ("~", "w"), "new": ("+", "p")}
 
 
 def _line(
@@ -230,8 +233,7 @@ def _pane_html(record: CompileRecord, pane: Pane, prefix: str) -> str:
         facts.append(seconds_text(stage.seconds))
     head = f'<h3>{escape(stage.name)}</h3> <span class="q">{escape(" · ".join(facts))}</span>'
     if pane.change:
-        new, changed, gone = (pane.change.count(kind) for kind in ("new", "changed", "removed"))
-        told = f"{new} new, {changed} changed, {gone} gone"
+        told = pane.change.told()
         head += f' <span class="delta" title="{told}" aria-label="{told}">{pane.change.summary()}</span>'
     if stage.pending:
         body = '<p class="more">not made yet</p>'
@@ -294,6 +296,7 @@ def stages_body(
         key = (
             '<div class="key"><span><i class="p">+</i> new line</span>'
             '<span><i class="w">~</i> changed, <mark>what is new in it</mark></span>'
+            '<span><i class="s">\N{ALMOST EQUAL TO}</i> changed in sizes alone</span>'
             '<span><i class="cut">&nbsp;</i> lines gone (hover)</span><span>grey: as in the pane '
             "before</span>"
             "<span>pointing at a line lights up its relatives</span></div>"
@@ -340,7 +343,7 @@ def stages_text(
     limits: Limits = MOST_LINES,
     changed_only: bool = False,
 ) -> str:
-    """The stages one below the other; `+` marks a new line, `~` a changed one.
+    """The stages one below the other; `+` marks a new line, `~` a changed one, `≈` one in sizes alone.
 
     `changed_only` leaves out what is as in the stage before.
     """
@@ -360,7 +363,7 @@ def stages_text(
             kind = pane.change.lines[row].kind if pane.change else "all"
             if changed_only and kind == "same":
                 continue
-            sign = {"new": "+", "changed": "~"}.get(kind, " ")
+            sign = _SIGNS[kind][0] if kind in _SIGNS else " "
             out.append(f"{row + first:>{digits}}{sign} {line}".rstrip())
         if pane.below:
             out.append(f"   ({pane.below} more lines)")

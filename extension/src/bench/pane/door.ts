@@ -59,11 +59,15 @@ export interface GutterCell {
   readonly says: string;
 }
 
-/** A column beside the line numbers, `columns` letters wide. `total` stands in the pane's header, and `says` what it is. */
+/**
+ * A column beside the line numbers, `columns` letters wide; where there is no room, `narrow` letters (0: it is left out).
+ * `total` stands in the pane's header, and `says` what it is.
+ */
 export interface Gutter {
   readonly name: string;
   readonly title: string;
   readonly columns: number;
+  readonly narrow: number;
   readonly total: string;
   readonly says: string;
   cell(line: number): GutterCell | null;

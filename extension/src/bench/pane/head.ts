@@ -7,7 +7,7 @@ import { Gutter, PaneButton } from './door';
 export class Head {
   readonly element: HTMLElement;
   private readonly totals = make('span', { class: 'tbx-totals' });
-  private readonly delta = make('span', { class: 'tbx-delta' });
+  private readonly delta = make('span', { class: 'tbx-delta', role: 'note' });
   private readonly buttons = make('span', { class: 'tbx-icons' });
 
   constructor(private readonly stage: StageRecord, label: string, title: string, count: number, search: readonly HTMLElement[]) {
@@ -21,8 +21,10 @@ export class Head {
   }
 
   /** What the difference amounts to. */
-  changed(text: string): void {
+  changed({ text, told }: { readonly text: string; readonly told: string }): void {
     this.delta.textContent = text;
+    this.delta.title = told;
+    this.delta.setAttribute('aria-label', told);
   }
 
   /** What each gutter adds up to over the whole text. */

@@ -42,9 +42,10 @@ export function fittingGutters(look: Look, letters: number): Gutter[] {
   const out: Gutter[] = [];
   let room = letters - digits(look) - 1 - LEAST;
   for (const gutter of [...look.gutters].reverse()) {
-    room -= gutter.columns + 1;
-    if (gutter.columns > 0 && room >= 0) {
-      out.unshift(gutter);
+    const columns = room > gutter.columns ? gutter.columns : Math.min(gutter.narrow, gutter.columns);
+    if (columns > 0) {
+      out.unshift({ ...gutter, columns });
+      room -= columns + 1;
     }
   }
   return out;
@@ -77,7 +78,7 @@ export function rowElement(look: Look, row: Row, at: number, folds: readonly Fol
   if (cut) {
     out.title = `gone before this line: ${change.removed.map(line => line.trim()).join(' | ')}`;
   }
-  const sign = change === undefined ? ' ' : { same: ' ', changed: '~', new: '+' }[change.kind];
+  const sign = change === undefined ? ' ' : { same: ' ', sized: '\u2248', changed: '~', new: '+' }[change.kind];
   const number = start ? `${String(look.first + row.line).padStart(width)}${sign}` : ' '.repeat(width + 1);
   out.append(
     make('i', { class: 'tbx-number' }, number), ...look.shown.map(gutter => cellElement(gutter, row)),
@@ -88,7 +89,7 @@ export function rowElement(look: Look, row: Row, at: number, folds: readonly Fol
 
 function cellElement(gutter: Gutter, row: Row): HTMLElement {
   const cell = row.start === 0 ? gutter.cell(row.line) : null;
-  const out = make('i', { class: 'tbx-gutter', 'data-gutter': gutter.name }, (cell?.text ?? '').padStart(gutter.columns) + ' ');
+  const out = make('i', { class: 'tbx-gutter', 'data-gutter': gutter.name }, (cell?.text ?? '').slice(0, gutter.columns).padStart(gutter.columns) + ' ');
   if (cell !== null) {
     out.style.setProperty('--weight', cell.weight.toFixed(3));
     out.dataset['says'] = cell.says;
@@ -105,7 +106,7 @@ function textNodes(look: Look, row: Row, change: LineChange | undefined): Node[]
   for (const [text, kind] of pieces(line, look.language)) {
     const [from, to] = [Math.max(start, row.start), Math.min(start + text.length, row.end)];
     if (from < to) {
-      const nodes = marked(line, from, to, quiet ? '' : kind, marks, look.wanted);
+      const nodes = marked(line, from, to, quiet ? '' : kind, marks, look.wanted, change?.sizes);
       const says = kind === 'space' ? '' : look.explains(row.line, { text, kind, start });
       out.push(...(says === '' ? nodes : [make('span', { class: 'tbx-said-of', 'data-says': says }, ...nodes)]));
     }

@@ -3,10 +3,16 @@
  * every form of a bench says the same of two stages.
  */
 
-/** How a line of the new text stands to the old one; `spans` are the character ranges that are new in it. */
+import { Sizes } from './sizes';
+
+/**
+ * How a line of the new text stands to the old one; `spans` are the character ranges that are new in it, `sizes` those that
+ * only follow from sizes. A `sized` line has no others.
+ */
 export interface LineChange {
-  readonly kind: 'same' | 'changed' | 'new';
+  readonly kind: 'same' | 'sized' | 'changed' | 'new';
   readonly spans: readonly (readonly [number, number])[];
+  readonly sizes: readonly (readonly [number, number])[];
   readonly removed: readonly string[];
 }
 
@@ -15,11 +21,12 @@ export interface TextDiff {
   readonly removedAtEnd: readonly string[];
 }
 
-const WORD = /[^\W\d]\w*(?:\.\w+)*|\d+(?:\.\d+)?|\s+|[^\w\s]/gu;
+const WORD = /[^\W\d]\w*(?:\.\w+)*|0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?|\s+|[^\w\s]/gu;
 /** A line is a changed form of another when they are at least so alike. */
 const ALIKE = 0.5;
 const MOST_PAIRS = 40_000;
-const SAME: LineChange = { kind: 'same', spans: [], removed: [] };
+const SAME: LineChange = { kind: 'same', spans: [], sizes: [], removed: [] };
+const NO_SIZES = new Sizes({}, {});
 
 function words(line: string): string[] {
   return line.match(WORD) ?? [];
@@ -123,29 +130,41 @@ function walkBack(trace: readonly Int32Array[], zero: number, depth: number, n: 
   return out.reverse();
 }
 
-/** The character ranges of `now` whose words `old` has not, neighbours joined. */
-export function newSpans(old: string, now: string): [number, number][] {
+type Span = [number, number];
+
+/** A changed line: what is new in it, and what of that only follows from sizes. */
+function lineChange(old: string, now: string, sizes: Sizes, removed: readonly string[]): LineChange {
   const [before, after] = [words(old.trim()), words(now.trim())];
-  let place = now.length - now.trimStart().length;
-  const starts = after.map(word => {
-    place += word.length;
-    return place - word.length;
-  });
-  const kept = new Set(matches(before, after).map(([, at]) => at));
-  const out: [number, number][] = [];
-  after.forEach((word, at) => {
-    if (kept.has(at)) {
-      return;
+  const bare = after.map((word, at) => (word.trim() === '' ? -1 : at)).filter(at => at >= 0);
+  const names = bare.map(at => after[at]!);
+  const starts = [now.length - now.trimStart().length];
+  after.forEach((word, at) => starts.push(starts[at]! + word.length));
+  const [spans, sized]: [Span[], Span[]] = [[], []];
+  let [i, j, whole] = [0, 0, true];
+  for (const [a, b] of [...matches(before, after), [before.length, after.length] as const]) {
+    if (a > i || b > j) {
+      const was = before.slice(i, a).filter(word => word.trim() !== '');
+      const places = bare.filter(at => at >= j && at < b);
+      const follows = was.length === places.length && was.length > 0 &&
+        was.every((word, at) => word === after[places[at]!] || sizes.explain(word, names, bare.indexOf(places[at]!)));
+      whole &&= follows;
+      if (b > j) {
+        join(follows ? sized : spans, starts[j]!, starts[b]!, now);
+      }
     }
-    const [start, end] = [starts[at]!, starts[at]! + word.length];
-    const last = out[out.length - 1];
-    if (last !== undefined && /^[ ,]*$/.test(now.slice(last[1], start))) {
-      last[1] = end;
-    } else {
-      out.push([start, end]);
-    }
-  });
-  return out;
+    [i, j] = [a + 1, b + 1];
+  }
+  return { kind: whole && sized.length > 0 ? 'sized' : 'changed', spans, sizes: sized, removed };
+}
+
+/** A span more; one with its neighbour where only blanks and commas stand between. */
+function join(spans: Span[], start: number, end: number, line: string): void {
+  const last = spans[spans.length - 1];
+  if (last !== undefined && /^[ ,]*$/.test(line.slice(last[1], start))) {
+    last[1] = end;
+  } else {
+    spans.push([start, end]);
+  }
 }
 
 /** For each new line the old line that it is a form of (-1: none), in order: the heaviest such pairing. */
@@ -184,8 +203,11 @@ function paired(old: readonly string[], now: readonly string[]): number[] {
   return found;
 }
 
-/** The changes of each line of `now` against `old`. Indentation is no change: a stage may wrap what it keeps. */
-export function diffTexts(old: readonly string[], now: readonly string[]): TextDiff {
+/**
+ * The changes of each line of `now` against `old`. Indentation is no change: a stage may wrap what it keeps. `sizes` are the
+ * parameters behind both: what only follows from them is told apart.
+ */
+export function diffTexts(old: readonly string[], now: readonly string[], sizes = NO_SIZES): TextDiff {
   const [bareOld, bareNow] = [old.map(line => line.trim()), now.map(line => line.trim())];
   const lines: LineChange[] = [];
   let [i, j] = [0, 0];
@@ -197,10 +219,10 @@ export function diffTexts(old: readonly string[], now: readonly string[]): TextD
     partners.forEach((partner, at) => {
       const line = now[j + at]!;
       if (partner < 0) {
-        lines.push({ kind: line.trim() === '' ? 'same' : 'new', spans: [], removed: gone });
+        lines.push({ ...SAME, kind: line.trim() === '' ? 'same' : 'new', removed: gone });
       } else {
         gone.push(...left(taken, i + partner));
-        lines.push({ kind: 'changed', spans: newSpans(old[i + partner]!, line), removed: gone });
+        lines.push(lineChange(old[i + partner]!, line, sizes, gone));
         taken = i + partner + 1;
       }
       gone = [];
@@ -217,10 +239,19 @@ export function diffTexts(old: readonly string[], now: readonly string[]): TextD
   return { lines, removedAtEnd: gone };
 }
 
-/** `+6 ~9 −2`: lines new, changed, gone; `unchanged` when there are none. */
-export function summary(diff: TextDiff): string {
-  const count = (kind: string): number => diff.lines.filter(line => line.kind === kind).length;
-  const gone = diff.lines.reduce((sum, line) => sum + line.removed.length, diff.removedAtEnd.length);
-  const parts: [string, number][] = [['+', count('new')], ['~', count('changed')], ['\u2212', gone]];
-  return parts.filter(([, n]) => n > 0).map(([sign, n]) => `${sign}${n}`).join(' ') || 'unchanged';
+const KINDS: readonly (readonly [string, string, string])[] = [
+  ['+', 'new', 'new'], ['~', 'changed', 'changed'], ['\u2248', 'sized', 'only in sizes'], ['\u2212', 'gone', 'gone']
+];
+
+/** What a difference amounts to: `+6 ~9 ≈3 −2`, lines new, changed, changed in sizes alone, gone; and the same in words. */
+export function summary(diff: TextDiff): { readonly text: string; readonly told: string } {
+  const count = (kind: string): number =>
+    kind === 'gone'
+      ? diff.lines.reduce((sum, line) => sum + line.removed.length, diff.removedAtEnd.length)
+      : diff.lines.filter(line => line.kind === kind).length;
+  const parts = KINDS.map(([sign, kind, word]) => ({ sign, word, n: count(kind) })).filter(({ n }) => n > 0);
+  return {
+    text: parts.map(({ sign, n }) => `${sign}${n}`).join(' ') || 'unchanged',
+    told: parts.map(({ word, n }) => `${n} ${word}`).join(', ') || 'no line has changed'
+  };
 }
