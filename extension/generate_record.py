@@ -4,7 +4,8 @@
     python extension/generate_record.py --check   say whether they are what would be written
 
 `src/record.ts` comes from `tilebench/record.py`, `src/bench/state.ts` from `workbench/front/state.py`,
-`src/editor/mark.ts` from `workbench/front/marks.py`; `words.json` and `stage_words.json` from the language.
+`src/bench/block_data.ts` from `workbench/front/block_data.py`, `src/editor/mark.ts` from
+`workbench/front/marks.py`; `words.json` and `stage_words.json` from the language.
 Beside the interfaces each holds the same shapes as data, so that the viewer can tell data of another version
 from what is broken.
 """
@@ -23,7 +24,7 @@ from generate_stage_words import generate_stage_words
 from generate_words import generate_words
 
 from tilebench import record
-from tilebench.workbench.front import marks, state
+from tilebench.workbench.front import block_data, marks, state
 
 SOURCES = Path(__file__).parent / "src"
 TABLES = Path(__file__).parent.parent / "tilebench" / "workbench"
@@ -41,8 +42,15 @@ export const MIME_TYPE = 'application/vnd.tilebench.record.v{format}+json';
 
 STATE_HEAD = """\
 // Written by generate_record.py from tilebench/workbench/front/state.py; change it there.
+
+import { TabData } from './block_data';
+
+export * from './block_data';
 """
 
+BLOCK_HEAD = """\
+// Written by generate_record.py from tilebench/workbench/front/block_data.py; change it there.
+"""
 
 MARK_HEAD = """\
 // Written by generate_record.py from tilebench/workbench/front/marks.py; change it there.
@@ -131,6 +139,12 @@ def generate_state() -> str:
     return "\n".join([STATE_HEAD, *(interface(kind) for kind in kinds), shapes(kinds)])
 
 
+def generate_blocks() -> str:
+    """The whole text of `bench/block_data.ts`."""
+    kinds = classes(block_data)
+    return "\n".join([BLOCK_HEAD, *(interface(kind) for kind in kinds), shapes(kinds)])
+
+
 def generate_marks() -> str:
     """The whole text of `editor/mark.ts`."""
     kinds = classes(marks)
@@ -141,6 +155,7 @@ def generate_marks() -> str:
 FILES = {
     SOURCES / "record.ts": generate,
     SOURCES / "bench" / "state.ts": generate_state,
+    SOURCES / "bench" / "block_data.ts": generate_blocks,
     SOURCES / "editor" / "mark.ts": generate_marks,
     TABLES / "words.json": generate_words,
     TABLES / "stage_words.json": generate_stage_words,

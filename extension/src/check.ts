@@ -1,5 +1,7 @@
 /** A check of what came in: an output may be of another version, cut short, or from a stranger. */
 
+import { SHAPES as BLOCK_SHAPES } from './bench/block_data';
+import { Apart } from './bench/data';
 import { BenchState, GutterData, SHAPES as STATE_SHAPES } from './bench/state';
 import { CompileRecord, FORMAT, RunRecord, SHAPES as RECORD_SHAPES } from './record';
 
@@ -15,7 +17,7 @@ export interface Held {
 
 type Shapes = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const SHAPES: Shapes = { ...RECORD_SHAPES, ...STATE_SHAPES };
+const SHAPES: Shapes = { ...RECORD_SHAPES, ...BLOCK_SHAPES, ...STATE_SHAPES };
 
 /** The first thing in `value` that does not have `shape`, in words, or null when all is well. */
 export function mismatch(value: unknown, shape: string, path: string, shapes: Shapes = SHAPES): string | null {
@@ -71,6 +73,16 @@ async function unpack(text: string): Promise<unknown> {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Response(plain).json();
+}
+
+/** Blocks that come apart from a state; none for an empty text, an `Error` for what does not fit. */
+export async function readApart(packed: string): Promise<Apart> {
+  const held = packed === '' ? {} : await unpack(packed);
+  const found = mismatch(held, '{[Block]}', 'apart');
+  if (found !== null) {
+    throw new Error(`These pictures cannot be shown: ${found}.`);
+  }
+  return held as Apart;
 }
 
 /** The compilation and runs in the data of an output; throws an `Error` that says what does not fit. */

@@ -66,6 +66,15 @@ def test_what_the_style_sheet_has_is_found() -> None:
 
 @pytest.mark.parametrize("eye", EYES)
 @pytest.mark.parametrize("theme", THEMES)
+def test_numbers_in_cells_are_readable_on_each_of_their_colours(theme: str, eye: str) -> None:
+    pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
+    cells = [name for name in pick if re.fullmatch(r"c\d", name)]
+    assert len(cells) == 8
+    assert {name for name in cells if contrast(pick["fg"], pick[name]) < 4.5} == set()
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES)
 def test_every_text_is_readable_on_every_ground(theme: str, eye: str) -> None:
     pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
     texts, grounds = names("color") | names("fill"), names("background") - BARS

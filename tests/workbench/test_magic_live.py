@@ -25,8 +25,8 @@ from tilebench.workbench.registry import close_all, open_benches
 
 widgets = pytest.importorskip("anywidget")
 SHAPES = {"M": 200, "N": 170, "K": 130}
-# What one workbench may send for its state: the JSON of all its models.
-MOST_STATE = 200_000
+# What one workbench may send for its state: the JSON of all its models, of which its script is half.
+MOST_STATE = 240_000
 
 
 @pytest.fixture(scope="module")

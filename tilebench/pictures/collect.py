@@ -8,6 +8,7 @@ from typing import Any
 
 from ..compiler import Compilation
 from ..ir import Function
+from ..machine import Machine
 from ..passes.analysis.launches import launches_of, parts_of
 from ..record import Resources
 from .layout_changes import LayoutChange, layout_changes
@@ -33,11 +34,85 @@ class AccessPicture:
     launch: int = 1
 
 
+@dataclass(frozen=True)
+class SliderFit:
+    """Whether a kernel fits with another value of one slider, and with how many stages of its rings.
+
+    `total` is the shared memory of a block in bytes; None with `why` where the value is refused for another
+    reason. `here` marks the value of now. `stages` is None where there is no ring.
+    """
+
+    slider: str
+    value: str
+    total: int | None
+    fits: bool
+    stages: int | None = None
+    here: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class KernelPictures:
+    """All that is drawn of one compilation.
+
+    `cards` are of each launch in turn, the own card first; `fault` is why there is nothing, in words.
+    """
+
+    machine: Machine
+    layouts: tuple[TileLayout, ...] = ()
+    accesses: tuple[AccessPicture, ...] = ()
+    conversions: tuple[LayoutChange, ...] = ()
+    maps: tuple[SharedMap, ...] = ()
+    cards: tuple[tuple[CardResidency, ...], ...] = ()
+    fits: tuple[SliderFit, ...] = ()
+    fault: str = ""
+
+
+def pictures_of(
+    compilation: Compilation, resources: Resources | None = None, sizes: Mapping[str, Any] | None = None
+) -> KernelPictures:
+    """Everything that the stages made so far and `resources` (those of the code, or the static ones) give.
+
+    Raises the `TileError` of a stage that refuses the kernel.
+    """
+    return KernelPictures(
+        compilation.machine, layouts(compilation), accesses(compilation, sizes), conversions(compilation),
+        shared_maps(compilation), cards(compilation, resources),
+    )  # fmt: skip
+
+
+def cards(compilation: Compilation, resources: Resources | None) -> tuple[tuple[CardResidency, ...], ...]:
+    """What each card that the target offers holds of each launch, the own one first; none without a rule."""
+    if resources is None or compilation.manifest.occupancy is None:
+        return ()
+    own = compilation.machine.name
+    offered = compilation.manifest.presentation.machines
+    names = [None, *(name for name in offered if name != own and ":" in name)]
+    out: list[tuple[CardResidency, ...]] = []
+    for launch in range(1, len(launches_of(compilation.last)) + 1):
+        found = [occupancy(compilation, resources, name, launch) for name in names]
+        out.append(tuple(card for card in found if card is not None))
+    return tuple(out)
+
+
+def fit_of(compilation: Compilation, slider: str, value: str, *, here: bool = False) -> SliderFit:
+    """How a kernel with another value of a slider fits; of several launches the largest counts."""
+    found = shared_maps(compilation)
+    if not found:
+        return SliderFit(slider, value, 0, fits=True, here=here)
+    largest = max(found, key=lambda one: one.total)
+    stages = [one.stages for one in found if one.stages is not None]
+    fits = all(one.fits for one in found)
+    return SliderFit(slider, value, largest.total, fits, min(stages, default=None), here)
+
+
 def _parts(compilation: Compilation, stage: str) -> tuple[Function, ...]:
     """The launches of a stage, made if need be; none on a road without it."""
     if stage not in [row.name for row in compilation.rows] or stage not in compilation.stage_names:
         return ()
-    compilation.reach(stage)
+    # What is made is not asked for again: that waits for whoever compiles at the same time.
+    if stage not in compilation.functions:
+        compilation.reach(stage)
     return parts_of(compilation.functions[stage])
 
 

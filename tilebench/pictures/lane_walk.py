@@ -41,9 +41,9 @@ from .lane_values import LaneValues, Mask, Value
 
 MEMORY = ("shared", "global")
 # Turns of a long loop that are looked at: those that fill a ring of up to four stages' worth end apart.
-FIRST_TURNS, LAST_TURNS = 2, 4
+FIRST_TURNS, LAST_TURNS = 1, 4
 # Rows of addresses (turns of the loops around it) of one access that are looked at, about.
-MOST_ROWS = 64
+MOST_ROWS = 16
 # What stands for a size that a launch brings: rows are far apart.
 FAR = 4096
 

@@ -99,7 +99,8 @@ def placed_functions(compilation: Compilation) -> tuple[Function, ...]:
         names = [name for name, _ in row.passes]
         if map_shared.__name__ in names:
             before = compilation.rows[compilation.rows.index(row) - 1].name
-            compilation.reach(before)
+            if before not in compilation.functions:
+                compilation.reach(before)
             scratch = Context(compilation.machine, compilation.schedule)
             parts: list[Function] = []
             for part in parts_of(compilation.functions[before]):

@@ -14,6 +14,7 @@ from .errors_view import error_body
 from .front.build import bench_state
 from .front.gutters import plain_gutters
 from .front.marks import MARKS_MIME, marks_json, picture_marks
+from .front.picture_tabs import picture_blocks
 from .history import history_body, history_text
 from .packed import MIME, record_json
 from .picture import Picture
@@ -21,6 +22,7 @@ from .status import remarks
 from .style import escape, page
 from .svg import chart_svg
 from .views import resources, stages
+from .views.pictures import picture_sections
 from .views.runs import chart_table, chart_text
 from .views.stages import LineLimits
 
@@ -79,11 +81,13 @@ def stages_part(picture: Picture, prefix: str, limits: LineLimits = STATIC_LIMIT
 
 
 def details_part(picture: Picture) -> str:
-    """Resources, choices, remarks, diagnostics."""
+    """Resources, choices, remarks, diagnostics, and the tables of the pictures."""
     if picture.record is None:
         return ""
     kind = ' class="old"' if picture.stale else ""
-    return f"<div{kind}>{resources.details_body(picture.record, picture.shared_limit)}</div>"
+    sections = resources.detail_sections(picture.record, picture.shared_limit)
+    sections += picture_sections(picture_blocks(picture.pictures))
+    return f"<div{kind}>{resources.sections_html(sections)}</div>"
 
 
 def chart_part(picture: Picture) -> str:

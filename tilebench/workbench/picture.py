@@ -14,6 +14,7 @@ from .sweeping import SweepShown, all_runs
 from .wish import KeptEdit, Wish
 
 if TYPE_CHECKING:
+    from ..pictures.collect import KernelPictures
     from ..profile.diagnosis import Diagnosis
     from .chart import ChartCeilings
 
@@ -26,7 +27,7 @@ class Picture:
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
     `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
     oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
-    that change nothing on this target.
+    that change nothing on this target. `pictures` are of the record.
     """
 
     wish: Wish
@@ -47,6 +48,7 @@ class Picture:
     edits: tuple[KeptEdit, ...] = ()
     editable: tuple[str, ...] = ()
     sweep: SweepShown | None = None
+    pictures: KernelPictures | None = None
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

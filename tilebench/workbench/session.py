@@ -26,6 +26,7 @@ from .effect import Effects
 from .history import Move, MoveHistory
 from .launch import need_launch_values
 from .picture import Picture
+from .picturing import PictureMaker
 from .slider import Slider
 from .subject import Subject
 from .sweeping import BenchSweep, SweepShown
@@ -65,7 +66,7 @@ class Session:
         self._answered = Questions()
         self._effects = Effects(subject)
         self._guard = threading.RLock()
-        self.edits = EditBook()
+        self.edits, self.pictures = EditBook(), PictureMaker(subject, beside=not inline)
         self._first = threading.Event()
         self._picture = Picture(wish)
         self.sweeper = BenchSweep(
@@ -222,6 +223,7 @@ class Session:
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self._rate.flush()
+        self.pictures.begin(kernel, record.resources)
         self._compile(kernel, shown, ticket)
         if not ticket():
             self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
@@ -229,18 +231,19 @@ class Session:
             self._run(wish, kernel, ticket)
         elif not ticket():
             self._history(ticket.generation, state="done")
+        self.pictures.look(wish, kernel, ticket, lambda found: self._show(pictures=found))
 
     def _compile(self, kernel: Kernel, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
         """The compiled tier and the disassembly. What refuses them leaves the static picture standing."""
         try:
-            record = tiers.compiled(kernel, shown)
+            record, pictures = self.pictures.compiled(kernel, shown)
             if ticket():
                 return  # before another program is started for what nobody waits for
             more = tiers.begin_later(kernel, shown)
             with self._guard:
                 self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
-            self._show(record=record, history=history)
+            self._show(record=record, history=history, pictures=pictures)
             self._diagnose(kernel)
             if more and not ticket():
                 record = tiers.later(kernel, shown)
@@ -248,7 +251,7 @@ class Session:
                     self._show(record=record)
         except TileError as error:
             if not ticket():
-                self._show(problem=error)
+                self._show(problem=error, pictures=self.pictures.of(kernel, None))
 
     def _diagnose(self, kernel: Kernel) -> None:
         """Say again what bounds the kernel of the record, from what is known by now."""

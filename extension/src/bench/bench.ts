@@ -60,7 +60,7 @@ export class Bench {
     this.controls = new Controls(host);
     this.edits = new Edits(what => host.ask(what));
     this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
-    this.side = new Side(number => host.ask({ kind: 'restore', number }));
+    this.side = new Side(number => host.ask({ kind: 'restore', number }), tab => host.ask({ kind: 'look', tab }));
     for (const what of ['tbx-line', 'tbx-pin']) {
       this.side.element.addEventListener(what, event => this.panes.lightLine(Number((event as CustomEvent).detail), what === 'tbx-pin'));
     }
@@ -114,7 +114,7 @@ export class Bench {
       this.shown = state.asked ? [...state.shown] : fitting(state.shown, this.room.forPanes);
       this.chosen = state.asked;
     }
-    this.side.show(state);
+    this.side.show(state, picture.apart);
     const edits = JSON.stringify(state.edits);
     if (edits !== this.edited && this.drawn === picture.record) {
       this.stageBar(picture);

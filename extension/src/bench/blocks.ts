@@ -3,10 +3,15 @@
 import { make } from '../dom';
 import { errorMap } from './drawn/errors';
 import { lanes } from './drawn/lanes';
-import { BarData, Block, CellData, TableData } from './state';
+import { choiceElement } from './pictures/choice';
+import { Kept } from './pictures/kept';
+import { lanesElement } from './pictures/lanes';
+import { mapElement } from './pictures/spans';
+import { tileElement } from './pictures/tile';
+import { BarData, Block, CellData, Drawing, TableData } from './state';
 
-/** One block as elements. */
-export function blockElements(block: Block): HTMLElement[] {
+/** One block as elements; `kept` is what the reader chose in pictures. */
+export function blockElements(block: Block, kept: Kept): HTMLElement[] {
   const out: HTMLElement[] = [];
   if (block.text !== '') {
     out.push(make('p', { class: `tbx-say tbx-tone-${block.tone || 'plain'}` }, block.text));
@@ -26,7 +31,21 @@ export function blockElements(block: Block): HTMLElement[] {
   if (block.lanes !== null) {
     out.push(lanes(block.lanes));
   }
+  if (block.drawing !== null) {
+    out.push(...drawingElements(block.drawing, kept));
+  }
+  if (block.choice !== null) {
+    out.push(choiceElement(block.choice, kept, inner => blockElements(inner, kept)));
+  }
   return out;
+}
+
+function drawingElements(drawing: Drawing, kept: Kept): HTMLElement[] {
+  return [
+    ...(drawing.tile === null ? [] : [tileElement(drawing.tile, kept)]),
+    ...(drawing.lanes.length === 0 ? [] : [lanesElement(drawing.lanes, kept)]),
+    ...(drawing.map === null ? [] : [mapElement(drawing.map)])
+  ];
 }
 
 function tableElement(block: TableData): HTMLElement {

@@ -1,7 +1,7 @@
 /** What goes in and out of a bench: a record with the state around it, and the wishes of whoever looks at it. */
 
 import { CompileRecord } from '../record';
-import { BenchState, GutterData } from './state';
+import { BenchState, Block, GutterData } from './state';
 
 /** What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed. */
 export type Ask =
@@ -14,6 +14,7 @@ export type Ask =
   /** Without a stage every edit is taken back. */
   | { readonly kind: 'revert'; readonly stage: string }
   | { readonly kind: 'edited'; readonly number: number }
+  | { readonly kind: 'look'; readonly tab: string }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 
@@ -21,9 +22,13 @@ export interface Host {
   ask(what: Ask): void;
 }
 
+/** Blocks that come apart from a live bench's state, by the names of their tabs; behind the tab's own. */
+export type Apart = Readonly<Record<string, readonly Block[]>>;
+
 /** A record with the state around it. */
 export interface Picture {
   readonly record: CompileRecord | null;
   readonly state: BenchState;
   readonly gutters: readonly GutterData[];
+  readonly apart?: Apart;
 }

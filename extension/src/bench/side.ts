@@ -3,6 +3,8 @@
 import { freshId, make, rove } from '../dom';
 import { blockElements } from './blocks';
 import { ChartView } from './chart';
+import { Apart } from './data';
+import { Kept } from './pictures/kept';
 import { BenchState, TabData } from './state';
 
 export class Side {
@@ -12,17 +14,22 @@ export class Side {
   private readonly chart: ChartView;
   private chosen = '';
   private shape = '';
-  private says = '';
   private tabs: readonly TabData[] = [];
   private state: BenchState | null = null;
+  private apart: Apart = {};
+  private readonly kept = new Kept();
+  private drawn = '';
+  private drawnApart: unknown = null;
 
-  constructor(restore: (number: number) => void) {
+  /** `looked` is told which tab is open. */
+  constructor(restore: (number: number) => void, private readonly looked: (tab: string) => void) {
     this.chart = new ChartView(restore);
     this.element.append(this.bar, this.body);
   }
 
-  show(state: BenchState): void {
+  show(state: BenchState, apart: Apart = this.apart): void {
     this.state = state;
+    this.apart = apart;
     this.tabs = state.tabs;
     if (!this.tabs.some(tab => tab.name === this.chosen)) {
       this.chosen = this.tabs[0]?.name ?? '';
@@ -37,6 +44,9 @@ export class Side {
 
   /** Open a tab by its name. */
   choose(name: string): void {
+    if (name !== this.chosen) {
+      this.looked(name);
+    }
     this.chosen = name;
     if (this.state !== null) {
       this.show(this.state);
@@ -63,19 +73,18 @@ export class Side {
 
   private drawBody(): void {
     const tab = this.tabs.find(each => each.name === this.chosen);
-    // What says the same stays as it is, with what a reader opened and marked in it.
-    const says = JSON.stringify([tab, tab?.name === 'chart' ? this.state?.chart : null]);
-    if (says === this.says) {
-      return;
-    }
-    this.says = says;
-    const scroll = this.body.scrollTop;
-    const parts: HTMLElement[] = (tab?.blocks ?? []).flatMap(blockElements);
     if (tab?.name === 'chart' && this.state !== null) {
       this.chart.show(this.state.chart);
-      parts.unshift(this.chart.element);
     }
-    this.body.replaceChildren(...parts);
+    // A status comes ten times a second; what is read and operated stays where nothing of it has changed.
+    const [text, apart] = [JSON.stringify([tab?.name, tab?.blocks]), this.apart[this.chosen] ?? null];
+    if (text === this.drawn && apart === this.drawnApart) {
+      return;
+    }
+    [this.drawn, this.drawnApart] = [text, apart];
+    const scroll = this.body.scrollTop;
+    const parts = [...(tab?.blocks ?? []), ...(apart ?? [])].flatMap(block => blockElements(block, this.kept));
+    this.body.replaceChildren(...(tab?.name === 'chart' ? [this.chart.element] : []), ...parts);
     this.body.scrollTop = scroll;
   }
 }

@@ -1,5 +1,9 @@
 // Written by generate_record.py from tilebench/workbench/front/state.py; change it there.
 
+import { TabData } from './block_data';
+
+export * from './block_data';
+
 /**
  * A small figure. `tone` is empty, or `good`, `bad`, `warn`, `quiet`, `on`; so everywhere below.
  */
@@ -30,126 +34,6 @@ export interface ControlData {
   readonly index: number;
   readonly text: string;
   readonly kind: string;
-}
-
-/**
- * One cell of a table.
- */
-export interface CellData {
-  readonly text: string;
-  readonly tone: string;
-  readonly title: string;
-}
-
-/**
- * A table; `numeric` and `mono` are numbers of columns.
- */
-export interface TableData {
-  readonly heads: readonly string[];
-  readonly rows: readonly (readonly CellData[])[];
-  readonly caption: string;
-  readonly numeric: readonly number[];
-  readonly mono: readonly number[];
-}
-
-/**
- * `part` of a whole: 0 to 1, more where it is `over`.
- */
-export interface BarData {
-  readonly name: string;
-  readonly part: number;
-  readonly text: string;
-  readonly over: boolean;
-}
-
-/**
- * A part of a map of errors, from the element `top`, `left` on: a digit a cell of `patch` elements.
- *
- * A digit is 0 (exact) to 4 (just inside its bound), 5 outside, 6 infinite, 7 no number, 8 never written,
- * 9 not compared.
- */
-export interface ErrorPartData {
-  readonly title: string;
-  readonly top: number;
-  readonly left: number;
-  readonly patch: readonly number[];
-  readonly rows: readonly string[];
-}
-
-/**
- * Where a result is wrong: all of it, then parts of it element by element.
- *
- * `tile` is what one block makes, empty where that is not known. The thread that wrote an element of a tile
- * is `thread_rows[i] + thread_columns[j]`, in warps of `warp`; both are empty where nobody says.
- */
-export interface ErrorMapData {
-  readonly label: string;
-  readonly parts: readonly ErrorPartData[];
-  readonly tile: readonly number[];
-  readonly thread_rows: readonly number[];
-  readonly thread_columns: readonly number[];
-  readonly warp: number;
-}
-
-/**
- * A statement that is timed: what it does, its name, and the user's line, 0 for none.
- */
-export interface LaneSiteData {
-  readonly kind: string;
-  readonly name: string;
-  readonly line: number;
-}
-
-/**
- * One warp: four numbers a bar, begin, length, number of the site, turn of the loop around it.
- */
-export interface LaneData {
-  readonly name: string;
-  readonly bars: readonly number[];
-}
-
-/**
- * The warps of one block, which took `length` in all.
- */
-export interface LaneBlockData {
-  readonly title: string;
-  readonly length: number;
-  readonly lanes: readonly LaneData[];
-}
-
-/**
- * What warps did when, on one axis of `unit`; `a_microsecond` of them are one (0: they are no time).
- */
-export interface LanesData {
-  readonly label: string;
-  readonly unit: string;
-  readonly a_microsecond: number;
-  readonly sites: readonly LaneSiteData[];
-  readonly blocks: readonly LaneBlockData[];
-}
-
-/**
- * One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are.
- */
-export interface Block {
-  readonly text: string;
-  readonly tone: string;
-  readonly quote: string;
-  readonly table: TableData | null;
-  readonly bars: readonly BarData[];
-  readonly errors: ErrorMapData | null;
-  readonly lanes: LanesData | null;
-}
-
-/**
- * A tab beside the panes. `badge` is a small word at its name.
- */
-export interface TabData {
-  readonly name: string;
-  readonly title: string;
-  readonly blocks: readonly Block[];
-  readonly badge: string;
-  readonly tone: string;
 }
 
 /**
@@ -310,76 +194,6 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     index: 'number',
     text: 'string',
     kind: 'string'
-  },
-  CellData: {
-    text: 'string',
-    tone: 'string',
-    title: 'string'
-  },
-  TableData: {
-    heads: '[string]',
-    rows: '[[CellData]]',
-    caption: 'string',
-    numeric: '[number]',
-    mono: '[number]'
-  },
-  BarData: {
-    name: 'string',
-    part: 'number',
-    text: 'string',
-    over: 'boolean'
-  },
-  ErrorPartData: {
-    title: 'string',
-    top: 'number',
-    left: 'number',
-    patch: '[number]',
-    rows: '[string]'
-  },
-  ErrorMapData: {
-    label: 'string',
-    parts: '[ErrorPartData]',
-    tile: '[number]',
-    thread_rows: '[number]',
-    thread_columns: '[number]',
-    warp: 'number'
-  },
-  LaneSiteData: {
-    kind: 'string',
-    name: 'string',
-    line: 'number'
-  },
-  LaneData: {
-    name: 'string',
-    bars: '[number]'
-  },
-  LaneBlockData: {
-    title: 'string',
-    length: 'number',
-    lanes: '[LaneData]'
-  },
-  LanesData: {
-    label: 'string',
-    unit: 'string',
-    a_microsecond: 'number',
-    sites: '[LaneSiteData]',
-    blocks: '[LaneBlockData]'
-  },
-  Block: {
-    text: 'string',
-    tone: 'string',
-    quote: 'string',
-    table: 'TableData?',
-    bars: '[BarData]',
-    errors: 'ErrorMapData?',
-    lanes: 'LanesData?'
-  },
-  TabData: {
-    name: 'string',
-    title: 'string',
-    blocks: '[Block]',
-    badge: 'string',
-    tone: 'string'
   },
   PointData: {
     number: 'number',

@@ -127,6 +127,17 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-point:focus-visible circle{stroke:var(--accent);stroke-width:3}
 .tbx-chart-bar{display:flex;gap:8px;align-items:center;margin:0 0 4px}
 .tbx-method{margin:4px 0;font-size:12px}.tbx-method summary{cursor:pointer;color:var(--dim)}.tbx-method p{margin:2px 0;color:var(--dim);max-width:90ch}
+.tbx-choice{display:flex;gap:6px;align-items:center;margin:4px 0 6px}.tbx .tbx-choose{flex:0 1 auto;width:auto;min-width:0;max-width:none}
+.tbx-pressed{display:inline-flex;gap:3px;align-items:center;margin:0 0 4px}
+.tbx-picture{margin:4px 0 10px}.tbx-picture h4{margin:2px 0;font-size:12.5px}
+.tbx-sides{display:flex;flex-wrap:wrap;gap:10px}.tbx-side-by-side{flex:1 1 260px;min-width:0}
+.tbx-cells{position:relative}.tbx-cells-zoom{display:flex;gap:3px;margin-bottom:3px}
+.tbx-cells-frame{position:relative}.tbx-cells-canvas{position:absolute;left:0;top:0;pointer-events:none}
+.tbx-cells-view{overflow:auto;position:relative;max-width:100%}
+.tbx-cells-said{margin:3px 0;min-height:1.45em;font-variant-numeric:tabular-nums}
+.tbx-twin{margin:2px 0 6px}.tbx-twin summary{cursor:pointer;color:var(--dim)}
+.tbx-span{stroke:var(--fg);stroke-width:1}.tbx-part{stroke:var(--dim);stroke-dasharray:3 3}
+.tbx-span-of:focus{outline:none}.tbx-span-of:focus-visible .tbx-span{stroke:var(--accent);stroke-width:3}
 .tbx-grip{flex:0 0 6px;cursor:ns-resize;background:var(--bar);border-top:1px solid var(--line);touch-action:none}
 .tbx-gone{display:none;margin:0;padding:5px 10px;background:var(--changed);color:var(--warn)}
 .jupyter-widgets-disconnected .tbx-gone{display:block}

@@ -1,9 +1,10 @@
 /** The live bench as an anywidget: the record comes packed, the state as plain data, wishes go back as messages. */
 
-import { readOutput } from '../check';
+import { readApart, readOutput } from '../check';
 import { make } from '../dom';
 import { CompileRecord } from '../record';
 import { Bench } from './bench';
+import { Apart } from './data';
 import { BenchState, GutterData, StatusData } from './state';
 
 /** The part of anywidget's model that is used here. */
@@ -31,14 +32,16 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   el.append(hide, bench.element);
   let record: CompileRecord | null = null;
   let gutters: readonly GutterData[] = [];
+  let apart: Apart = {};
   let newest = 0;
   let drawn: BenchState | null = null;
   let waiting = false;
+  let newestApart = 0;
   const draw = (): void => {
     const state = base();
     if (state.kernel !== undefined) {
       drawn = state;
-      bench.show({ record, state: { ...state, status: status() }, gutters });
+      bench.show({ record, state: { ...state, status: status() }, gutters, apart });
     }
   };
   // Of what comes in one message each part calls: it is drawn once.
@@ -69,16 +72,29 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       }
     }
   };
+  const readPictures = async (): Promise<void> => {
+    newestApart += 1;
+    const mine = newestApart;
+    const held = await readApart((model.get('apart') as string | undefined) ?? '');
+    if (mine === newestApart) {
+      apart = held;
+      draw();
+    }
+  };
   const came = (): void => void read();
+  const pictured = (): void => void readPictures();
   model.on('change:state', changed);
   model.on('change:status', changed);
   model.on('change:record', came);
+  model.on('change:apart', pictured);
   draw();
   came();
+  pictured();
   return () => {
     model.off('change:state', changed);
     model.off('change:status', changed);
     model.off('change:record', came);
+    model.off('change:apart', pictured);
     bench.dispose();
   };
 }

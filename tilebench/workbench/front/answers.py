@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from ..picturing import MEMORY
 from ..session import Session
 from ..slider import Slider
 from .controls import change_of
@@ -71,6 +72,14 @@ def _edited(bench: AskedBench, message: Message) -> None:
         bench.session.change(bench.session.edits.going_back(int(str(number))))
 
 
+def _look(bench: AskedBench, message: Message) -> None:
+    """Note which tab is open; what is worked out for it alone is, now or behind what runs."""
+    session = bench.session
+    session.pictures.looking = str(message.get("tab", ""))
+    if session.pictures.looking == MEMORY and session.picture.status.phase == "done":
+        session.change(lambda wish, _: wish)
+
+
 ANSWERS: dict[str, Answer] = {
     "set": _set,
     "target": _target,
@@ -81,6 +90,7 @@ ANSWERS: dict[str, Answer] = {
     "revert": _revert,
     "edited": _edited,
     "sweep": lambda bench, _: bench.session.sweep(),
+    "look": _look,
     "again": lambda bench, _: bench.session.again(),
     "stop": lambda bench, _: bench.session.stop(),
 }

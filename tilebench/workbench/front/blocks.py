@@ -11,8 +11,8 @@ from ..history import MoveHistory, move_rows
 from ..table import Cell, Value
 from ..views import resources as panel
 from ..views.stages import source_word
+from .block_data import BarData, Block, CellData, TabData, TableData
 from .error_blocks import map_blocks
-from .state import BarData, Block, CellData, TabData, TableData
 
 if TYPE_CHECKING:
     from ...profile.diagnosis import Diagnosis

@@ -11,10 +11,12 @@ from ..style import rate_text
 from ..tiers import plain_config
 from ..views.stages import language_of
 from ..wish import EDITED
+from .block_data import TabData
 from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
 from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
-from .state import BenchState, ChartData, Chip, EditsData, PointData, StatusData, TabData
+from .picture_tabs import with_pictures
+from .state import BenchState, ChartData, Chip, EditsData, PointData, StatusData
 
 if TYPE_CHECKING:
     from ..picture import Picture
@@ -70,7 +72,7 @@ def tabs(picture: Picture, live: bool) -> tuple[TabData, ...]:
     if picture.diagnosis is not None:
         out.append(diagnosis_tab(picture.diagnosis))
     if picture.record is not None:
-        out += record_tabs(picture.record, picture.shared_limit)
+        out += with_pictures(record_tabs(picture.record, picture.shared_limit), picture.pictures, live=live)
     if picture.report is not None:
         out.append(check_tab(picture.report))
     if len(picture.history) > 1:

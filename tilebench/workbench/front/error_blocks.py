@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..check_view import pattern_sentences
-from .state import Block, CellData, ErrorMapData, ErrorPartData, TableData
+from .block_data import Block, CellData, ErrorMapData, ErrorPartData, TableData
 
 if TYPE_CHECKING:
     from ...reference.check import OutputReport

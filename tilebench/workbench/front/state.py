@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .block_data import TabData
+
 
 @dataclass(frozen=True)
 class Chip:
@@ -41,128 +43,6 @@ class ControlData:
     index: int
     text: str
     kind: str
-
-
-@dataclass(frozen=True)
-class CellData:
-    """One cell of a table."""
-
-    text: str
-    tone: str = ""
-    title: str = ""
-
-
-@dataclass(frozen=True)
-class TableData:
-    """A table; `numeric` and `mono` are numbers of columns."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[CellData, ...], ...]
-    caption: str = ""
-    numeric: tuple[int, ...] = ()
-    mono: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class BarData:
-    """`part` of a whole: 0 to 1, more where it is `over`."""
-
-    name: str
-    part: float
-    text: str
-    over: bool = False
-
-
-@dataclass(frozen=True)
-class ErrorPartData:
-    """A part of a map of errors, from the element `top`, `left` on: a digit a cell of `patch` elements.
-
-    A digit is 0 (exact) to 4 (just inside its bound), 5 outside, 6 infinite, 7 no number, 8 never written,
-    9 not compared.
-    """
-
-    title: str
-    top: int
-    left: int
-    patch: tuple[int, ...]
-    rows: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ErrorMapData:
-    """Where a result is wrong: all of it, then parts of it element by element.
-
-    `tile` is what one block makes, empty where that is not known. The thread that wrote an element of a tile
-    is `thread_rows[i] + thread_columns[j]`, in warps of `warp`; both are empty where nobody says.
-    """
-
-    label: str
-    parts: tuple[ErrorPartData, ...]
-    tile: tuple[int, ...] = ()
-    thread_rows: tuple[int, ...] = ()
-    thread_columns: tuple[int, ...] = ()
-    warp: int = 32
-
-
-@dataclass(frozen=True)
-class LaneSiteData:
-    """A statement that is timed: what it does, its name, and the user's line, 0 for none."""
-
-    kind: str
-    name: str
-    line: int
-
-
-@dataclass(frozen=True)
-class LaneData:
-    """One warp: four numbers a bar, begin, length, number of the site, turn of the loop around it."""
-
-    name: str
-    bars: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class LaneBlockData:
-    """The warps of one block, which took `length` in all."""
-
-    title: str
-    length: int
-    lanes: tuple[LaneData, ...]
-
-
-@dataclass(frozen=True)
-class LanesData:
-    """What warps did when, on one axis of `unit`; `a_microsecond` of them are one (0: they are no time)."""
-
-    label: str
-    unit: str
-    a_microsecond: float
-    sites: tuple[LaneSiteData, ...]
-    blocks: tuple[LaneBlockData, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are."""
-
-    text: str = ""
-    tone: str = ""
-    quote: str = ""
-    table: TableData | None = None
-    bars: tuple[BarData, ...] = ()
-    errors: ErrorMapData | None = None
-    lanes: LanesData | None = None
-
-
-@dataclass(frozen=True)
-class TabData:
-    """A tab beside the panes. `badge` is a small word at its name."""
-
-    name: str
-    title: str
-    blocks: tuple[Block, ...] = ()
-    badge: str = ""
-    tone: str = ""
 
 
 @dataclass(frozen=True)

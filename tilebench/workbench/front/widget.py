@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...record import CompileRecord, to_plain
 from ..packed import pack
@@ -19,6 +19,10 @@ from ..picture import Picture
 from ..slider import Slider
 from .build import RUNNING, bench_state, status_data
 from .gutters import plain_gutters
+from .picture_tabs import picture_blocks
+
+if TYPE_CHECKING:
+    from ...pictures.collect import KernelPictures
 
 
 def script() -> str:
@@ -37,6 +41,7 @@ def _view_class() -> Any:
         # Of the state what changes most often, by itself: while work runs nothing else is sent.
         "status": traitlets.Dict({}).tag(sync=True),
         "record": traitlets.Unicode("").tag(sync=True),
+        "apart": traitlets.Unicode("").tag(sync=True),
     }
     return type("TilebenchBench", (anywidget.AnyWidget,), body)
 
@@ -60,6 +65,7 @@ class View:
     ) -> None:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
+        self._pictures: KernelPictures | None = None
         self._shown = first
         state = self._state(first)
         self.widget: Any = _view_class()(state=state, status=state["status"])
@@ -93,10 +99,17 @@ class View:
                     "gutters": plain_gutters(picture.record),
                 }
                 self.widget.record = pack(held, level=1)
+            self._draw_apart(picture)
             state = self._state(picture)
             self.widget.status = state["status"]
             if not running or {**state, "status": self.widget.state["status"]} != self.widget.state:
                 self.widget.state = state
+
+    def _draw_apart(self, picture: Picture) -> None:
+        """The long blocks, where they have changed."""
+        if picture.pictures is not self._pictures:
+            self._pictures = picture.pictures
+            self.widget.apart = pack(to_plain(picture_blocks(picture.pictures)), level=1)
 
     def close(self) -> None:
         """End the widgets and their layouts: each is a model that lives until it is closed."""
