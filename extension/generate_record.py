@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from generate_stage_words import generate_stage_words
-from generate_words import generate_words
+from generate_words import generate_packed, generate_words
 
 from tilebench import record
 from tilebench.workbench.front import block_data, marks, state
@@ -152,12 +152,19 @@ def generate_marks() -> str:
     return "\n".join([head, *(interface(kind) for kind in kinds), shapes(kinds)])
 
 
+def generate_explanations() -> str:
+    """The whole text of `bench/explain/packed.ts`."""
+    return generate_packed(EXPLANATIONS.read_text(encoding="utf-8") if EXPLANATIONS.exists() else "")
+
+
+EXPLANATIONS = SOURCES / "bench" / "explain" / "packed.ts"
 FILES = {
     SOURCES / "record.ts": generate,
     SOURCES / "bench" / "state.ts": generate_state,
     SOURCES / "bench" / "block_data.ts": generate_blocks,
     SOURCES / "editor" / "mark.ts": generate_marks,
     TABLES / "words.json": generate_words,
+    EXPLANATIONS: generate_explanations,
     TABLES / "stage_words.json": generate_stage_words,
 }
 

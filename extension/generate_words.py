@@ -7,7 +7,9 @@ what instructions and dtypes the targets have for it. `generate_record.py` write
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import tilebench.language as T
 from tilebench.language import known
@@ -16,7 +18,14 @@ from tilebench.language.word_table import known_roads, row_of
 from tilebench.targets import manifest, names, resolve
 from tilebench.targets.abilities import Abilities, abilities
 from tilebench.workbench.options import WORDS
+from tilebench.workbench.packed import pack, unpack
 
+TABLES = Path(__file__).parent.parent / "tilebench" / "workbench"
+PACKED_HEAD = """\
+// Written by generate_record.py from tilebench/workbench/opcodes.json and the language; change them there.
+
+/** JSON, deflated, in base64: sentences of opcodes, and of the words with their signatures. */
+"""
 INNER = {"PrimFunc", "TensorSpec", "registry"}
 
 
@@ -25,21 +34,34 @@ def generate_words() -> str:
     machines = [machine for name in names() for machine in manifest(name).presentation.machines]
     tables = [(machine, abilities(*resolve(machine))) for machine in machines]
     offered = [name for name in T.NAMES if name not in INNER]
-    words = {name: _word(name, tables) for name in offered}
+    words = {name: _word(name) for name in offered}
+    facts = {name: _facts(name, tables) for name in offered}
     # Names that have to be spelled out: completion of `T.` does not offer what begins with underscores.
-    words |= {
-        name: [*_word(name.strip("_"), tables)[:1], "the fast form, less exact", -1, []] for name in FAST
-    }
+    words |= {name: [_word(name.strip("_"))[0], "the fast form, less exact"] for name in FAST}
     later = {
         name: _missing(name) for name in sorted(known.LATER | known.HOPPER.keys() | known.ELSEWHERE.keys())
     }
     parts = [
         f'"roads": {json.dumps(known_roads())}',
         _table("words", words),
+        _table("facts", {name: row for name, row in facts.items() if row != [-1, []]}),
         _table("later", later),
         _table("options", {name: [form, what] for name, (_, form, what) in WORDS.items()}),
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def generate_packed(kept: str) -> str:
+    """The text of `src/bench/explain/packed.ts`: the sentences that panes need, a quarter of their size.
+
+    `kept` is the file as it is, which stays where it holds the same: what deflates differs by its version.
+    """
+    opcodes = json.loads((TABLES / "opcodes.json").read_text(encoding="utf-8"))
+    wanted = {**opcodes, "words": {name: _word(name) for name in T.NAMES if name not in INNER}}
+    found = re.search(r"'([A-Za-z0-9+/=]+)'", kept)
+    if found is not None and unpack(found[1]) == wanted:
+        return kept
+    return f"{PACKED_HEAD}export const PACKED =\n  '{pack(wanted, level=9)}';\n"
 
 
 def _table(name: str, rows: Mapping[str, object]) -> str:
@@ -54,15 +76,16 @@ def _missing(name: str) -> str:
     return f"{what}; {hint}" if hint else what
 
 
-def _word(name: str, tables: Sequence[tuple[str, Abilities]]) -> list[object]:
+def _word(name: str) -> list[str]:
     row = row_of(T, name)
-    roads = sum(1 << k for k, road in enumerate(known_roads()) if row.roads and road in row.roads)
-    return [
-        row.signature.removeprefix(f"T.{name}"),
-        row.line,
-        roads if row.roads else -1,
-        _notes(name, tables),
-    ]
+    return [row.signature.removeprefix(f"T.{name}"), row.line]
+
+
+def _facts(name: str, tables: Sequence[tuple[str, Abilities]]) -> list[object]:
+    """The roads on which the word is right, as bits (-1: untried), and what machines have for it."""
+    roads = row_of(T, name).roads
+    bits = sum(1 << k for k, road in enumerate(known_roads()) if roads and road in roads)
+    return [bits if roads else -1, _notes(name, tables)]
 
 
 def _notes(name: str, tables: Sequence[tuple[str, Abilities]]) -> list[str]:

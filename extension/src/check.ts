@@ -69,7 +69,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** What the packed text holds: base64 of zlib of JSON. */
-async function unpack(text: string): Promise<unknown> {
+export async function unpack(text: string): Promise<unknown> {
   const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Response(plain).json();

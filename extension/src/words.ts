@@ -1,6 +1,6 @@
 /** The words of the tile language, as the language itself tells them: for hovering, completing and marking. */
 
-import table from './words.json';
+import { facts, later as laterNames, options, roads as allRoads, words as allWords } from './words.json';
 
 /** One name: its signature, its first line, where its tests are right, and what targets have for it. */
 export interface Word {
@@ -11,9 +11,9 @@ export interface Word {
   readonly notes: readonly string[];
 }
 
-type Row = readonly [string, string, number, readonly string[]];
-const words = table.words as unknown as Readonly<Record<string, Row>>;
-const later = table.later as Readonly<Record<string, string>>;
+const words = allWords as unknown as Readonly<Record<string, readonly [string, string]>>;
+const known = facts as unknown as Readonly<Record<string, readonly [number, readonly string[]]>>;
+const later = laterNames as Readonly<Record<string, string>>;
 
 /** The word of that name, without its `T.`; null for a name that is none. */
 export function wordOf(name: string): Word | null {
@@ -21,8 +21,9 @@ export function wordOf(name: string): Word | null {
   if (row === undefined) {
     return null;
   }
-  const [signature, line, bits, notes] = row;
-  const roads = bits < 0 ? null : table.roads.filter((_, at) => (bits >> at) & 1);
+  const [signature, line] = row;
+  const [bits, notes] = (Object.hasOwn(known, name) ? known[name] : undefined) ?? [-1, []];
+  const roads = bits < 0 ? null : allRoads.filter((_, at) => (bits >> at) & 1);
   return { name, signature, line, roads, notes };
 }
 
@@ -73,4 +74,4 @@ export function nearest(name: string, known: readonly string[]): string | null {
 }
 
 /** The options of the magic: what stands behind each, and what it does. */
-export const OPTIONS = table.options as unknown as Readonly<Record<string, readonly [string, string]>>;
+export const OPTIONS = options as unknown as Readonly<Record<string, readonly [string, string]>>;

@@ -42,12 +42,14 @@ def test_the_words_of_editors_are_the_language(generator: ModuleType) -> None:
     offered = {name for name in table["words"] if not name.startswith("_")}
     assert offered == set(dir(T))
     assert not offered & set(table["later"])
-    signature, line, _, notes = table["words"]["gemm"]
+    signature, line = table["words"]["gemm"]
+    roads, notes = table["facts"]["gemm"]
+    assert roads == 2 ** len(table["roads"]) - 1
     assert signature.startswith("(A: Tile, B: Tile, C: Tile")
     assert line.startswith("Add a product of tiles")
     assert notes[1] == "cuda:sm_75: fma; mma (float16, int8, uint8)"
     assert any(note.startswith("cuda:sm_86 to sm_87: fma; mma (float16, bfloat16") for note in notes)
-    assert table["words"]["exp"][3][0].startswith("all targets: bfloat16, float16, float32")
+    assert table["facts"]["exp"][1][0].startswith("all targets: bfloat16, float16, float32")
     assert set(table["options"]) == set(WORDS)
 
 

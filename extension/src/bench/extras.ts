@@ -2,7 +2,8 @@
 
 import { CellLink } from './cell/extra';
 import { Counts } from './counts';
+import { Explanations } from './explain/extra';
 import { ExtraBench, PaneExtra } from './pane/door';
 import { SAID } from './said';
 
-export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink(), () => SAID];
+export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink(), () => SAID, bench => new Explanations(bench)];
