@@ -32,7 +32,6 @@ EXCEPTIONS: Mapping[str, tuple[int, str]] = {
         60,
         "one kernel, as TileLang's users write it",
     ),
-    "extension/src/bench/state.ts": (900, "generated, as record.ts is"),
     "extension/src/record.ts": (600, "generated, one line a field of dataclasses with budgets of their own"),
 }
 
