@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from .kernel import compile_from as compile_from
     from .kernel import jit as jit
     from .language.knobs import Knob as Knob
+    from .record import BenchRecord as BenchRecord
     from .record import CompileRecord as CompileRecord
     from .record import RunRecord as RunRecord
+    from .record_files import load as open_record
+    from .record_files import save as save_record
     from .schedule import Schedule as Schedule
     from .schedule import load_schedule as load_schedule
     from .schedule import save_schedule as save_schedule
     from .sweeps import Sweep as Sweep
     from .sweeps import open_sweep as open_sweep
     from .sweeps import sweep as sweep
+    from .targets import target_here as target_here
 
 __version__ = "0.1.0"
 
@@ -36,10 +40,15 @@ _WHERE = {
     "jit": ".kernel", "JitFunction": ".kernel", "Kernel": ".kernel", "compile_from": ".kernel",
     "Knob": ".language.knobs", "Schedule": ".schedule", "load_schedule": ".schedule",
     "save_schedule": ".schedule", "sweep": ".sweeps", "open_sweep": ".sweeps", "Sweep": ".sweeps",
-    "TileError": ".errors", "CompileRecord": ".record", "RunRecord": ".record",
+    "TileError": ".errors", "CompileRecord": ".record", "RunRecord": ".record", "BenchRecord": ".record",
+    "target_here": ".targets",
 }  # fmt: skip
 
+# Names that are others at home.
+_RENAMED = {"open_record": (".record_files", "load"), "save_record": (".record_files", "save")}
+
 __all__ = [
+    "BenchRecord",
     "CompileRecord",
     "JitFunction",
     "Kernel",
@@ -51,9 +60,12 @@ __all__ = [
     "compile_from",
     "jit",
     "load_schedule",
+    "open_record",
     "open_sweep",
+    "save_record",
     "save_schedule",
     "sweep",
+    "target_here",
     "workbench",
 ]
 
@@ -61,10 +73,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "workbench":
         return import_module(".workbench", __name__)
-    where = _WHERE.get(name)
+    where, own = _RENAMED.get(name, (_WHERE.get(name), name))
     if where is None:
         raise AttributeError(f"module 'tilebench' has no attribute {name!r}; it has {', '.join(__all__)}")
-    value = getattr(import_module(where, __name__), name)
+    value = getattr(import_module(where, __name__), own)
     globals()[name] = value
     return value
 

@@ -256,6 +256,8 @@ class RunRecord:
     `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
     `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
     the same kernel with them. `edited` names the stages whose texts a person wrote.
+    `rounds`, `budget` (seconds for all rounds) and `seed` are what it was asked for; without a seed it ran on
+    the caller's arrays.
     """
 
     kernel: str
@@ -275,6 +277,9 @@ class RunRecord:
     events: tuple[ClockEvent, ...] = ()
     clocked_seconds: float | None = None
     edited: tuple[str, ...] = ()
+    rounds: int = 0
+    budget: float = 0.0
+    seed: int | None = None
 
     def __str__(self) -> str:
         """One line: time, rate, error; or why there is none. Units of the rates are decimal."""
@@ -361,6 +366,14 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 @lru_cache(maxsize=256)
 def _names(kind: type) -> tuple[str, ...]:
     return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+
+
+@dataclass(frozen=True)
+class BenchRecord:
+    """A compilation with runs, as a bench saves them: each run says its own configuration."""
+
+    compilation: CompileRecord
+    runs: tuple[RunRecord, ...] = ()
 
 
 def to_plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from .errors import OptionError
-from .record import FORMAT, CompileRecord, RunRecord, SweepRecord, to_plain
+from .record import FORMAT, BenchRecord, CompileRecord, RunRecord, SweepRecord, to_plain
 
 # A record of a large GEMM with all its stages is 1 MB of JSON; a thousand values take about 0.1 MB of memory.
 MOST_BYTES = 64 << 20
@@ -24,30 +24,43 @@ MOST_VALUES = 4_000_000
 MOST_INTEGER = 1 << 63
 
 Kind = TypeVar("Kind")
-AnyRecord = CompileRecord | RunRecord | SweepRecord
-_KINDS: dict[str, type[AnyRecord]] = {"compile": CompileRecord, "run": RunRecord, "sweep": SweepRecord}
+AnyRecord = CompileRecord | RunRecord | SweepRecord | BenchRecord
+_KINDS: dict[str, type[AnyRecord]] = {
+    "compile": CompileRecord, "run": RunRecord, "sweep": SweepRecord, "bench": BenchRecord,
+}  # fmt: skip
 
 
-def save(record: AnyRecord, path: str | Path) -> None:
+def save(record: AnyRecord, path: str | Path, *, overwrite: bool = True) -> None:
     """Write a record as JSON in a zip. The file is written aside and renamed; nothing is left where it fails.
 
-    Raises `OptionError` where the file cannot be written.
+    Raises `OptionError` where the file cannot be written, or is there and not to be overwritten.
     """
-    import zipfile  # with what it imports 6 ms, and only files need it
-
     path = Path(path)
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    kind = next(name for name, cls in _KINDS.items() if isinstance(record, cls))
-    body = dump_json({"format": FORMAT, "kind": kind, "record": to_plain(record)})
+    if not overwrite and path.exists():
+        hint = "give another name, or overwrite=True"
+        raise OptionError("{path} is there already", path=path, hint=hint)
     try:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("record.json", body)
+        aside.write_bytes(packed_record(record))
         aside.replace(path)
     except OSError as error:
         raise OptionError("{path} cannot be written: {why}", path=path, why=error.strerror) from None
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
+
+
+def packed_record(record: AnyRecord) -> bytes:
+    """The bytes of a record's file."""
+    import io
+    import zipfile  # with what it imports 6 ms, and only files need it
+
+    kind = next(kind for kind, cls in _KINDS.items() if isinstance(record, cls))
+    body = dump_json({"format": FORMAT, "kind": kind, "record": to_plain(record)})
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("record.json", body)
+    return out.getvalue()
 
 
 def load(path: str | Path) -> AnyRecord:

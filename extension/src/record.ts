@@ -199,6 +199,8 @@ export interface ClockEvent {
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  * `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
  * the same kernel with them. `edited` names the stages whose texts a person wrote.
+ * `rounds`, `budget` (seconds for all rounds) and `seed` are what it was asked for; without a seed it ran on
+ * the caller's arrays.
  */
 export interface RunRecord {
   readonly kernel: string;
@@ -218,6 +220,9 @@ export interface RunRecord {
   readonly events: readonly ClockEvent[];
   readonly clocked_seconds: number | null;
   readonly edited: readonly string[];
+  readonly rounds: number;
+  readonly budget: number;
+  readonly seed: number | null;
 }
 
 /**
@@ -257,6 +262,14 @@ export interface SweepRecord {
   readonly limits: Readonly<Record<string, number>>;
   readonly machine: string;
   readonly how: string;
+}
+
+/**
+ * A compilation with runs, as a bench saves them: each run says its own configuration.
+ */
+export interface BenchRecord {
+  readonly compilation: CompileRecord;
+  readonly runs: readonly RunRecord[];
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -387,7 +400,10 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     unwritten: 'number',
     events: '[ClockEvent]',
     clocked_seconds: 'number?',
-    edited: '[string]'
+    edited: '[string]',
+    rounds: 'number',
+    budget: 'number',
+    seed: 'number?'
   },
   SweepRow: {
     config: '{*}',
@@ -410,5 +426,9 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     limits: '{number}',
     machine: 'string',
     how: 'string'
+  },
+  BenchRecord: {
+    compilation: 'CompileRecord',
+    runs: '[RunRecord]'
   }
 };

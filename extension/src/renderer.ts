@@ -30,7 +30,7 @@ class RecordOutput extends Widget implements IRenderMime.IRenderer {
         this.clear();
         this.bench = new Bench({ ask: () => undefined });
         this.node.append(this.bench.element);
-        this.bench.show({ record: held.record, state: held.state, gutters: held.gutters });
+        this.bench.show({ record: held.record, state: held.state, gutters: held.gutters, runs: held.runs });
       }
     } catch (error) {
       if (mine === this.newest && !this.isDisposed) {

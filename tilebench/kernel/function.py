@@ -25,6 +25,7 @@ from .foreign import check_options, tell_options
 from .kept import KeptKernels, quick_key
 from .kernel import Kernel
 from .pickled import reduce_function
+from .saving.surroundings import MadeFrom
 from .snapshot.exact import frozen
 from .snapshot.outside import Outside
 
@@ -214,6 +215,7 @@ class JitFunction:
             outputs = traced.outputs or self.out_idx
             if found is None:
                 found = Kernel(traced, manifest, machine, schedule, out_idx=outputs)
+                found.made_from = MadeFrom(self.function, self.texts, self.source, self.out_idx)
                 tell_options(found, self.options)
         self._kept.keep(wanted, outside, found, quick=key if not rest else None)
         return found

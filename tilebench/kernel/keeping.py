@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from ..record import RunRecord
     from .kernel import Kernel
 
 
 class Keeping:
-    """The part of a `Kernel` that edits it."""
+    """The part of a `Kernel` that edits and saves it."""
+
+    # The function that it was traced from; None where it came from elsewhere.
+    made_from: Any = None
 
     @property
     def _self(self) -> Kernel:
@@ -24,3 +30,43 @@ class Keeping:
         from .continued import continued
 
         return continued(self._self, stage, text)
+
+    def save(
+        self, path: str | Path, *, tuned: Sequence[str] = (), overwrite: bool = False
+    ) -> tuple[Path, ...]:
+        """Write the kernel as a Python file that runs by itself, with a schedule file; gives the paths.
+
+        `python FILE` checks and times it, and needs tilebench alone. Parameters named in `tuned` stand in the
+        schedule file with the choices of the schedule, the others in the Python file; texts that were edited
+        are files of their own. A kernel whose function cannot be written stands by its stage `scheduled`, and
+        its file says why. Raises `OptionError` where a file is there already, unless `overwrite`.
+        """
+        from .saving.files import saved_kernel
+
+        return saved_kernel(self._self, Path(path), tuned, overwrite)
+
+    def save_program(self, path: str | Path, *, seed: int = 0, overwrite: bool = False) -> Path:
+        """Write the kernel in its target's own language with a `main` that launches and times it.
+
+        On a card that is a `.cu` file for nvcc: random inputs from `seed`, the launch with its grid and
+        dynamic shared memory, times by events, and with `--out FOLDER` the arrays as files. Sizes that come
+        with a call are those of `at`. Raises `TargetError` where the target has no such form, `OptionError`
+        where the file is there already, unless `overwrite`.
+        """
+        from .saving.programs import save_program
+
+        return save_program(self._self, Path(path), seed, overwrite)
+
+    def save_measurement(
+        self, runs: RunRecord | Sequence[RunRecord], path: str | Path, *, overwrite: bool = False
+    ) -> tuple[Path, ...]:
+        """Write a script that repeats a measurement of this kernel; gives the paths.
+
+        It has the same method and the same inputs, and prints what was recorded beside what is measured then.
+        `runs` is what `bench` gave, one or several of one position. Raises `OptionError` for none, or where a
+        file is there already, unless `overwrite`.
+        """
+        from .saving.measurements import save_measurement
+
+        several = [runs] if not isinstance(runs, Sequence) else list(runs)
+        return save_measurement(self._self, several, path, overwrite=overwrite)

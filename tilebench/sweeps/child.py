@@ -58,7 +58,7 @@ def time_package(
     session = _session(package, code, problem)
     checked = _check(session, problem, label) if check and package.tile_text else None
     record = timed_records(session, rounds, seconds, {}, checked)[0]
-    return thinned(record)
+    return thinned(replace(record, seed=seed))
 
 
 def thinned(record: RunRecord) -> RunRecord:

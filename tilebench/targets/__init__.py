@@ -106,6 +106,19 @@ def resolve(text: str | None = None) -> tuple[Manifest, Machine]:
     return found, found.describe(detail or None)
 
 
+def target_here(text: str | None = None) -> tuple[str, str]:
+    """A target whose code runs here: the one that `text` means, else that of `auto`, with a sentence on it.
+
+    The sentence is empty where the wished target runs. Raises `TargetError` for a target that there is not.
+    """
+    found, machine = resolve(text)
+    runs, why = found.available()
+    if runs:
+        return text or AUTO, ""
+    other = resolve(AUTO)[1].name
+    return AUTO, f"{machine.name} cannot run here ({why}): check and time are those of {other}"
+
+
 def resolve_machine(name: str) -> tuple[Manifest, Machine]:
     """The manifest and machine of a full machine name, as a record or package keeps it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -56,6 +56,20 @@ class EmitStep:
     lines_of: str = ""
     begin: Callable[[Build], None] | None = None
     count: Callable[[str], Sequence[LineCounter]] | None = None
+
+
+@dataclass(frozen=True)
+class ProgramForm:
+    """How a target writes a kernel as a program of its own.
+
+    `write` gives the text for the sizes and scalars of a call, a seed of its inputs, and lines of a title.
+    `how` says in words what to do with the `{file}`, whose name ends in `suffix`; `{detail}` is the machine
+    in the target's name.
+    """
+
+    suffix: str
+    how: str
+    write: Callable[[Build, Mapping[str, Any], int, Sequence[str]], str]
 
 
 def of_launches(found: Sequence[Resources]) -> Resources:

@@ -18,7 +18,7 @@ from ..language.words import registry
 from ..machine import Machine, Occupancy
 from ..passes.context import StageRow
 from ..passes.pipeline import COMMON, TILE_FORMS
-from .build import Build, DeviceArrays, EmitStep, Executable
+from .build import Build, DeviceArrays, EmitStep, Executable, ProgramForm
 from .devices import HOST
 from .intrinsics import Intrinsic, Meaning, functions_with, meanings_with, rows_by_class
 
@@ -30,22 +30,21 @@ if TYPE_CHECKING:
 class Manifest:
     """A target. `describe` turns `cuda:sm_90a` into a machine, `None` into this host's own.
 
-    `available` says whether code can run here, and why not. `versions` names what code depends on
-    besides our own version, for the cache key. `device` is the kind of memory its kernels work on (see
-    `devices`). `rehearse` says that wrong code
-    can end the process. `programs` says that functions of several launches and `T.alloc_global` run there.
-    `words`, `functions` and `values` are what its own stages are written in besides the language.
-    `intrinsics` gives the words of `threaded` that it has code for; called when a kernel reaches it.
-    `function_meanings` says what its own `functions` give, of arrays, in the simulator.
+    `available` says whether code can run here, and why not. `versions` names what code depends on besides
+    our own version, for the cache key. `device` is the kind of memory its kernels work on (see `devices`).
+    `rehearse` says that wrong code can end the process. `programs` says that functions of several launches
+    and `T.alloc_global` run there. `words`, `functions` and `values` are what its own stages are written in
+    besides the language. `intrinsics` gives the words of `threaded` that it has code for; called when a
+    kernel reaches it. `function_meanings` says what its own `functions` give, of arrays, in the simulator.
     `lowered` gives the classes of the operations that it lowers, each with the name of an instruction
-    (empty: it needs none), `scalars` the functions of elements with the dtypes of their results that it
-    has code for: what `abilities` tells, read off the tables that compile.
-    `ceilings` is the `module:function` that measures a device's ceilings in the child; empty: the host's.
-    `device_arrays` puts an executable's arguments, host arrays and numbers, where its
-    kernels work; None: they work on the host's.
-    `environment` is what a run's record says of the device. `occupancy` tells, from threads of a block,
-    registers of a thread and shared bytes, how many blocks a multiprocessor holds; None where blocks do
-    not share one. `present` is how people are told of the target (imported when somebody looks).
+    (empty: it needs none), `scalars` the functions of elements with the dtypes of their results that it has
+    code for: what `abilities` tells, read off the tables that compile. `ceilings` is the `module:function`
+    that measures a device's ceilings in the child; empty: the host's. `device_arrays` puts an executable's
+    arguments, host arrays and numbers, where its kernels work; None: they work on the host's. `environment`
+    is what a run's record says of the device. `occupancy` tells, from threads of a block, registers of a
+    thread and shared bytes, how many blocks a multiprocessor holds; None where blocks do not share one.
+    `program` writes a kernel as a program that stands alone. `present` is how people are told of the target
+    (imported when somebody looks).
     """
 
     name: str
@@ -68,6 +67,7 @@ class Manifest:
     occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
     present: Callable[[], Presentation] | None = None
     intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
+    program: ProgramForm | None = None
     function_meanings: Callable[[], Mapping[str, Callable[..., Any]]] = field(
         default=dict[str, Callable[..., Any]]
     )

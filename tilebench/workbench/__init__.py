@@ -30,15 +30,16 @@ def open_workbench(
     schedule: Schedule | ScheduleFile | str | Path | None = None,
     run: bool = False,
     check: bool = False,
+    at: str | None = None,
 ) -> Workbench:
     """A workbench for a kernel function, or for a kernel with the values it has.
 
     `with_` gives values of its parameters, `sweep` the values that a slider walks, by parameter or by
-    schedule choice (`threads`, `ko.num_stages`, `A_s.swizzle`). `target`, `stages` and `schedule` as
-    on the `%%tile` line; `run` measures, `check` compares with the reference. In a notebook with
-    widgets it comes with controls; elsewhere it is a value whose `.set(block_M=64)` answers at once.
-    Running its cell again closes it; another cell may open the same kernel. Raises the `TileError` of what
-    is wrong.
+    schedule choice (`threads`, `ko.num_stages`, `A_s.swizzle`). `target`, `stages` and `schedule` as on the
+    `%%tile` line, and `at` is a position as text, as `position` of a bench gives it; `run` measures,
+    `check` compares with the reference. In a notebook with widgets it comes with controls; elsewhere it is
+    a value whose `.set(block_M=64)` answers at once. Running its cell again closes it; another cell may
+    open the same kernel. Raises the `TileError` of what is wrong.
     """
     from .live import open_live
 
@@ -51,6 +52,7 @@ def open_workbench(
         schedule=schedule,
         run=run,
         check=check,
+        at=at,
     )
 
 

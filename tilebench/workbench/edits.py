@@ -6,12 +6,12 @@ of the stages above it, and drops those below: what stands there follows from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError
-from .wish import KeptEdit, StageEdit, Wish, placed
+from .wish import EDITED, KeptEdit, StageEdit, Wish, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -90,6 +90,11 @@ class EditBook:
                 hint=f"it has {there}" if there else "an edit is made by .edit(stage, text)",
             )  # fmt: skip
         return replace(placed(wish, edit.config), edit=edit)
+
+    def placed(self, wish: Wish, config: Mapping[str, Any]) -> Wish:
+        """The wish at a position that it was at before, with the edit that it had there."""
+        edit = next((each for each in self.kept if each.label == config.get(EDITED)), None)
+        return replace(placed(wish, config), edit=edit)
 
     def good(self, edit: KeptEdit | None) -> None:
         """An edit has compiled: the next text is another one."""

@@ -14,6 +14,7 @@ Bundle = dict[str, Any]
 _FORMS: tuple[tuple[str, str, str], ...] = (
     ("tilebench.kernel.kernel", "Kernel", "_kernel"),
     ("tilebench.record", "CompileRecord", "_record"),
+    ("tilebench.record", "BenchRecord", "_saved"),
     ("tilebench.record", "RunRecord", "_run"),
     ("tilebench.reference.check", "CheckReport", "_report"),
     ("tilebench.errors.tile_error", "TileError", "_error"),
@@ -37,6 +38,12 @@ def _record(record: Any, **_: Any) -> Bundle:
     from .bundle import RecordView, mime_bundle
 
     return mime_bundle(RecordView(record))
+
+
+def _saved(saved: Any, **_: Any) -> Bundle:
+    from .bundle import RecordView, mime_bundle
+
+    return mime_bundle(RecordView(saved.compilation, saved.runs))
 
 
 def _run(run: Any, **_: Any) -> Bundle:
@@ -72,7 +79,8 @@ def _plain(shell: Any) -> Any:
 def register(shell: Any) -> None:
     """Give IPython the form of each class."""
     makers: dict[str, Callable[..., Bundle]] = {
-        "_kernel": _kernel, "_record": _record, "_run": _run, "_report": _report, "_error": _error,
+        "_kernel": _kernel, "_record": _record, "_saved": _saved, "_run": _run,
+        "_report": _report, "_error": _error,
     }  # fmt: skip
     for module, name, form in _FORMS:
         _formatter(shell).for_type_by_name(module, name, makers[form])

@@ -19,12 +19,13 @@ from ..record import CompileRecord, RunRecord
 from . import registry, tiers
 from .history import MoveHistory
 from .interrupts import watch
+from .keeping import BenchKeeping, start_values
 from .picture import Picture
 from .registry import CellRun
 from .session import Session
 from .slider import Slider
 from .subject import Subject
-from .wish import KeptEdit
+from .wish import KeptEdit, moved
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
@@ -58,7 +59,7 @@ def is_interactive() -> bool:
     return importlib.util.find_spec("anywidget") is not None
 
 
-class Workbench:
+class Workbench(BenchKeeping):
     """One kernel on the bench. Made by `tilebench.workbench(...)` or `%%tile`.
 
     With controls it follows them; `set` moves them from a program. Without (a script, a headless
@@ -302,17 +303,19 @@ def open_live(
     schedule: Schedule | ScheduleFile | str | Path | None = None,
     run: bool = False,
     check: bool = False,
+    at: str | Mapping[str, Any] | None = None,
     measure: tiers.Measure | None = None,
 ) -> Workbench:
     """See `tilebench.workbench`. `measure` stands in for the measuring child in tests."""
     from ..schedule import load_schedule
 
     loaded = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
-    subject = Subject(kernel, with_, sweep, loaded, target)
+    start = start_values(kernel, with_ or {}, target, at or {})
+    subject = Subject(kernel, start.given, sweep, loaded, start.target)
     cell = registry.cell_now(shell_now())
     registry.make_room(subject.name, cell)
     interactive = is_interactive()
-    wish = subject.first_wish(tuple(stages or ()), run, check)
+    wish = moved(subject.first_wish(tuple(stages or ()), run, check), subject.knobs, start.choices)
     first = _first_kernel(subject, wish, mendable=interactive)
     if stages and first is not None:
         tiers.check_stages(first, stages)

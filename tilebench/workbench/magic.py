@@ -54,7 +54,7 @@ def open_for(kernel: Any, options: TileOptions) -> None:
 
     bench = open_live(
         kernel, with_=options.values, sweep=options.sweep, target=options.target, stages=options.stages,
-        schedule=options.schedule or None, run=options.run, check=options.check,
+        schedule=options.schedule or None, run=options.run, check=options.check, at=options.position,
     )  # fmt: skip
     bench.show()
 

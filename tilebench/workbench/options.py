@@ -42,12 +42,13 @@ class TileOptions:
     schedule: str = ""
     run: bool = False
     check: bool = False
+    position: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def usage() -> str:
     """The line in words: its form, and a line for each option."""
     out = [
-        "%%tile [KERNEL] "
+        "%%tile [KERNEL] [NAME=VALUE ...] "
         + " ".join(f"[{name}{' ' * bool(words)}{words}]" for name, (_, words, _) in WORDS.items())
     ]
     out += [f"  {name:<10} {words:<32} {what}" for name, (_, words, what) in WORDS.items()]
@@ -66,12 +67,16 @@ def parse_line(line: str) -> TileOptions:
         ) from None
     found: dict[str, list[str]] = {}
     kernel = ""
+    alone: list[str] = []
     index = 0
     while index < len(words):
         word = words[index]
         index += 1
         if not word.startswith("-"):
-            kernel = _kernel_name(word, kernel)
+            if "=" in word:
+                alone.append(word)
+            else:
+                kernel = _kernel_name(word, kernel)
             continue
         name, joined, rest = word.partition("=")
         count = _count_of(name, found)
@@ -83,20 +88,24 @@ def parse_line(line: str) -> TileOptions:
             index += 1
         _enough(name, count, taken, words[index] if index < len(words) else "")
         found.setdefault(name, []).extend(taken)
+    position = parse_values(alone)
+    target = _target(found.get("--target", []), position)
     return TileOptions(
-        kernel, next(iter(found.get("--target", [])), None), parse_values(found.get("--with", [])),
+        kernel, target, parse_values(found.get("--with", [])),
         parse_sweep(found.get("--sweep", [])), parse_names(found.get("--stages", [])),
-        next(iter(found.get("--schedule", [])), ""), "--run" in found, "--check" in found,
+        next(iter(found.get("--schedule", [])), ""), "--run" in found, "--check" in found, position,
     )  # fmt: skip
 
 
+def _target(found: Sequence[str], position: dict[str, Any]) -> str | None:
+    """The target of an option or of a position, which loses it."""
+    named = position.pop("target", None)
+    if found and named is not None:
+        raise OptionError("the target is given twice", found="{one} and {other}", one=found[0], other=named)
+    return found[0] if found else None if named is None else str(named)
+
+
 def _kernel_name(word: str, before: str) -> str:
-    if "=" in word:
-        raise OptionError(
-            "{word} stands alone",
-            word=word,
-            hint="write --with {word} for a parameter, --sweep {word} for a slider",
-        )
     if before:
         raise OptionError(
             "%%tile takes one kernel name", found="{first} and {second}", first=before, second=word,

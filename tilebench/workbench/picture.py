@@ -39,6 +39,7 @@ class Picture:
     ceilings: ChartCeilings | None = None
     report: Any = None
     notes: tuple[str, ...] = ()
+    notice: str = ""
     shared_limit: int = 0
     stage_names: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ from .picturing import PictureMaker
 from .slider import Slider
 from .subject import Subject
 from .sweeping import BenchSweep, SweepShown
-from .wish import EDITED, Wish, moved, placed
+from .wish import Wish, moved, placed
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -92,10 +92,7 @@ class Session:
     def want(self, **changes: Any) -> None:
         """Ask for other values; returns at once (inline: when answered). `OptionError` for unknown names."""
         run, check = bool(changes.get("run")), bool(changes.get("check"))
-        with self._guard:
-            wish = moved(self.wish, self.controls, changes)
-            self.wish = wish = wish.asked_again(run=run, check=check)
-        self._latest.submit(wish)
+        self.change(lambda wish, _: moved(wish, self.controls, changes).asked_again(run=run, check=check))
 
     def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
         """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
@@ -103,11 +100,14 @@ class Session:
             self.wish = wish = how(self.wish, self._picture)
         self._latest.submit(wish)
 
+    def notify(self, text: str) -> None:
+        """Say something of this moment, until the next wish."""
+        self._show(notice=text)
+        self._rate.flush()
+
     def again(self) -> None:
         """Ask for the same once more: what is measured gets another run; what was stopped goes on."""
-        with self._guard:
-            self.wish = wish = self.wish.asked_again(run=self.wish.run, check=self.wish.check)
-        self._latest.submit(wish)
+        self.change(lambda wish, _: wish.asked_again(run=wish.run, check=wish.check))
 
     def restore(self, number: int) -> None:
         """Go back to the position of a point of the chart, by its number; nothing where there is none."""
@@ -115,9 +115,7 @@ class Session:
         config = next((dict(point.config) for point in points if point.number == number), None)
         moves = [move for move in self.picture.history if tiers.plain_config(move.config) == config]
         if moves:
-            label = moves[-1].config.get(EDITED)
-            edit = next((each for each in self.edits.kept if each.label == label), None)
-            self.change(lambda wish, _: replace(placed(wish, moves[-1].config), edit=edit))
+            self.change(lambda wish, _: self.edits.placed(wish, moves[-1].config))
         elif config is not None and (tried := self.sweeper.wish_of(config)) is not None:
             self._place(tried)
 
@@ -375,7 +373,7 @@ class Session:
                 history = MoveHistory((*history.moves[:-1], now))
             else:
                 history = history.passed().add(Move(generation, wish.config, "compiling"))
-        self._show(history=history, edits=self.edits.kept)
+        self._show(history=history, edits=self.edits.kept, notice="")
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:

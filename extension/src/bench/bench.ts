@@ -9,6 +9,7 @@ import { Host, Picture } from './data';
 import { button, Header } from './header';
 import { Against, drag, Panes } from './panes';
 import { NARROW_STYLE, Room } from './room';
+import { SaveMenu } from './save';
 import { Side } from './side';
 import { BenchState, StatusData } from './state';
 import { STYLE } from './style';
@@ -45,6 +46,7 @@ export class Bench {
   private readonly said = make('span', { class: 'tbx-said tbx-quiet', role: 'status' });
   private readonly panes: Panes;
   private readonly edits: Edits;
+  private readonly save: SaveMenu;
   private readonly side: Side;
   private readonly room: Room;
   /** Whether a person has chosen what is shown: then no change of the room does. */
@@ -54,11 +56,14 @@ export class Bench {
   private picture: Picture | null = null;
   private drawn: unknown = null;
   private edited = '';
+  private notice = '';
 
   constructor(private readonly host: Host) {
     this.header = new Header(host);
     this.controls = new Controls(host);
     this.edits = new Edits(what => host.ask(what));
+    this.save = new SaveMenu(what => host.ask(what));
+    this.header.element.append(this.save.element);
     this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
     this.side = new Side(number => host.ask({ kind: 'restore', number }), tab => host.ask({ kind: 'look', tab }));
     for (const what of ['tbx-line', 'tbx-pin']) {
@@ -107,6 +112,11 @@ export class Bench {
     this.controls.element.hidden = !state.live;
     this.controls.show(state.controls, state.idle);
     this.edits.show(state);
+    this.save.show(picture);
+    if (state.notice !== '' && state.notice !== this.notice) {
+      this.say(state.notice);
+    }
+    this.notice = state.notice;
     this.showNotes(state);
     if (state.shown.join() !== this.wanted) {
       // What the kernel's side shows by itself, or was asked for by a program, is followed.

@@ -1,6 +1,6 @@
 /** What goes in and out of a bench: a record with the state around it, and the wishes of whoever looks at it. */
 
-import { CompileRecord } from '../record';
+import { CompileRecord, RunRecord } from '../record';
 import { BenchState, Block, GutterData } from './state';
 
 /** What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed. */
@@ -15,6 +15,8 @@ export type Ask =
   | { readonly kind: 'revert'; readonly stage: string }
   | { readonly kind: 'edited'; readonly number: number }
   | { readonly kind: 'look'; readonly tab: string }
+  | { readonly kind: 'save'; readonly what: string }
+  | { readonly kind: 'go'; readonly text: string }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 
@@ -31,4 +33,6 @@ export interface Picture {
   readonly state: BenchState;
   readonly gutters: readonly GutterData[];
   readonly apart?: Apart;
+  /** The measurements, where the page has them. */
+  readonly runs?: readonly RunRecord[];
 }

@@ -11,7 +11,7 @@ export async function mountAll(page: ParentNode): Promise<void> {
       if (held.state !== null) {
         const bench = new Bench({ ask: () => undefined });
         place.replaceChildren(bench.element);
-        bench.show({ record: held.record, state: held.state, gutters: held.gutters });
+        bench.show({ record: held.record, state: held.state, gutters: held.gutters, runs: held.runs });
       }
     } catch (error) {
       // The plain form says the same; only what moves is missing.

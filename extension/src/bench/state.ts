@@ -147,9 +147,10 @@ export interface EditsData {
  * All that stands around a record.
  *
  * `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
- * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
- * somebody chose them; `titles` are the names of languages. `idle` says which controls are not shown, as
- * they change nothing on this target.
+ * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
+ * `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
+ * this target. `position` is that of the controls as a line, and `notice` what came of something that was
+ * asked for.
  */
 export interface BenchState {
   readonly id: string;
@@ -173,6 +174,8 @@ export interface BenchState {
   readonly tabs: readonly TabData[];
   readonly chart: ChartData | null;
   readonly edits: EditsData;
+  readonly position: string;
+  readonly notice: string;
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -283,6 +286,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     problem: 'ProblemData?',
     tabs: '[TabData]',
     chart: 'ChartData?',
-    edits: 'EditsData'
+    edits: 'EditsData',
+    position: 'string',
+    notice: 'string'
   }
 };

@@ -117,7 +117,9 @@ def run_package(
     """What runs in the child: load, check once, time. Returns records, the kernel's first."""
     session = TimedKernel(package, arrays if arrays is not None else random_inputs(package, seed))
     checked = session.check() if check and package.tile_text else None
-    return timed_records(session, rounds, seconds, config, checked, against)
+    found = timed_records(session, rounds, seconds, config, checked, against)
+    own = seed if arrays is None else None
+    return [replace(record, seed=own) for record in found]
 
 
 def timed_records(
@@ -153,6 +155,7 @@ def timed_records(
             contender.name, kernel=contender.name, target=package.target, config=config, environment=where,
             flops=package.flops, bytes=package.bytes,
         )  # fmt: skip
+        record = replace(record, rounds=rounds, budget=seconds)
         if not any(dtype_of(p.dtype).is_float for p in package.arguments):
             record = replace(record, operation="OP")
         if contender.name == package.kernel:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...ir import Stmt
 from ...machine import Machine, Occupancy
 from ...record import LineCounter
-from ..build import Build, EmitStep
+from ..build import Build, EmitStep, ProgramForm
 from ..devices import CARD
 from ..intrinsics import Intrinsic
 from ..manifest import Manifest
@@ -74,6 +74,12 @@ def _occupancy(machine: Machine, threads: int, registers: int, shared_bytes: int
     from .occupancy import occupancy
 
     return occupancy(machine, threads, registers, shared_bytes)
+
+
+def _program(build: Build, values: Mapping[str, Any], seed: int, title: Sequence[str]) -> str:
+    from .text.standalone import standalone
+
+    return standalone(build, values, seed, title)
 
 
 def _present() -> Presentation:
@@ -141,4 +147,5 @@ def manifest() -> Manifest:
         environment=_environment,
         occupancy=_occupancy,
         present=_present,
+        program=ProgramForm(".cu", "nvcc -O3 -arch={detail} {file} && ./a.out", _program),
     )

@@ -12,6 +12,7 @@ from ..picturing import MEMORY
 from ..session import Session
 from ..slider import Slider
 from .controls import change_of
+from .saves import go_to, save_as
 
 
 class AskedBench(Protocol):
@@ -89,6 +90,8 @@ ANSWERS: dict[str, Answer] = {
     "edit": _edit,
     "revert": _revert,
     "edited": _edited,
+    "save": lambda bench, message: save_as(bench.session, str(message.get("what"))),
+    "go": lambda bench, message: go_to(bench.session, str(message.get("text", ""))),
     "sweep": lambda bench, _: bench.session.sweep(),
     "look": _look,
     "again": lambda bench, _: bench.session.again(),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..chart import Chart, chart_of, config_text, method_lines
+from ..position_text import position_text
 from ..status import STOPPED, figures, remarks, said
 from ..style import rate_text
 from ..tiers import plain_config
@@ -57,6 +58,8 @@ def bench_state(
         tabs=tabs(picture, live),
         chart=chart,
         edits=edits_data(picture) if live else EditsData(),
+        position=position_text(kernel, wish) if live else "",
+        notice=picture.notice,
     )
 
 

@@ -161,9 +161,10 @@ class BenchState:
     """All that stands around a record.
 
     `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
-    wished one's. `stages` are all of the road, `shown` those to show, `asked` whether
-    somebody chose them; `titles` are the names of languages. `idle` says which controls are not shown, as
-    they change nothing on this target.
+    wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
+    `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
+    this target. `position` is that of the controls as a line, and `notice` what came of something that was
+    asked for.
     """
 
     id: str
@@ -187,3 +188,5 @@ class BenchState:
     tabs: tuple[TabData, ...] = ()
     chart: ChartData | None = None
     edits: EditsData = field(default_factory=EditsData)
+    position: str = ""
+    notice: str = ""

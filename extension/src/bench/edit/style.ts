@@ -20,7 +20,16 @@ background:none;color:transparent;caret-color:var(--fg);font:inherit;white-space
 .tbx .tbx-edit-carets{position:absolute;height:18px;border-bottom:2px solid var(--bad)}
 .tbx-edit-problem{flex:0 1 auto;max-height:45%;overflow:auto;border-top:1px solid var(--line)}
 .tbx-edit-problem .tbx-button{line-height:16px;font-size:12px}
+.tbx-head>.tbx-icons{flex:0 0 auto}.tbx-head>.tbx-delta{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .tbx-pane.tbx-edited>.tbx-head{box-shadow:inset 0 3px var(--warn)}
+.tbx-save{position:relative}.tbx-buttons[hidden]+.tbx-save{margin-left:auto}
+.tbx-save-list{position:absolute;right:0;top:100%;z-index:5;width:min(560px,70vw);padding:8px 10px;background:var(--bg);border:1px solid var(--line);
+border-radius:6px;box-shadow:0 4px 14px rgba(0,0,0,.25);font-size:12px}
+.tbx-save-list>div{display:flex;align-items:baseline;gap:8px;padding:3px 0;white-space:normal}
+.tbx-save-list>div>.tbx-button{flex:0 0 130px;text-align:left}
+.tbx-save-list>.tbx-save-position{flex-wrap:wrap;border-top:1px solid var(--line);margin-top:4px;padding-top:6px}
+.tbx .tbx-save-position>.tbx-button{flex:0 0 auto}
+.tbx .tbx-save-line{flex:1 1 100%;min-width:0;order:1;font:12px var(--jp-code-font-family,ui-monospace,monospace);padding:1px 5px}
 .tbx-point.tbx-edited circle{stroke:var(--warn);stroke-width:2;stroke-dasharray:2 2}
 .tbx-stages .tbx-button.tbx-edited{border-color:var(--warn);color:var(--warn)}
 `;

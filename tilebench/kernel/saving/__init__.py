@@ -1,0 +1,3 @@
+"""Kernels as files: a Python file that runs without a notebook, a schedule beside it, measurements to
+repeat.
+"""
