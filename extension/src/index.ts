@@ -2,7 +2,9 @@
 
 import { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { EditorExtensionRegistry, IEditorExtensionRegistry } from '@jupyterlab/codemirror';
+import { ICompletionProviderManager } from '@jupyterlab/completer';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { tileCompletion } from './editor/completion';
 import { tileCell } from './editor/tile-cell';
 import { tileTools } from './editor/tools';
 import { connect } from './panel';
@@ -34,4 +36,14 @@ const cells: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [records, cells];
+const completion: JupyterFrontEndPlugin<void> = {
+  id: '@tilebench/jupyterlab:completion',
+  description: 'Completes names of the tile language and options of the magic in %%tile cells.',
+  autoStart: true,
+  optional: [ICompletionProviderManager],
+  activate: (_app: JupyterFrontEnd, manager: ICompletionProviderManager | null) => {
+    manager?.registerProvider(tileCompletion);
+  }
+};
+
+export default [records, cells, completion];

@@ -1,6 +1,6 @@
 /** The words of the tile language, as the language itself tells them: for hovering, completing and marking. */
 
-import { facts, later as laterNames, options, roads as allRoads, words as allWords } from './words.json';
+import table from './words.json';
 
 /** One name: its signature, its first line, where its tests are right, and what targets have for it. */
 export interface Word {
@@ -11,9 +11,9 @@ export interface Word {
   readonly notes: readonly string[];
 }
 
-const words = allWords as unknown as Readonly<Record<string, readonly [string, string]>>;
-const known = facts as unknown as Readonly<Record<string, readonly [number, readonly string[]]>>;
-const later = laterNames as Readonly<Record<string, string>>;
+const words = table.words as unknown as Readonly<Record<string, readonly [string, string]>>;
+const known = table.facts as unknown as Readonly<Record<string, readonly [number, readonly string[]]>>;
+const later = table.later as Readonly<Record<string, string>>;
 
 /** The word of that name, without its `T.`; null for a name that is none. */
 export function wordOf(name: string): Word | null {
@@ -23,8 +23,36 @@ export function wordOf(name: string): Word | null {
   }
   const [signature, line] = row;
   const [bits, notes] = (Object.hasOwn(known, name) ? known[name] : undefined) ?? [-1, []];
-  const roads = bits < 0 ? null : allRoads.filter((_, at) => (bits >> at) & 1);
+  const roads = bits < 0 ? null : table.roads.filter((_, at) => (bits >> at) & 1);
   return { name, signature, line, roads, notes };
+}
+
+/** The most letters of a signature that a list of completions has room for. */
+const ROOM = 56;
+
+/** A signature in few letters: its parameters by their names, without those that have a value if there are many. */
+export function shortSignature(signature: string): string {
+  if (!signature.startsWith('(')) {
+    return '';
+  }
+  const names: string[] = [];
+  let [depth, part] = [0, ''];
+  for (const letter of signature.slice(1)) {
+    if (depth === 0 && (letter === ',' || letter === ')')) {
+      names.push(part.trim());
+      part = '';
+      if (letter === ')') {
+        break;
+      }
+      continue;
+    }
+    depth += '([{'.includes(letter) ? 1 : ')]}'.includes(letter) ? -1 : 0;
+    part += letter;
+  }
+  const plain = names.filter(name => name !== '' && name !== '*').map(name => [/^\**\w+/.exec(name)?.[0] ?? name, name.includes(' = ')] as const);
+  const whole = `(${plain.map(([name]) => name).join(', ')})`;
+  const needed = plain.filter(([, given]) => !given).map(([name]) => name);
+  return whole.length <= ROOM ? whole : `(${[...needed, '\u2026'].join(', ')})`;
 }
 
 /** Every name that completion offers. */
@@ -74,4 +102,4 @@ export function nearest(name: string, known: readonly string[]): string | null {
 }
 
 /** The options of the magic: what stands behind each, and what it does. */
-export const OPTIONS = options as unknown as Readonly<Record<string, readonly [string, string]>>;
+export const OPTIONS = table.options as unknown as Readonly<Record<string, readonly [string, string]>>;

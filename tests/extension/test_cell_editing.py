@@ -179,6 +179,55 @@ def test_hovering_tells_of_words_and_options(page: Any) -> None:
     )
 
 
+def completions(page: Any, text: str) -> list[str]:
+    """What Tab offers at `|` of a text; the list stays open."""
+    page.keyboard.press("Escape")
+    at = text.index("|")
+    write(page, text.replace("|", ""))
+    cell(page).locator(".cm-content").click(position={"x": 5, "y": 5})
+    page.keyboard.press("Control+Home")
+    for _ in range(at):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    items = page.locator(".jp-Completer-item .jp-Completer-match")
+    items.first.wait_for(timeout=10_000)
+    page.wait_for_timeout(700)
+    return items.all_inner_texts()
+
+
+def text_of(page: Any) -> str:
+    return page.evaluate(
+        "window.jupyterapp.shell.currentWidget.content.widgets[1].model.sharedModel.getSource()"
+    )
+
+
+def test_completion_of_names_says_their_signatures(page: Any) -> None:
+    found = completions(page, "%%tile\nT.reduce_s|")
+    # One choice is put in at once where there is no other.
+    assert found == ["reduce_sum(buffer, out, dim, clear, batch)"] or "T.reduce_sum" in text_of(page)
+    found = completions(page, "%%tile\nT.alloc_|")
+    names = [text.partition("(")[0] for text in found]
+    assert names == sorted(set(names))
+    assert {"alloc_shared", "alloc_fragment", "alloc_local", "alloc_var"} <= set(names)
+    assert any(text.startswith("alloc_shared(shape, dtype") for text in found)
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert text_of(page).endswith("T.alloc_fragment")
+
+
+def test_completion_of_options_and_their_values(page: Any) -> None:
+    found = completions(page, "%%tile --s|\n" + CELL.partition("\n")[2])
+    assert [text.partition(" ")[0] for text in found] == ["--schedule", "--stages", "--sweep"]
+    assert "--sweep values that a slider walks" in [" ".join(text.split()) for text in found]
+    found = completions(page, "%%tile --with M=4 --sweep block_M=|\n" + CELL.partition("\n")[2])
+    assert found[:3] == ["16,32,64,128,256", "16", "32"]
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(200)
+    assert text_of(page).startswith("%%tile --with M=4 --sweep block_M=16,32,64,128,256\n")
+    assert completions(page, "%%tile --target cuda:sm_9|\n") == ["cuda:sm_90", "cuda:sm_90a"]
+    page.keyboard.press("Escape")
+
+
 def test_a_bench_marks_what_it_says_of_lines(page: Any) -> None:
     """The diagnosis and missed remarks of the bench stand in the editor too, and follow the slider."""
     write(page, CELL.replace("M=512 N=512", "M=512 N=510"))

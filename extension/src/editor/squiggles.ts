@@ -7,7 +7,7 @@
 
 import { Diagnostic, forEachDiagnostic, lintGutter, linter } from '@codemirror/lint';
 import { EditorState, Extension, Prec, StateEffect, Text } from '@codemirror/state';
-import { EditorView, keymap, ViewPlugin } from '@codemirror/view';
+import { EditorView, keymap, ViewPlugin, ViewUpdate } from '@codemirror/view';
 import { nearestLine } from '../bench/cell/link';
 import { make } from '../dom';
 import { CellModel, isTileCell, ownMarks, watch } from './cell';
@@ -117,13 +117,19 @@ function watcher(model: CellModel): Extension {
   });
 }
 
+/** Whether the cursor has left the line that was being typed: what was no name yet is one now. */
+function leftLine(update: ViewUpdate): boolean {
+  const line = (state: EditorState): number => state.doc.lineAt(state.selection.main.head).number;
+  return update.focusChanged || (update.selectionSet && line(update.startState) !== line(update.state));
+}
+
 /** The extension of one tile cell. */
 export function squiggles(model: CellModel): Extension {
   return [
     watcher(model),
     linter(view => diagnostics(view.state, model), {
       delay: 150,
-      needsRefresh: update => update.transactions.some(tr => tr.effects.some(effect => effect.is(refresh)))
+      needsRefresh: update => update.transactions.some(tr => tr.effects.some(effect => effect.is(refresh))) || leftLine(update)
     }),
     lintGutter(),
     Prec.high(keymap.of([{ key: 'F8', run: step(1), shift: step(-1) }]))
