@@ -162,6 +162,11 @@ def test_bench_tells_what_a_check_found(tmp_path: Path, capsys: pytest.CaptureFi
     status, out, _ = called(capsys, "bench", f"{path}:double", *words)
     assert status == 0
     assert out.endswith("Checked: 2 of 2 with all elements within bounds.\n")
+    # Two block sizes leave out different elements: one text, two results.
+    status, out, _ = called(capsys, "bench", f"{path}:part", *words)
+    assert status == 1
+    assert "another result than block=64 has on the same arrays" in out
+    words = [*words[:-2], "block=128", "--check"]
     status, out, _ = called(capsys, "bench", f"{path}:part", *words)
     assert status == 0
     assert out.endswith("within bounds; up to 128 elements of outputs were never written.\n")

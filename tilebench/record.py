@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 FORMAT = 1
@@ -300,7 +300,7 @@ class RunRecord:
             out += f", {self.unwritten} elements never written"
         return out
 
-    @property
+    @cached_property
     def seconds(self) -> float | None:
         """Median of the samples, in seconds."""
         if not self.samples:

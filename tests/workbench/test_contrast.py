@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,3 +119,21 @@ def test_words_on_lanes_and_letters_on_errors_can_be_read() -> None:
     for kind, fills in lanes.items():
         for fill, word in zip(fills, words[kind], strict=True):
             assert contrast(fill, word) >= 4.5, kind
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES)
+def test_figures_are_readable_on_the_squares_of_a_map(theme: str, eye: str) -> None:
+    """Each step of a sweep's map with the colour of its text, and the steps in order of lightness."""
+    style = (Path(__file__).parents[2] / "extension" / "src" / "bench" / "style.ts").read_text("utf-8")
+    steps = re.findall(r"\['(#\w{6}),(#\w{6})', '(#\w{6}),(#\w{6})'\]", style)
+    assert len(steps) == 5
+    at = THEMES[theme]
+    pairs = [(seen(step[at], eye), seen(step[2 + at], eye)) for step in steps]
+    assert [round(contrast(*pair), 2) for pair in pairs if contrast(*pair) < 4.5] == []
+    found = [contrast(ground, pick_ground(theme)) for ground, _ in pairs]
+    assert found == sorted(found, reverse=True)
+
+
+def pick_ground(theme: str) -> str:
+    return PALETTE["bg"][THEMES[theme]]

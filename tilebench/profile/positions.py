@@ -12,6 +12,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ..record import RunRecord
@@ -45,6 +46,12 @@ def median_interval(samples: Sequence[float], level: float = 0.95) -> tuple[floa
     return ordered[low], ordered[n - 1 - low]
 
 
+@lru_cache(maxsize=4096)
+def _interval(samples: tuple[float, ...]) -> tuple[float, float] | None:
+    """The same, once for each run: a chart of a sweep asks for hundreds with every picture."""
+    return median_interval(samples)
+
+
 @dataclass(frozen=True)
 class Position:
     """The runs of one configuration, oldest first (at least one). Times in seconds.
@@ -63,25 +70,25 @@ class Position:
     def config(self) -> Mapping[str, Any]:
         return self.last.config
 
-    @property
+    @cached_property
     def timed(self) -> tuple[RunRecord, ...]:
         """The runs that have a time; none where the last one has none."""
         return tuple(run for run in self.runs if run.seconds) if self.last.seconds else ()
 
-    @property
+    @cached_property
     def medians(self) -> tuple[float, ...]:
         """The time of each run."""
         return tuple(run.seconds for run in self.timed if run.seconds)
 
-    @property
+    @cached_property
     def seconds(self) -> float | None:
         """The median of the runs' medians."""
         return statistics.median(self.medians) if self.medians else None
 
-    @property
+    @cached_property
     def range(self) -> tuple[float, float] | None:
         """From the least to the greatest of all runs' intervals: what runs differ by is in it."""
-        found = [interval for run in self.timed if (interval := median_interval(run.samples))]
+        found = [interval for run in self.timed if (interval := _interval(run.samples))]
         return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
 

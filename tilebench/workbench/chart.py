@@ -8,8 +8,10 @@ plotly, and a table. The method is printed under each.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..profile.positions import Position, is_apart, positions_of, same_work
@@ -194,11 +196,25 @@ def _point(place: int, position: Position, varied: Sequence[str], unit: str, cei
     return replace(point, flagged=_flag(run, point.rate, ceiling))
 
 
+# The newest charts with what they were made of: one picture asks for its own several times.
+_charts: deque[tuple[tuple[object, ...], Chart]] = deque(maxlen=4)
+
+
 def chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None = None, rate: str = "auto") -> Chart:
     """The chart of runs by position, in the order of their first runs.
 
     `rate`: `flops`, `bytes`, or `auto` by the roofline.
     """
+    parts = (*runs, ceilings, rate)
+    for known, chart in tuple(_charts):
+        if len(known) == len(parts) and all(map(is_, known, parts)):
+            return chart
+    chart = _chart_of(runs, ceilings, rate)
+    _charts.append((parts, chart))
+    return chart
+
+
+def _chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None, rate: str) -> Chart:
     limits = ceilings or ChartCeilings()
     with_work = next((run for run in reversed(runs) if run.flops or run.bytes), None)
     flops, moved = (with_work.flops, with_work.bytes) if with_work else (0.0, 0.0)

@@ -8,6 +8,8 @@ from typing import Any
 
 from ..errors import TileError
 from ..record import CompileRecord
+from ..sweeps.result import Sweep
+from ..sweeps.table import HEADS, drift_text, swept_names
 from . import check_view, errors_view
 from .chart import chart_of, config_text, method_lines
 from .errors_view import error_body
@@ -15,12 +17,14 @@ from .front.build import bench_state
 from .front.gutters import plain_gutters
 from .front.marks import MARKS_MIME, marks_json, picture_marks
 from .front.picture_tabs import picture_blocks
+from .front.sweep_data import sweep_rows
 from .history import history_body, history_text
 from .packed import MIME, record_json
 from .picture import Picture
 from .status import remarks
 from .style import escape, page
 from .svg import chart_svg
+from .table import table_html
 from .views import resources, stages
 from .views.pictures import picture_sections
 from .views.runs import chart_table, chart_text
@@ -31,6 +35,8 @@ TEXT_LIMITS = LineLimits(tile=24, emitted=12)
 # A saved notebook with eight workbenches stays under 400 KB with these.
 STATIC_LIMITS = LineLimits(tile=100, emitted=45)
 NEWEST_MOVES = 12
+# Rows of a sweep that a saved output shows; its file has all.
+SWEEP_ROWS = 60
 # Languages of the common road, whose texts a saved output has whole.
 _KEPT = ("python", "tile-ir")
 
@@ -104,6 +110,21 @@ def chart_part(picture: Picture) -> str:
     return f'<section class="sec">{title}{columns}</section>'
 
 
+def sweep_part(picture: Picture) -> str:
+    """The table of a sweep, the fastest rows first; what was refused stands at the end."""
+    if picture.sweep is None:
+        return ""
+    sweep = Sweep(picture.sweep.record)
+    names = swept_names(sweep.record)
+    rows = sweep_rows(sweep, names)
+    table = table_html([*names, *HEADS[1:]], rows[:SWEEP_ROWS], numeric=range(len(names) + 5))
+    more = len(rows) - SWEEP_ROWS
+    rest = f'<div class="q">{more} more rows</div>' if more > 0 else ""
+    drift = f'<div class="q">{escape(drift_text(sweep.rows))}</div>'
+    head = f'<h3>Sweep <span class="q">{escape(sweep.summary)}</span></h3>'
+    return f'<section class="sec">{head}{table}{rest}{drift}</section>'
+
+
 def check_part(picture: Picture) -> str:
     """The report of the last check."""
     if picture.report is None:
@@ -125,7 +146,8 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
     body = "".join(
         (
             problem_part(picture), _notes(remarks(picture)), stages_part(picture, "", STATIC_LIMITS),
-            check_part(picture), chart_part(picture), details_part(picture), history_part(picture),
+            check_part(picture), chart_part(picture), sweep_part(picture), details_part(picture),
+            history_part(picture),
         )
     )  # fmt: skip
     if fallback:
@@ -168,6 +190,8 @@ def static_text(picture: Picture) -> str:
         out.append(check_view.check_text(picture.report))
     if picture.runs:
         out.append(chart_text(picture.runs, picture.ceilings))
+    if picture.sweep is not None:
+        out.append(Sweep(picture.sweep.record).table())
     if picture.record is not None:
         out.append(resources.details_text(picture.record, picture.shared_limit))
     if len(picture.history) > 1:

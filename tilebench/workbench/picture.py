@@ -27,7 +27,8 @@ class Picture:
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
     `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
     oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
-    that change nothing on this target. `pictures` are of the record.
+    that change nothing on this target. `pictures` are of the record. `sweeps` is how many combinations the
+    sweep has that the bench was opened with, `others` are runs of other implementations.
     """
 
     wish: Wish
@@ -50,6 +51,8 @@ class Picture:
     editable: tuple[str, ...] = ()
     sweep: SweepShown | None = None
     pictures: KernelPictures | None = None
+    sweeps: int = 0
+    others: tuple[RunRecord, ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

@@ -29,7 +29,7 @@ from .picture import Picture
 from .picturing import PictureMaker
 from .slider import Slider
 from .subject import Subject
-from .sweeping import BenchSweep, SweepShown
+from .sweeping import BenchSweep, SweepShown, sweep_size
 from .wish import Wish, moved, placed
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Session:
         self._guard = threading.RLock()
         self.edits, self.pictures = EditBook(), PictureMaker(subject, beside=not inline)
         self._first = threading.Event()
-        self._picture = Picture(wish)
+        self._picture = Picture(wish, sweeps=sweep_size(subject))
         self.sweeper = BenchSweep(
             subject, shown=self._swept, busy=self._busy, ended=self._load_best, measure=measure
         )
@@ -135,7 +135,8 @@ class Session:
         begin(self.wish, self.picture.history.runs)
 
     def _busy(self) -> bool:
-        return not self.inline and self._latest.status.phase in ("checking", "measuring")
+        """Whether a person waits for something: their position comes before the next row of a sweep."""
+        return not self.inline and self._latest.status.phase in ("compiling", "checking", "measuring")
 
     def _swept(self, shown: SweepShown) -> None:
         self._show(sweep=shown)

@@ -7,6 +7,7 @@ run. What was measured by hand counts as a run of its row, because both are time
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,11 @@ def _making(subject: Subject, wish: Wish) -> Callable[[], Kernel]:
     return lambda: subject.make(wish)
 
 
+def sweep_size(subject: Subject) -> int:
+    """How many combinations the sweep has that a bench was opened with; 0 without one."""
+    return math.prod(len(values) for values in subject.sweep.values()) if subject.sweep else 0
+
+
 def known_rows(runs: Sequence[RunRecord]) -> list[SweepRow]:
     """What was measured by hand, as rows; a position without a time is tried again."""
     timed = [position for position in positions_of(runs) if position.timed]
@@ -108,20 +114,19 @@ class BenchSweep:
     def begin(self, wish: Wish, by_hand: Sequence[RunRecord], check: bool = True) -> None:
         """Begin, or go on where it stopped; nothing while it runs. A complete one gets more runs of each."""
         with self._guard:
-            if self.running:
+            if self.running or not self.asked:
                 return
             engine, target = self._engine(wish, by_hand, check)
             self._say("running", engine, target)
             self._thread = threading.Thread(
-                target=self._run, args=(engine, wish, target), name="tilebench-bench-sweep", daemon=True
+                target=self._run, args=(engine, target, wish), name="tilebench-bench-sweep", daemon=True
             )
             self._thread.start()
 
     def run_here(self, wish: Wish, by_hand: Sequence[RunRecord], check: bool = True) -> None:
         """The same in the caller's thread, until it ends. An interrupt stops it and goes on to the caller."""
-        with self._guard:
-            engine, target = self._engine(wish, by_hand, check)
-            self._run(engine, wish, target)
+        if self.asked:
+            self._run(*self._engine(wish, by_hand, check), wish)
 
     def stop(self) -> None:
         """End it at once; what it has stays, and `begin` goes on from there."""
@@ -164,7 +169,7 @@ class BenchSweep:
         """Whether these rows are those of the sweep that is to begin."""
         return set(self.wishes) == {config_key(row.config) for row in rows}
 
-    def _run(self, engine: SweepEngine, wish: Wish, target: str) -> None:
+    def _run(self, engine: SweepEngine, target: str, wish: Wish) -> None:
         try:
             engine.run()
         except TileError as error:

@@ -1,162 +1,187 @@
-/** The chart of measured positions: their times or rates against a parameter or in their order. */
+/** The chart of measured positions: which picture of them is shown, what it says in words, and its table. */
 
 import { make } from '../dom';
 import { draw } from './drawn/svg';
+import { heat, Rest } from './heat';
+import { lines } from './lines';
+import { parallel } from './parallel';
+import { Scene, STEP_NAMES } from './plot';
 import { hasRoof, roofline } from './roofline';
-import { ChartData as Chart, PointData as Point } from './state';
+import { BenchState, ChartData as Chart } from './state';
 
-type Axis = { readonly title: string; readonly places: Map<Point, number>; readonly ticks: [number, string][] };
-
-/** The value of the axis that stands for a roofline; no parameter has such a name. */
-const ROOF = ' roof';
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 14, 14];
+/** Kinds of picture that are no parameter; no parameter has such a name. */
+const [ORDER, HEAT, PARALLEL, ROOF] = ['', ' heat', ' parallel', ' roof'];
 
 export class ChartView {
   readonly element = make('div', { class: 'tbx-chart' });
-  private along = '';
+  /** What a person chose; null until then. */
+  private chosen: string | null = null;
+  private across = '';
+  private up = '';
+  private rest: Rest = 'best';
   private showRate = true;
+  private state: BenchState | null = null;
+  private says = '';
 
   /** `restore` is called with the number of the point that a person chose. */
   constructor(private readonly restore: (number: number) => void) {}
 
-  show(chart: Chart | null): void {
+  /** Draw what has changed; a status alone, which comes ten times a second, leaves all as a reader has it. */
+  show(state: BenchState): void {
+    this.state = state;
+    const says = JSON.stringify([state.chart, state.here, state.now, state.moved]);
+    if (says !== this.says) {
+      this.says = says;
+      this.draw(state);
+    }
+  }
+
+  private draw(state: BenchState): void {
+    const chart = state.chart;
     if (chart === null || chart.points.length === 0) {
       this.element.replaceChildren(make('p', { class: 'tbx-quiet tbx-say' }, 'Nothing is measured yet: Measure times each position.'));
       return;
     }
+    const scene: Scene = { chart, here: state.here, now: state.now, restore: this.restore };
+    const rates = this.showRate && chart.points.some(point => point.rate !== null);
+    const kind = this.kind(chart);
     const method = make('details', { class: 'tbx-method' }, make('summary', {}, 'How this was measured'));
     method.append(...chart.method.map(line => make('p', {}, line)));
-    const picture = this.along === ROOF ? roofline(chart, point => this.restore(point.number)) : this.picture(chart);
-    this.element.replaceChildren(this.bar(chart), picture, this.verdict(chart), method, this.table(chart));
+    const focused = this.focused();
+    this.element.replaceChildren(this.bar(chart, kind, rates), this.picture(scene, kind, rates), ...this.legend(chart, kind), ...verdict(chart), method, table(scene));
+    focused();
   }
 
-  private bar(chart: Chart): HTMLElement {
-    const axis = make('select', { 'aria-label': 'horizontal axis' }, make('option', { value: '' }, 'in their order'));
-    chart.varied.forEach(name => axis.append(make('option', { value: name }, `by ${name}`)));
-    const roof = hasRoof(chart);
-    if (roof) {
-      axis.append(make('option', { value: ROOF }, 'under the roof'));
-    }
-    if (!chart.varied.includes(this.along) && !(roof && this.along === ROOF)) {
-      this.along = chart.varied.length === 1 ? chart.varied[0]! : '';
-    }
-    axis.value = this.along;
-    axis.addEventListener('change', () => {
-      this.along = axis.value;
-      this.show(chart);
-    });
-    const rates = chart.points.some(point => point.rate !== null);
-    const what = make('button', { type: 'button', class: 'tbx-button', 'aria-pressed': String(this.showRate && rates) }, 'rate');
-    what.addEventListener('click', () => {
-      this.showRate = !this.showRate;
-      this.show(chart);
-    });
-    return make('div', { class: 'tbx-chart-bar' }, axis, ...(rates ? [what] : []), make('span', { class: 'tbx-quiet' }, `on ${chart.target}`));
-  }
-
-  private picture(chart: Chart): SVGElement {
-    const rates = this.showRate && chart.points.some(point => point.rate !== null);
-    const value = (point: Point): number | null => (rates ? point.rate : point.seconds);
-    const ends = (point: Point): [number, number] =>
-      rates ? [point.rate_low ?? point.rate ?? 0, point.rate_high ?? point.rate ?? 0] : [point.low ?? 0, point.high ?? 0];
-    const good = chart.points.filter(point => value(point) !== null);
-    const ceiling = rates && chart.ceiling !== null ? chart.ceiling : 0;
-    const seen = Math.max(...good.map(point => ends(point)[1]), 0);
-    // A ceiling far above everything would press the points to the ground; it is then said in words alone.
-    const most = (ceiling > 0 && ceiling < 4 * seen ? Math.max(ceiling, seen) : seen) * 1.06 || 1;
-    const [scale, unit] = rates ? rateScale(most, chart.unit) : timeScale(most);
-    const axis = this.axis(chart);
-    const x = (point: Point): number => LEFT + (axis.places.get(point) ?? 0.5) * (WIDTH - LEFT - RIGHT);
-    const y = (of: number): number => HEIGHT - BOTTOM - (of / most) * (HEIGHT - BOTTOM - TOP);
-    const parts: SVGElement[] = ticksOf(most / scale).map(tick => grid(y(tick * scale), String(tick)));
-    parts.push(draw('text', { x: 6, y: 10, class: 'tbx-axis' }, unit));
-    if (ceiling > 0 && ceiling <= most) {
-      parts.push(draw('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(ceiling), y2: y(ceiling), class: 'tbx-ceiling' }));
-      parts.push(draw('text', { x: WIDTH - RIGHT, y: y(ceiling) - 4, class: 'tbx-axis tbx-end' }, chart.ceiling_text));
-    }
-    axis.ticks.forEach(([place, text]) => {
-      parts.push(draw('text', { x: LEFT + place * (WIDTH - LEFT - RIGHT), y: HEIGHT - BOTTOM + 16, class: 'tbx-axis tbx-mid' }, text));
-    });
-    parts.push(draw('text', { x: (WIDTH + LEFT) / 2, y: HEIGHT - 6, class: 'tbx-axis tbx-mid' }, axis.title));
-    good.forEach(point => parts.push(this.dot(chart, point, x(point), y(value(point)!), ends(point).map(y) as [number, number])));
-    chart.points.filter(point => value(point) === null).forEach(point => parts.push(this.failed(point, x(point))));
-    return draw('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: 'tbx-plot', role: 'group', 'aria-label': `measured positions, ${unit}` }, ...parts);
-  }
-
-  private dot(chart: Chart, point: Point, x: number, y: number, ends: [number, number]): SVGElement {
-    const kinds = ['tbx-point', point.here ? 'tbx-here' : '', point.flagged !== '' ? 'tbx-flagged' : ''];
-    kinds.push(point.edited ? 'tbx-edited' : '');
-    kinds.push(chart.decided && chart.leader === point.number ? 'tbx-leader' : '');
-    const said = `${point.label}: ${point.time}${point.rate_text === '' ? '' : `, ${point.rate_text}`}${point.flagged === '' ? '' : `; ${point.flagged}`}`;
-    const circle = draw('circle', { cx: x, cy: y, r: point.here ? 6 : 4.5 }, draw('title', {}, said));
-    const whisker = draw('line', { x1: x, x2: x, y1: ends[0], y2: ends[1], class: 'tbx-whisker' });
-    return this.handle(draw('g', { class: kinds.filter(Boolean).join(' ') }, whisker, circle), point, said);
-  }
-
-  private failed(point: Point, x: number): SVGElement {
-    const y = HEIGHT - BOTTOM - 6;
-    const cross = draw('path', { d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`, class: 'tbx-cross' }, draw('title', {}, `${point.label}: ${point.failure}`));
-    return this.handle(draw('g', { class: 'tbx-point' }, cross), point, `${point.label}: ${point.failure}`);
-  }
-
-  private handle(group: SVGElement, point: Point, said: string): SVGElement {
-    group.setAttribute('role', 'button');
-    group.setAttribute('tabindex', '0');
-    group.setAttribute('aria-label', `go back to ${said}`);
-    group.addEventListener('click', () => this.restore(point.number));
-    group.addEventListener('keydown', event => {
-      if (event.key === 'Enter' || event.key === ' ') {
-        event.preventDefault();
-        event.stopPropagation();
-        this.restore(point.number);
-      }
-    });
-    return group;
-  }
-
-  private axis(chart: Chart): Axis {
-    const values = [...new Set(chart.points.map(point => point.values[this.along] ?? ''))];
-    const numbers = values.every(text => text !== '' && Number.isFinite(Number(text)));
-    if (this.along !== '') {
-      const ordered = numbers ? [...values].sort((a, b) => Number(a) - Number(b)) : values;
-      const place = (at: number): number => (ordered.length === 1 ? 0.5 : 0.05 + (0.9 * at) / (ordered.length - 1));
-      const places = new Map(chart.points.map(point => [point, place(ordered.indexOf(point.values[this.along] ?? ''))]));
-      return { title: this.along, places, ticks: ordered.map((text, at) => [place(at), text]) };
-    }
-    const count = chart.points.length;
-    const place = (at: number): number => (count === 1 ? 0.5 : 0.05 + (0.9 * at) / (count - 1));
-    const step = Math.ceil(count / 12);
-    return {
-      title: 'positions in the order of their first run',
-      places: new Map(chart.points.map((point, at) => [point, place(at)])),
-      ticks: chart.points.flatMap((point, at) => (at % step === 0 ? [[place(at), String(point.number)] as [number, string]] : []))
+  /** A chart is drawn anew with each run: the control that had the focus keeps it. */
+  private focused(): () => void {
+    const active = document.activeElement;
+    const label = active !== null && this.element.contains(active) ? active.getAttribute('aria-label') : null;
+    return () => {
+      const again = label === null ? undefined : [...this.element.querySelectorAll<HTMLElement>('[aria-label]')].find(each => each.getAttribute('aria-label') === label);
+      again?.focus();
     };
   }
 
-  private verdict(chart: Chart): HTMLElement {
-    const leader = chart.points.find(point => point.number === chart.leader);
-    if (leader === undefined || chart.points.length < 2) {
-      return make('p', { class: 'tbx-say tbx-quiet' }, '');
+  private redraw(): void {
+    if (this.state !== null) {
+      this.draw(this.state);
     }
-    const text = chart.decided
-      ? `Fastest: ${leader.label}, ${leader.time}.`
-      : `Fastest so far: ${leader.label}, ${leader.time}; what runs of one position differ by could explain that.`;
-    return make('p', { class: `tbx-say ${chart.decided ? 'tbx-tone-good' : 'tbx-quiet'}` }, text);
   }
 
-  private table(chart: Chart): HTMLElement {
-    const rows = chart.points.map(point => {
-      const cells = [String(point.number), point.label, point.seconds === null ? '-' : point.time, point.rate_text || '-', point.runs || '-', point.flagged || point.failure];
-      return make('tr', point.here ? { class: 'tbx-now' } : {}, ...cells.map(text => make('td', {}, text)));
+  /** What a person chose as far as there is such a picture now, else what fits: a sweep's map, what was moved. */
+  private kind(chart: Chart): string {
+    const there = this.kinds(chart).map(([value]) => value);
+    if (this.chosen !== null && there.includes(this.chosen)) {
+      return this.chosen;
+    }
+    if (chart.swept.length > 1) {
+      return HEAT;
+    }
+    const moved = this.state?.moved ?? '';
+    return chart.varied.includes(moved) ? moved : chart.varied.length === 1 ? chart.varied[0]! : ORDER;
+  }
+
+  private kinds(chart: Chart): [string, string][] {
+    const out: [string, string][] = [[ORDER, 'in their order'], ...chart.varied.map(name => [name, `by ${name}`] as [string, string])];
+    out.push(...(chart.varied.length > 1 ? [[HEAT, 'map of two'] as [string, string]] : []));
+    out.push(...(chart.varied.length > 2 ? [[PARALLEL, 'all parameters'] as [string, string]] : []));
+    out.push(...(hasRoof(chart) ? [[ROOF, 'under the roof'] as [string, string]] : []));
+    return out;
+  }
+
+  private bar(chart: Chart, kind: string, rates: boolean): HTMLElement {
+    const kinds = select('picture of the runs', this.kinds(chart), kind, value => (this.chosen = value), () => this.redraw());
+    const what = make('button', { type: 'button', class: 'tbx-button', 'aria-label': 'rate', 'aria-pressed': String(rates) }, 'rate');
+    what.addEventListener('click', () => {
+      this.showRate = !this.showRate;
+      this.redraw();
     });
-    const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'note'].map(text => make('th', { scope: 'col' }, text)));
-    const table = make('table', { class: 'tbx-table' }, make('thead', {}, head), make('tbody', {}, ...rows));
-    return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${chart.points.length} positions`), make('div', { class: 'tbx-wide' }, table));
+    const some = chart.points.some(point => point.rate !== null) && kind !== ROOF;
+    const axes = kind === HEAT ? this.axes(chart) : [];
+    return make('div', { class: 'tbx-chart-bar' }, kinds, ...axes, ...(some ? [what] : []), make('span', { class: 'tbx-quiet' }, `on ${chart.target}`));
+  }
+
+  /** The two axes of a map, and what stands for the other parameters. */
+  private axes(chart: Chart): HTMLElement[] {
+    const names = [...chart.swept, ...chart.varied.filter(name => !chart.swept.includes(name))];
+    this.across = names.includes(this.across) ? this.across : names[0]!;
+    this.up = names.includes(this.up) && this.up !== this.across ? this.up : names.find(name => name !== this.across)!;
+    const pairs = names.map(name => [name, name] as [string, string]);
+    const swapped = (): void => {
+      this.up = this.up === this.across ? names.find(name => name !== this.across)! : this.up;
+      this.redraw();
+    };
+    const out = [select('across', pairs, this.across, value => (this.across = value), swapped)];
+    out.push(select('up', pairs.filter(([name]) => name !== this.across), this.up, value => (this.up = value), () => this.redraw()));
+    const rest = names.filter(name => name !== this.across && name !== this.up);
+    if (rest.length > 0) {
+      const choices: [string, string][] = [['best', `best over ${rest.join(', ')}`], ['now', `${rest.join(', ')} of now`]];
+      out.push(select('other parameters', choices, this.rest, value => (this.rest = value as Rest), () => this.redraw()));
+    }
+    return out;
+  }
+
+  private picture(scene: Scene, kind: string, rates: boolean): SVGElement {
+    if (kind === HEAT) {
+      return heat(scene, this.across, this.up, this.rest, rates);
+    }
+    if (kind === PARALLEL) {
+      return parallel(scene, rates);
+    }
+    return kind === ROOF ? roofline(scene) : lines(scene, kind, rates);
+  }
+
+  /** What colours mean, where they mean something. */
+  private legend(chart: Chart, kind: string): HTMLElement[] {
+    if (kind !== HEAT && kind !== PARALLEL) {
+      return [];
+    }
+    const used = new Set(chart.points.filter(point => point.seconds !== null).map(point => (point.step < 0 ? 5 : point.step)));
+    const swatches = [...used].sort().map(step => make('span', {}, make('b', { class: `tbx-swatch tbx-step${step}` }), STEP_NAMES[step] ?? ''));
+    const why = chart.alike ? [] : [make('span', { class: 'tbx-quiet' }, 'positions compute more or less than each other: their times have no colour')];
+    return [make('div', { class: 'tbx-legend' }, ...swatches, ...why)];
   }
 }
 
+function select(label: string, choices: readonly [string, string][], now: string, chosen: (value: string) => void, after: () => void): HTMLSelectElement {
+  const out = make('select', { 'aria-label': label }, ...choices.map(([value, text]) => make('option', { value }, text)));
+  out.value = now;
+  out.addEventListener('change', () => {
+    chosen(out.value);
+    after();
+  });
+  return out;
+}
+
+function verdict(chart: Chart): HTMLElement[] {
+  const leader = chart.points.find(point => point.number === chart.leader);
+  const others = chart.others.map(other => {
+    const text = other.seconds === null ? other.failure : `${other.time}${other.rate_text === '' ? '' : `, ${other.rate_text}`}${other.to_best === '' ? '' : ` (${other.to_best})`}`;
+    return make('p', { class: 'tbx-say' }, `${other.name}: ${text}.`);
+  });
+  if (leader === undefined || chart.points.length < 2) {
+    return others;
+  }
+  const text = chart.decided
+    ? `Fastest: ${leader.label}, ${leader.time}.`
+    : `Fastest so far: ${leader.label}, ${leader.time}; what runs of one position differ by could explain that.`;
+  return [make('p', { class: `tbx-say ${chart.decided ? 'tbx-tone-good' : 'tbx-quiet'}` }, text), ...others];
+}
+
+function table({ chart, here }: Scene): HTMLElement {
+  const row = (cells: readonly string[], now: boolean): HTMLElement => make('tr', now ? { class: 'tbx-now' } : {}, ...cells.map(text => make('td', {}, text)));
+  const rows = chart.points.map(point =>
+    row([String(point.number), point.label, point.seconds === null ? '-' : point.time, point.rate_text || '-', point.runs || '-', point.to_best, point.flagged || point.failure], point.number === here)
+  );
+  rows.push(...chart.refused.filter(each => !chart.points.some(point => point.label === each.label)).map(each => row(['', each.label, '-', '-', '-', each.state, each.why], false)));
+  rows.push(...chart.others.map(other => row(['', other.name, other.time || '-', other.rate_text || '-', '', other.to_best, other.failure], false)));
+  const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'beside the fastest', 'note'].map(text => make('th', { scope: 'col' }, text)));
+  const out = make('table', { class: 'tbx-table' }, make('thead', {}, head), make('tbody', {}, ...rows));
+  return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${rows.length} positions`), make('div', { class: 'tbx-wide' }, out));
+}
+
 /** A line of the newest medians, small enough for the header. */
-export function sparkline(chart: Chart | null): SVGElement | null {
+export function sparkline(chart: Chart | null, now: number | null): SVGElement | null {
   const points = (chart?.points ?? []).filter(point => point.seconds !== null).slice(-24);
   if (points.length < 2) {
     return null;
@@ -164,32 +189,7 @@ export function sparkline(chart: Chart | null): SVGElement | null {
   const most = Math.max(...points.map(point => point.seconds!));
   const at = points.map((point, k) => `${(2 + (76 * k) / (points.length - 1)).toFixed(1)},${(18 - (15 * point.seconds!) / most).toFixed(1)}`);
   const said = `times of the last ${points.length} positions: ${points.map(point => point.time).join(', ')}`;
-  const here = points.findIndex(point => point.here);
+  const here = points.findIndex(point => point.number === now);
   const dot = here < 0 ? [] : [draw('circle', { cx: at[here]!.split(',')[0]!, cy: at[here]!.split(',')[1]!, r: 2.5 })];
   return draw('svg', { width: 80, height: 20, class: 'tbx-spark', role: 'img', 'aria-label': said }, draw('title', {}, said), draw('polyline', { points: at.join(' ') }), ...dot);
-}
-
-function grid(y: number, text: string): SVGElement {
-  return draw('g', {}, draw('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, class: 'tbx-grid' }), draw('text', { x: LEFT - 6, y: y + 4, class: 'tbx-axis tbx-end' }, text));
-}
-
-/** Four or five round numbers from 0 to `most`. */
-export function ticksOf(most: number): number[] {
-  const raw = most / 4;
-  const size = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 2.5, 5, 10].map(k => k * size).find(k => k >= raw) ?? raw;
-  const out: number[] = [];
-  for (let k = 0; k * step <= most; k += 1) {
-    out.push(Number((k * step).toPrecision(3)));
-  }
-  return out;
-}
-
-function rateScale(most: number, unit: string): [number, string] {
-  const [size, lead] = ([[1e12, 'T'], [1e9, 'G'], [1e6, 'M']] as const).find(([least]) => most >= least) ?? [1, ''];
-  return [size, `${lead}${unit}`];
-}
-
-function timeScale(most: number): [number, string] {
-  return ([[1, 's'], [1e-3, 'ms'], [1e-6, 'us']] as [number, string][]).find(([least]) => most >= least) ?? [1e-9, 'ns'];
 }

@@ -17,6 +17,7 @@ export type Ask =
   | { readonly kind: 'look'; readonly tab: string }
   | { readonly kind: 'save'; readonly what: string }
   | { readonly kind: 'go'; readonly text: string }
+  | { readonly kind: 'sweep'; readonly on: boolean }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 

@@ -4,6 +4,7 @@ import { make } from '../dom';
 import { sparkline } from './chart';
 import { Host } from './data';
 import { BenchState, Chip, StatusData } from './state';
+import { SweepControl } from './sweep';
 
 export class Header {
   readonly element: HTMLElement;
@@ -17,6 +18,7 @@ export class Header {
   private readonly buttons = make('span', { class: 'tbx-buttons', role: 'group', 'aria-label': 'work' });
   private readonly run: HTMLElement;
   private readonly check: HTMLElement;
+  private readonly sweep: SweepControl;
   private since = 0;
   private ticking: number | null = null;
 
@@ -25,9 +27,10 @@ export class Header {
     this.check = this.toggle('Check', 'check', 'compare every element with the reference');
     const again = button('Again', 'another run of this position; go on after a stop', () => host.ask({ kind: 'again' }));
     const stop = button('Stop', 'drop what is running or waiting', () => host.ask({ kind: 'stop' }));
-    this.buttons.append(this.run, this.check, again, stop);
+    this.sweep = new SweepControl(host);
+    this.buttons.append(this.run, this.check, again, this.sweep.button, stop);
     this.target.addEventListener('change', () => host.ask({ kind: 'target', text: this.target.value }));
-    this.element = make('header', { class: 'tbx-header' }, this.name, this.target, this.status, this.chips, this.spark, this.buttons);
+    this.element = make('header', { class: 'tbx-header' }, this.name, this.target, this.status, this.sweep.said, this.chips, this.spark, this.buttons);
   }
 
   dispose(): void {
@@ -46,7 +49,8 @@ export class Header {
     this.check.setAttribute('aria-pressed', String(state.check));
     this.showStatus(state.status);
     this.chips.replaceChildren(...state.chips.map(chipElement));
-    const line = sparkline(state.chart);
+    this.sweep.show(state.sweep, state.live);
+    const line = sparkline(state.chart, state.here);
     this.spark.replaceChildren(...(line === null ? [] : [line]));
   }
 

@@ -1,9 +1,8 @@
 /** Measured positions under the measured roof, both axes by powers of ten, joined in their order. */
 
 import { draw } from './drawn/svg';
+import { BOTTOM, handle, HEIGHT, LEFT, plot, RIGHT, saidOf, Scene, TOP, WIDTH } from './plot';
 import { ChartData, PointData } from './state';
-
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 14, 14];
 
 interface Placed {
   readonly point: PointData;
@@ -16,8 +15,9 @@ export function hasRoof(chart: ChartData): boolean {
   return chart.roof_flops !== null && chart.roof_bytes !== null && chart.points.some(point => point.intensity !== null && point.flops !== null);
 }
 
-/** The drawing; `chosen` is called with a point that a person picks. */
-export function roofline(chart: ChartData, chosen: (point: PointData) => void): SVGElement {
+/** The drawing. */
+export function roofline(scene: Scene): SVGElement {
+  const { chart } = scene;
   const [flops, bytes] = [chart.roof_flops ?? 1, chart.roof_bytes ?? 1];
   const good = chart.points.filter(point => point.intensity !== null && point.flops !== null);
   const ridge = flops / bytes;
@@ -42,26 +42,17 @@ export function roofline(chart: ChartData, chosen: (point: PointData) => void): 
   parts.push(draw('text', { x: (WIDTH + LEFT) / 2, y: HEIGHT - 6, class: 'tbx-axis tbx-mid' }, 'FLOP a byte of compulsory traffic'));
   const placed = good.map(point => ({ point, x: x(point.intensity!), y: y(point.flops!) }));
   parts.push(draw('polyline', { points: placed.map(at => `${at.x},${at.y}`).join(' '), class: 'tbx-path' }));
-  placed.forEach(at => parts.push(dot(at, flops, bytes, chosen)));
-  const said = `roofline of ${chart.target}: ${good.length} positions`;
-  return draw('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: 'tbx-plot', role: 'group', 'aria-label': said }, ...parts);
+  placed.forEach(at => parts.push(dot(scene, at, flops, bytes)));
+  return plot(`roofline of ${chart.target}: ${good.length} positions`, parts, Math.max(0, good.findIndex(point => point.number === scene.here)));
 }
 
-function dot({ point, x, y }: Placed, flops: number, bytes: number, chosen: (point: PointData) => void): SVGElement {
+function dot(scene: Scene, { point, x, y }: Placed, flops: number, bytes: number): SVGElement {
   const limit = Math.min(flops, point.intensity! * bytes);
   const part = ((100 * point.flops!) / limit).toPrecision(2);
-  const said = `${point.label}: ${point.time}, ${part} % of what the roof allows`;
-  const circle = draw('circle', { cx: x, cy: y, r: point.here ? 6 : 4.5 }, draw('title', {}, said));
-  const group = draw('g', { class: `tbx-point${point.here ? ' tbx-here' : ''}`, role: 'button', tabindex: 0, 'aria-label': said }, circle);
-  group.addEventListener('click', () => chosen(point));
-  group.addEventListener('keydown', event => {
-    if (event.key === 'Enter' || event.key === ' ') {
-      event.preventDefault();
-      event.stopPropagation();
-      chosen(point);
-    }
-  });
-  return group;
+  const said = `${saidOf(point)}; ${part} % of what the roof allows`;
+  const here = point.number === scene.here;
+  const circle = draw('circle', { cx: x, cy: y, r: here ? 6 : 4.5 }, draw('title', {}, said));
+  return handle(draw('g', { class: `tbx-point${here ? ' tbx-here' : ''}` }, circle), said, () => scene.restore(point.number));
 }
 
 function scaled(value: number): string {

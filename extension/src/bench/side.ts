@@ -74,7 +74,7 @@ export class Side {
   private drawBody(): void {
     const tab = this.tabs.find(each => each.name === this.chosen);
     if (tab?.name === 'chart' && this.state !== null) {
-      this.chart.show(this.state.chart);
+      this.chart.show(this.state);
     }
     // A status comes ten times a second; what is read and operated stays where nothing of it has changed.
     const [text, apart] = [JSON.stringify([tab?.name, tab?.blocks]), this.apart[this.chosen] ?? null];

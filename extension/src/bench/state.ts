@@ -40,7 +40,9 @@ export interface ControlData {
  * One measured position. Times in seconds, rates in units a second; `values` are those that vary.
  *
  * `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof. `edited`
- * says that a person wrote a stage of it.
+ * says that a person wrote a stage of it. `step` is how far it stands from the fastest: 0 the fastest and
+ * what cannot be told apart from it, 1 to 4 further and further, -1 where nothing can be said; `to_best`
+ * says it in words.
  */
 export interface PointData {
   readonly number: number;
@@ -57,15 +59,45 @@ export interface PointData {
   readonly flagged: string;
   readonly runs: string;
   readonly values: Readonly<Record<string, string>>;
-  readonly here: boolean;
   readonly intensity: number | null;
   readonly flops: number | null;
   readonly edited: boolean;
+  readonly step: number;
+  readonly to_best: string;
+}
+
+/**
+ * A position of a sweep without a time: its values among those that vary, `illegal` or `failed`, why.
+ */
+export interface RefusedData {
+  readonly label: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly state: string;
+  readonly why: string;
+}
+
+/**
+ * Another implementation on the same arrays; `to_best` is its time beside the fastest position's.
+ */
+export interface OtherData {
+  readonly name: string;
+  readonly seconds: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly time: string;
+  readonly rate: number | null;
+  readonly rate_low: number | null;
+  readonly rate_high: number | null;
+  readonly rate_text: string;
+  readonly to_best: string;
+  readonly failure: string;
 }
 
 /**
  * The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it.
  *
+ * `alike` says that all compute as much, so that their times can be compared; `swept` are the names of a
+ * sweep, the first two those of a map.
  * `roof_flops` and `roof_bytes` are measured ceilings a second; a roofline is drawn where both are known.
  */
 export interface ChartData {
@@ -80,6 +112,25 @@ export interface ChartData {
   readonly target: string;
   readonly roof_flops: number | null;
   readonly roof_bytes: number | null;
+  readonly alike: boolean;
+  readonly swept: readonly string[];
+  readonly refused: readonly RefusedData[];
+  readonly others: readonly OtherData[];
+}
+
+/**
+ * The sweep that a bench was opened with. `state` is empty before it has begun.
+ *
+ * `text` says how far it is, `part` (0 to 1) too while it runs; `button` is what its button says, `title`
+ * what that does.
+ */
+export interface SweepData {
+  readonly state: string;
+  readonly text: string;
+  readonly tone: string;
+  readonly part: number | null;
+  readonly button: string;
+  readonly title: string;
 }
 
 /**
@@ -150,7 +201,8 @@ export interface EditsData {
  * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
  * `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
  * this target. `position` is that of the controls as a line, and `notice` what came of something that was
- * asked for.
+ * asked for. `here` is the number of the position of now in the chart, `now` its values, `moved` the name of
+ * what was moved last.
  */
 export interface BenchState {
   readonly id: string;
@@ -176,6 +228,10 @@ export interface BenchState {
   readonly edits: EditsData;
   readonly position: string;
   readonly notice: string;
+  readonly here: number | null;
+  readonly now: Readonly<Record<string, string>>;
+  readonly moved: string;
+  readonly sweep: SweepData | null;
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -213,10 +269,30 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     flagged: 'string',
     runs: 'string',
     values: '{string}',
-    here: 'boolean',
     intensity: 'number?',
     flops: 'number?',
-    edited: 'boolean'
+    edited: 'boolean',
+    step: 'number',
+    to_best: 'string'
+  },
+  RefusedData: {
+    label: 'string',
+    values: '{string}',
+    state: 'string',
+    why: 'string'
+  },
+  OtherData: {
+    name: 'string',
+    seconds: 'number?',
+    low: 'number?',
+    high: 'number?',
+    time: 'string',
+    rate: 'number?',
+    rate_low: 'number?',
+    rate_high: 'number?',
+    rate_text: 'string',
+    to_best: 'string',
+    failure: 'string'
   },
   ChartData: {
     points: '[PointData]',
@@ -229,7 +305,19 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     method: '[string]',
     target: 'string',
     roof_flops: 'number?',
-    roof_bytes: 'number?'
+    roof_bytes: 'number?',
+    alike: 'boolean',
+    swept: '[string]',
+    refused: '[RefusedData]',
+    others: '[OtherData]'
+  },
+  SweepData: {
+    state: 'string',
+    text: 'string',
+    tone: 'string',
+    part: 'number?',
+    button: 'string',
+    title: 'string'
   },
   GutterCellData: {
     text: 'string',
@@ -288,6 +376,10 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     chart: 'ChartData?',
     edits: 'EditsData',
     position: 'string',
-    notice: 'string'
+    notice: 'string',
+    here: 'number?',
+    now: '{string}',
+    moved: 'string',
+    sweep: 'SweepData?'
   }
 };

@@ -123,9 +123,27 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-point{cursor:pointer}.tbx-point circle{fill:var(--s1);stroke:var(--bg);stroke-width:1}
 .tbx-point.tbx-here circle{fill:var(--s2)}.tbx-point.tbx-leader circle{stroke:var(--good);stroke-width:2.5}
 .tbx-point.tbx-flagged circle{fill:var(--bg);stroke:var(--bad);stroke-width:2}
+.tbx-series{fill:none;stroke:var(--line);stroke-width:1.2}.tbx-series-now{stroke:var(--s1);stroke-width:1.6}
+.tbx-other{stroke:var(--s3);stroke-width:1.6}.tbx-other-band{fill:var(--track)}.tbx-plot .tbx-other-name{fill:var(--s3)}
+.tbx-cell rect{stroke:var(--bg);stroke-width:1}.tbx-cell{cursor:pointer}.tbx-cell.tbx-here rect{stroke:var(--s2);stroke-width:3}
+.tbx-cell:focus-visible rect,.tbx-strand:focus-visible polyline:last-child{stroke:var(--accent);stroke-width:3}
+.tbx-cell-none{fill:var(--bg);stroke:var(--line);stroke-dasharray:3 3}.tbx-cell-failed{stroke:var(--bad)}.tbx-cell-illegal{stroke:var(--warn)}
+${[['#1f5f9f,#a8d1ff', '#ffffff,#10202f'], ['#5595d1,#4d94de', '#000000,#000000'], ['#9cc5ea,#2b5f92', '#10202f,#ffffff'], ['#d3e4f5,#1f3a56', '#10202f,#ffffff'], ['#f4f6f8,#20262d', '#1c2128,#e4e9ef']]
+  .map(([fill, text], at) => `.tbx-step${at}{fill:light-dark(${fill})}b.tbx-step${at}{background:light-dark(${fill});border:1px solid var(--line)}.tbx-plot .tbx-step${at} text{fill:light-dark(${text})}`)
+  .join('')}
+.tbx-step5{fill:var(--bg)}b.tbx-step5{border:1px dashed var(--dim)}.tbx-step5 rect{stroke:var(--dim);stroke-dasharray:4 3}
+.tbx-strand{fill:none;cursor:pointer}.tbx-strand polyline{fill:none;stroke-width:1.5}.tbx-strand .tbx-strand-wide{stroke:transparent;stroke-width:9}
+.tbx-strand.tbx-step0 polyline:last-child{stroke:var(--s1);stroke-width:2.4}.tbx-strand.tbx-step1 polyline:last-child{stroke:var(--fill)}
+.tbx-strand.tbx-step2 polyline:last-child{stroke:light-dark(#9cc5ea,#2b5f92)}
+.tbx-strand.tbx-step3 polyline:last-child,.tbx-strand.tbx-step4 polyline:last-child{stroke:var(--line)}
+.tbx-halo{paint-order:stroke;stroke:var(--bg);stroke-width:3px}
+.tbx-strand.tbx-step5 polyline:last-child{stroke:var(--dim);stroke-dasharray:4 3}.tbx-strand.tbx-here polyline:last-child{stroke:var(--s2);stroke-width:3}
+.tbx-legend{display:flex;flex-wrap:wrap;gap:2px 12px;font-size:12px;margin:2px 0}
+.tbx-sweep-said{display:inline-flex;align-items:center;gap:6px}
+.tbx-failed .tbx-cross{stroke:var(--bad)}.tbx-illegal .tbx-cross{stroke:var(--warn)}
 .tbx-whisker{stroke:var(--s1);stroke-width:1.5}.tbx-cross{stroke:var(--bad);stroke-width:2;fill:none}
 .tbx-point:focus-visible circle{stroke:var(--accent);stroke-width:3}
-.tbx-chart-bar{display:flex;gap:8px;align-items:center;margin:0 0 4px}
+.tbx-chart-bar{display:flex;flex-wrap:wrap;gap:4px 8px;align-items:center;margin:0 0 4px}
 .tbx-method{margin:4px 0;font-size:12px}.tbx-method summary{cursor:pointer;color:var(--dim)}.tbx-method p{margin:2px 0;color:var(--dim);max-width:90ch}
 .tbx-choice{display:flex;gap:6px;align-items:center;margin:4px 0 6px}.tbx .tbx-choose{flex:0 1 auto;width:auto;min-width:0;max-width:none}
 .tbx-pressed{display:inline-flex;gap:3px;align-items:center;margin:0 0 4px}

@@ -5,7 +5,8 @@ import { make } from '../dom';
 import { CompileRecord } from '../record';
 import { Bench } from './bench';
 import { Apart } from './data';
-import { BenchState, GutterData, StatusData } from './state';
+import { Block } from './block_data';
+import { BenchState, ChartData, GutterData, StatusData } from './state';
 
 /** The part of anywidget's model that is used here. */
 interface Model {
@@ -15,9 +16,23 @@ interface Model {
   send(content: unknown): void;
 }
 
+interface Measured {
+  readonly chart: ChartData | null;
+  readonly sweep: readonly Block[];
+}
+
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const bench = new Bench({ ask: what => model.send(what) });
-  const base = (): BenchState => model.get('state') as BenchState;
+  // What is measured comes apart, where another run has come; the same two parts are the same state.
+  let joined: { state: unknown; measured: unknown; whole: BenchState } | null = null;
+  const base = (): BenchState => {
+    const [state, measured] = [model.get('state') as BenchState, model.get('measured') as Measured];
+    if (joined?.state !== state || joined.measured !== measured) {
+      const tabs = (state.tabs ?? []).map(tab => (tab.name === 'sweep' ? { ...tab, blocks: measured.sweep } : tab));
+      joined = { state, measured, whole: { ...state, chart: measured.chart, tabs } };
+    }
+    return joined.whole;
+  };
   // While work runs the status comes by itself: it is the newer one.
   const status = (): StatusData => (model.get('status') as StatusData | undefined) ?? base().status;
   const name = base().id;
@@ -85,6 +100,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const pictured = (): void => void readPictures();
   model.on('change:state', changed);
   model.on('change:status', changed);
+  model.on('change:measured', changed);
   model.on('change:record', came);
   model.on('change:apart', pictured);
   draw();
@@ -93,6 +109,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   return () => {
     model.off('change:state', changed);
     model.off('change:status', changed);
+    model.off('change:measured', changed);
     model.off('change:record', came);
     model.off('change:apart', pictured);
     bench.dispose();

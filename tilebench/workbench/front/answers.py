@@ -81,6 +81,13 @@ def _look(bench: AskedBench, message: Message) -> None:
         session.change(lambda wish, _: wish)
 
 
+def _sweep(bench: AskedBench, message: Message) -> None:
+    if message.get("on"):
+        bench.session.sweep()
+    else:
+        bench.session.sweeper.stop()
+
+
 ANSWERS: dict[str, Answer] = {
     "set": _set,
     "target": _target,
@@ -92,8 +99,8 @@ ANSWERS: dict[str, Answer] = {
     "edited": _edited,
     "save": lambda bench, message: save_as(bench.session, str(message.get("what"))),
     "go": lambda bench, message: go_to(bench.session, str(message.get("text", ""))),
-    "sweep": lambda bench, _: bench.session.sweep(),
     "look": _look,
+    "sweep": _sweep,
     "again": lambda bench, _: bench.session.again(),
     "stop": lambda bench, _: bench.session.stop(),
 }

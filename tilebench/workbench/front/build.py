@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..chart import Chart, chart_of, config_text, method_lines
+from ..chart import config_text
 from ..position_text import position_text
 from ..status import STOPPED, figures, remarks, said
-from ..style import rate_text
-from ..tiers import plain_config
 from ..views.stages import language_of
-from ..wish import EDITED
 from .block_data import TabData
 from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
+from .chart_data import chart_data, here, moved_name, now_values
 from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
 from .picture_tabs import with_pictures
-from .state import BenchState, ChartData, Chip, EditsData, PointData, StatusData
+from .state import BenchState, Chip, EditsData, StatusData
+from .sweep_data import sweep_data, sweep_tab
 
 if TYPE_CHECKING:
     from ..picture import Picture
@@ -27,13 +26,21 @@ RUNNING = ("compiling", "checking", "measuring")
 
 
 def bench_state(
-    picture: Picture, name: str, kernel: str, knobs: Sequence[Slider] = (), *, live: bool = False
+    picture: Picture,
+    name: str,
+    kernel: str,
+    knobs: Sequence[Slider] = (),
+    *,
+    live: bool = False,
+    charted: bool = True,
 ) -> BenchState:
-    """The state of a picture. `knobs` are the controls of a live bench; a static one has none."""
+    """The state of a picture. `knobs` are the controls of a live bench; a static one has none.
+
+    Without `charted` the chart is left out, which is sent apart where it has not changed.
+    """
     record, wish = picture.record, picture.wish
     target = record.target if record is not None and not picture.stale else wish.target or ""
     stages = picture.stage_names or tuple(stage.name for stage in record.stages if record) if record else ()
-    chart = chart_data(picture) if picture.runs else None
     return BenchState(
         id=name,
         kernel=kernel,
@@ -55,8 +62,12 @@ def bench_state(
         chips=chips(picture),
         notes=notes(picture, live),
         problem=problem_data(picture, picture.problem) if picture.problem is not None else None,
-        tabs=tabs(picture, live),
-        chart=chart,
+        tabs=tabs(picture, live, charted),
+        chart=chart_data(picture) if charted else None,
+        here=here(picture),
+        now=now_values(picture),
+        moved=moved_name(picture),
+        sweep=sweep_data(picture) if live or picture.sweep is not None else None,
         edits=edits_data(picture) if live else EditsData(),
         position=position_text(kernel, wish) if live else "",
         notice=picture.notice,
@@ -69,9 +80,10 @@ def notes(picture: Picture, live: bool) -> tuple[str, ...]:
     return (*remarks(picture), *left_note(picture), *([STOPPED] if stopped else []))
 
 
-def tabs(picture: Picture, live: bool) -> tuple[TabData, ...]:
+def tabs(picture: Picture, live: bool, charted: bool = True) -> tuple[TabData, ...]:
     """The chart first where there is or can be one, then what the record and a check say."""
     out = [TabData("chart", "Chart")] if live or picture.runs else []
+    out += sweep_tab(picture, charted)
     if picture.diagnosis is not None:
         out.append(diagnosis_tab(picture.diagnosis))
     if picture.record is not None:
@@ -107,35 +119,3 @@ def stale_text(picture: Picture) -> str:
     if picture.wish.edit is not None and not differs:
         return "Below: the last text that compiled."
     return f"Below: the last good picture, of {config_text(differs) or 'the last good choice'}."
-
-
-def chart_data(picture: Picture) -> ChartData:
-    """The chart of the runs, with the position of now marked."""
-    chart = chart_of(picture.runs, picture.ceilings)
-    now = plain_config(picture.wish.config)
-    leader = chart.leader
-    return ChartData(
-        points=tuple(_point(chart, k, dict(p.config) == now) for k, p in enumerate(chart.points)),
-        unit=chart.unit,
-        ceiling=chart.ceiling,
-        ceiling_text=f"measured ceiling {rate_text(chart.ceiling, chart.unit)}" if chart.ceiling else "",
-        varied=chart.varied,
-        leader=leader.point.number if leader is not None else None,
-        decided=leader is not None and leader.decided,
-        method=tuple(method_lines(chart)),
-        target=chart.target,
-        roof_flops=chart.ceilings.flops if chart.unit != "OP/s" else None,
-        roof_bytes=chart.ceilings.bytes,
-    )
-
-
-def _point(chart: Chart, index: int, here: bool) -> PointData:
-    point = chart.points[index]
-    values = {name: config_text(point.config, [name]).partition("=")[2] for name in chart.varied}
-    return PointData(
-        point.number, point.label, point.seconds, point.low, point.high,
-        point.time_text if point.seconds is not None else "", point.rate, point.rate_low, point.rate_high,
-        point.rate_text(chart.unit), point.failure, point.flagged, point.runs_text, values, here,
-        point.intensity, point.flops / point.seconds if point.flops and point.seconds else None,
-        EDITED in point.config,
-    )  # fmt: skip

@@ -50,7 +50,9 @@ class PointData:
     """One measured position. Times in seconds, rates in units a second; `values` are those that vary.
 
     `intensity` is FLOP a byte of compulsory traffic, `flops` FLOP a second: its place under a roof. `edited`
-    says that a person wrote a stage of it.
+    says that a person wrote a stage of it. `step` is how far it stands from the fastest: 0 the fastest and
+    what cannot be told apart from it, 1 to 4 further and further, -1 where nothing can be said; `to_best`
+    says it in words.
     """
 
     number: int
@@ -67,16 +69,46 @@ class PointData:
     flagged: str
     runs: str = ""
     values: Mapping[str, str] = field(default_factory=dict[str, str])
-    here: bool = False
     intensity: float | None = None
     flops: float | None = None
     edited: bool = False
+    step: int = -1
+    to_best: str = ""
+
+
+@dataclass(frozen=True)
+class RefusedData:
+    """A position of a sweep without a time: its values among those that vary, `illegal` or `failed`, why."""
+
+    label: str
+    values: Mapping[str, str]
+    state: str
+    why: str
+
+
+@dataclass(frozen=True)
+class OtherData:
+    """Another implementation on the same arrays; `to_best` is its time beside the fastest position's."""
+
+    name: str
+    seconds: float | None
+    low: float | None
+    high: float | None
+    time: str
+    rate: float | None
+    rate_low: float | None
+    rate_high: float | None
+    rate_text: str
+    to_best: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True)
 class ChartData:
     """The measured positions. `leader` is the fastest's number, `decided` whether noise cannot explain it.
 
+    `alike` says that all compute as much, so that their times can be compared; `swept` are the names of a
+    sweep, the first two those of a map.
     `roof_flops` and `roof_bytes` are measured ceilings a second; a roofline is drawn where both are known.
     """
 
@@ -91,6 +123,26 @@ class ChartData:
     target: str
     roof_flops: float | None = None
     roof_bytes: float | None = None
+    alike: bool = True
+    swept: tuple[str, ...] = ()
+    refused: tuple[RefusedData, ...] = ()
+    others: tuple[OtherData, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweepData:
+    """The sweep that a bench was opened with. `state` is empty before it has begun.
+
+    `text` says how far it is, `part` (0 to 1) too while it runs; `button` is what its button says, `title`
+    what that does.
+    """
+
+    state: str
+    text: str
+    tone: str
+    part: float | None
+    button: str
+    title: str
 
 
 @dataclass(frozen=True)
@@ -164,7 +216,8 @@ class BenchState:
     wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
     `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
     this target. `position` is that of the controls as a line, and `notice` what came of something that was
-    asked for.
+    asked for. `here` is the number of the position of now in the chart, `now` its values, `moved` the name of
+    what was moved last.
     """
 
     id: str
@@ -190,3 +243,7 @@ class BenchState:
     edits: EditsData = field(default_factory=EditsData)
     position: str = ""
     notice: str = ""
+    here: int | None = None
+    now: Mapping[str, str] = field(default_factory=dict[str, str])
+    moved: str = ""
+    sweep: SweepData | None = None

@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from operator import is_not
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ from ..packed import pack
 from ..picture import Picture
 from ..slider import Slider
 from .build import RUNNING, bench_state, status_data
+from .chart_data import chart_data
 from .gutters import plain_gutters
 from .picture_tabs import picture_blocks
+from .sweep_data import sweep_tab
 
 if TYPE_CHECKING:
     from ...pictures.collect import KernelPictures
@@ -42,6 +45,8 @@ def _view_class() -> Any:
         "status": traitlets.Dict({}).tag(sync=True),
         "record": traitlets.Unicode("").tag(sync=True),
         "apart": traitlets.Unicode("").tag(sync=True),
+        # Apart from the state, so that a move does not send again what it has not changed.
+        "measured": traitlets.Dict({"chart": None, "sweep": []}).tag(sync=True),
     }
     return type("TilebenchBench", (anywidget.AnyWidget,), body)
 
@@ -50,6 +55,12 @@ def _but_status_same(first: Picture, second: Picture) -> bool:
     """Whether two pictures differ in nothing but what the thread does. They share what has not changed."""
     names = (each.name for each in fields(Picture) if each.name != "status")
     return all(getattr(first, name) is getattr(second, name) for name in names)
+
+
+def measured_plain(picture: Picture) -> dict[str, Any]:
+    """What is measured, as the browser gets it beside the state."""
+    sweep = [block for tab in sweep_tab(picture) for block in tab.blocks]
+    return {"chart": to_plain(chart_data(picture)), "sweep": to_plain(sweep)}
 
 
 class View:
@@ -66,6 +77,8 @@ class View:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
         self._pictures: KernelPictures | None = None
+        # What the chart was made of.
+        self._charted: tuple[object, ...] = (None,)
         self._shown = first
         state = self._state(first)
         self.widget: Any = _view_class()(state=state, status=state["status"])
@@ -80,7 +93,16 @@ class View:
         self.widget.on_msg(said)
 
     def _state(self, picture: Picture) -> dict[str, Any]:
-        return to_plain(bench_state(picture, self.name, self.kernel, self.knobs, live=True))
+        state = bench_state(picture, self.name, self.kernel, self.knobs, live=True, charted=False)
+        return to_plain(state)
+
+    def _show_measured(self, picture: Picture) -> None:
+        """The chart and the table of a sweep, where another run, ceiling or row has come."""
+        rows = picture.sweep.rows if picture.sweep is not None else ()
+        parts = (*picture.runs, *rows, *picture.others, picture.ceilings)
+        if len(parts) != len(self._charted) or any(map(is_not, parts, self._charted)):
+            self._charted = parts
+            self.widget.measured = measured_plain(picture)
 
     def show(self, picture: Picture) -> None:
         """Draw what has changed since the last picture; one message for all of it."""
@@ -100,6 +122,7 @@ class View:
                 }
                 self.widget.record = pack(held, level=1)
             self._draw_apart(picture)
+            self._show_measured(picture)
             state = self._state(picture)
             self.widget.status = state["status"]
             if not running or {**state, "status": self.widget.state["status"]} != self.widget.state:
