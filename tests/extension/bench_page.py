@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from tilebench.record import CompileRecord, to_plain
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
+from tilebench.workbench.front.picture_tabs import picture_blocks
 from tilebench.workbench.front.widget import script
 from tilebench.workbench.live import Workbench
 from tilebench.workbench.packed import pack
@@ -80,11 +81,12 @@ def data_of(bench: Workbench) -> dict[str, Any]:
     held = picture.record
     gutters = plain_gutters(held) if held is not None else []
     packed = pack({"record": to_plain(held), "runs": [], "gutters": gutters}) if held is not None else ""
-    return {"state": state, "record": packed, "status": state["status"]}
+    apart = pack(to_plain(picture_blocks(picture.pictures)))
+    return {"state": state, "record": packed, "status": state["status"], "apart": apart}
 
 
 @contextmanager
-def bench_page(bench: Workbench, chromium: str, folder: Path, *, dark: bool = False) -> Iterator[Any]:
+def bench_page(bench: Workbench, chromium: str, folder: Path, *, dark: bool = False) -> Generator[Any]:
     """A page of 1600 by 1000 pixels that shows a bench without threads."""
     place = folder / "bench.html"
     place.write_text(_PAGE.format(script=json.dumps(script()), data=json.dumps(data_of(bench))))

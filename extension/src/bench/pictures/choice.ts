@@ -6,7 +6,7 @@ import { Kept } from './kept';
 
 /** `draw` makes the elements of a block. */
 export function choiceElement(choice: ChoiceBlock, kept: Kept, draw: (block: Block) => HTMLElement[]): HTMLElement {
-  const select = make('select', { class: 'tbx-choose' });
+  const select = make('select', { class: 'tbx-choose', 'aria-label': choice.label });
   select.append(...choice.options.map((option, at) => make('option', { value: String(at) }, option.name)));
   const body = make('div', { class: 'tbx-chosen' });
   // By its beginning, too: a name says sizes, and these are what sliders change.
@@ -24,7 +24,7 @@ export function choiceElement(choice: ChoiceBlock, kept: Kept, draw: (block: Blo
     show(at);
   });
   show(first);
-  const label = make('label', { class: 'tbx-choice' }, choice.label, ' ', select);
+  const label = make('div', { class: 'tbx-choice' }, make('span', { 'aria-hidden': 'true' }, choice.label), select);
   return make('div', {}, label, body);
 }
 
