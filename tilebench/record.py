@@ -255,7 +255,8 @@ class RunRecord:
     `failure` is the message when there is no time to show.
     `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
     `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
-    the same kernel with them. `edited` names the stages whose texts a person wrote.
+    the same kernel with them; `event_unit` is `cycles`, or `steps` of the simulator, which are no time.
+    `edited` names the stages whose texts a person wrote.
     `rounds`, `budget` (seconds for all rounds) and `seed` are what it was asked for; without a seed it ran on
     the caller's arrays.
     """
@@ -276,6 +277,7 @@ class RunRecord:
     unwritten: int = 0
     events: tuple[ClockEvent, ...] = ()
     clocked_seconds: float | None = None
+    event_unit: str = "cycles"
     edited: tuple[str, ...] = ()
     rounds: int = 0
     budget: float = 0.0

@@ -198,7 +198,8 @@ export interface ClockEvent {
  * `failure` is the message when there is no time to show.
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  * `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
- * the same kernel with them. `edited` names the stages whose texts a person wrote.
+ * the same kernel with them; `event_unit` is `cycles`, or `steps` of the simulator, which are no time.
+ * `edited` names the stages whose texts a person wrote.
  * `rounds`, `budget` (seconds for all rounds) and `seed` are what it was asked for; without a seed it ran on
  * the caller's arrays.
  */
@@ -219,6 +220,7 @@ export interface RunRecord {
   readonly unwritten: number;
   readonly events: readonly ClockEvent[];
   readonly clocked_seconds: number | null;
+  readonly event_unit: string;
   readonly edited: readonly string[];
   readonly rounds: number;
   readonly budget: number;
@@ -400,6 +402,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     unwritten: 'number',
     events: '[ClockEvent]',
     clocked_seconds: 'number?',
+    event_unit: 'string',
     edited: '[string]',
     rounds: 'number',
     budget: 'number',

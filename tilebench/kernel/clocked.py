@@ -27,9 +27,21 @@ class Clocked:
         return clocked(self._timed)
 
     def timeline(self, *arrays: Any, seed: int = 0, sizes: Mapping[str, Any] | None = None) -> RunRecord:
-        """What the first blocks did when, as `bench` runs it; `clocked_seconds` is how long it takes so."""
+        """What the first blocks did when, as `bench` runs it; `clocked_seconds` is how long it takes so.
+
+        Raises `TargetError` where there is no such card, for which `steps` has the order without the times.
+        """
         from .measuring.clocks import timeline
 
         kernel = self._timed
         require_available(kernel.compilation.manifest, kernel.name, kernel.target)
         return timeline(kernel, with_rows(kernel, arrays), seed=seed, sizes=sizes)
+
+    def steps(self) -> RunRecord:
+        """The order in which warps of the first block do what, by the simulator: steps, and no time.
+
+        Raises `TargetError` on a target whose threads have no clock, as a processor's.
+        """
+        from .measuring.stepped import steps
+
+        return steps(self._timed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..record import ClockEvent, RunRecord
+from .overlap import story_of, told
 
 # Events that a record keeps: whole blocks, the first ones, and one at least.
 MOST_KEPT = 8192
@@ -76,9 +77,11 @@ def timeline_text(record: RunRecord) -> str:
     events = [event for event in record.events if event.block == block]
     whole = [event for event in events if event.kind == "block"]
     last = max(event.end for event in whole)
+    story, unit = story_of(record), record.event_unit
     out = [
         _disturbance(record),
-        f"block {block} on multiprocessor {whole[0].iteration}: {len(whole)} warps, {last} cycles",
+        f"block {block} on multiprocessor {whole[0].iteration}: {len(whole)} warps, {last} {unit}",
+        *(told(story) if story is not None else ()),
         "",
         *_table(events, len(whole), last),
         "",
@@ -89,6 +92,8 @@ def timeline_text(record: RunRecord) -> str:
 
 def _disturbance(record: RunRecord) -> str:
     text = f"{record.kernel} on {record.target}"
+    if record.event_unit != "cycles":
+        return f"{text}: steps of the simulator, in their order; they are no time"
     if record.seconds and record.clocked_seconds:
         text += f": {record.seconds * 1e6:.4g} us without clocks, {record.clocked_seconds * 1e6:.4g} us with "
         text += f"them ({record.clocked_seconds / record.seconds:.2f} times)"

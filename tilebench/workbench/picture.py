@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import TileError
 from ..record import CompileRecord, RunRecord
 from ..runtime.latest import Status
+from .clocking import ClocksShown
 from .history import MoveHistory
 from .slider import Slider
 from .sweeping import SweepShown, all_runs
@@ -28,7 +29,8 @@ class Picture:
     `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
     oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
     that change nothing on this target. `pictures` are of the record. `sweeps` is how many combinations the
-    sweep has that the bench was opened with, `others` are runs of other implementations.
+    sweep has that the bench was opened with, `others` are runs of other implementations, `clocks` what was
+    recorded of when warps do what.
     """
 
     wish: Wish
@@ -53,6 +55,7 @@ class Picture:
     pictures: KernelPictures | None = None
     sweeps: int = 0
     others: tuple[RunRecord, ...] = ()
+    clocks: ClocksShown | None = None
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

@@ -21,6 +21,7 @@ from ..targets import AUTO
 from . import tiers
 from .answered import Questions
 from .chart import chart_of
+from .clocking import BenchClocks, rounds_told
 from .edits import EditBook
 from .effect import Effects
 from .history import Move, MoveHistory
@@ -72,6 +73,7 @@ class Session:
         self.sweeper = BenchSweep(
             subject, shown=self._swept, busy=self._busy, ended=self._load_best, measure=measure
         )
+        self.clocks = BenchClocks(subject, shown=lambda shown: self._show(clocks=shown))
         self._rate: RateLimit[Picture] = RateLimit(publish or (lambda _: None))
         self._latest: LatestWins[Wish] = LatestWins(
             self._answer, DEBOUNCE_S, pause_s=PAUSE_S, on_status=self._on_status, on_error=self._on_error,
@@ -134,6 +136,10 @@ class Session:
         begin = self.sweeper.run_here if self.inline else self.sweeper.begin
         begin(self.wish, self.picture.history.runs)
 
+    def clock(self) -> None:
+        """Record what warps do when at the position of now; inline: until it is there."""
+        self.clocks.begin(self.wish, inline=self.inline)
+
     def _busy(self) -> bool:
         """Whether a person waits for something: their position comes before the next row of a sweep."""
         return not self.inline and self._latest.status.phase in ("compiling", "checking", "measuring")
@@ -151,6 +157,7 @@ class Session:
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
         self.sweeper.stop()
+        self.clocks.stop()
         self._latest.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -164,6 +171,7 @@ class Session:
     def close(self) -> None:
         """Stop, and end the threads."""
         self.sweeper.stop()
+        self.clocks.stop()
         self._latest.close()
         self._rate = RateLimit(lambda _: None)
 
@@ -326,7 +334,7 @@ class Session:
             run = tiers.measure(
                 kernel,
                 cancel=ticket.unwanted,
-                on_progress=self._progress(number, ticket),
+                on_progress=rounds_told(ticket, number, self._repeats),
                 with_=self._measure,
             )
             if ticket():
@@ -340,16 +348,6 @@ class Session:
                 self._diagnose(kernel)
             if ticket() or not run.seconds or run.seconds > SLOW_S:
                 return
-
-    def _progress(self, number: int, ticket: Ticket[Wish]) -> Callable[[Any], None]:
-        """What the child says of run `number`, as rounds of all runs."""
-
-        def progress(said: Any) -> None:
-            if isinstance(said, dict):
-                done, rounds = (int(said.get(name, 0)) for name in ("round", "rounds"))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-                ticket.phase("measuring", number * rounds + done, self._repeats * rounds)
-
-        return progress
 
     def _enter_run(self, run: RunRecord, wish: Wish, ticket: Ticket[Wish]) -> None:
         # The chart's configuration is that of the controls, so that schedule choices stand in it.

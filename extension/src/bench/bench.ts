@@ -5,7 +5,7 @@ import { SHOW_LINE, SourceLine } from './cell/link';
 import { Controls } from './controls';
 import { editChoice } from './edit/choice';
 import { Edits } from './edit/edits';
-import { Host, Picture } from './data';
+import { Ask, Host, Picture } from './data';
 import { button, Header } from './header';
 import { Against, drag, Panes } from './panes';
 import { NARROW_STYLE, Room } from './room';
@@ -66,6 +66,7 @@ export class Bench {
     this.header.element.append(this.save.element);
     this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
     this.side = new Side(number => host.ask({ kind: 'restore', number }), tab => host.ask({ kind: 'look', tab }));
+    this.side.element.addEventListener('tbx-ask', event => host.ask({ kind: (event as CustomEvent).detail } as Ask));
     for (const what of ['tbx-line', 'tbx-pin']) {
       this.side.element.addEventListener(what, event => this.panes.lightLine(Number((event as CustomEvent).detail), what === 'tbx-pin'));
     }

@@ -183,6 +183,14 @@ export interface ChoiceBlock {
 }
 
 /**
+ * A button: what it says, and the kind of what it asks the bench for.
+ */
+export interface ActionData {
+  readonly label: string;
+  readonly kind: string;
+}
+
+/**
  * One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are.
  */
 export interface Block {
@@ -195,6 +203,7 @@ export interface Block {
   readonly lanes: LanesData | null;
   readonly drawing: Drawing | null;
   readonly choice: ChoiceBlock | null;
+  readonly action: ActionData | null;
 }
 
 /**
@@ -316,6 +325,10 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     label: 'string',
     options: '[OptionBlocks]'
   },
+  ActionData: {
+    label: 'string',
+    kind: 'string'
+  },
   Block: {
     text: 'string',
     tone: 'string',
@@ -325,7 +338,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     errors: 'ErrorMapData?',
     lanes: 'LanesData?',
     drawing: 'Drawing?',
-    choice: 'ChoiceBlock?'
+    choice: 'ChoiceBlock?',
+    action: 'ActionData?'
   },
   TabData: {
     name: 'string',

@@ -8,7 +8,7 @@ import { Kept } from './pictures/kept';
 import { lanesElement } from './pictures/lanes';
 import { mapElement } from './pictures/spans';
 import { tileElement } from './pictures/tile';
-import { BarData, Block, CellData, Drawing, TableData } from './state';
+import { ActionData, BarData, Block, CellData, Drawing, TableData } from './state';
 
 /** One block as elements; `kept` is what the reader chose in pictures. */
 export function blockElements(block: Block, kept: Kept): HTMLElement[] {
@@ -24,6 +24,9 @@ export function blockElements(block: Block, kept: Kept): HTMLElement[] {
   }
   if (block.bars.length > 0) {
     out.push(make('div', { class: 'tbx-bars' }, ...block.bars.flatMap(barElements)));
+  }
+  if (block.action !== null) {
+    out.push(actionElement(block.action));
   }
   if (block.errors !== null) {
     out.push(errorMap(block.errors));
@@ -46,6 +49,13 @@ function drawingElements(drawing: Drawing, kept: Kept): HTMLElement[] {
     ...(drawing.lanes.length === 0 ? [] : [lanesElement(drawing.lanes, kept)]),
     ...(drawing.map === null ? [] : [mapElement(drawing.map)])
   ];
+}
+
+/** A button in a tab; who holds the bench hears what it asks for. */
+function actionElement(action: ActionData): HTMLElement {
+  const out = make('button', { type: 'button', class: 'tbx-button' }, action.label);
+  out.addEventListener('click', () => out.dispatchEvent(new CustomEvent('tbx-ask', { bubbles: true, detail: action.kind })));
+  return make('p', {}, out);
 }
 
 function tableElement(block: TableData): HTMLElement {

@@ -18,6 +18,7 @@ export type Ask =
   | { readonly kind: 'save'; readonly what: string }
   | { readonly kind: 'go'; readonly text: string }
   | { readonly kind: 'sweep'; readonly on: boolean }
+  | { readonly kind: 'timeline' }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 

@@ -101,6 +101,7 @@ ANSWERS: dict[str, Answer] = {
     "go": lambda bench, message: go_to(bench.session, str(message.get("text", ""))),
     "look": _look,
     "sweep": _sweep,
+    "timeline": lambda bench, _: bench.session.clock(),
     "again": lambda bench, _: bench.session.again(),
     "stop": lambda bench, _: bench.session.stop(),
 }

@@ -195,6 +195,14 @@ class ChoiceBlock:
 
 
 @dataclass(frozen=True)
+class ActionData:
+    """A button: what it says, and the kind of what it asks the bench for."""
+
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True)
 class Block:
     """One piece of a tab: those of `text` (a sentence), `quote`, `table` and pictures that there are."""
 
@@ -207,6 +215,7 @@ class Block:
     lanes: LanesData | None = None
     drawing: Drawing | None = None
     choice: ChoiceBlock | None = None
+    action: ActionData | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
 from .chart_data import chart_data, here, moved_name, now_values
 from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
+from .lane_blocks import timeline_tab
 from .picture_tabs import with_pictures
 from .state import BenchState, Chip, EditsData, StatusData
 from .sweep_data import sweep_data, sweep_tab
@@ -90,6 +91,8 @@ def tabs(picture: Picture, live: bool, charted: bool = True) -> tuple[TabData, .
         out += with_pictures(record_tabs(picture.record, picture.shared_limit), picture.pictures, live=live)
     if picture.report is not None:
         out.append(check_tab(picture.report))
+    if picture.record is not None and (live or picture.clocks is not None):
+        out.append(timeline_tab(picture, live))
     if len(picture.history) > 1:
         out.append(moves_tab(picture.history, picture.ceilings))
     return tuple(out)

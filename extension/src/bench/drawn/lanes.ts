@@ -80,7 +80,7 @@ class LanesView {
 
   private window(from: number, to: number): void {
     const length = Math.max(1, this.block.length);
-    const size = Math.max(Math.min(8, length), Math.min(length, to - from));
+    const size = Math.max(Math.min(3, length), Math.min(length, to - from));
     this.from = Math.max(0, Math.min(length - size, from));
     this.to = this.from + size;
     this.draw();
@@ -158,7 +158,9 @@ class LanesView {
     const out: SVGElement[] = [draw('text', { x: 2, y: 12, class: 'tbx-axis' }, this.data.unit)];
     for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
       out.push(draw('line', { x1: this.x(at), x2: this.x(at), y1: 16, y2: height, class: 'tbx-grid' }));
-      out.push(draw('text', { x: this.x(at), y: 12, class: 'tbx-axis tbx-mid' }, this.label(at)));
+      if (this.x(at) < this.width - 44) {
+        out.push(draw('text', { x: this.x(at), y: 12, class: 'tbx-axis tbx-mid' }, this.label(at)));
+      }
     }
     return out;
   }
