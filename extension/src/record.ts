@@ -199,9 +199,8 @@ export interface ClockEvent {
  * `operation` is what `flops` counts: `FLOP`, or `OP` where a kernel computes with integers alone.
  * `events` are what clocks inside the kernel said of its first blocks, and `clocked_seconds` the median of
  * the same kernel with them; `event_unit` is `cycles`, or `steps` of the simulator, which are no time.
- * `edited` names the stages whose texts a person wrote.
- * `rounds`, `budget` (seconds for all rounds) and `seed` are what it was asked for; without a seed it ran on
- * the caller's arrays.
+ * `edited` names the stages whose texts a person wrote; `rounds`, `budget` (seconds for all rounds) and
+ * `seed` are what it was asked for; without a seed it ran on the caller's arrays.
  */
 export interface RunRecord {
   readonly kernel: string;

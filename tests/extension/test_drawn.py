@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tilebench
-from tests.extension.bench_page import bench_page
+from tests.extension.answered_page import bench_page
 from tests.reference.test_error_map import ONE, add, wrong
 from tilebench.reference import CheckReport
 from tilebench.targets import manifest

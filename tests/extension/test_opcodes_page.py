@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tilebench
-from tests.extension.bench_page import bench_page
+from tests.extension.answered_page import bench_page
 from tests.library.test_opcodes import PTX, SASS
 from tests.workbench.bench_kernels import functions
 

@@ -32,7 +32,7 @@ class SiteTotal:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class LastComer:
     """A barrier: the warp that came last most often, at which share of turns, and what others waited each."""
 
     line: int
@@ -71,7 +71,7 @@ class BlockStory:
     bubbles: tuple[tuple[int, int], ...]
     roles: tuple[str, ...]
     totals: tuple[SiteTotal, ...]
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[LastComer, ...]
     stages: tuple[StageWait, ...] = ()
 
     @property
@@ -184,14 +184,14 @@ def _totals(events: Sequence[ClockEvent], warps: int, length: int) -> tuple[Site
     )
 
 
-def _meetings(events: Sequence[ClockEvent]) -> tuple[Meeting, ...]:
+def _meetings(events: Sequence[ClockEvent]) -> tuple[LastComer, ...]:
     """Barriers at which warps waited: the one who comes last is the one that the others wait for."""
     turns: dict[tuple[int, str], dict[tuple[int, int], list[ClockEvent]]] = {}
     for (line, name, warp), own in _barriers(events).items():
         for number, event in enumerate(own):
             turns.setdefault((line, name), {}).setdefault((number, 0), []).append(event)
             assert event.warp == warp
-    found: list[Meeting] = []
+    found: list[LastComer] = []
     for (line, name), met in turns.items():
         complete = [group for group in met.values() if len(group) > 1]
         if not complete:
@@ -199,7 +199,9 @@ def _meetings(events: Sequence[ClockEvent]) -> tuple[Meeting, ...]:
         last = Counter(max(group, key=lambda e: e.start).warp for group in complete)
         warp, count = last.most_common(1)[0]
         waits = [e.end - e.start for g in complete for e in g if e is not max(g, key=lambda e: e.start)]
-        found.append(Meeting(line, name, warp, count / len(complete), sum(waits) / len(waits), len(complete)))
+        found.append(
+            LastComer(line, name, warp, count / len(complete), sum(waits) / len(waits), len(complete))
+        )
     return tuple(sorted(found, key=lambda each: -each.waited * each.turns))
 
 
