@@ -52,7 +52,7 @@ class Effect(NamedTuple):
 
 
 def _kind(mark: FieldMark, node: Any) -> str:
-    """The effect of a field in this node: one that accumulates may start afresh, or only read."""
+    """The effect of a field that says `only_read` or `unless`: it may start afresh, or only read."""
     if mark.only_read and getattr(node, mark.only_read):
         return READS
     if mark.effect != ACCUMULATES or not mark.unless:
@@ -75,9 +75,9 @@ def effects_of(node: Node) -> tuple[Effect, ...]:
         if mark.effect == POINTS:
             found += _behind_pointers(mark, node)
             continue
-        region = target if isinstance(target, Region) else None
-        buffer = target.buffer if isinstance(target, Region) else target
-        found.append(Effect(_kind(mark, node), mark.name, buffer, region, node))
+        kind = _kind(mark, node) if mark.only_read or mark.unless else mark.effect
+        region, buffer = (target, target.buffer) if mark.region else (None, target)
+        found.append(Effect(kind, mark.name, buffer, region, node))
     return tuple(found)
 
 

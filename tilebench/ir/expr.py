@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 from ..errors import ShapeError
@@ -18,6 +19,10 @@ from .node import READS, Node, attribute, node, operand
 
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "not")
+# The operators that give a bool, whatever they are of.
+TRUTH = frozenset((*COMPARE, *LOGIC))
+# The dtype of an expression that names it. Asked for thousands of times: no function of Python's is called.
+OWN_TYPE = property(attrgetter("type"))
 
 
 def round_up(number: int, unit: int) -> int:
@@ -116,7 +121,7 @@ class Expr(Node):
         raise NotImplementedError
 
     def __add__(self, other: Expr | int) -> Expr:
-        return add(self, lift(other, self.dtype))
+        return add(self, other if isinstance(other, Expr) else Const(other, type=self.dtype))
 
     def __radd__(self, other: int) -> Expr:
         return add(lift(other, self.dtype), self)
@@ -128,7 +133,7 @@ class Expr(Node):
         return sub(lift(other, self.dtype), self)
 
     def __mul__(self, other: Expr | int) -> Expr:
-        return mul(self, lift(other, self.dtype))
+        return mul(self, other if isinstance(other, Expr) else Const(other, type=self.dtype))
 
     def __rmul__(self, other: int) -> Expr:
         return mul(lift(other, self.dtype), self)
@@ -159,10 +164,7 @@ class Const(Expr):
     value: Any = attribute()
     type: DType = attribute(default=int32)
     values_of = staticmethod(_number_of)
-
-    @property
-    def dtype(self) -> DType:
-        return self.type
+    dtype = OWN_TYPE
 
 
 @node
@@ -171,10 +173,7 @@ class Var(Expr):
 
     name: str = attribute()
     type: DType = attribute(default=int32)
-
-    @property
-    def dtype(self) -> DType:
-        return self.type
+    dtype = OWN_TYPE
 
 
 @node
@@ -184,10 +183,7 @@ class Load(Expr):
     buffer: Buffer = attribute(effect=READS)
     index: tuple[Expr, ...] = operand()
     version: Expr | None = operand(default=None)
-
-    @property
-    def dtype(self) -> DType:
-        return self.buffer.dtype
+    dtype = property(attrgetter("buffer.dtype"))
 
 
 @node
@@ -203,7 +199,12 @@ class Arith(Expr):
 
     @property
     def dtype(self) -> DType:
-        return boolean if self.op in COMPARE or self.op in LOGIC else self.args[0].dtype
+        first: Expr = self
+        while type(first) is Arith:
+            if first.op in TRUTH:
+                return boolean
+            first = first.args[0]
+        return first.dtype
 
 
 @node
@@ -212,10 +213,7 @@ class Cast(Expr):
 
     value: Expr = operand()
     type: DType = attribute(default=int32)
-
-    @property
-    def dtype(self) -> DType:
-        return self.type
+    dtype = OWN_TYPE
 
 
 @node
@@ -233,10 +231,7 @@ class Call(Expr):
     word: str = attribute()
     args: tuple[Expr, ...] = operand()
     type: DType = attribute(default=int32)
-
-    @property
-    def dtype(self) -> DType:
-        return self.type
+    dtype = OWN_TYPE
 
 
 @node
@@ -290,24 +285,25 @@ def _terms(expr: Expr, op: str) -> tuple[Expr, ...]:
     return expr.args if type(expr) is Arith and expr.op == op and len(expr.args) > 1 else (expr,)
 
 
-def add(a: Expr, b: Expr) -> Expr:
-    """`a + b`. Integers: flat, constants gathered at the end, zero dropped."""
-    if not a.dtype.is_integer:
+def add(a: Expr, b: Expr, *more: Expr) -> Expr:
+    """`a + b`, and `more` of integers. Integers: flat, constants gathered at the end, zero dropped."""
+    dtype = a.dtype
+    if not dtype.is_integer:
         return Arith("+", (*_terms(a, "+"), b))
     total = 0
     out: list[Expr] = []
-    for side in (a, b):
+    for side in (a, b, *more):
         # Nothing is called here: a GEMM adds 300 times.
-        terms = side.args if isinstance(side, Arith) and side.op == "+" and len(side.args) > 1 else (side,)
+        terms = side.args if type(side) is Arith and side.op == "+" and len(side.args) > 1 else (side,)
         for term in terms:
-            if isinstance(term, Const):
+            if type(term) is Const:
                 total += term.value
             else:
                 out.append(term)
     if total:
-        total = wrapped(total, a.dtype)
+        total = wrapped(total, dtype)
     if total or not out:
-        out.append(Const(total, type=a.dtype))
+        out.append(Const(total, type=dtype))
     return out[0] if len(out) == 1 else Arith("+", tuple(out))
 
 
@@ -323,22 +319,23 @@ def sub(a: Expr, b: Expr) -> Expr:
 
 def mul(a: Expr, b: Expr) -> Expr:
     """`a * b`. Integers: constants folded to the right, one and zero handled."""
-    if not a.dtype.is_integer:
+    dtype = a.dtype
+    if not dtype.is_integer:
         return Arith("*", (*_terms(a, "*"), b))
     x, y = const_of(a), const_of(b)
     if x is not None and y is not None:
-        return Const(wrapped(x * y, a.dtype), type=a.dtype)
+        return Const(wrapped(x * y, dtype), type=dtype)
     if x is not None:
         a, b, x, y = b, a, y, x
     if y == 0:
-        return Const(0, type=a.dtype)
+        return Const(0, type=dtype)
     if y == 1:
         return a
     if y is not None and isinstance(a, Arith) and a.op == "*":
         last = const_of(a.args[-1])
         if last is not None:
-            rest, folded = a.args[:-1], wrapped(last * y, a.dtype)
-            return mul(rest[0] if len(rest) == 1 else Arith("*", rest), Const(folded, type=a.dtype))
+            rest, folded = a.args[:-1], wrapped(last * y, dtype)
+            return mul(rest[0] if len(rest) == 1 else Arith("*", rest), Const(folded, type=dtype))
     return Arith("*", (*_terms(a, "*"), b))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .expr import Arith, Call, Cast, Const, Expr, Load, Var
 from .extern import Extern
-from .rewrite import refold
+from .rewrite import folded
 
 
 class Seen(NamedTuple):
@@ -89,7 +89,7 @@ def _replaced(expr: Expr, values: Mapping[str, Expr]) -> Expr:
     """The same of an expression that has one of the names."""
     if isinstance(expr, Arith):
         args = tuple([replaced(each, values) for each in expr.args])
-        return refold(Arith(expr.op, args, place=expr.place))
+        return folded(expr, args)
     if isinstance(expr, Call):
         return expr.but(args=tuple([replaced(each, values) for each in expr.args]))
     if isinstance(expr, Cast):

@@ -162,6 +162,8 @@ class Node:
     marks: ClassVar[tuple[FieldMark, ...]] = ()
     # The fields that hold nodes, and whether each is a body.
     below: ClassVar[tuple[tuple[str, bool], ...]] = ()
+    # Those that hold statements.
+    bodies: ClassVar[tuple[str, ...]] = ()
     # The fields that name memory; `effects.effects_of` reads them.
     effect_marks: ClassVar[tuple[FieldMark, ...]] = ()
     # The fields that a stage decides or uses.
@@ -243,6 +245,7 @@ def node(cls: N) -> N:
     prepared.effect_marks = tuple(each for each in marks if each.effect)
     prepared.decisions = tuple(each for each in marks if each.decided or each.used)
     prepared.below = tuple((each.name, each.mark == BODY) for each in marks if each.mark in (OPERAND, BODY))
+    prepared.bodies = tuple(each.name for each in marks if each.mark == BODY)
     names = [each.name for each in marks]
     if "values_of" not in cls.__dict__:
         prepared.values_of = staticmethod(attrgetter(*names) if names else no_values)

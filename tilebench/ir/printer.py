@@ -6,7 +6,6 @@ are made of; `line_numbers` is that account without the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -111,19 +110,21 @@ def _atomic(store: Store) -> str:
     return f"{found}T.atomic_{store.atomic}({', '.join(arguments)})"
 
 
-def _lines(body: tuple[Stmt, ...], depth: int) -> Iterator[Line]:
+def _lines(body: tuple[Stmt, ...], depth: int) -> list[Line]:
     """The lines of a body in order. The only account of which lines a statement has."""
+    out: list[Line] = []
     if not body:
-        yield Line(depth, None, "pass")
+        out.append(Line(depth, None, "pass"))
     for stmt in body:
-        yield Line(depth, stmt)
+        out.append(Line(depth, stmt))
         if isinstance(stmt, If):
-            yield from _lines(stmt.then, depth + 1)
+            out += _lines(stmt.then, depth + 1)
             if stmt.orelse:
-                yield Line(depth, stmt, "else:")
-                yield from _lines(stmt.orelse, depth + 1)
+                out.append(Line(depth, stmt, "else:"))
+                out += _lines(stmt.orelse, depth + 1)
         elif isinstance(stmt, (LoopStmt, WithStmt)):
-            yield from _lines(stmt.body, depth + 1)
+            out += _lines(stmt.body, depth + 1)
+    return out
 
 
 def _text(lines: list[Line], names: ValueNames) -> list[str]:
@@ -160,7 +161,7 @@ def show_param(param: Buffer | Var) -> str:
 
 def print_statements(body: tuple[Stmt, ...], depth: int = 0) -> Printed:
     """Statements alone, as they stand in a function whose values have no names."""
-    lines = list(_lines(body, depth))
+    lines = _lines(body, depth)
     text = "\n".join(_text(lines, NO_NAMES)) + "\n"
     return Printed(text, tuple(line.statement for line in lines))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
-from .expr import Arith, Buffer, Expr, Load, Region, Var, add, compare, floordiv, mod, mul, sub
+from .expr import COMPARE, Arith, Buffer, Expr, Load, Region, Var, add, compare, floordiv, mod, mul, sub
 from .node import Node, map_children
 
 _FOLD: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -32,17 +33,18 @@ def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
 
 def refold(expr: Expr) -> Expr:
     """Integer arithmetic folded again after its arguments changed."""
-    if not isinstance(expr, Arith) or len(expr.args) < 2:
-        return expr
-    if expr.op in ("<", "<=", ">", ">=", "==", "!="):
-        return compare(expr.op, *expr.args)
-    if not expr.args[0].dtype.is_integer or expr.op not in _FOLD:
-        return expr
-    fold = _FOLD[expr.op]
-    folded = expr.args[0]
-    for each in expr.args[1:]:
-        folded = fold(folded, each)
-    return folded
+    return folded(expr, expr.args) if isinstance(expr, Arith) else expr
+
+
+def folded(expr: Arith, args: tuple[Expr, ...]) -> Expr:
+    """An operator on other arguments, integer arithmetic folded."""
+    op = expr.op
+    if len(args) > 1:
+        if op in COMPARE:
+            return compare(op, *args)
+        if op in _FOLD and args[0].dtype.is_integer:
+            return add(*args) if op == "+" else reduce(_FOLD[op], args)
+    return expr if args is expr.args else Arith(op, args, place=expr.place)
 
 
 def substitute(node: Any, values: Mapping[str, Expr]) -> Any:

@@ -215,9 +215,6 @@ def statements(body: tuple[Stmt, ...]) -> list[Stmt]:
     while stack:
         statement = stack.pop()
         found.append(statement)
-        if isinstance(statement, If):
-            stack.extend(reversed(statement.orelse))
-            stack.extend(reversed(statement.then))
-        elif isinstance(statement, (LoopStmt, WithStmt)):
-            stack.extend(reversed(statement.body))
+        for name in reversed(statement.bodies):
+            stack += reversed(statement.__dict__[name])
     return found

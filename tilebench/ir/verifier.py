@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from ..errors import IRError
 from .dtypes import boolean
-from .expr import COMPARE, LOGIC, Arith, Buffer, Const, Expr, Load, Region, Var
+from .expr import LOGIC, TRUTH, Arith, Buffer, Const, Expr, Load, Region, Var
 from .node import Node, children, operands, walk
 from .stmt import AllocStmt, Function, If, Let, LoopStmt, Stmt, Store, While, WithStmt, WordStmt
 
@@ -191,18 +191,18 @@ class _Verifier:
                 node, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank
             )
 
-    def operand(self, node: Node) -> None:
+    def operand(self, node: Any) -> None:
         """Check an expression or region and all below it."""
         # By class, most frequent first: nine tenths of what is checked are these three.
         kind = type(node)
         if kind is Const:
-            self.literal(cast("Const", node))
+            self.literal(node)
         elif kind is Var:
-            self.variable(cast("Var", node))
+            self.variable(node)
         elif kind is Arith:
-            for each in cast("Arith", node).args:
-                self.operand(each)
-            self.arith(cast("Arith", node))
+            for part in node.args:
+                self.operand(part)
+            self.arith(node)
         else:
             self.other(node)
 
@@ -233,11 +233,13 @@ class _Verifier:
     def arith(self, node: Arith) -> None:
         first = node.args[0].dtype
         for part in node.args[1:]:
-            if part.dtype is not first and part.dtype != first:
-                self.fail(node, "the arguments of {op} are {a} and {b}", op=node.op, a=first, b=part.dtype)
-        if node.op in LOGIC and first != boolean:
+            other = part.dtype
+            if other is not first and other != first:
+                self.fail(node, "the arguments of {op} are {a} and {b}", op=node.op, a=first, b=other)
+        if first.kind == "bool":
+            if node.op not in TRUTH and node.op not in ("&", "|", "^"):
+                self.fail(node, "{op} does not take bools", op=node.op)
+        elif node.op in LOGIC:
             self.fail(node, "{op} takes bools, found {a}", op=node.op, a=first)
-        if node.op == "/" and not first.is_float:
+        elif node.op == "/" and not first.is_float:
             self.fail(node, "/ divides floats, found {a}; use // for integers", a=first)
-        if first == boolean and node.op not in LOGIC and node.op not in (*COMPARE, "&", "|", "^"):
-            self.fail(node, "{op} does not take bools", op=node.op)

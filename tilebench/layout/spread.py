@@ -6,7 +6,6 @@ extents and any thread count work; threads that are left over replicate, they ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, log2, prod
@@ -62,17 +61,14 @@ def _check(threads: int, warp: int, extents: tuple[int, ...]) -> None:
         raise LayoutError("the extents {extents} hold nothing to spread over threads", extents=extents)
 
 
-def _splits(threads: int, counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+@lru_cache(maxsize=4096)
+def _splits(threads: int, counts: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Thread counts a dimension (last dimension first) whose product divides `threads`."""
     if not counts:
-        yield ()
-        return
-    for t in _divisors(threads):
-        # Doubling past the count only makes ghosts; the surplus is better replicated.
-        if t >= 2 * counts[0]:
-            break
-        for rest in _splits(threads // t, counts[1:]):
-            yield (t, *rest)
+        return ((),)
+    # Doubling past the count only makes ghosts; the surplus is better replicated.
+    fitting = [t for t in _divisors(threads) if t < 2 * counts[0]]
+    return tuple([(t, *rest) for t in fitting for rest in _splits(threads // t, counts[1:])])
 
 
 def _run_cost(run_bytes: float) -> float:

@@ -115,4 +115,7 @@ class Instruction:
 
     def operand(self, field: str) -> OperandForm:
         """How the operand of that field has to lie; anything goes where the row says nothing."""
-        return next((each for each in self.operands if each.field == field), OperandForm(field))
+        for form in self.operands:
+            if form.field == field:
+                return form
+        return OperandForm(field)

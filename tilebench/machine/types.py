@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .instruction import Instruction
 
@@ -80,13 +81,18 @@ class Machine:
     def shared(self) -> MemoryLevel:
         return self.memory["shared"]
 
+    @cached_property
+    def _by_operation(self) -> dict[str, tuple[Instruction, ...]]:
+        """The rows that it has the features for, by the word of their operation."""
+        found: dict[str, tuple[Instruction, ...]] = {}
+        for row in self.instructions:
+            if self.features.issuperset(row.needs):
+                found[row.operation] = (*found.get(row.operation, ()), row)
+        return found
+
     def instructions_for(self, operation: str) -> tuple[Instruction, ...]:
         """The rows for an operation, by its word, that this machine has the features for."""
-        return tuple(
-            row
-            for row in self.instructions
-            if row.operation == operation and self.features.issuperset(row.needs)
-        )
+        return self._by_operation.get(operation, ())
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
-from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var, refold
+from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var
 from ...ir.arith import Linear, linear
 from ...ir.expr_walks import replaced
+from ...ir.rewrite import folded
 from ...layout import offset_expr, swizzle_expr
 from .emitter import Emitter
 from .registers import check_version, register_of
@@ -92,16 +94,19 @@ def lower_expr(emitter: Emitter, expr: Expr, element: Coordinates, before: list[
         return expr
 
     def lower(part: Expr) -> Expr:
+        if type(part) is Const:
+            return part
+        if type(part) is Var:
+            moved = element.shift is not None and part.name == element.shift[0]
+            return part + element.shift[1] if moved and element.shift is not None else part
         if isinstance(part, Load):
             buffer, index = lower_access(emitter, part, element, before, lower)
             return Load(buffer, index, place=part.place)
-        if isinstance(part, Var) and element.shift is not None and part.name == element.shift[0]:
-            return part + element.shift[1]
         if isinstance(part, (Arith, Call)):
             args = tuple([lower(arg) for arg in part.args])
-            if all(new is old for new, old in zip(args, part.args, strict=True)):
+            if all(map(operator.is_, args, part.args)):
                 return part
-            return refold(part.but(args=args))
+            return folded(part, args) if isinstance(part, Arith) else part.but(args=args)
         if isinstance(part, Cast):
             value = lower(part.value)
             return part if value is part.value else part.but(value=value)

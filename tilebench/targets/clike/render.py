@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from ...ir import Buffer, Function, Stmt, Var, effects_of, line_numbers
 from ...ir.stmt import statements
@@ -53,10 +54,10 @@ def render(
     # The kernel's own text stands between ours and its kernels, and no line of a stage is behind it.
     texts: tuple[str, ...] = function.known("sources", ())
     own = [*_names_for("\n".join(texts), dialect), *(line for text in texts for line in text.splitlines())]
-    written = [*own, *(line for renderer in renderers for line in renderer.lines)]
+    written = [*own, *chain.from_iterable(renderer.lines for renderer in renderers)]
     text, before = dialect.prelude.before("\n".join(written) + "\n")
     lines: list[tuple[int, ...]] = [()] * (before + len(own))
-    for source in (source for renderer in renderers for source in renderer.sources):
+    for source in chain.from_iterable(renderer.sources for renderer in renderers):
         number = None if source is None else numbers.get(id(source))
         lines.append(() if number is None else (number,))
     entries = tuple(r.names[part.name] for r, part in zip(renderers, parts, strict=True))

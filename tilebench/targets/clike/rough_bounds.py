@@ -31,15 +31,15 @@ class RoughBounds:
 
     def of(self, expr: Expr) -> Range:
         """The least and the greatest value."""
-        if isinstance(expr, Const):
+        if type(expr) is Const:
             return expr.value, expr.value
-        if isinstance(expr, Var):
+        if type(expr) is Var:
             return self.facts.ranges.get(expr.name, INFINITE)
-        if isinstance(expr, Load) and expr.buffer.name in self.counters:
+        if type(expr) is Load and expr.buffer.name in self.counters:
             return self.counters[expr.buffer.name]
         known = self._known.get(id(expr))
         if known is None:
-            found = self._operator(expr) if isinstance(expr, Arith) else self.facts.bounds(expr)
+            found = self._operator(expr) if type(expr) is Arith else self.facts.bounds(expr)
             known = self._known[id(expr)] = expr, found
         return known[1]
 
@@ -56,8 +56,11 @@ class RoughBounds:
     def _operator(self, expr: Arith) -> Range:
         op = expr.op
         if op == "+":
-            parts = [self.of(arg) for arg in expr.args]
-            return sum([low for low, _ in parts]), sum([high for _, high in parts])
+            least, most = 0, 0
+            for arg in expr.args:
+                low, high = self.of(arg)
+                least, most = least + low, most + high
+            return least, most
         if op == "*" and len(expr.args) == 2:
             (a, b), (c, d) = self.of(expr.args[0]), self.of(expr.args[1])
             if a >= 0 and c >= 0:
