@@ -21,8 +21,10 @@ COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 LOGIC = ("and", "or", "not")
 # The operators that give a bool, whatever they are of.
 TRUTH = frozenset((*COMPARE, *LOGIC))
-# The dtype of an expression that names it. Asked for thousands of times: no function of Python's is called.
-OWN_TYPE = property(attrgetter("type"))
+# The dtype of an expression that names it, or names a buffer of it. Asked for thousands of times: no function
+# of Python's is called.
+OWN_TYPE: Any = property(attrgetter("type"))
+BUFFER_TYPE: Any = property(attrgetter("buffer.dtype"))
 
 
 def round_up(number: int, unit: int) -> int:
@@ -164,7 +166,7 @@ class Const(Expr):
     value: Any = attribute()
     type: DType = attribute(default=int32)
     values_of = staticmethod(_number_of)
-    dtype = OWN_TYPE
+    dtype = OWN_TYPE  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @node
@@ -173,7 +175,7 @@ class Var(Expr):
 
     name: str = attribute()
     type: DType = attribute(default=int32)
-    dtype = OWN_TYPE
+    dtype = OWN_TYPE  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @node
@@ -183,7 +185,7 @@ class Load(Expr):
     buffer: Buffer = attribute(effect=READS)
     index: tuple[Expr, ...] = operand()
     version: Expr | None = operand(default=None)
-    dtype = property(attrgetter("buffer.dtype"))
+    dtype = BUFFER_TYPE  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @node
@@ -213,7 +215,7 @@ class Cast(Expr):
 
     value: Expr = operand()
     type: DType = attribute(default=int32)
-    dtype = OWN_TYPE
+    dtype = OWN_TYPE  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @node
@@ -231,7 +233,7 @@ class Call(Expr):
     word: str = attribute()
     args: tuple[Expr, ...] = operand()
     type: DType = attribute(default=int32)
-    dtype = OWN_TYPE
+    dtype = OWN_TYPE  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @node

@@ -44,7 +44,7 @@ def _look(expr: Expr) -> Seen:
     if kind is Var:
         return Seen(frozenset((expr.name,)), 1, False, False)  # type: ignore[attr-defined]
     below = [seen(part) for part in parts_of(expr)]
-    size, loads, calls_own = 1, isinstance(expr, Load), isinstance(expr, Extern)
+    size, loads, calls_own = 1, kind is Load, kind is Extern
     for part in below:
         size += part.size
         loads = loads or part.loads

@@ -194,7 +194,7 @@ class _Verifier:
     def operand(self, node: Any) -> None:
         """Check an expression or region and all below it."""
         # By class, most frequent first: nine tenths of what is checked are these three.
-        kind = type(node)
+        kind: type = node.__class__
         if kind is Const:
             self.literal(node)
         elif kind is Var:

@@ -18,7 +18,7 @@ FAULTS = (
     Fault(
         "cuda/signed-overflow",
         "a sum of signed integers may overflow in C",
-        "tilebench.targets.clike.expressions:Expressions._may_overflow",
+        "tilebench.targets.clike.expressions:Expressions._overflows",
         "",
         "return False",
         ("tests/targets/cuda/test_render.py::test_integers_of_data_wrap_and_narrow_ones_are_cut_back",),

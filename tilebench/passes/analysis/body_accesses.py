@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...ir import AllocStmt, Expr, Load, Node, Stmt, Store, children, effects_of
-from ...ir.expr_walks import parts_of
+from ...ir.expr_walks import seen
 from ...language.extern import ExternCall
 from .accesses import MEMORY
 
@@ -34,13 +34,15 @@ class BodyAccesses:
         stack: list[Node] = list(body)
         while stack:
             node = stack.pop()
+            if isinstance(node, Expr) and not seen(node).loads:
+                continue  # nine of ten expressions touch nothing
             if isinstance(node, (Load, Store)):
                 touched._note(node)
             elif isinstance(node, ExternCall):
                 touched._point(node)
             elif isinstance(node, AllocStmt):
                 own.add(node.buffer.name)
-            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
+            stack += children(node)
         touched.outside -= own
         return touched
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd, prod
+from typing import Any
 
 from ...errors import LayoutError
 from ...ir import (
@@ -24,7 +25,8 @@ from ...ir import (
     substitute,
     zero_of,
 )
-from ...ir.expr_walks import parts_of
+from ...ir.expr_walks import seen
+from ...ir.node import map_children
 from ...ir.rewrite import rewrite
 from ...ir.stmt import statements
 from ...language.memory import AllocLocal
@@ -250,7 +252,10 @@ def loads_in_front(
         if isinstance(s, AllocLocal)
     }
 
-    def own(node: Node) -> Node:
+    def own(old: Any) -> Any:
+        if isinstance(old, Expr) and not seen(old).loads:
+            return old
+        node = map_children(old, own)
         if isinstance(node, (Load, Store)) and node.buffer.name in longer:
             lead = step * (longer[node.buffer.name].size // steps)
             return node.but(buffer=longer[node.buffer.name], index=(lead + node.index[0],))
@@ -259,8 +264,8 @@ def loads_in_front(
             return node.but(buffer=longer[node.buffer.name], start=(lead + node.start[0],))
         return node
 
-    loading = [rewrite(s, own) for s in loads if not isinstance(s, AllocLocal)]
-    doing = [rewrite(s, own) for s in rest]
+    loading = [own(s) for s in loads if not isinstance(s, AllocLocal)]
+    doing = [own(s) for s in rest]
     return [
         *[AllocLocal(buffer) for buffer in longer.values()],
         *around(loops, without_unused([*lets, *loading]), rolled=False),
@@ -336,10 +341,10 @@ def without_unused(body: list[Stmt]) -> list[Stmt]:
     # Most coordinates are used soon: the walk ends where all of them have been seen.
     while stack and unused:
         node = stack.pop()
-        if isinstance(node, Var):
-            unused.discard(node.name)
+        if isinstance(node, Expr):
+            unused -= seen(node).names
         else:
-            stack.extend(parts_of(node) if isinstance(node, Expr) else children(node))
+            stack += children(node)
     return [s for s in body if not (isinstance(s, Let) and s.var.name in unused)]
 
 

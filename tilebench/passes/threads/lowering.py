@@ -82,7 +82,7 @@ class Lowerings:
         name: str = getattr(getattr(statement, "by", None), "name", "")
         operation = cast("type[WordStmt]", type(statement))
         table = self.rows if self.has(statement) else _of_packages(operation)
-        row = next((r for (cls, by), r in table.items() if cls is operation and by == name), None)
+        row = table.get((operation, name))
         if row is not None:
             return row
         word = statement.spelling() if isinstance(statement, WordStmt) else type(statement).__name__

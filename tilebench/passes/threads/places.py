@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 
 from ...ir import Node, Stmt
@@ -19,7 +20,7 @@ def _place(statement: Stmt, source: Node) -> Stmt:
             body: tuple[Stmt, ...] = getattr(statement, name)
             named = tuple([_place(inner, source) for inner in body])
             # What a block inside has lowered has its places: nothing of it is made again.
-            if any(new is not old for new, old in zip(named, body, strict=True)):
+            if not all(map(operator.is_, named, body)):
                 changes[name] = named
     if statement.place is None:
         changes["place"] = source.place

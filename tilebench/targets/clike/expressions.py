@@ -15,6 +15,8 @@ from .literals import literal
 from .rough_bounds import RoughBounds
 
 OPERATORS = {"or": "||", "and": "&&"}
+# What can leave the range of a type of integers.
+MAY_OVERFLOW = frozenset({"+", "-", "*", "<<"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # From this many elements on an offset does not fit 32 bits.
 LARGE = 2**31
@@ -138,25 +140,25 @@ class Expressions:
             return self._unary(expr, dtype)
         if op in ("//", "%"):
             return self._division(expr, dtype)
-        if self._may_overflow(expr, dtype):
-            return self._wrapping(expr, dtype)
-        if op == "+" and dtype.is_integer:
-            return self._cut(self._sum(expr), dtype)
-        level = LEVEL[op]
-        # Comparisons do not chain in C; other operators group from the left as Python's do.
-        parts = [self.at_least(args[0], level + 1 if op in COMPARISONS else level)]
-        parts += [self.at_least(arg, level + 1) for arg in args[1:]]
-        spelled = f" {OPERATORS.get(op, op)} ".join(parts), level
-        return self._cut(spelled, dtype) if op in ("*", "-", "<<") else spelled
+        if op in MAY_OVERFLOW and dtype.is_integer:
+            if self._overflows(expr, dtype):
+                return self._wrapping(expr, dtype)
+            return self._cut(self._sum(expr) if op == "+" else self._chain(expr), dtype)
+        return self._chain(expr)
 
-    def _may_overflow(self, expr: Arith, dtype: DType) -> bool:
+    def _chain(self, expr: Arith) -> Spelled:
+        """The operator between its arguments: comparisons do not chain in C, others group from the left."""
+        op, level = expr.op, LEVEL[expr.op]
+        parts = [self.at_least(expr.args[0], level + 1 if op in COMPARISONS else level)]
+        parts += [self.at_least(arg, level + 1) for arg in expr.args[1:]]
+        return f" {OPERATORS.get(op, op)} ".join(parts), level
+
+    def _overflows(self, expr: Arith, dtype: DType) -> bool:
         """Whether C would compute this in a signed type that it may overflow, which C leaves undefined.
 
         8- and 16-bit values are computed in int, where only products and shifts can leave its range.
         """
-        if not dtype.is_integer or expr.op not in ("+", "-", "*", "<<"):
-            return False
-        if narrow_int(dtype):
+        if dtype.bits < 32:
             return expr.op in ("*", "<<") and len(expr.args) > 1
         if dtype.kind != "int":
             return False
@@ -189,7 +191,7 @@ class Expressions:
         return (f"({self.type_of(dtype)})({spelled[0]})", UNARY) if narrow_int(dtype) else spelled
 
     def _unary(self, expr: Arith, dtype: DType) -> Spelled:
-        if self._may_overflow(expr, dtype):
+        if expr.op in MAY_OVERFLOW and dtype.is_integer and self._overflows(expr, dtype):
             return self._wrapping(expr, dtype)
         inner = self.at_least(expr.args[0], UNARY)
         if expr.op == "not":
