@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import WORKS, Buffer, Function, OpStmt, map_bodies, walk, whole
+from ..ir import WORKS, Buffer, Function, OpStmt, map_bodies, whole
 from ..ir.names import Names
+from ..ir.stmt import statements
 from ..language.memory import AllocFragment, AllocShared
 from ..layout import Fragment
 from .context import Context
@@ -17,7 +18,7 @@ def allocate_workspaces(function: Function, context: Context, lowerings: Lowerin
     table = lowerings or built_in()
     layouts: dict[str, Fragment] = {
         node.buffer.name: node.layout
-        for node in walk(function)
+        for node in statements(function.body)
         if isinstance(node, AllocFragment) and node.layout is not None
     }
     names = Names(function)

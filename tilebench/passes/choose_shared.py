@@ -16,6 +16,7 @@ import numpy as np
 
 from ..ir import Expr, Function, Load, OpStmt, Region, Store, effects_of, map_bodies, walk
 from ..ir.arith import evaluate
+from ..ir.stmt import statements
 from ..language.extern import ExternCall
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
@@ -63,7 +64,7 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
 
 def _pointed(function: Function) -> frozenset[str]:
     """The buffers that functions of the kernel's own text get pointers to: they see rows."""
-    calls = [node for node in walk(function) if isinstance(node, ExternCall)]
+    calls = [node for node in statements(function.body) if isinstance(node, ExternCall)]
     return frozenset(region.buffer.name for call in calls for region in call.regions)
 
 
@@ -133,8 +134,9 @@ def _words(layout: SharedLayout) -> str:
 
 def patterns_of(function: Function, machine: Machine) -> dict[str, list[AccessPattern]]:
     patterns: dict[str, list[AccessPattern]] = {}
-    fragments = {n.buffer.name: n.layout for n in walk(function) if isinstance(n, AllocFragment) and n.layout}
-    for node in walk(function):
+    body = statements(function.body)
+    fragments = {n.buffer.name: n.layout for n in body if isinstance(n, AllocFragment) and n.layout}
+    for node in body:
         for name, pattern in _of_node(node, fragments, machine):
             patterns.setdefault(name, []).append(pattern)
     return patterns

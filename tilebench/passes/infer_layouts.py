@@ -14,8 +14,9 @@ from math import gcd
 from typing import Any
 
 from ..errors import LayoutError
-from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_bodies, walk
+from ..ir import Buffer, Function, OpStmt, Stmt, effects_in, map_bodies
 from ..ir.names import Names
+from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import Instr
@@ -77,11 +78,11 @@ class _Inference:
         self.sites = sites_of(function)
         # Those that may still get a map from what they touch.
         self.open = [site for site in self.sites if site.touches]
-        statements: list[Any] = [node for node in walk(function) if isinstance(node, Stmt)]
-        self.exchanges = exchanges_of(statements)
-        self.gemms = [node for node in statements if isinstance(node, Gemm)]
-        self.allocations = {n.buffer.name: n for n in statements if isinstance(n, AllocFragment)}
-        self.shared = {n.buffer.name: n.layout for n in statements if isinstance(n, AllocShared) and n.layout}
+        nodes: list[Any] = statements(function.body)
+        self.exchanges = exchanges_of(nodes)
+        self.gemms = [node for node in nodes if isinstance(node, Gemm)]
+        self.allocations = {n.buffer.name: n for n in nodes if isinstance(n, AllocFragment)}
+        self.shared = {n.buffer.name: n.layout for n in nodes if isinstance(n, AllocShared) and n.layout}
         self.layouts: dict[str, Fragment] = {}
         for name, each in self.allocations.items():
             if each.layout is not None:

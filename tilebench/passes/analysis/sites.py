@@ -31,6 +31,7 @@ from ...ir import (
 )
 from ...ir.arith import NO_DIVISORS, Linear, linear
 from ...ir.expr_walks import mentions
+from ...ir.stmt import statements
 from ...language.structure import Parallel
 from ...layout import Fragment
 from ...layout.fragment import REPLICATED, FragmentMode
@@ -79,7 +80,7 @@ class Site:
 
 def sites_of(function: Function) -> list[Site]:
     """Every site of a function, in order."""
-    return [site for node in walk(function) if (site := site_of(node)) is not None]
+    return [site for node in statements(function.body) if (site := site_of(node)) is not None]
 
 
 def site_of(node: Node) -> Site | None:

@@ -25,7 +25,7 @@ from ...ir import (
 from ...ir.arith import Linear, linear
 from ...ir.expr import COMPARE
 from ...ir.expr_walks import mentions, replaced
-from ...ir.facts import conjuncts
+from ...ir.facts import Facts, conjuncts
 from ...language.lowered.threads import FromPieces, LoadPieces, VectorLoad
 from ...language.memory import AllocLocal
 from ...language.structure import Unroll
@@ -56,8 +56,20 @@ class Vector:
     _spelled: dict[int, tuple[Expr, Expr]] = field(default_factory=dict[int, "tuple[Expr, Expr]"])
     _kinds: dict[int, tuple[Expr, str]] = field(default_factory=dict[int, "tuple[Expr, str]"])
     _widths: dict[int, tuple[Any, int]] = field(default_factory=dict[int, "tuple[Any, int]"])
+    _folded: dict[int, tuple[Expr, Facts, Expr]] = field(
+        default_factory=dict[int, "tuple[Expr, Facts, Expr]"]
+    )
 
     # -- analysis
+    def folded(self, condition: Expr) -> Expr:
+        """What of a condition is not proved for the elements of a vector."""
+        facts = self.emitter.facts
+        known = self._folded.get(id(condition))
+        if known is None or known[1] is not facts:
+            rest = fold_condition(self.emitter, condition, self.element)
+            known = self._folded[id(condition)] = condition, facts, rest
+        return known[2]
+
     def spelled(self, expr: Expr) -> Expr:
         """All names resolved but the vector's own coordinate."""
         known = self._spelled.get(id(expr))
@@ -265,7 +277,7 @@ class Vector:
 
     def load(self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]) -> list[Stmt]:
         """Fill `registers` with a vector of memory; elements outside `guards` become zero."""
-        condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
+        condition = self.folded(all_of(list(guards)))
         if condition == all_of([]):
             return self._vector_loads(access, width, registers)
         tests: list[Stmt] = []
@@ -284,7 +296,7 @@ class Vector:
         self, access: Load, width: int, registers: Buffer, guards: tuple[Expr, ...]
     ) -> tuple[list[Stmt], list[Stmt]]:
         """The same from any address: the loads, and what makes elements of pieces, which waits for them."""
-        condition = fold_condition(self.emitter, all_of(list(guards)), self.element)
+        condition = self.folded(all_of(list(guards)))
         around = fold_condition(self.emitter, self._around(access, width), self.element)
         pieces = self.emitter.buffer(f"{access.buffer.name}_p", 2 * self.width, access.buffer)
         loads: list[Stmt] = []

@@ -30,7 +30,7 @@ from ...language.memory import AllocLocal
 from .addresses import lower_access, lower_expr
 from .places import placed
 from .scalars import lower_body
-from .vector import MEMORY, MIXED, UNIFORM, Vector, fold_condition
+from .vector import MEMORY, MIXED, UNIFORM, Vector
 
 Guards = tuple[Expr, ...]
 # A load under more conditions is left where it stands: in front of the elements it would repeat all of
@@ -196,7 +196,7 @@ def _pieces(vector: Vector, body: tuple[Stmt, ...]) -> list[Stmt]:
 
 def _branch(vector: Vector, statement: If) -> list[Stmt]:
     emitter = vector.emitter
-    condition = fold_condition(emitter, statement.condition, vector.element)
+    condition = vector.folded(statement.condition)
     if condition == all_of([]):
         return _pieces(vector, statement.then)
     before: list[Stmt] = []
@@ -220,10 +220,10 @@ def _is_gated(vector: Vector, statement: If) -> bool:
 
     Then the condition is one of the loads and stores, and what is computed between is so for all vectors.
     """
-    condition = fold_condition(vector.emitter, statement.condition, vector.element)
     group = [s for s in statement.then if isinstance(s, (Let, Store))]
     if statement.orelse or len(group) < len(statement.then) or vector.kind(statement.condition) == MIXED:
         return False
+    condition = vector.folded(statement.condition)
     if condition == all_of([]) or vector.kind(condition) == UNIFORM or scalar_buffers(group):
         return False
     for part in group:
@@ -240,7 +240,7 @@ def _is_gated(vector: Vector, statement: If) -> bool:
 def _gated(vector: Vector, statement: If) -> list[Stmt]:
     """Loads under the condition, the elements, stores under it: whole ones or one by one."""
     emitter = vector.emitter
-    condition = fold_condition(emitter, statement.condition, vector.element)
+    condition = vector.folded(statement.condition)
     group = [s for s in statement.then if isinstance(s, (Let, Store))]
     vectors, elements, stores = _Group(vector), list[Stmt](), list[Stmt]()
     singles: list[Stmt] = []
