@@ -19,7 +19,8 @@ from .cancel import Cancelled
 Config = TypeVar("Config")
 Value = TypeVar("Value")
 Phase = Literal[
-    "idle", "queued", "compiling", "checking", "measuring", "done", "stale", "cancelled", "failed"
+    "idle", "queued", "compiling", "counting", "checking", "measuring", "done", "stale", "cancelled",
+    "failed",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from .arithmetic import FUNCTIONS
 from .barriers import Meeting
-from .counters import Counters, Passes
+from .counters import Counters, LineTally, Passes, Sectors
 from .lanes import Lanes
 from .refusal import SimulationError
 from .run import run_threaded
@@ -13,8 +13,10 @@ __all__ = [
     "MEANINGS",
     "Counters",
     "Lanes",
+    "LineTally",
     "Meeting",
     "Passes",
+    "Sectors",
     "SimulationError",
     "run_threaded",
 ]

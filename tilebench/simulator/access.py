@@ -12,6 +12,7 @@ from ..ir import Buffer, Node, Store
 from ..language.meanings.atomics import combination, turns
 from .address import first_bit, stored_bits
 from .clocks import Party
+from .counters import first_bytes
 from .memory import check_index, check_vector, gather, scatter, tracked_cells
 from .refusal import refuse
 from .state import LaneState, Mask, Value
@@ -59,6 +60,10 @@ class LaneAccess(LaneState):
                 self.launch.counters.count(buffer.name, bits // 8, width, lanes, self.threads, self.warp)
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
             return Touch(numbers, lanes, party, self.shared, cells, bits)
+        if counts and self.launch.counters is not None:
+            start = first_bytes(numbers, buffer.extents, stored_bits(buffer.dtype))
+            width = count * stored_bits(buffer.dtype) // 8
+            self.launch.counters.count_global(start, width, lanes, self.threads, self.warp)
         memory = self.launch.tracked.get(buffer.name)
         cells = None if memory is None else tracked_cells(buffer, numbers, count, len(lanes))
         return Touch(numbers, lanes, party, memory, cells)

@@ -1,13 +1,18 @@
-"""Counters of a simulated launch: passes over the banks of shared memory, by buffer, as a card has them."""
+"""Counters of a simulated launch, as a card has them: passes over the banks of shared memory, global sectors.
+
+They are kept by buffer, and by the line of the statement that runs, of the text a function was parsed from.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..layout import bank_conflicts
+from ..ir import Stmt
+from ..layout import bank_conflicts, coalescing
 
 
 @dataclass
@@ -25,26 +30,85 @@ class Passes:
 
 
 @dataclass
+class Sectors:
+    """Accesses of warps to global memory: requests, the sectors they move, and the fewest that could do."""
+
+    requests: int = 0
+    moved: int = 0
+    ideal: int = 0
+
+    @property
+    def excess(self) -> int:
+        """Sectors beyond the fewest."""
+        return self.moved - self.ideal
+
+
+@dataclass
+class LineTally:
+    """What the statements of one line did. `runs` counts warps: each that has an active lane, each time."""
+
+    runs: int = 0
+    shared: Passes = field(default_factory=Passes)
+    sectors: Sectors = field(default_factory=Sectors)
+
+
+@dataclass
 class Counters:
-    """What a launch did to shared memory, for a machine's banks. Give one to `run_threaded`."""
+    """What a launch did to shared and global memory, for a machine. Give one to `run_threaded`."""
 
     banks: int
     bank_bytes: int
+    sector_bytes: int = 32
     shared: dict[str, Passes] = field(default_factory=dict[str, Passes])
+    lines: dict[int, LineTally] = field(default_factory=dict[int, LineTally])
+    _now: LineTally = field(default_factory=LineTally)
+
+    def at(self, stmt: Stmt) -> None:
+        """This statement is at work: what is counted is its line's."""
+        line = stmt.place.line if stmt.place is not None else 0
+        self._now = self.lines.setdefault(line, LineTally())
+
+    def ran(self, lanes: Any, threads: int, warp: int) -> None:
+        """The statement at work is run by these lanes."""
+        block, thread = np.divmod(lanes, threads)
+        self._now.runs += len(np.unique(block * -(-threads // warp) + thread // warp))
 
     def count(self, name: str, first_bytes: Any, width: int, lanes: Any, threads: int, warp: int) -> None:
         """One instruction of each warp: `width` bytes from `first_bytes` on, for each of `lanes`.
 
         Lanes are numbered through the blocks of `threads` threads.
         """
-        block, thread = np.divmod(lanes, threads)
-        warps, row = np.unique(block * -(-threads // warp) + thread // warp, return_inverse=True)
-        addresses = np.zeros((len(warps), warp), np.int64)
-        active = np.zeros(addresses.shape, np.bool_)
-        addresses[row, thread % warp] = first_bytes
-        active[row, thread % warp] = True
+        addresses, active = _by_warp(first_bytes, lanes, threads, warp)
         found = bank_conflicts(addresses, max(1, width), self.banks, self.bank_bytes, active)
-        passes = self.shared.setdefault(name, Passes())
-        passes.instructions += len(warps)
-        passes.wavefronts += found.total
-        passes.ideal += int(found.ideal.sum())
+        for passes in (self.shared.setdefault(name, Passes()), self._now.shared):
+            passes.instructions += len(addresses)
+            passes.wavefronts += found.total
+            passes.ideal += int(found.ideal.sum())
+
+    def count_global(self, first_bytes: Any, width: int, lanes: Any, threads: int, warp: int) -> None:
+        """The same for global memory, where an array begins at a multiple of a sector."""
+        addresses, active = _by_warp(first_bytes, lanes, threads, warp)
+        found = coalescing(addresses, max(1, width), self.sector_bytes, active)
+        sectors = self._now.sectors
+        sectors.requests += len(addresses)
+        sectors.moved += int(found.sectors.sum())
+        sectors.ideal += int(found.ideal.sum())
+
+
+def _by_warp(first_bytes: Any, lanes: Any, threads: int, warp: int) -> tuple[Any, Any]:
+    """Addresses (warps, lanes of a warp), and which of them are accessed."""
+    block, thread = np.divmod(lanes, threads)
+    warps, row = np.unique(block * -(-threads // warp) + thread // warp, return_inverse=True)
+    addresses = np.zeros((len(warps), warp), np.int64)
+    active = np.zeros(addresses.shape, np.bool_)
+    addresses[row, thread % warp] = first_bytes
+    active[row, thread % warp] = True
+    return addresses, active
+
+
+def first_bytes(index: Sequence[Any], extents: Sequence[int], bits: int) -> Any:
+    """Where elements of an array in rows begin, in bytes from its own start."""
+    place: Any = 0
+    for number, extent in zip(index, extents, strict=True):
+        place = place * extent + number
+    return place * bits // 8

@@ -45,6 +45,9 @@ class Lanes(LaneExpressions):
         meaning = self.meanings.get(type(stmt))
         if meaning is None:
             raise unknown(stmt)
+        if self.launch.counters is not None:
+            self.launch.counters.at(stmt)
+            self.launch.counters.ran(self.active(mask), self.threads, self.warp)
         return meaning(self, stmt, mask)
 
     # -- regions

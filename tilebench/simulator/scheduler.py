@@ -76,6 +76,8 @@ class Scheduler:
         meaning, stmt = strand.meaning, strand.stmt
         assert meaning is not None
         assert stmt is not None
+        if self.lanes.launch.counters is not None:
+            self.lanes.launch.counters.at(stmt)
         for meeting in meaning:
             opened = self.barriers.arrive(meeting, strand.mask, stmt)
             if meeting.wait:

@@ -21,6 +21,7 @@ from ..passes.pipeline import COMMON, TILE_FORMS
 from .build import Build, DeviceArrays, EmitStep, Executable, ProgramForm
 from .devices import HOST
 from .intrinsics import Intrinsic, Meaning, functions_with, meanings_with, rows_by_class
+from .profiler import LineProfiler
 
 if TYPE_CHECKING:
     from .presentation import Language, Presentation
@@ -44,7 +45,7 @@ class Manifest:
     is what a run's record says of the device. `occupancy` tells, from threads of a block, registers of a
     thread and shared bytes, how many blocks a multiprocessor holds; None where blocks do not share one.
     `program` writes a kernel as a program that stands alone. `present` is how people are told of the target
-    (imported when somebody looks).
+    (imported when somebody looks). `profiler` counts on the lines of its code.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Manifest:
     environment: Callable[[], dict[str, str]] = field(default=dict[str, str])
     occupancy: Callable[[Machine, int, int, int], Occupancy] | None = None
     present: Callable[[], Presentation] | None = None
+    profiler: LineProfiler | None = None
     intrinsics: Callable[[], tuple[Intrinsic, ...]] = tuple
     program: ProgramForm | None = None
     function_meanings: Callable[[], Mapping[str, Callable[..., Any]]] = field(

@@ -30,7 +30,8 @@ class Picture:
     oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
     that change nothing on this target. `pictures` are of the record. `sweeps` is how many combinations the
     sweep has that the bench was opened with, `others` are runs of other implementations, `clocks` what was
-    recorded of when warps do what.
+    recorded of when warps do what. `countable` are ways to have figures of lines, by name, with what
+    each is called.
     """
 
     wish: Wish
@@ -56,6 +57,7 @@ class Picture:
     sweeps: int = 0
     others: tuple[RunRecord, ...] = ()
     clocks: ClocksShown | None = None
+    countable: tuple[tuple[str, str], ...] = ()
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:

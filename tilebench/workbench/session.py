@@ -22,6 +22,7 @@ from . import tiers
 from .answered import Questions
 from .chart import chart_of
 from .clocking import BenchClocks, rounds_told
+from .counting import Counting
 from .edits import EditBook
 from .effect import Effects
 from .history import Move, MoveHistory
@@ -66,6 +67,7 @@ class Session:
         self._repeats = repeats
         self._answered = Questions()
         self._effects = Effects(subject)
+        self.counting = Counting()
         self._guard = threading.RLock()
         self.edits, self.pictures = EditBook(), PictureMaker(subject, beside=not inline)
         self._first = threading.Event()
@@ -178,6 +180,7 @@ class Session:
     # -- what the thread does
     def _show(self, **fields: Any) -> None:
         with self._guard:
+            fields = self.counting.on(fields.get("wish", self._picture.wish), fields)
             # Two threads may come here in another order than they spoke in: what was said last holds.
             self._picture = replace(self._picture, status=self._latest.status, **fields)
             picture = self._picture
@@ -232,6 +235,7 @@ class Session:
         self._rate.flush()
         self.pictures.begin(kernel, record.resources)
         self._compile(kernel, shown, ticket)
+        self.counting.count(kernel, wish, ticket, self._picture.record, self._show)
         if not ticket():
             self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
         if (self._answered.due("run", wish) or self._answered.due("check", wish)) and not ticket():

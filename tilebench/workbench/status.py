@@ -10,7 +10,7 @@ from .tiers import absent_stages, plain_config
 
 _SAID = {
     "idle": ("", "idle"), "queued": ("on", "queued"), "compiling": ("on", "compiling"),
-    "checking": ("on", "checking"), "measuring": ("on", "measuring"),
+    "counting": ("on", "counting"), "checking": ("on", "checking"), "measuring": ("on", "measuring"),
     "done": ("good", "up to date"), "stale": ("warn", "stale"),
     "cancelled": ("warn", "stopped"), "failed": ("bad", "failed"),
 }  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ResourceError, TileError
-from ..record import CompileRecord, Resources, RunRecord, StageRecord
+from ..record import CompileRecord, LineCounter, Resources, RunRecord, StageRecord
 from ..recorder import make_record
 
 if TYPE_CHECKING:
@@ -154,6 +154,43 @@ def later(kernel: Kernel, shown: Sequence[str]) -> CompileRecord:
         if name in shown:
             kernel.compilation.reach(name)
     return record_of(kernel, shown)
+
+
+def later_stages(kernel: Kernel) -> list[str]:
+    """The stages that are made in the background, by another program."""
+    return _tier_names(kernel, "later")
+
+
+def countable(kernel: Kernel) -> tuple[str, ...]:
+    """The ways in which figures of lines can be had for a kernel, besides those of texts that are made."""
+    from ..kernel.measuring.profiled import why_not_profiled
+    from ..kernel.measuring.simulated import why_not_simulated
+
+    out = ["code"] if later_stages(kernel) else []
+    out += [] if why_not_simulated(kernel.compilation) else ["simulator"]
+    return (*out, *([] if why_not_profiled(kernel.compilation) else ["card"]))
+
+
+def count_lines(kernel: Kernel, how: str, *, cancel: threading.Event) -> tuple[LineCounter, ...]:
+    """Count what a block does line by line, in the simulator, or what the card's profiler says.
+
+    In the measuring child: a move of a slider ends it. Raises what refuses the kernel.
+    """
+    from ..kernel.measuring.package import package_of
+    from ..runtime.job import Job
+    from ..runtime.worker import default_worker
+
+    package = package_of(kernel, kernel.calls.binder.of(kernel.sizes).values)
+    if how == "card":
+        from ..kernel.measuring.profiled import profile_lines
+
+        record = later(kernel, later_stages(kernel))
+        return profile_lines(package, record, cancel=cancel)
+    from ..kernel.measuring import counted
+
+    stage = next(reversed(kernel.compilation.functions))
+    job = Job(f"{counted.__name__}:count_simulated", (package, stage), name=f"simulating {kernel.name}")
+    return default_worker().call(job, cancel=cancel, timeout=0)
 
 
 def runs_here(kernel: Kernel) -> bool:

@@ -3,15 +3,20 @@
 import { make } from '../dom';
 import { Picture } from './data';
 import { ExtraBench, Gutter, GutterCell, PaneButton, PaneExtra, PaneView } from './pane/door';
-import { GutterData } from './state';
+import { CountWay, GutterData } from './state';
 
 const NONE = '';
+/** In front of the name of a way to count that has not been gone yet. */
+const WAY = '!';
 
 export class Counts implements PaneExtra {
   readonly tool = make('span', { class: 'tbx-counts' });
   private readonly select = make('select', { 'aria-label': 'figure beside the lines' });
   private data: readonly GutterData[] = [];
   private chosen = NONE;
+  private ways: readonly CountWay[] = [];
+  /** Whether figures are on their way: the first that was not there before is then shown. */
+  private awaited = false;
   /** Gutters that are no choice, such as control codes, are shown unless they were switched off. */
   private readonly off = new Set<string>();
 
@@ -21,11 +26,19 @@ export class Counts implements PaneExtra {
   }
 
   shown(picture: Picture): void {
+    const before = new Set(this.choices.map(each => each.name));
     this.data = picture.gutters;
     const choices = this.choices;
-    this.tool.hidden = choices.length === 0;
+    const news = choices.find(each => !before.has(each.name));
+    if (this.awaited && news !== undefined) {
+      this.awaited = false;
+      this.chosen = news.name;
+    }
+    this.ways = picture.state.live ? picture.state.countable : [];
+    this.tool.hidden = choices.length + this.ways.length === 0;
     const options = [make('option', { value: NONE }, 'nothing')];
     options.push(...choices.map(each => make('option', { value: each.name, title: each.says }, each.title)));
+    options.push(...this.ways.map(each => make('option', { value: WAY + each.name }, `${each.title} \u2026`)));
     this.select.replaceChildren(...options);
     // A counter that this picture lacks stays chosen: the next one may have it.
     this.select.value = choices.some(each => each.name === this.chosen) ? this.chosen : NONE;
@@ -68,6 +81,13 @@ export class Counts implements PaneExtra {
   }
 
   private choose(name: string): void {
+    if (name.startsWith(WAY)) {
+      this.select.value = this.chosen;
+      this.awaited = true;
+      this.bench.say('Counting \u2026');
+      this.bench.ask({ kind: 'count', name: name.slice(WAY.length) });
+      return;
+    }
     this.chosen = name;
     this.select.value = name;
     const data = this.choices.find(each => each.name === name);

@@ -19,6 +19,7 @@ export type Ask =
   | { readonly kind: 'go'; readonly text: string }
   | { readonly kind: 'sweep'; readonly on: boolean }
   | { readonly kind: 'timeline' }
+  | { readonly kind: 'count'; readonly name: string }
   | { readonly kind: 'again' }
   | { readonly kind: 'stop' };
 

@@ -134,6 +134,14 @@ export interface SweepData {
 }
 
 /**
+ * A way to have figures of lines that takes more than what is made anyway.
+ */
+export interface CountWay {
+  readonly name: string;
+  readonly title: string;
+}
+
+/**
  * What a gutter has beside a line: a short text, a shade in percent, and in words what that means.
  */
 export interface GutterCellData {
@@ -232,6 +240,7 @@ export interface BenchState {
   readonly now: Readonly<Record<string, string>>;
   readonly moved: string;
   readonly sweep: SweepData | null;
+  readonly countable: readonly CountWay[];
 }
 
 /** The shapes above as data, for a check of what came in. */
@@ -319,6 +328,10 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     button: 'string',
     title: 'string'
   },
+  CountWay: {
+    name: 'string',
+    title: 'string'
+  },
   GutterCellData: {
     text: 'string',
     shade: 'number',
@@ -380,6 +393,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     here: 'number?',
     now: '{string}',
     moved: 'string',
-    sweep: 'SweepData?'
+    sweep: 'SweepData?',
+    countable: '[CountWay]'
   }
 };

@@ -13,6 +13,7 @@ from ..build import Build, EmitStep, ProgramForm
 from ..devices import CARD
 from ..intrinsics import Intrinsic
 from ..manifest import Manifest
+from ..profiler import LineProfiler
 
 if TYPE_CHECKING:
     from ..presentation import Presentation
@@ -56,6 +57,15 @@ def _count_sass(text: str) -> Sequence[LineCounter]:
     from .compiler.sass_counts import count_sass
 
     return count_sass(text)
+
+
+def _ncu(name: str) -> Any:
+    def call(*arguments: Any) -> Any:
+        from . import ncu
+
+        return getattr(ncu, name)(*arguments)
+
+    return call
 
 
 def _load(build: Build) -> Any:
@@ -148,4 +158,5 @@ def manifest() -> Manifest:
         occupancy=_occupancy,
         present=_present,
         program=ProgramForm(".cu", "nvcc -O3 -arch={detail} {file} && ./a.out", _program),
+        profiler=LineProfiler("ncu", _ncu("missing"), _ncu("run"), _ncu("read")),
     )

@@ -88,6 +88,11 @@ def _sweep(bench: AskedBench, message: Message) -> None:
         bench.session.sweeper.stop()
 
 
+def _count(bench: AskedBench, message: Message) -> None:
+    bench.session.counting.ask(str(message.get("name", "")), bench.session.wish)
+    bench.session.change(lambda wish, _: wish)
+
+
 ANSWERS: dict[str, Answer] = {
     "set": _set,
     "target": _target,
@@ -99,6 +104,7 @@ ANSWERS: dict[str, Answer] = {
     "edited": _edited,
     "save": lambda bench, message: save_as(bench.session, str(message.get("what"))),
     "go": lambda bench, message: go_to(bench.session, str(message.get("text", ""))),
+    "count": _count,
     "look": _look,
     "sweep": _sweep,
     "timeline": lambda bench, _: bench.session.clock(),

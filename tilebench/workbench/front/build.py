@@ -16,14 +16,14 @@ from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
 from .lane_blocks import timeline_tab
 from .picture_tabs import with_pictures
-from .state import BenchState, Chip, EditsData, StatusData
+from .state import BenchState, Chip, CountWay, EditsData, StatusData
 from .sweep_data import sweep_data, sweep_tab
 
 if TYPE_CHECKING:
     from ..picture import Picture
     from ..slider import Slider
 
-RUNNING = ("compiling", "checking", "measuring")
+RUNNING = ("compiling", "counting", "checking", "measuring")
 
 
 def bench_state(
@@ -72,6 +72,7 @@ def bench_state(
         edits=edits_data(picture) if live else EditsData(),
         position=position_text(kernel, wish) if live else "",
         notice=picture.notice,
+        countable=tuple(CountWay(*way) for way in _ways(picture)) if live else (),
     )
 
 
@@ -79,6 +80,17 @@ def notes(picture: Picture, live: bool) -> tuple[str, ...]:
     """The sentences above the panes."""
     stopped = live and picture.status.phase == "cancelled"
     return (*remarks(picture), *left_note(picture), *([STOPPED] if stopped else []))
+
+
+def _ways(picture: Picture) -> list[tuple[str, str]]:
+    """The ways to have figures of lines that have not been gone at this position."""
+    record = picture.record
+    if record is None or picture.stale:
+        return []
+    there = {each.name.partition("_")[0] for each in record.counters}
+    made = {stage.name for stage in record.stages if stage.text}
+    gone = {"simulator": "sim" in there, "card": "ncu" in there, "code": set(picture.stage_names) <= made}
+    return [way for way in picture.countable if not gone.get(way[0], False)]
 
 
 def tabs(picture: Picture, live: bool, charted: bool = True) -> tuple[TabData, ...]:

@@ -146,6 +146,14 @@ class SweepData:
 
 
 @dataclass(frozen=True)
+class CountWay:
+    """A way to have figures of lines that takes more than what is made anyway."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
 class GutterCellData:
     """What a gutter has beside a line: a short text, a shade in percent, and in words what that means."""
 
@@ -247,3 +255,4 @@ class BenchState:
     now: Mapping[str, str] = field(default_factory=dict[str, str])
     moved: str = ""
     sweep: SweepData | None = None
+    countable: tuple[CountWay, ...] = ()
