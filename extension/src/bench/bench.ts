@@ -6,8 +6,9 @@ import { Controls } from './controls';
 import { editChoice } from './edit/choice';
 import { Edits } from './edit/edits';
 import { Ask, Host, Picture } from './data';
+import { divider, drag, tellShare } from './divider';
 import { button, Header } from './header';
-import { Against, drag, Panes } from './panes';
+import { Against, Panes } from './panes';
 import { NARROW_STYLE, Room } from './room';
 import { SaveMenu } from './save';
 import { Side } from './side';
@@ -70,23 +71,14 @@ export class Bench {
     for (const what of ['tbx-line', 'tbx-pin']) {
       this.side.element.addEventListener(what, event => this.panes.lightLine(Number((event as CustomEvent).detail), what === 'tbx-pin'));
     }
-    const divider = make('div', {
-      class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'width of the tabs'
-    });
-    const wider = (by: number): void => {
-      const width = Math.max(220, Math.min(this.element.clientWidth - 260, this.side.element.offsetWidth - by));
+    const bar = divider('width of the tabs', by => {
+      const whole = this.element.clientWidth;
+      const width = Math.max(220, Math.min(whole - 260, this.side.element.offsetWidth - by));
       this.side.element.style.flexBasis = `${width}px`;
-    };
-    drag(divider, wider);
-    divider.addEventListener('keydown', event => {
-      const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
-      if (by !== undefined) {
-        event.preventDefault();
-        event.stopPropagation();
-        wider(by);
-      }
+      tellShare(bar, 1 - width / whole);
     });
-    const body = make('div', { class: 'tbx-body' }, this.panes.element, divider, this.side.element);
+    tellShare(bar, 0.7);
+    const body = make('div', { class: 'tbx-body' }, this.panes.element, bar, this.side.element);
     const grip = make('div', { class: 'tbx-grip', 'aria-hidden': 'true', title: 'drag to make the bench taller' });
     drag(grip, by => (this.element.style.height = `${Math.max(320, this.element.offsetHeight + by)}px`), true);
     this.element = make(

@@ -61,10 +61,15 @@ function actionElement(action: ActionData): HTMLElement {
 function tableElement(block: TableData): HTMLElement {
   const [numeric, mono] = [new Set(block.numeric), new Set(block.mono)];
   const kind = (at: number): string => [numeric.has(at) ? 'tbx-num' : '', mono.has(at) ? 'tbx-mono' : ''].filter(Boolean).join(' ');
-  const head = make('tr', {}, ...block.heads.map((text, at) => make('th', { scope: 'col', class: kind(at) }, text)));
+  const head = make('tr', {}, ...block.heads.map((text, at) => headElement(text, kind(at))));
   const rows = block.rows.map(row => make('tr', {}, ...row.map((cell, at) => cellElement(cell, kind(at)))));
   const caption = block.caption === '' ? [] : [make('caption', {}, block.caption)];
   return make('table', { class: 'tbx-table' }, ...caption, make('thead', {}, head), make('tbody', {}, ...rows));
+}
+
+/** The head of a column; a column that explains itself has an empty one, which is then no head. */
+export function headElement(text: string, kind = ''): HTMLElement {
+  return text === '' ? make('td', {}) : make('th', { scope: 'col', class: kind }, text);
 }
 
 function cellElement(cell: CellData, kind: string): HTMLElement {

@@ -2,6 +2,7 @@
 
 import { make } from '../dom';
 import { draw } from './drawn/svg';
+import { headElement } from './blocks';
 import { heat, Rest } from './heat';
 import { lines } from './lines';
 import { parallel } from './parallel';
@@ -175,7 +176,7 @@ function table({ chart, here }: Scene): HTMLElement {
   );
   rows.push(...chart.refused.filter(each => !chart.points.some(point => point.label === each.label)).map(each => row(['', each.label, '-', '-', '-', each.state, each.why], false)));
   rows.push(...chart.others.map(other => row(['', other.name, other.time || '-', other.rate_text || '-', '', other.to_best, other.failure], false)));
-  const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'beside the fastest', 'note'].map(text => make('th', { scope: 'col' }, text)));
+  const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'beside the fastest', 'note'].map(text => headElement(text)));
   const out = make('table', { class: 'tbx-table' }, make('thead', {}, head), make('tbody', {}, ...rows));
   return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${rows.length} positions`), make('div', { class: 'tbx-wide' }, out));
 }

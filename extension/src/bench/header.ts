@@ -30,7 +30,7 @@ export class Header {
     this.sweep = new SweepControl(host);
     this.buttons.append(this.run, this.check, again, this.sweep.button, stop);
     this.target.addEventListener('change', () => host.ask({ kind: 'target', text: this.target.value }));
-    this.element = make('header', { class: 'tbx-header' }, this.name, this.target, this.status, this.sweep.said, this.chips, this.spark, this.buttons);
+    this.element = make('div', { class: 'tbx-header' }, this.name, this.target, this.status, this.sweep.said, this.chips, this.spark, this.buttons);
   }
 
   dispose(): void {

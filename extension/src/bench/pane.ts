@@ -175,7 +175,7 @@ export class Pane implements PaneView {
     const to = { ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + this.height, PageUp: now - this.height, Home: 0, End: last }[key];
     this.tip.hide();
     if (to !== undefined) {
-      this.go(Math.min(last, Math.max(0, to)));
+      this.go(this.sheet.stepTo(now, Math.min(last, Math.max(0, to))));
       return true;
     }
     switch (key) {
@@ -223,7 +223,7 @@ export class Pane implements PaneView {
   private go(line: number, reveal = true): void {
     this.look.current = line;
     if (reveal) {
-      this.sheet.reveal(line);
+      this.sheet.reveal(line, false);
     }
     this.sheet.redraw();
     this.host.pointed(this, line);

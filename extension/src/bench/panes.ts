@@ -6,6 +6,7 @@ import { sourceLine } from './cell/extra';
 import { nearestLine, PINNED, SourceLine, tell } from './cell/link';
 import { Ask, Picture } from './data';
 import { EXTRAS } from './extras';
+import { divider, tellShare } from './divider';
 import { Pane } from './pane';
 import { ExtraBench, PaneExtra, PaneHost, PaneView } from './pane/door';
 import { densest } from './text/links';
@@ -240,23 +241,17 @@ export class Panes implements PaneHost {
     const letter = seen[0]?.measure().letter;
     const sizes = seen.map(pane => pane.measure(letter));
     seen.forEach((pane, at) => pane.layout(sizes[at]));
+    if (seen.length === count) {
+      const widths = sizes.map(size => size.width);
+      [...this.element.querySelectorAll<HTMLElement>(':scope > .tbx-divider')].forEach((bar, at) =>
+        tellShare(bar, widths[at]! / Math.max(1, widths[at]! + widths[at + 1]!))
+      );
+    }
   }
 
   private divider(at: number): HTMLElement {
     const [left, right] = [this.panes[at - 1]!, this.panes[at]!];
-    const label = `width of ${left.stage.name} and ${right.stage.name}`;
-    const bar = make('div', { class: 'tbx-divider', role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': label });
-    const move = (by: number): void => this.resize(left, right, by);
-    drag(bar, move);
-    bar.addEventListener('keydown', event => {
-      const by = { ArrowLeft: -24, ArrowRight: 24 }[event.key];
-      if (by !== undefined) {
-        event.preventDefault();
-        event.stopPropagation();
-        move(by);
-      }
-    });
-    return bar;
+    return divider(`width of ${left.stage.name} and ${right.stage.name}`, by => this.resize(left, right, by));
   }
 
   private resize(left: Pane, right: Pane, by: number): void {
@@ -266,28 +261,6 @@ export class Panes implements PaneHost {
     this.widths.set(right.stage.name, a + b - width);
     this.layout();
   }
-}
-
-/** Call `moved` with the pixels that a handle was dragged to the right (or down) since the last call. */
-export function drag(handle: HTMLElement, moved: (by: number) => void, vertical = false): void {
-  handle.addEventListener('pointerdown', down => {
-    down.preventDefault();
-    handle.setPointerCapture(down.pointerId);
-    let last = vertical ? down.clientY : down.clientX;
-    const move = (event: PointerEvent): void => {
-      const now = vertical ? event.clientY : event.clientX;
-      moved(now - last);
-      last = now;
-    };
-    const up = (): void => {
-      handle.removeEventListener('pointermove', move);
-      handle.removeEventListener('pointerup', up);
-      handle.removeEventListener('pointercancel', up);
-    };
-    handle.addEventListener('pointermove', move);
-    handle.addEventListener('pointerup', up);
-    handle.addEventListener('pointercancel', up);
-  });
 }
 
 /** What the compiler made where a person edited; null where nobody did. */

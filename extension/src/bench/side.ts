@@ -86,5 +86,11 @@ export class Side {
     const parts = [...(tab?.blocks ?? []), ...(apart ?? [])].flatMap(block => blockElements(block, this.kept));
     this.body.replaceChildren(...(tab?.name === 'chart' ? [this.chart.element] : []), ...parts);
     this.body.scrollTop = scroll;
+    // What is cut off must be reached without a pointer.
+    for (const wide of this.body.querySelectorAll<HTMLElement>('.tbx-wide')) {
+      if (wide.scrollWidth > wide.clientWidth) {
+        wide.tabIndex = 0;
+      }
+    }
   }
 }

@@ -160,5 +160,8 @@ ${[['#1f5f9f,#a8d1ff', '#ffffff,#10202f'], ['#5595d1,#4d94de', '#000000,#000000'
 .tbx-gone{display:none;margin:0;padding:5px 10px;background:var(--changed);color:var(--warn)}
 .jupyter-widgets-disconnected .tbx-gone{display:block}
 .jp-RenderedHTMLCommon .tbx tbody tr{background:none}
+@media (forced-colors:active){.tbx [aria-pressed=true],.tbx [role=tab][aria-selected=true]{forced-color-adjust:none;background:Highlight;color:HighlightText}
+.tbx-row.tbx-lit{text-decoration:underline;border-left-color:Highlight}.tbx-divider{background:CanvasText}
+.tbx-track span{forced-color-adjust:none;background:Highlight}.tbx-track .tbx-over{background:Mark}.tbx-heat svg,.tbx-swatch{forced-color-adjust:none}}
 @media (max-width:900px){.tbx-side{flex-basis:42%}}
 ${EDIT_STYLE}${DRAWN_STYLE}`;

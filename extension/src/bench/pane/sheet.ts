@@ -77,9 +77,9 @@ export class Sheet {
     return Math.max(1, Math.floor(this.size.height / ROW));
   }
 
-  /** Scroll to the row of a line where it is out of sight; a fold that hides it opens. */
-  reveal(line: number): void {
-    const open = this.folds.filter(fold => line < fold.from || line >= fold.to);
+  /** Scroll to the row of a line where it is out of sight; a fold that hides it opens, and `into` one that stands for it. */
+  reveal(line: number, into = true): void {
+    const open = this.folds.filter(fold => line < fold.from || line >= fold.to || (line === fold.from && !into));
     if (open.length < this.folds.length) {
       this.folds = open;
       this.layout();
@@ -88,6 +88,12 @@ export class Sheet {
     if (top < this.place[0] || top > this.place[0] + this.size.height - 2 * ROW) {
       this.scroll(Math.max(0, top - Math.floor(this.size.height / 3)), this.place[1]);
     }
+  }
+
+  /** Where a step from a line to another ends: a fold is one line, and is stepped over. */
+  stepTo(now: number, line: number): number {
+    const fold = this.folds.find(each => line > each.from && line < each.to);
+    return fold === undefined ? line : line > now && fold.to < this.look.lines.length ? fold.to : fold.from;
   }
 
   /** Fold or open the block of a line; whether there is one. */
