@@ -21,6 +21,7 @@ from tilebench.workbench.live import Workbench, open_live
 from tilebench.workbench.parts import static_html, static_text
 from tilebench.workbench.session import Session
 from tilebench.workbench.subject import Subject
+from tilebench.workbench.sweep_view import sweep_bundle, sweep_picture
 
 SHAPES = {"M": 200, "N": 170, "K": 130}
 BLOCKS = {"block_M": (32, 64, 128), "block_N": (32, 64, -1)}
@@ -292,3 +293,11 @@ def test_a_sweep_of_a_bench_is_a_file_that_opens_anywhere(bench: Workbench, tmp_
     assert read.table() == made.table()
     assert read.record.best is not None
     assert {stage.name for stage in read.record.best.stages} >= {"tile", "loops", "llvm"}
+    # It is a bench without a kernel: the best row's texts, the chart and the table.
+    bundle = sweep_bundle(read)
+    assert "9 configurations: 5 timed, 3 illegal, 1 failed" in bundle["text/html"]
+    state = bench_state(sweep_picture(read), "", "gemm")
+    assert state.chart is not None
+    assert len(state.chart.points) == 5
+    assert state.here == state.chart.leader
+    assert [tab.name for tab in state.tabs][:2] == ["chart", "sweep"]

@@ -17,6 +17,7 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
     ("tilebench.record", "BenchRecord", "_saved"),
     ("tilebench.record", "RunRecord", "_run"),
     ("tilebench.reference.check", "CheckReport", "_report"),
+    ("tilebench.sweeps.result", "Sweep", "_sweep"),
     ("tilebench.errors.tile_error", "TileError", "_error"),
 )
 
@@ -58,6 +59,12 @@ def _report(report: Any, **_: Any) -> Bundle:
     return check_bundle(report)
 
 
+def _sweep(sweep: Any, **_: Any) -> Bundle:
+    from .sweep_view import sweep_bundle
+
+    return sweep_bundle(sweep)
+
+
 def _error(error: Any, **_: Any) -> Bundle:
     from .parts import error_bundle
 
@@ -81,6 +88,7 @@ def register(shell: Any) -> None:
     makers: dict[str, Callable[..., Bundle]] = {
         "_kernel": _kernel, "_record": _record, "_saved": _saved, "_run": _run,
         "_report": _report, "_error": _error,
+        "_sweep": _sweep,
     }  # fmt: skip
     for module, name, form in _FORMS:
         _formatter(shell).for_type_by_name(module, name, makers[form])
