@@ -113,3 +113,12 @@ def test_constants_wrap_as_the_operation_does() -> None:
     assert (y - 1).op == "-"  # type: ignore[attr-defined]
     assert (y - 0) is y
     assert Const(100, type=int8) * Const(3, type=int8) == Const(44, type=int8)
+
+
+def test_what_is_divided_by_an_unknown_size_counts_as_zero() -> None:
+    """A block's number by a count that only a launch knows: the index is looked at for how it moves."""
+    i, blocks = Var("i"), Var("blocks")
+    index = Arith("+", (Arith("//", (Const(7), blocks)), Arith("*", (i, Const(4)))))
+    assert evaluate(index, {"i": 3}) == 12
+    assert evaluate(Arith("%", (i, blocks)), {"i": 3}) == 0
+    assert evaluate(index, {"i": 3, "blocks": 2}) == 15

@@ -105,8 +105,8 @@ def _linear(expr: Expr) -> Linear:
 def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
     """An index with numbers or integer arrays for its variables.
 
-    A variable without a value counts as zero, and so does what is no arithmetic: the caller looks
-    at how an index moves, not at where it starts.
+    A variable without a value counts as zero, and so does what is no arithmetic, or divided by such: the
+    caller looks at how an index moves, not at where it starts.
     """
     match expr:
         case Const():
@@ -115,6 +115,8 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
             return values.get(expr.name, 0)
         case Arith() if expr.op in _APPLY:
             parts = [evaluate(each, values) for each in expr.args]
+            if expr.op in ("//", "%") and any(isinstance(by, int) and by == 0 for by in parts[1:]):
+                return 0
             return reduce(_APPLY[expr.op], parts) if len(parts) > 1 else -parts[0] - (expr.op == "~")
         case _:
             return 0

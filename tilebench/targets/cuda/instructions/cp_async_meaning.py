@@ -16,29 +16,37 @@ from .cp_async import NAME, CpAsync, CpAsyncCommit, CpAsyncWait
 def cp_async(lanes: Lanes, statement: CpAsync, mask: Mask) -> None:
     """A write that is in flight until its group has been waited for; threads read as much as is valid."""
     width = elements(statement.src)
+    values: Any = np.zeros((width, lanes.lanes), statement.dst.buffer.dtype.numpy)
     if statement.valid is None:
-        _issue(lanes, statement, mask, width, [statement.src])
-        return
-    valid = lanes.wide(lanes.value(statement.valid, mask), np.int64)
-    everyone = lanes.full(mask)
-    for count in np.unique(valid[everyone]).tolist():
-        if not 0 <= count <= width:
-            refuse("T.cp_async reads {n} of {width} elements", statement, n=count, width=width)
-        sources = [statement.src] if count == width else _singles(statement.src, count)
-        _issue(lanes, statement, everyone & (valid == count), width, sources)
+        _read(lanes, statement, mask, [statement.src], values)
+    else:
+        valid = lanes.wide(lanes.value(statement.valid, mask), np.int64)
+        everyone = lanes.full(mask)
+        for count in np.unique(valid[everyone]).tolist():
+            if not 0 <= count <= width:
+                refuse("T.cp_async reads {n} of {width} elements", statement, n=count, width=width)
+            sources = [statement.src] if count == width else _singles(statement.src, count)
+            _read(lanes, statement, everyone & (valid == count), sources, values)
+    # One instruction, however much each thread reads.
+    lanes.issue(
+        NAME, statement, mask, lambda: lanes.write(statement.dst, values, mask), reads=[],
+        writes=[statement.dst],
+    )  # fmt: skip
 
 
-def _issue(lanes: Lanes, statement: CpAsync, mask: Mask, width: int, sources: list[Region]) -> None:
+def _read(lanes: Lanes, statement: CpAsync, mask: Mask, sources: list[Region], values: Any) -> None:
+    """The sources of the lanes of a mask into the rows of `values`; they are being read until the wait."""
+
     def perform() -> None:
-        values: Any = np.zeros((width, lanes.lanes), statement.dst.buffer.dtype.numpy)
         first = 0
         for source in sources:
             count = elements(source)
-            values[first : first + count] = lanes.read(source, mask)
+            found = lanes.read(source, mask)
+            rows = values[first : first + count]
+            values[first : first + count] = found if mask is None else np.where(mask, found, rows)
             first += count
-        lanes.write(statement.dst, values, mask)
 
-    lanes.issue(NAME, statement, mask, perform, reads=sources, writes=[statement.dst])
+    lanes.issue(NAME, statement, mask, perform, reads=sources, writes=[])
 
 
 def _singles(region: Region, count: int) -> list[Region]:
