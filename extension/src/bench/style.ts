@@ -28,7 +28,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx :focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
 .tbx-quiet{color:var(--dim)}
 .tbx-header,.tbx-stages,.tbx-controls{flex:0 0 auto;background:var(--bar);border-bottom:1px solid var(--line)}
-.tbx-header{display:flex;flex-wrap:wrap;align-items:center;gap:4px 10px;padding:5px 10px}
+.tbx-header{display:flex;flex-wrap:wrap;align-items:center;gap:4px 7px;padding:5px 8px}
 .tbx-name{font-size:14px}
 .tbx-buttons{margin-left:auto;display:flex;gap:4px}
 .tbx-chips,.tbx-status{display:inline-flex;flex-wrap:wrap;gap:4px 6px;align-items:center}
@@ -36,37 +36,37 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-chip.tbx-tone-on{border-color:var(--accent);color:var(--accent)}.tbx-chip.tbx-tone-good{border-color:var(--good);color:var(--good)}
 .tbx-chip.tbx-tone-bad{border-color:var(--bad);color:var(--bad)}.tbx-chip.tbx-tone-warn{border-color:var(--warn);color:var(--warn)}
 .tbx-tone-good{color:var(--good)}.tbx-tone-bad{color:var(--bad)}.tbx-tone-warn{color:var(--warn)}.tbx-tone-quiet{color:var(--dim)}.tbx-tone-on{color:var(--accent)}
-.tbx-clock{min-width:5ch;font-variant-numeric:tabular-nums;color:var(--dim);font-size:12px}
+.tbx-clock:empty{display:none}.tbx-clock{min-width:5ch;font-variant-numeric:tabular-nums;color:var(--dim);font-size:12px}
 .tbx-progress{width:54px;height:6px;border-radius:3px;background:linear-gradient(to right,var(--fill) calc(var(--part)*100%),var(--track) 0)}
 .tbx-spark{display:block}.tbx-spark polyline{fill:none;stroke:var(--s1);stroke-width:1.5}.tbx-spark circle{fill:var(--s2)}
 .tbx button,.tbx select,.tbx input{font:inherit;color:var(--fg);background:var(--bg);border:1px solid var(--line);border-radius:4px;margin:0}
-.tbx-button{padding:1px 9px;line-height:20px;cursor:pointer}
+.tbx-button{padding:1px 7px;line-height:20px;cursor:pointer}
 .tbx-button[aria-pressed=true]{background:var(--link);border-color:var(--accent);color:var(--fg)}
 .tbx button:hover{border-color:var(--accent)}
 .tbx select{padding:1px 4px;line-height:20px;max-width:190px}
 .tbx-controls{padding:3px 10px 4px;max-height:30%;overflow:auto}
-.tbx-knobs{display:flex;flex-wrap:wrap;gap:2px 22px}
+.tbx-knobs{display:flex;flex-wrap:wrap;gap:2px 14px}
 .tbx-knob{display:flex;align-items:center;gap:7px;min-height:26px}
 .tbx-knob label{font-family:var(--jp-code-font-family,ui-monospace,monospace);font-size:12px}
-.tbx-knob input[type=range]{width:130px;accent-color:var(--accent);border:0;background:none;height:20px;padding:0}
+.tbx-knob input[type=range]{width:92px;accent-color:var(--accent);border:0;background:none;height:20px;padding:0}
 .tbx-knob input[type=text]{width:110px;padding:1px 5px}
-.tbx-knob output{min-width:5ch;font-variant-numeric:tabular-nums;font-weight:600}
+.tbx-knob output{min-width:3ch;font-variant-numeric:tabular-nums;font-weight:600}
 .tbx-more>summary{cursor:pointer;color:var(--dim);font-size:12px;line-height:22px}
 .tbx-notes{flex:0 0 auto;max-height:38%;overflow:auto}.tbx-notes:empty{display:none}
 .tbx-notes p{margin:0;padding:3px 10px;border-bottom:1px solid var(--line)}
 .tbx-problem{padding:5px 10px;border-bottom:1px solid var(--line);border-left:4px solid var(--bad)}
 .tbx-problem pre,.tbx-quote{margin:2px 0 0;font:12px/1.45 var(--jp-code-font-family,ui-monospace,monospace);white-space:pre-wrap;background:none;color:inherit;border:0;padding:0}
 .tbx-stages{display:flex;flex-wrap:wrap;align-items:center;gap:3px 4px;padding:3px 10px;font-size:12px}
-.tbx-stages .tbx-button{padding:0 7px;line-height:18px;border-radius:9px}
-.tbx-stages select{line-height:18px;padding:0 2px}
+.tbx-stages .tbx-button{padding:0 6px;line-height:18px;border-radius:9px}
+.tbx-stages select{line-height:18px;padding:0 2px;max-width:130px;margin-left:4px}
 .tbx-gap{margin-left:12px}.tbx-said{margin-left:8px}
 .tbx-body{flex:1 1 0;min-height:0;display:flex;overflow:hidden}
 .tbx-panes{flex:1 1 0;min-width:0;display:flex;overflow-x:auto;overflow-y:hidden}
 .tbx-stale .tbx-body{border-left:6px double var(--warn)}
-.tbx-pane{position:relative;flex:1 1 0;min-width:270px;display:flex;flex-direction:column}
+.tbx-pane{position:relative;flex:1 1 0;min-width:240px;display:flex;flex-direction:column}
 .tbx-head{flex:0 0 26px;display:flex;align-items:center;gap:7px;padding:0 4px 0 8px;background:var(--bar);border-bottom:1px solid var(--line);white-space:nowrap;overflow:hidden;font-size:12px}
-.tbx-head strong{font-size:12.5px}.tbx-facts{flex:1 1 0;min-width:0;overflow:hidden;text-overflow:ellipsis}
-.tbx-delta{font-variant-numeric:tabular-nums}
+.tbx-head strong{font-size:12.5px}.tbx-facts{flex:1 9 0;min-width:0;overflow:hidden;text-overflow:ellipsis}
+.tbx-delta{font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .tbx-search{width:96px;padding:0 4px!important;line-height:18px;flex:0 1 96px;min-width:40px}
 .tbx-icon{padding:0 5px;line-height:18px;border-color:transparent!important;background:none!important;cursor:pointer;color:var(--dim)!important}
 .tbx-icon[aria-pressed=true]{color:var(--fg)!important;background:var(--link)!important}
@@ -98,7 +98,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-pending{padding:8px 12px;font-style:italic;margin:0}
 .tbx-side{flex:0 0 30%;min-width:220px;max-width:75%;display:flex;flex-direction:column;overflow:hidden}
 .tbx-tabs{flex:0 0 auto;display:flex;flex-wrap:wrap;background:var(--bar);border-bottom:1px solid var(--line)}
-.tbx-tabs button{border:0;border-radius:0;background:none;padding:3px 10px;line-height:20px;cursor:pointer;color:var(--dim)}
+.tbx-tabs button{border:0;border-radius:0;background:none;padding:2px 7px;line-height:20px;font-size:12.5px;cursor:pointer;color:var(--dim)}
 .tbx-tabs button[aria-selected=true]{color:var(--fg);box-shadow:inset 0 -2px var(--accent);background:var(--bg)}
 .tbx-badge{margin-left:5px;font-size:11px;border:1px solid currentColor;border-radius:8px;padding:0 5px}
 .tbx-tab{flex:1 1 0;min-height:0;overflow:auto;padding:8px 12px;contain:content}
