@@ -35,12 +35,13 @@ def test_the_tiles_of_a_product_in_order() -> None:
 
 def test_a_fragment_holds_what_its_own_evaluation_says() -> None:
     """Every element of the accumulator: one thread and register, as the fragment's inverse has them."""
-    layout = named(kernel_at(gemm_kernel, **GEMM), "C_l")
+    kernel = kernel_at(gemm_kernel, **GEMM)
+    layout = named(kernel, "C_l")
     fragment: Fragment = layout.fragment
     threads, registers = fragment.owner_of(tuple(np.indices(fragment.extents)))
     for index in [(0, 0), (0, 1), (8, 0), (63, 63), (17, 42)]:
         assert layout.holders(index) == ((int(threads[index]), int(registers[index])),)
-    assert f"layout={fragment!r}" in kernel_at(gemm_kernel, **GEMM).stage("laid_out")
+    assert repr(fragment) in kernel.stage("laid_out")
 
 
 def test_copies_are_all_told_the_owner_first() -> None:
