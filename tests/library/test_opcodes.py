@@ -22,6 +22,8 @@ from tilebench.library import kernel_for
 TABLE = json.loads((Path(tilebench.__file__).parent / "workbench" / "opcodes.json").read_text("utf-8"))
 SASS = re.compile(r"(?:\s|/\*.*?\*/)*(?:@!?U?P[T\d]+\s+)?([A-Z][A-Z0-9_]*)((?:\.\w+)*)")
 PTX = re.compile(r"\s*(?:\{\s*)?(?:@!?%\w+\s+)?([a-z][a-z0-9_]*)((?:(?:\.|::)\w+)*)(?=[\s;])")
+# Of `LDS.U` on sm_75 no document says what it is.
+UNKNOWN = {"U"}
 FEW = ("matmul", "softmax", "attention")
 
 
@@ -73,12 +75,11 @@ def test_the_opcodes_of_the_library(arch: str) -> None:
     assert len(bases(sass)) > 40
     assert len(bases(ptx)) > 25
     assert unexplained(sass, "sass") == unexplained(ptx, "ptx") == {}
-    # A modifier without a sentence is passed over; nearly all have one.
+    # A modifier without a sentence is passed over; of those that are left none is documented.
     for found, language in ((sass, "sass"), (ptx, "ptx")):
         known = TABLE[f"{language}_modifiers"]
-        parts = Counter({part: n for name, n in found.items() for part in name.split(".")[1:]})
-        missing = {part: n for part, n in parts.items() if part not in known}
-        assert sum(missing.values()) < 0.01 * sum(parts.values()), missing
+        parts = {part for name in found for part in name.split(".")[1:]}
+        assert parts - set(known) <= UNKNOWN
 
 
 def test_a_sentence_says_something_and_is_short() -> None:

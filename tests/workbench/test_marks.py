@@ -122,6 +122,18 @@ def test_a_line_that_cannot_be_read_leaves_its_mark(shell: Any) -> None:
     assert "needs a value for N, K" in mark["what"]
 
 
+def test_an_error_of_pythons_own_is_marked_in_the_cell(shell: Any) -> None:
+    body = "def f(x):\n    é = 1; return x / 0\n\nf(1)\n"
+    _, shown, _ = run(shell, f"%%tile --with M=4\n{body}")
+    (mark,) = marks_of(shown)
+    assert mark["what"] == "ZeroDivisionError: division by zero"
+    assert (mark["line"], mark["text"][mark["column"] : mark["end_column"]]) == (3, "x / 0")
+    _, shown, _ = run(shell, "%%tile\nimport json\njson.loads(\n    '{'\n)\n")
+    (mark,) = marks_of(shown)
+    assert mark["what"].startswith("JSONDecodeError")
+    assert mark["line"] == 3
+
+
 def test_a_bench_says_what_its_position_cannot_have(shell: Any) -> None:
     pytest.importorskip("anywidget")
     # Tiles of 1024 x 1024 take more shared memory than there is.

@@ -33,19 +33,26 @@ class TileMagic:
             open_for(kernel, options)
         except TileError as error:
             if cell is not None:
-                _mark_error(shell, error, f"%%{MAGIC} {line}".rstrip(), cell)
+                _mark_error(shell, error, _raw(line, cell))
             raise
 
 
-def _mark_error(shell: Any, error: TileError, line: str, cell: str) -> None:
-    """Leave marks of an error for the editor that the cell is edited in, if there is one."""
-    from .front.marks import show_error_marks, word_place
+def _mark_error(shell: Any, error: Exception, raw: str, code: str = "") -> None:
+    """Leave marks of an error for the editor that the cell is edited in, if there is one.
+
+    `raw` is the text of the cell, and `code` the file name of its code, where that was running.
+    """
+    from .front.marks import error_marks, exception_marks, show_marks, word_place
     from .live import is_interactive
 
-    if is_interactive():
-        file = _label(shell)
-        remember_source(file, f"{line}\n{cell}")
-        show_error_marks(error, word_place(file, line, error))
+    if not is_interactive():
+        return
+    file = _label(shell, code)
+    remember_source(file, raw)
+    if isinstance(error, TileError):
+        show_marks(error_marks(error, word_place(file, raw.partition("\n")[0], error)))
+    else:
+        show_marks(exception_marks(error, code, file))
 
 
 def open_for(kernel: Any, options: TileOptions) -> None:
@@ -59,6 +66,11 @@ def open_for(kernel: Any, options: TileOptions) -> None:
     bench.show()
 
 
+def _raw(line: str, cell: str) -> str:
+    """The cell as the notebook has it."""
+    return f"%%{MAGIC} {line}".rstrip() + "\n" + cell
+
+
 def cell_text(line: str, cell: str) -> str:
     """The body below a comment for the magic's line, so that its lines have the notebook's numbers."""
     return f"# %%{MAGIC} {line}".rstrip() + "\n" + cell
@@ -70,7 +82,7 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
     What it raises keeps its traceback, without our own frames. A body that is not Python raises
     `LanguageError` at its line.
     """
-    raw = f"%%{MAGIC} {line}".rstrip() + "\n" + cell
+    raw = _raw(line, cell)
     try:
         body = shell.transform_cell(cell) if cell.strip() else cell
     except SyntaxError:
@@ -91,6 +103,8 @@ def run_cell(shell: Any, line: str, cell: str) -> dict[str, Any]:
             # `single` gives the value to the shell, as the last line of any cell.
             exec(compile(ast.Interactive([last]), name, "single"), shell.user_ns)  # noqa: S102
     except Exception as error:
+        if not isinstance(error, TileError):
+            _mark_error(shell, error, raw, name)
         raise plain_traceback(shell, error, name) from error.__cause__
     after = _kernels_in(shell.user_ns)
     return {key: value for key, value in after.items() if before.get(key) is not value}

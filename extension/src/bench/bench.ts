@@ -25,8 +25,11 @@ const AGAINST: readonly [Against, string][] = [
 /** A pane is not read when it is narrower than this; pixels. */
 const READABLE = 260;
 
-/** Of the usual stages as many as have room: the first and the last, then from the end, where decisions are. */
+/** Of the usual stages as many as have room: the last, then the first, then from the end, where decisions are. */
 function fitting(names: readonly string[], width: number): string[] {
+  if (width > 0 && width < 1.6 * READABLE) {
+    return names.slice(-1);
+  }
   const room = Math.max(2, Math.floor(width / READABLE));
   if (width <= 0 || names.length <= room) {
     return [...names];

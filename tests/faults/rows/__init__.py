@@ -12,6 +12,7 @@ from . import (
     counts,
     cpu,
     cuda,
+    editor,
     facts,
     kernels,
     launches,
@@ -63,5 +64,6 @@ FAULTS: tuple[Fault, ...] = (
     *numbers.FAULTS,
     *speech.FAULTS,
     *counts.FAULTS,
+    *editor.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}

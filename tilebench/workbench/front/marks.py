@@ -7,8 +7,10 @@ again has them too. An editor finds the line by its text: where that was changed
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Place, TileError, source_lines
@@ -61,6 +63,32 @@ def error_marks(error: TileError, magic_line: Place | None = None) -> tuple[Mark
     out += [_mark(call, "error", f"called from here: {what}", details) for call in calls]
     out += [_mark(other, "info", why, (("part of", what),)) for why, other in error.parts]
     return tuple(mark for mark in out if mark.text.strip())
+
+
+def exception_marks(error: BaseException, code: str, file: str) -> tuple[Mark, ...]:
+    """An error of Python's own at the innermost part of the cell that it went through.
+
+    `code` is the file name of the cell's code, and `file` what the cell is called.
+    """
+    steps = [step for step in _steps(error) if step.tb_frame.f_code.co_filename == code]
+    if not steps:
+        return ()
+    step, line = steps[-1], steps[-1].tb_lineno
+    lines = source_lines(file)
+    text = lines[line - 1].encode() if line <= len(lines) else b""
+    start, end, *columns = next(islice(step.tb_frame.f_code.co_positions(), step.tb_lasti // 2, None))
+    # Python counts bytes.
+    first, last = (len(text[: column or 0].decode(errors="ignore")) for column in columns)
+    place = Place(file, line, first, line, last) if start == line == end else Place(file, line)
+    mark = _mark(place, "error", f"{type(error).__name__}: {error}")
+    return (mark,) if mark.text.strip() else ()
+
+
+def _steps(error: BaseException) -> Iterator[TracebackType]:
+    step = error.__traceback__
+    while step is not None:
+        yield step
+        step = step.tb_next
 
 
 def picture_marks(picture: Picture) -> tuple[Mark, ...]:
@@ -127,12 +155,11 @@ def _mark(place: Place, severity: str, what: str, details: Sequence[tuple[str, s
     )
 
 
-def show_error_marks(error: TileError, magic_line: Place) -> None:
+def show_marks(marks: tuple[Mark, ...]) -> None:
     """Put the marks of an error that a cell is about to raise into its output, where a person edits the cell.
 
     It has nothing to see: the error itself is the next output.
     """
     display: Any = importlib.import_module("IPython.display").display
-    marks = error_marks(error, magic_line)
     if marks:
         display({MARKS_MIME: marks_json(marks), "text/plain": ""}, raw=True)
