@@ -324,7 +324,8 @@ def mul(a: Expr, b: Expr) -> Expr:
     dtype = a.dtype
     if not dtype.is_integer:
         return Arith("*", (*_terms(a, "*"), b))
-    x, y = const_of(a), const_of(b)
+    x = a.value if type(a) is Const else None
+    y = b.value if type(b) is Const else None
     if x is not None and y is not None:
         return Const(wrapped(x * y, dtype), type=dtype)
     if x is not None:
@@ -363,7 +364,7 @@ def mod(a: Expr, b: Expr) -> Expr:
 
 def compare(op: str, a: Expr, b: Expr) -> Expr:
     """`a op b` as a bool, folded when both are integer literals."""
-    x, y = const_of(a), const_of(b)
+    x, y = (const_of(a), const_of(b)) if type(a) is Const and type(b) is Const else (None, None)
     if x is not None and y is not None:
         sign = (x > y) - (x < y)
         known = {
@@ -387,9 +388,9 @@ def all_of(conditions: list[Expr]) -> Expr:
     """The conjunction; true ones drop out, and none left is `True`."""
     out: list[Expr] = []
     for condition in conditions:
-        if condition == FALSE:
+        if type(condition) is Const and condition == FALSE:
             return FALSE
-        if condition != TRUE and condition not in out:
+        if (type(condition) is not Const or condition != TRUE) and condition not in out:
             out.append(condition)
     if not out:
         return TRUE

@@ -205,7 +205,8 @@ class Node:
         fields = copy.__dict__
         fields.update(self.__dict__)
         for name in KEPT:
-            fields.pop(name, None)
+            if name in fields:
+                del fields[name]
         fields.update(changes)
         return copy
 

@@ -191,39 +191,37 @@ class _Verifier:
                 node, "{name} has rank {a}, used with {b} indices", name=buffer.name, a=buffer.rank, b=rank
             )
 
-    def operand(self, node: Any) -> None:
+    def operand(self, root: Any) -> None:
         """Check an expression or region and all below it."""
-        # By class, most frequent first: nine tenths of what is checked are these three.
-        kind: type = node.__class__
-        if kind is Const:
-            self.literal(node)
-        elif kind is Var:
-            self.variable(node)
-        elif kind is Arith:
-            for part in node.args:
-                self.operand(part)
-            self.arith(node)
-        else:
-            self.other(node)
+        names = self.names
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            # By class, most frequent first: nine tenths of what is checked are these three.
+            kind: type = node.__class__
+            if kind is Const:
+                dtype = node.type
+                if node.value.__class__ not in _LITERALS[dtype.kind]:
+                    self.fail(node, "{value} is no literal of {dtype}", value=node.value, dtype=dtype)
+            elif kind is Var:
+                known = names.get(node.name)
+                if known is not node and known != node:
+                    self.fail(node, "the name {name} is not in scope", name=node.name)
+            elif kind is Arith:
+                self.arith(node)
+                stack += reversed(node.args)
+            else:
+                self.access_in(node)
+                stack += reversed(children(node))
 
-    def variable(self, node: Var) -> None:
-        known = self.names.get(node.name)
-        if known is not node and known != node:
-            self.fail(node, "the name {name} is not in scope", name=node.name)
-
-    def other(self, node: Node) -> None:
-        for each in children(node):
-            self.operand(each)
+    def access_in(self, node: Node) -> None:
+        """Check the memory that an expression or region names."""
         if isinstance(node, Load):
             self.access(node, node.buffer, len(node.index))
             self.integers(node, node.index)
         elif isinstance(node, Region):
             self.access(node, node.buffer, len(node.start))
             self.integers(node, node.start)
-
-    def literal(self, node: Const) -> None:
-        if node.value.__class__ not in _LITERALS[node.type.kind]:
-            self.fail(node, "{value} is no literal of {dtype}", value=node.value, dtype=node.type.name)
 
     def integers(self, node: Node, index: tuple[Expr, ...]) -> None:
         for part in index:

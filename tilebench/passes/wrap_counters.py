@@ -67,10 +67,11 @@ class _Counters:
 
     def replaced(self, node: Any) -> Any:
         """A statement or expression with its remainders counted."""
-        if isinstance(node, Expr) and self.var.name not in seen(node).names:
-            return node
-        if isinstance(node, Arith) and node.op == "%" and (counter := self.counter(*node.args)) is not None:
-            return Load(counter, ())
+        if isinstance(node, Expr):
+            if self.var.name not in seen(node).names:
+                return node
+            if type(node) is Arith and node.op == "%" and (counter := self.counter(*node.args)) is not None:
+                return Load(counter, ())
         return map_children(node, self.replaced)
 
     def counter(self, value: Expr, by: Expr) -> Buffer | None:

@@ -41,6 +41,8 @@ class Expressions:
 
     def at_least(self, expr: Expr, level: int) -> str:
         """The text, in parentheses unless it binds at least as strongly as `level`."""
+        if type(expr) is Var:
+            return self.names[expr.name]
         text, strength = self.spelled(expr)
         return text if strength >= level else f"({text})"
 
