@@ -13,7 +13,8 @@ from tilebench.record import to_plain
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
-from tilebench.workbench.front.widget import script
+from tilebench.workbench.front.picture_tabs import picture_blocks
+from tilebench.workbench.front.widget import measured_plain, packed_other, script
 from tilebench.workbench.live import Workbench
 from tilebench.workbench.packed import pack
 
@@ -43,7 +44,14 @@ def data_of(bench: Workbench) -> dict[str, Any]:
     if picture.record is not None:
         held["gutters"] = plain_gutters(picture.record)
     record = pack(held) if picture.record is not None else ""
-    return {"state": state, "record": record, "status": state["status"]}
+    return {
+        "state": state,
+        "record": record,
+        "status": state["status"],
+        "measured": measured_plain(picture),
+        "apart": pack(to_plain(picture_blocks(picture.pictures))),
+        "other": packed_other(picture.compared.record if picture.compared is not None else None),
+    }
 
 
 @contextmanager

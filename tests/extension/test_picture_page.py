@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.extension.bench_page import bench_page
+from tests.extension.answered_page import bench_page
 from tests.workbench.bench_kernels import functions
 from tilebench.pictures.tile_layouts import TileLayout
 from tilebench.workbench import live

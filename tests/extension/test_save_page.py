@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tilebench
-from tests.extension.bench_page import bench_page
+from tests.extension.answered_page import bench_page
 from tests.extension.lab import browser_page
 from tests.workbench.bench_kernels import functions
 from tilebench.record import BenchRecord

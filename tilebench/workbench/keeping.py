@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import OptionError
 from ..record import BenchRecord
 from ..schedule.choices import is_choice
+from .comparison import Against
 from .position_text import PositionWords, position_text, read_position
 from .tiers import plain_config
 from .wish import moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
+    from ..record import CompileRecord
+    from .comparison import Compared
     from .session import Picture, Session
     from .wish import Wish
 
@@ -135,6 +138,45 @@ class BenchKeeping:
         """
         self.session.change(going(self.session, position))
         return self
+
+    def pin(self, name: str = "") -> str:
+        """Keep what the bench shows, to compare others with; gives the name, the position's without one."""
+        name = self.session.comparison.pin(name, self.session.picture.record, self.session.wish)
+        self.session.notify(f"Pinned as {name}", pins=tuple(self.session.comparison.pins))
+        return name
+
+    def unpin(self, name: str) -> None:
+        """Let a pin go. `OptionError` for a name that none has."""
+        self.session.comparison.unpin(name)
+        self.session.notify("", pins=tuple(self.session.comparison.pins))
+
+    @property
+    def pins(self) -> Mapping[str, CompileRecord]:
+        """The pinned compilations by name, oldest first."""
+        return dict(self.session.comparison.pins)
+
+    def compare(self, *, pin: str | None = None, target: str | None = None) -> Any:
+        """Compare the texts with a pin, or with this position on another target; with neither, as by itself.
+
+        The target is compiled beside the bench, which stays where it is, and again with each move; `compared`
+        has its record. Raises `OptionError` for both at once, or a name that no pin has, `TargetError` for a
+        target that there is not.
+        """
+        from ..targets import resolve
+
+        if pin is not None and target is not None:
+            raise OptionError("what is compared is one pin or one target", found=f"{pin} and {target}")
+        against = self.session.comparison.with_pin(pin) if pin is not None else None
+        if target is not None:
+            resolve(target)
+            against = Against("target", target)
+        self.session.change(lambda wish, _: replace(wish, against=against))
+        return self
+
+    @property
+    def compared(self) -> Compared | None:
+        """What the texts are compared with, beside the bench's own past."""
+        return self.session.picture.compared
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> tuple[Path, ...]:
         """Save what the bench shows; gives the paths.

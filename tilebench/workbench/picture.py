@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..pictures.collect import KernelPictures
     from ..profile.diagnosis import Diagnosis
     from .chart import ChartCeilings
+    from .comparison import Compared
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Picture:
     that change nothing on this target. `pictures` are of the record. `sweeps` is how many combinations the
     sweep has that the bench was opened with, `others` are runs of other implementations, `clocks` what was
     recorded of when warps do what. `countable` are ways to have figures of lines, by name, with what
-    each is called.
+    each is called. `compared` is what the texts are compared with beside the bench's own past.
     """
 
     wish: Wish
@@ -52,6 +53,8 @@ class Picture:
     idle: tuple[str, ...] = ()
     edits: tuple[KeptEdit, ...] = ()
     editable: tuple[str, ...] = ()
+    compared: Compared | None = None
+    pins: tuple[str, ...] = ()
     sweep: SweepShown | None = None
     pictures: KernelPictures | None = None
     sweeps: int = 0

@@ -22,6 +22,7 @@ from . import tiers
 from .answered import Questions
 from .chart import chart_of
 from .clocking import BenchClocks, rounds_told
+from .comparison import Comparison
 from .counting import Counting
 from .edits import EditBook
 from .effect import Effects
@@ -65,11 +66,10 @@ class Session:
         self.inline = inline
         self._measure = measure
         self._repeats = repeats
-        self._answered = Questions()
-        self._effects = Effects(subject)
-        self.counting = Counting()
+        self._answered, self._effects = Questions(), Effects(subject)
         self._guard = threading.RLock()
-        self.edits, self.pictures = EditBook(), PictureMaker(subject, beside=not inline)
+        self.edits, self.comparison, self.counting = EditBook(), Comparison(subject), Counting()
+        self.pictures = PictureMaker(subject, beside=not inline)
         self._first = threading.Event()
         self._picture = Picture(wish, sweeps=sweep_size(subject))
         self.sweeper = BenchSweep(
@@ -95,8 +95,8 @@ class Session:
 
     def want(self, **changes: Any) -> None:
         """Ask for other values; returns at once (inline: when answered). `OptionError` for unknown names."""
-        run, check = bool(changes.get("run")), bool(changes.get("check"))
-        self.change(lambda wish, _: moved(wish, self.controls, changes).asked_again(run=run, check=check))
+        again = {name: bool(changes.get(name)) for name in ("run", "check")}
+        self.change(lambda wish, _: moved(wish, self.controls, changes).asked_again(**again))
 
     def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
         """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
@@ -104,9 +104,9 @@ class Session:
             self.wish = wish = how(self.wish, self._picture)
         self._latest.submit(wish)
 
-    def notify(self, text: str) -> None:
-        """Say something of this moment, until the next wish."""
-        self._show(notice=text)
+    def notify(self, text: str, **fields: Any) -> None:
+        """Say something of this moment, until the next wish; `fields` of the picture change with it."""
+        self._show(notice=text, **fields)
         self._rate.flush()
 
     def again(self) -> None:
@@ -227,8 +227,7 @@ class Session:
             wish=wish, record=record, stale=False, problem=None, report=before.report if same else None,
             offered=before.offered or tuple(self.subject.offered(kernel)),
             stage_names=kernel.stages, editable=tiers.editable_stages(kernel), shown=shown,
-            shared_limit=tiers.shared_limit(kernel),
-            notes=before.notes if same else (),
+            shared_limit=tiers.shared_limit(kernel), notes=before.notes if same else (),
             diagnosis=before.diagnosis if same else None,
         )  # fmt: skip
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
@@ -236,6 +235,7 @@ class Session:
         self.pictures.begin(kernel, record.resources)
         self._compile(kernel, shown, ticket)
         self.counting.count(kernel, wish, ticket, self._picture.record, self._show)
+        self.comparison.answer(wish, shown, ticket, lambda found: self._show(compared=found))
         if not ticket():
             self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
         if (self._answered.due("run", wish) or self._answered.due("check", wish)) and not ticket():
@@ -312,8 +312,7 @@ class Session:
     def _leave_out(self, wish: Wish, kernel: Kernel) -> tuple[str, ...]:
         """What an edited kernel cannot be asked where its target does not run, as answered; says why."""
         self._answered.enter("run", wish)
-        why_not = tiers.why_not_checked(kernel)
-        if why_not:
+        if why_not := tiers.why_not_checked(kernel):
             self._answered.enter("check", wish)
         return (tiers.elsewhere_note(kernel, why_not),)
 
@@ -376,7 +375,7 @@ class Session:
                 history = MoveHistory((*history.moves[:-1], now))
             else:
                 history = history.passed().add(Move(generation, wish.config, "compiling"))
-        self._show(history=history, edits=self.edits.kept, notice="")
+        self._show(history=history, edits=self.edits.kept, pins=tuple(self.comparison.pins), notice="")
 
     def _history(self, generation: int, **fields: Any) -> None:
         with self._guard:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionError, nearest
 from ..schedule.choices import AS_WRITTEN, is_choice
 from .slider import Slider
+
+if TYPE_CHECKING:
+    from .comparison import Against
 
 # The name under which a configuration says which edit it is of.
 EDITED = "edited"
@@ -51,6 +54,7 @@ class Wish:
     run_asked: int = 0
     check_asked: int = 0
     edit: KeptEdit | None = None
+    against: Against | None = None
 
     def asked_again(self, *, run: bool, check: bool) -> Wish:
         """The same wish, with a measurement or a check asked for once more."""

@@ -1,6 +1,7 @@
 /** One bench, put together: everything that shows a kernel draws it with this, from a record and a state. */
 
 import { make, rove } from '../dom';
+import { AgainstChoice } from './against';
 import { SHOW_LINE, SourceLine } from './cell/link';
 import { Controls } from './controls';
 import { editChoice } from './edit/choice';
@@ -8,19 +9,12 @@ import { Edits } from './edit/edits';
 import { Ask, Host, Picture } from './data';
 import { divider, drag, tellShare } from './divider';
 import { button, Header } from './header';
-import { Against, Panes } from './panes';
+import { Panes } from './panes';
 import { NARROW_STYLE, Room } from './room';
 import { SaveMenu } from './save';
 import { Side } from './side';
 import { BenchState, StatusData } from './state';
 import { STYLE } from './style';
-
-const AGAINST: readonly [Against, string][] = [
-  ['before', 'the stage before'],
-  ['last', 'the position before'],
-  ['pinned', 'what is pinned'],
-  ['nothing', 'nothing']
-];
 
 /** A pane is not read when it is narrower than this; pixels. */
 const READABLE = 260;
@@ -51,6 +45,7 @@ export class Bench {
   private readonly panes: Panes;
   private readonly edits: Edits;
   private readonly save: SaveMenu;
+  private readonly against: AgainstChoice;
   private readonly side: Side;
   private readonly room: Room;
   /** Whether a person has chosen what is shown: then no change of the room does. */
@@ -69,6 +64,7 @@ export class Bench {
     this.save = new SaveMenu(what => host.ask(what));
     this.header.element.append(this.save.element);
     this.panes = new Panes({ closed: name => this.toggleStage(name, false), say: text => this.say(text), ask: what => host.ask(what) }, [this.edits]);
+    this.against = new AgainstChoice(what => host.ask(what), own => this.panes.compareWith(null, own));
     this.side = new Side(number => host.ask({ kind: 'restore', number }), tab => host.ask({ kind: 'look', tab }));
     this.side.element.addEventListener('tbx-ask', event => host.ask({ kind: (event as CustomEvent).detail } as Ask));
     for (const what of ['tbx-line', 'tbx-pin']) {
@@ -127,6 +123,7 @@ export class Bench {
     }
     this.edited = edits;
     this.panes.tell(picture);
+    this.panes.compareWith(picture.other ?? null, this.against.show(state));
     if (this.drawn !== picture.record) {
       this.drawn = picture.record;
       this.drawStages();
@@ -152,32 +149,24 @@ export class Bench {
     const names = picture.state.stages.filter(name => held.has(name) || picture.state.live);
     const focused = this.stages.contains(document.activeElement) ? document.activeElement?.textContent : null;
     const onEdits = document.activeElement?.classList.contains('tbx-edit-choice') ?? false;
+    const onAgainst = this.against.elements.find(each => each === document.activeElement);
     const toggles = names.map(name => {
       const out = button(name, `show or hide the stage ${name}`, () => this.toggleStage(name, !this.shown.includes(name)));
       out.setAttribute('aria-pressed', String(this.shown.includes(name)));
       out.classList.toggle('tbx-edited', picture.state.edits.edited.includes(name));
       return out;
     });
-    const select = make('select', { 'aria-label': 'compared with' }, ...AGAINST.map(([value, text]) => make('option', { value }, text)));
-    select.value = this.against;
-    select.addEventListener('change', () => {
-      this.against = select.value as Against;
-      this.say('');
-      this.panes.compare(this.against);
-    });
-    const pin = button('Pin', 'keep this compilation, to compare others with', () => this.say(`Pinned: ${this.panes.keep()}`));
     this.stages.replaceChildren(
-      ...toggles, make('span', { class: 'tbx-quiet tbx-gap' }, 'compared with'), select, pin, ...editChoice(picture.state.edits, what => this.host.ask(what)),
+      ...toggles, ...this.against.elements, ...editChoice(picture.state.edits, what => this.host.ask(what)),
       ...this.panes.tools, this.said
     );
     rove(this.stages, toggles);
     toggles.find(toggle => toggle.textContent === focused)?.focus();
+    onAgainst?.focus();
     if (onEdits) {
       this.stages.querySelector<HTMLElement>('.tbx-edit-choice')?.focus();
     }
   }
-
-  private against: Against = 'before';
 
   private fit(width: number): void {
     const names = fitting(this.picture?.state.shown ?? [], width);

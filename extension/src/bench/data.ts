@@ -16,6 +16,9 @@ export type Ask =
   | { readonly kind: 'edited'; readonly number: number }
   | { readonly kind: 'look'; readonly tab: string }
   | { readonly kind: 'save'; readonly what: string }
+  | { readonly kind: 'pin'; readonly name: string }
+  /** With a pin or a target; with nothing of its own, the texts are compared with the bench's past. */
+  | { readonly kind: 'compare'; readonly what: 'pin' | 'target' | ''; readonly name: string }
   | { readonly kind: 'go'; readonly text: string }
   | { readonly kind: 'sweep'; readonly on: boolean }
   | { readonly kind: 'timeline' }
@@ -36,6 +39,8 @@ export interface Picture {
   readonly state: BenchState;
   readonly gutters: readonly GutterData[];
   readonly apart?: Apart;
+  /** What texts are compared with, where the kernel's side was asked for it. */
+  readonly other?: CompileRecord | null;
   /** The measurements, where the page has them. */
   readonly runs?: readonly RunRecord[];
 }

@@ -4,15 +4,13 @@ import { make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
 import { sourceLine } from './cell/extra';
 import { nearestLine, PINNED, SourceLine, tell } from './cell/link';
+import { Against } from './against';
 import { Ask, Picture } from './data';
 import { EXTRAS } from './extras';
 import { divider, tellShare } from './divider';
 import { Pane } from './pane';
 import { ExtraBench, PaneExtra, PaneHost, PaneView } from './pane/door';
 import { densest } from './text/links';
-
-/** What the texts are compared with. */
-export type Against = 'before' | 'last' | 'pinned' | 'nothing';
 
 export interface PanesHost {
   /** The stages that are shown, in their order, have changed by a key or button in a pane. */
@@ -33,7 +31,7 @@ export class Panes implements PaneHost {
   private pin: ReadonlySet<number> | null = null;
   private record: CompileRecord | null = null;
   private before: CompileRecord | null = null;
-  private kept: CompileRecord | null = null;
+  private other: CompileRecord | null = null;
   private against: Against = 'before';
   private readonly observer = new ResizeObserver(() => this.layout());
 
@@ -94,7 +92,7 @@ export class Panes implements PaneHost {
   /** Choose what each text is compared with. */
   compare(against: Against): void {
     this.against = against;
-    const other = { last: this.before, pinned: this.kept, before: null, nothing: null }[against];
+    const other = { last: this.before, other: this.other, before: null, nothing: null }[against];
     this.panes.forEach((pane, at) => {
       if (against === 'before') {
         const own = ownLines(pane);
@@ -112,15 +110,16 @@ export class Panes implements PaneHost {
     });
     if (against === 'last' && this.before === null) {
       this.host.say('There is no position before this one yet: move a control.');
-    } else if (against === 'pinned' && this.kept === null) {
-      this.host.say('Nothing is pinned: Pin keeps this compilation to compare others with.');
     }
   }
 
-  /** Keep this compilation to compare others with; gives its name. */
-  keep(): string {
-    this.kept = this.record;
-    return this.record === null ? '' : position(this.record);
+  /** Choose it, where it is another than now: `other` is a record that the kernel's side was asked for. */
+  compareWith(other: CompileRecord | null, against: Against): void {
+    const same = against === this.against && (against !== 'other' || other === this.other);
+    this.other = other;
+    if (!same) {
+      this.compare(against);
+    }
   }
 
   say(text: string): void {

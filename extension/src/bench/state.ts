@@ -203,6 +203,15 @@ export interface EditsData {
 }
 
 /**
+ * What the texts are compared with: a `pin` or a `target`, its name, and what is said of it.
+ */
+export interface ComparedData {
+  readonly kind: string;
+  readonly name: string;
+  readonly said: string;
+}
+
+/**
  * All that stands around a record.
  *
  * `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
@@ -236,6 +245,8 @@ export interface BenchState {
   readonly edits: EditsData;
   readonly position: string;
   readonly notice: string;
+  readonly pins: readonly string[];
+  readonly compared: ComparedData | null;
   readonly here: number | null;
   readonly now: Readonly<Record<string, string>>;
   readonly moved: string;
@@ -366,6 +377,11 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     edited: '[string]',
     kept: '[KeptEditData]'
   },
+  ComparedData: {
+    kind: 'string',
+    name: 'string',
+    said: 'string'
+  },
   BenchState: {
     id: 'string',
     kernel: 'string',
@@ -390,6 +406,8 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     edits: 'EditsData',
     position: 'string',
     notice: 'string',
+    pins: '[string]',
+    compared: 'ComparedData?',
     here: 'number?',
     now: '{string}',
     moved: 'string',

@@ -56,7 +56,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const state = base();
     if (state.kernel !== undefined) {
       drawn = state;
-      bench.show({ record, state: { ...state, status: status() }, gutters, apart });
+      bench.show({ record, state: { ...state, status: status() }, gutters, apart, other });
     }
   };
   // Of what comes in one message each part calls: it is drawn once.
@@ -87,6 +87,18 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       }
     }
   };
+  let other: CompileRecord | null = null;
+  let newestOther = 0;
+  const readOther = async (): Promise<void> => {
+    const packed = model.get('other') as string | undefined;
+    newestOther += 1;
+    const mine = newestOther;
+    const found = packed === undefined || packed === '' ? null : (await readOutput({ format: 1, packed })).record;
+    if (mine === newestOther && found !== other) {
+      other = found;
+      draw();
+    }
+  };
   const readPictures = async (): Promise<void> => {
     newestApart += 1;
     const mine = newestApart;
@@ -98,20 +110,24 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
   const came = (): void => void read();
   const pictured = (): void => void readPictures();
+  const compared = (): void => void readOther();
   model.on('change:state', changed);
   model.on('change:status', changed);
   model.on('change:measured', changed);
   model.on('change:record', came);
   model.on('change:apart', pictured);
+  model.on('change:other', compared);
   draw();
   came();
   pictured();
+  compared();
   return () => {
     model.off('change:state', changed);
     model.off('change:status', changed);
     model.off('change:measured', changed);
     model.off('change:record', came);
     model.off('change:apart', pictured);
+    model.off('change:other', compared);
     bench.dispose();
   };
 }

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
+from ..comparison import Against
 from ..picturing import MEMORY
 from ..session import Session
 from ..slider import Slider
-from .controls import change_of
+from .controls import change_of, targets_offered
 from .saves import go_to, save_as
 
 
@@ -93,6 +95,20 @@ def _count(bench: AskedBench, message: Message) -> None:
     bench.session.change(lambda wish, _: wish)
 
 
+def _pin(bench: AskedBench, message: Message) -> None:
+    session = bench.session
+    if session.picture.record is not None:
+        name = session.comparison.pin(str(message.get("name", "")), session.picture.record, session.wish)
+        session.notify(f"Pinned as {name}", pins=tuple(session.comparison.pins))
+
+
+def _compare(bench: AskedBench, message: Message) -> None:
+    kind, name = str(message.get("what", "")), str(message.get("name", ""))
+    known = bench.session.comparison.pins if kind == "pin" else targets_offered(None)
+    against = Against(kind, name) if kind in ("pin", "target") and name in known else None
+    bench.session.change(lambda wish, _: replace(wish, against=against))
+
+
 ANSWERS: dict[str, Answer] = {
     "set": _set,
     "target": _target,
@@ -102,6 +118,8 @@ ANSWERS: dict[str, Answer] = {
     "edit": _edit,
     "revert": _revert,
     "edited": _edited,
+    "pin": _pin,
+    "compare": _compare,
     "save": lambda bench, message: save_as(bench.session, str(message.get("what"))),
     "go": lambda bench, message: go_to(bench.session, str(message.get("text", ""))),
     "count": _count,

@@ -12,6 +12,7 @@ from ..views.stages import language_of
 from .block_data import TabData
 from .blocks import check_tab, diagnosis_tab, moves_tab, record_tabs
 from .chart_data import chart_data, here, moved_name, now_values
+from .compared_data import compared_data
 from .controls import controls_data, idle_text, targets_offered
 from .edits_data import edits_data, left_note, problem_data
 from .lane_blocks import timeline_tab
@@ -73,13 +74,17 @@ def bench_state(
         position=position_text(kernel, wish) if live else "",
         notice=picture.notice,
         countable=tuple(CountWay(*way) for way in _ways(picture)) if live else (),
+        pins=picture.pins if live else (),
+        compared=compared_data(picture) if live else None,
     )
 
 
 def notes(picture: Picture, live: bool) -> tuple[str, ...]:
     """The sentences above the panes."""
     stopped = live and picture.status.phase == "cancelled"
-    return (*remarks(picture), *left_note(picture), *([STOPPED] if stopped else []))
+    compared = compared_data(picture) if live else None
+    said = (compared.said,) if compared is not None else ()
+    return (*remarks(picture), *left_note(picture), *said, *([STOPPED] if stopped else []))
 
 
 def _ways(picture: Picture) -> list[tuple[str, str]]:

@@ -217,6 +217,15 @@ class EditsData:
 
 
 @dataclass(frozen=True)
+class ComparedData:
+    """What the texts are compared with: a `pin` or a `target`, its name, and what is said of it."""
+
+    kind: str
+    name: str
+    said: str
+
+
+@dataclass(frozen=True)
 class BenchState:
     """All that stands around a record.
 
@@ -251,6 +260,8 @@ class BenchState:
     edits: EditsData = field(default_factory=EditsData)
     position: str = ""
     notice: str = ""
+    pins: tuple[str, ...] = ()
+    compared: ComparedData | None = None
     here: int | None = None
     now: Mapping[str, str] = field(default_factory=dict[str, str])
     moved: str = ""

@@ -45,10 +45,16 @@ def _view_class() -> Any:
         "status": traitlets.Dict({}).tag(sync=True),
         "record": traitlets.Unicode("").tag(sync=True),
         "apart": traitlets.Unicode("").tag(sync=True),
+        "other": traitlets.Unicode("").tag(sync=True),
         # Apart from the state, so that a move does not send again what it has not changed.
         "measured": traitlets.Dict({"chart": None, "sweep": []}).tag(sync=True),
     }
     return type("TilebenchBench", (anywidget.AnyWidget,), body)
+
+
+def packed_other(record: CompileRecord | None) -> str:
+    """A record that texts are compared with; empty for none."""
+    return "" if record is None else pack({"record": to_plain(record), "runs": [], "gutters": []}, level=1)
 
 
 def _but_status_same(first: Picture, second: Picture) -> bool:
@@ -77,6 +83,7 @@ class View:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
         self._pictures: KernelPictures | None = None
+        self._other: CompileRecord | None = None
         # What the chart was made of.
         self._charted: tuple[object, ...] = (None,)
         self._shown = first
@@ -122,6 +129,7 @@ class View:
                 }
                 self.widget.record = pack(held, level=1)
             self._draw_apart(picture)
+            self._draw_other(picture)
             self._show_measured(picture)
             state = self._state(picture)
             self.widget.status = state["status"]
@@ -133,6 +141,13 @@ class View:
         if picture.pictures is not self._pictures:
             self._pictures = picture.pictures
             self.widget.apart = pack(to_plain(picture_blocks(picture.pictures)), level=1)
+
+    def _draw_other(self, picture: Picture) -> None:
+        """The record that texts are compared with, where it has changed."""
+        other = picture.compared.record if picture.compared is not None else None
+        if other is not self._other:
+            self._other = other
+            self.widget.other = packed_other(other)
 
     def close(self) -> None:
         """End the widgets and their layouts: each is a model that lives until it is closed."""

@@ -30,6 +30,7 @@ border-radius:6px;box-shadow:0 4px 14px rgba(0,0,0,.25);font-size:12px}
 .tbx-save-list>.tbx-save-position{flex-wrap:wrap;border-top:1px solid var(--line);margin-top:4px;padding-top:6px}
 .tbx .tbx-save-position>.tbx-button{flex:0 0 auto}
 .tbx .tbx-save-line{flex:1 1 100%;min-width:0;order:1;font:12px var(--jp-code-font-family,ui-monospace,monospace);padding:1px 5px}
+.tbx .tbx-pin-name{width:130px;line-height:18px;padding:0 5px}
 .tbx-point.tbx-edited circle{stroke:var(--warn);stroke-width:2;stroke-dasharray:2 2}
 .tbx-stages .tbx-button.tbx-edited{border-color:var(--warn);color:var(--warn)}
 `;
