@@ -54,7 +54,7 @@ def test_a_figure_is_chosen_by_a_key_and_stands_beside_the_lines(page: Any, reco
     sums = line_sums(records[0], line_counters(records[0])[0])
     source = page.locator("[data-stage=source] .tbx-code")
     source.focus()
-    page.keyboard.press("g")
+    page.keyboard.press("f")
     assert page.get_by_label("figure beside the lines").input_value() == "instructions"
     gemm = next(f for f in sums.user.values() if "matrix product" in f.kinds)
     cell = row(page, "source", "T.gemm(").locator("[data-gutter=instructions]")
@@ -63,7 +63,7 @@ def test_a_figure_is_chosen_by_a_key_and_stands_beside_the_lines(page: Any, reco
         assert (
             page.locator(f"[data-stage={stage}] .tbx-totals").inner_text() == f"{sums.total:.0f} instructions"
         )
-    page.keyboard.press("G")
+    page.keyboard.press("F")
     assert page.locator("[data-gutter=instructions]").count() == 0
 
 

@@ -107,6 +107,16 @@ def test_bytes_are_those_of_the_copies() -> None:
     assert sums.total == 2 * 96 + 64
 
 
+def test_bytes_of_shared_memory_are_those_that_the_ptx_asks_for() -> None:
+    """Not what the text of the SASS adds in front of asynchronous copies: loads that never run."""
+    held = record("macro")
+    ptx = held.stage("ptx").text
+    words = len(re.findall(r"ldmatrix[.\w]*\.x4", ptx)) + len(re.findall(r"cp\.async\.cg\.", ptx))
+    assert words > 12
+    assert "@!PT LDS" in held.stage("sass").text
+    assert line_sums(held, counter(held, "shared_bytes")).total == 16 * words
+
+
 def test_two_calls_of_one_helper_are_told_apart() -> None:
     """Loads of A and B are the same helper side by side: nvdisasm's comments call some of B's A's."""
     for arch, load in (("sm_75", "LDG"), ("sm_80", "LDGSTS")):

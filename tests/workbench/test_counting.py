@@ -15,7 +15,7 @@ import pytest
 import tilebench
 from tests import line_kernels
 from tests.simulated import run_threaded
-from tilebench.errors import TargetError
+from tilebench.errors import OptionError, TargetError
 from tilebench.ir import parse_function
 from tilebench.kernel.measuring.counted import count_simulated
 from tilebench.kernel.measuring.package import Package, package_of
@@ -267,6 +267,22 @@ def test_a_run_collects_and_prints_the_page(monkeypatch: pytest.MonkeyPatch) -> 
     assert collect[-3:-1] == ["-m", "tilebench.kernel.measuring.profiled"]
     assert show[:2] == ["ncu", "--import"]
     assert show[-5:] == ["--page", "source", "--csv", "--print-source", "sass"]
+
+
+def test_a_bench_takes_a_report_of_ncu(bench: Any) -> None:
+    bench.set(num_stages=3)
+    bench.count(report=page())
+    assert {each.name for each in bench.record.counters} >= {"ncu_samples", "ncu_runs"}
+    assert [way.name for way in state(bench).countable] == ["simulator"]
+    with pytest.raises(TargetError, match="this report of ncu is of other kernels"):
+        bench.count(report=page("other"))
+
+
+def test_a_way_that_there_is_not_is_told(bench: Any) -> None:
+    with pytest.raises(OptionError) as caught:
+        bench.count("gdb")
+    assert caught.value.message == "lines are not counted by 'gdb'"
+    assert "expected: code, simulator, card" in caught.value.explain()
 
 
 def test_without_a_card_ncu_is_not_offered() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TileError
+from ..errors import OptionError, TileError
 from ..record import CompileRecord, LineCounter
 from . import tiers
 from .wish import Wish
@@ -20,6 +20,7 @@ from .wish import Wish
 if TYPE_CHECKING:
     from ..kernel import Kernel
     from ..runtime.latest import Ticket
+    from .picture import Picture
 
 CODE, SIMULATOR, CARD = "code", "simulator", "card"
 # What each way is called where a person chooses it.
@@ -46,6 +47,13 @@ class Counting:
             self._with_code = True
         elif how in WAYS:
             self._asked = (how, _position(wish))
+
+    def take(self, report: str, picture: Picture) -> None:
+        """The counters of a report that a profiler printed elsewhere, for the position of a picture."""
+        from ..kernel.measuring.profiled import read_report
+
+        if picture.record is not None:
+            self._enter(_position(picture.wish), CARD, read_report(report, picture.record))
 
     def on(self, wish: Wish, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of a picture, their record with what was counted at the position of a wish."""
@@ -93,6 +101,18 @@ class Counting:
         self._kept.setdefault(where, {})[how] = found
         while len(self._kept) > _MOST_POSITIONS:
             del self._kept[next(iter(self._kept))]
+
+
+def one_of_ways(how: str) -> str:
+    """A way to count; `OptionError` for another word."""
+    if how not in WAYS:
+        raise OptionError(
+            "lines are not counted by {how!r}",
+            how=how,
+            expected=", ".join(WAYS),
+            hint="the simulator needs no card",
+        )
+    return how
 
 
 def _position(wish: Wish) -> str:

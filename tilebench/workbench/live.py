@@ -17,6 +17,7 @@ from ..errors import OptionError, ResourceError, ScheduleError, TargetError, Til
 from ..profile.positions import ENOUGH_RUNS
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
+from .counting import CODE, one_of_ways
 from .history import MoveHistory
 from .interrupts import watch
 from .keeping import BenchKeeping, start_values
@@ -192,6 +193,24 @@ class Workbench(BenchKeeping):
     def back_to_edit(self, number: int) -> Workbench:
         """Go to the position of an edit, with it. `OptionError` for a number that no edit has."""
         self.session.change(self.session.edits.going_back(number))
+        return self
+
+    def count(self, how: str = "simulator", report: str = "") -> Workbench:
+        """Count what lines do at this position; the figures stand in `record.counters` and beside the lines.
+
+        `how` is `"code"` (instructions and bytes of machine code, from then on at every position),
+        `"simulator"` (one block, run without a card) or `"card"` (by ncu). `report` is what ncu has printed
+        elsewhere: `ncu --import FILE --page source --csv --print-source sass`. Raises `OptionError` for
+        another word, `TargetError` for a report of another kernel or other code.
+        """
+        if report:
+            self.session.counting.ask(CODE, self.session.wish)
+            self.session.change(lambda wish, _: wish)
+            self.wait()
+            self.session.counting.take(report, self.session.picture)
+        else:
+            self.session.counting.ask(one_of_ways(how), self.session.wish)
+        self.session.change(lambda wish, _: wish)
         return self
 
     def figure(self, kind: str = "history") -> dict[str, Any]:

@@ -57,8 +57,8 @@ export class Counts implements PaneExtra {
       .filter(each => !each.choice && each.stages[pane.stage.name] !== undefined)
       .map(each => ({ text: '\u2261', name: each.title, key: 'c', pressed: !this.off.has(each.name), press: () => this.toggle(each.name) }));
     if (this.choices.length > 0) {
-      out.push({ text: '', name: 'next figure', key: 'g', press: () => this.step(1) });
-      out.push({ text: '', name: 'figure before', key: 'G', press: () => this.step(-1) });
+      out.push({ text: '', name: 'next figure', key: 'f', press: () => this.step(1) });
+      out.push({ text: '', name: 'figure before', key: 'F', press: () => this.step(-1) });
     }
     return out;
   }
