@@ -56,7 +56,6 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["bench", "FILE", *N, "--sweep", "nope=1"], ["nothing called nope"]),
     (["bench", "FILE", *N, "--sweep", "persistent=1,2"], ["persistent launch is not available"]),
     (["bench", "FILE", *N, "--sweep", "block=1", "block=2"], ["block is swept twice"]),
-    (["show", "FILE", "-D", "N=9", "--target", "cuda:sm_80", "--timeline"], ["cannot run here"]),
     (
         ["bench", "FILE", "-D", "N=9", "--target", "cuda:sm_90a", "--sweep", "block=32,64"],
         ["cannot run here"],

@@ -128,6 +128,54 @@ def conflicts(M, N, block=64):
     return main
 
 
+@tilebench.jit
+def by_elements(M, N, block=64):
+    """A tile whose swizzle moves single elements: read along columns without conflicts, and copied element
+    by element."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((N, M), "float32")):
+        with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=256) as (bx, by):
+            s = T.alloc_shared((block, block), "float32")
+            T.annotate_layout({s: T.Layout((block, block), lambda i, j: (i, j ^ (i % 8)))})
+            T.copy(A[by * block, bx * block], s)
+            for j, i in T.Parallel(block, block):
+                B[bx * block + j, by * block + i] = s[i, j]
+
+    return main
+
+
+@tilebench.jit
+def large_tile(M, N, rows=128, columns=384):
+    """A tile of 192 KiB in shared memory for 32 threads: one block a multiprocessor, one warp of 64."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(N, columns), T.ceildiv(M, rows), threads=32) as (bx, by):
+            s = T.alloc_shared((rows, columns), "float32")
+            T.copy(A[by * rows, bx * columns], s)
+            for i, j in T.Parallel(rows, columns):
+                B[by * rows + i, bx * columns + j] = s[rows - 1 - i, j]
+
+    return main
+
+
+@tilebench.jit
+def many_registers(M, N, rows=120):
+    """All of a tile in registers: 240 values a thread, of which blocks of 128 threads leave few warps."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(N, 256), T.ceildiv(M, rows), threads=128) as (bx, by):
+            a = T.alloc_fragment((rows, 256), "float32")
+            T.copy(A[by * rows, bx * 256], a)
+            for i, j in T.Parallel(rows, 256):
+                a[i, j] = T.exp(a[i, j]) * a[i, j]
+            T.copy(a, B[by * rows, bx * 256])
+
+    return main
+
+
 def said(kernel: Any, run: RunRecord | None = None, others: tuple[RunRecord, ...] = ()) -> dict[str, Any]:
     """The findings of a kernel by cause."""
     return causes(kernel.diagnose(run, others))
@@ -169,6 +217,7 @@ FAULTY: dict[str, tuple[Any, str]] = {
         lambda: on_card(gemm, 1536, 1536, 4096, block_K=64, num_stages=4, threads=256), "of 2 rounds"
     ),
     "replicated_fragment": (lambda: on_card(everyone_holds, 8192, 256), "held by 128 threads"),
+    "swizzle_breaks_vectors": (lambda: on_card(by_elements, 4096, 4096), "turns accesses of 16 bytes into"),
     "bank_conflicts": (lambda: on_card(conflicts, 4096, 4096), "passes over the banks"),
 }  # fmt: skip
 
@@ -182,6 +231,66 @@ def test_a_cause_is_shown_by_a_kernel_that_has_it(cause: str) -> None:
     assert words in text
     assert "Try: " in text
     assert found[cause].evidence or cause == "stages_do_not_overlap"
+
+
+def test_both_sides_of_a_swizzle_are_counted() -> None:
+    """Instructions and passes of all accesses to the tile, with its swizzle and in a kernel without it."""
+    kernel = on_card(by_elements, 4096, 4096)
+    found = said(kernel)["swizzle_breaks_vectors"]
+    figures = {each.name: int(each.value) for each in found.evidence}
+    own = [a.access for a in kernel.accesses() if a.access.buffer == "s"]
+    assert figures["passes with it"] == sum(access.passes for access in own)
+    assert figures["instructions with it"] == sum(access.instructions for access in own)
+    # Without: 32 copies of 16 bytes into the tile for 128 of 4, as many reads of its columns as before.
+    assert figures["instructions without"] == 32 + 128
+    # A column is read by 32 lanes from one bank then, 16 rows of 256 bytes apart.
+    assert figures["passes without"] > figures["passes with it"]
+    assert "it still takes fewer passes" in found.what
+
+
+def test_a_swizzle_of_whole_vectors_breaks_none() -> None:
+    kernel = on_card(gemm, 2048, 2048, 512)
+    assert any("swizzle" in line for line in kernel.stage("laid_out").splitlines())
+    assert "swizzle_breaks_vectors" not in said(kernel)
+
+
+def test_occupancy_that_shared_memory_limits() -> None:
+    found = said(on_card(large_tile, 4096, 3840))["low_occupancy"]
+    assert "shared memory allow no more" in found.what
+    assert "smaller tiles" in found.to_try
+
+
+def test_occupancy_that_registers_limit() -> None:
+    kernel = on_card(many_registers, 7680, 4096)
+    assert kernel.resources.limited_by == "registers"
+    found = said(kernel)["low_occupancy"]
+    assert "registers allow no more" in found.what
+
+
+def test_scalar_copies_because_rows_do_not_divide() -> None:
+    """Rows of 2047 half floats begin anywhere: what a product's threads hold goes out two bytes at a time."""
+    found = said(on_card(gemm, 2048, 2047, 32))["scalar_copies"]
+    assert "C is accessed 2 bytes at a time: its rows are no multiples of 16 bytes" in found.what
+    assert "scalar_copies" not in said(on_card(gemm, 2048, 2048, 32))
+
+
+def test_wrong_on_one_target_by_a_kernel_that_is() -> None:
+    """Its edited stage forgets a warp on the card alone; the processor's is right."""
+    from tilebench.kernel.edited import compile_from
+    from tilebench.kernel.measuring.package import package_of
+    from tilebench.kernel.measuring.simulated import check_simulated
+
+    kernel = add_one.using(target="cuda:sm_80")(64, 512, threads=64)
+    text = kernel.stage("threaded")
+    one = next(line for line in text.splitlines() if "+ T.float16(1)" in line)
+    wrong = one.replace("T.float16(1)", "T.cast(T.if_then_else(tid < 32, 1, 2), T.float16)")
+    edited = compile_from("threaded", text.replace(one, wrong), like=kernel)
+    checks = {
+        "cpu": add_one.using(target="cpu")(64, 512).check().ok,
+        "cuda:sm_80": check_simulated(package_of(edited, {}), 0).ok,
+    }
+    found = causes(diagnose(base(kernel, checks=checks)))["wrong_on_one_target"]
+    assert found.what == "results are right on cpu and wrong on cuda:sm_80"
 
 
 def test_a_line_is_the_users_own() -> None:

@@ -20,7 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": (".kernels", "run a kernel on random arrays; --check compares, --bench times"),
     "bench": (".bench", "time the operator library beside other libraries, or a kernel of a file"),
     "targets": (".targets", "the targets there are, and what one of them has code for"),
-    "help": (".words", "the words of the language; what one of them does: help T.copy"),
+    "help": (".words", "the words of the language (help T.copy), and pages: help slower-than-expected"),
     "doctor": (".doctor", "what this machine has, and what is missing"),
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import Parser, whole
 from .files import load_kernel
+from .proving import diagnosis_text, everywhere, lines_text, swizzle_sweep, swizzle_text
 
 if TYPE_CHECKING:
     import argparse
@@ -63,9 +64,17 @@ def show(parser: Parser, words: list[str]) -> int:
     add("--choices", action="store_true", help="each scheduling choice with its origin")
     add("--resources", action="store_true", help="registers, shared memory, occupancy")
     add("--stages", action="store_true", help="the names of the stages")
-    add("--timeline", action="store_true", help="what the first block did when, by clocks in the kernel")
+    add(
+        "--timeline",
+        action="store_true",
+        help="what the first block does when: clocks, or the simulator's steps",
+    )
+    add(
+        "--lines", action="store_true", help="with --stage: each line with the lines of the file it came from"
+    )
+    add("--diagnosis", action="store_true", help="what should bound it, and what keeps it from being faster")
     options = parser.parse_all(words)
-    asked = options.remarks or options.choices or options.resources
+    asked = options.remarks or options.choices or options.resources or options.diagnosis
     if options.stages and (asked or options.stage is not None):
         parser.error("--stages prints their names alone: leave out --stage and the tables")
     kernel = _kernel(options)
@@ -75,9 +84,11 @@ def show(parser: Parser, words: list[str]) -> int:
     if options.timeline:
         from ..profile.timeline import timeline_text
 
-        print(timeline_text(kernel.timeline()))
-        return 0
-    if options.stage is not None:
+        here = kernel.compilation.manifest.available()[0]
+        print(timeline_text(kernel.timeline() if here else kernel.steps()))
+    elif options.stage is not None and options.lines:
+        print(lines_text(kernel, options.stage))
+    elif options.stage is not None:
         text = kernel.stage(options.stage)
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
     elif not asked:
@@ -91,7 +102,7 @@ def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
     from ..workbench.tiers import shared_limit
     from ..workbench.views import resources
 
-    if options.resources:
+    if options.resources or options.diagnosis:
         kernel.reach_code()
     else:
         kernel.compilation.reach(kernel.compilation.rows[-1].name)
@@ -103,6 +114,8 @@ def _tables(kernel: Kernel, options: argparse.Namespace) -> list[str]:
         out.append(resources.choices_text(record.choices))
     if options.remarks:
         out.append(resources.remarks_text(record.remarks, resources.source_word(record)))
+    if options.diagnosis:
+        out.append(diagnosis_text(kernel))
     if options.resources:
         out.append(resources.resources_text(record.resources, shared_limit(kernel)))
     return out
@@ -113,8 +126,16 @@ def run(parser: Parser, words: list[str]) -> int:
     _common(parser)
     parser.add_argument("--check", action="store_true", help="compare every element with the reference")
     parser.add_argument("--bench", action="store_true", help="time it in a child process")
+    parser.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="check it on every target; cards that are not here are simulated",
+    )
     parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=0, help="seed of the random arrays")
     options = parser.parse_all(words)
+    if options.everywhere:
+        subject = _subject(options)
+        return everywhere(subject, subject.first_wish((), False, True))
     kernel = _kernel(options)
     arguments: list[Any] = kernel.random_arguments(options.seed)
     _launch(kernel, arguments)
@@ -182,7 +203,15 @@ def bench(parser: Parser, words: list[str]) -> int:
         help="values to try, as block_M=64,128 num_stages=1..4")  # fmt: skip
     add("--check", action="store_true", help="compare every element with the reference")
     add("--save", metavar="FILE", help="keep the sweep in a file (.tbz), and go on from what it has")
+    add("--diagnosis", action="store_true", help="what bounds the best, and what keeps it from being faster")
+    add(
+        "--swizzle",
+        action="store_true",
+        help="with each tile's swizzle and without: counted, and timed on a card",
+    )
     options = parser.parse_all(words)
+    if options.swizzle and not _swizzles(options):
+        return 0
     from ..kernel.available import require_available
     from ..targets import resolve
     from ..workbench.options import parse_sweep
@@ -191,6 +220,18 @@ def bench(parser: Parser, words: list[str]) -> int:
     manifest, machine = resolve(subject.target)
     require_available(manifest, subject.name, machine.name)
     return _bench_sweep(subject, options)
+
+
+def _swizzles(options: argparse.Namespace) -> bool:
+    """Print what swizzles cost and save; whether both ways can be timed here, which the sweep then does."""
+    kernel = _kernel(options)
+    print(swizzle_text(kernel))
+    can, why = kernel.compilation.manifest.available()
+    names = swizzle_sweep(kernel)
+    if not can:
+        print(f"Not timed: {why}.")
+    options.sweep += [f"{name}=true,false" for name in names] if can else []
+    return can and bool(names)
 
 
 def _bench_sweep(subject: Subject, options: argparse.Namespace) -> int:
@@ -214,4 +255,9 @@ def _bench_sweep(subject: Subject, options: argparse.Namespace) -> int:
     print(made.table())
     if options.check:
         print(_checked(made.rows))
+    if options.diagnosis and timed:
+        best = made.best or timed[0]
+        others = [run for row in timed for run in row.runs if row is not best]
+        one = next(each for each in found if dict(each.config) == dict(best.config))
+        print(f"\n{diagnosis_text(one.make(), best.runs[-1], others)}")
     return 1 if len(timed) < len(made.rows) else 0

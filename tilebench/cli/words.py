@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import inspect
 
+from ..profile.symptoms import list_of_symptoms, symptom
 from . import Parser, overview
 
 
 def help(parser: Parser, words: list[str]) -> int:
     """Print what a word such as T.copy does; without one, the commands and all words."""
-    parser.add_argument("word", metavar="T.WORD", nargs="?", help="a name of the language: T.copy")
+    parser.add_argument(
+        "word",
+        metavar="WORD",
+        nargs="?",
+        help="a name of the language (T.copy), or of a page: slower-than-expected",
+    )
     options = parser.parse_all(words)
     if options.word is None:
         print(overview())
+        print(f"\nWhen something is not as it should be, `tilebench help` has a page:\n{list_of_symptoms()}")
         print(f"\n{_listed()}")
+        return 0
+    if (page := symptom(options.word)) is not None:
+        print(page)
         return 0
     print(_told(options.word.removeprefix("T.")))
     return 0

@@ -12,6 +12,7 @@ from ...language.gemm import Gemm
 from ...profile.diagnosis import Case, Diagnosis, diagnose
 from ...profile.diagnosis.observe import observe
 from ...record import CompileRecord, RunRecord
+from .swizzles import swizzle_trades
 
 if TYPE_CHECKING:
     from ...profile.ceilings import Ceilings
@@ -33,7 +34,8 @@ def case_of(
     machine = kernel.compilation.machine
     function = kernel.compilation.functions.get(OBSERVED)
     threads = record.resources.threads if record.resources is not None else 0
-    return Case(record, machine, observe(function, machine, threads), runs, others, ceilings, checks or {})
+    seen = observe(function, machine, threads)
+    return Case(record, machine, seen, runs, others, ceilings, checks or {}, swizzle_trades(kernel))
 
 
 def diagnose_kernel(kernel: Kernel, run: RunRecord | None, others: Sequence[RunRecord]) -> Diagnosis:

@@ -44,11 +44,30 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class SwizzleTrade:
+    """What a tile's swizzle does, over all accesses of a block to it: instructions and passes over the banks.
+
+    `instructions` and `passes` are with it, `plain_instructions` and so on without; `width` and `plain_width`
+    are bytes of an access at `line`, where it breaks vectors.
+    """
+
+    tile: str
+    line: int
+    width: int
+    instructions: int
+    passes: int
+    plain_width: int
+    plain_instructions: int
+    plain_passes: int
+
+
+@dataclass(frozen=True)
 class Case:
     """All that is known of a kernel. `ceilings` are (FLOP/s, bytes/s) of the device, None where not measured.
 
     `runs` are those of this position, oldest first, `others` those of other positions of the same kernel.
-    `checks` says by target whether results were right; a target that was not tried is not in it.
+    `checks` says by target whether results were right; a target that was not tried is not in it. `swizzles`
+    are those that break vector accesses.
     """
 
     record: CompileRecord
@@ -58,6 +77,7 @@ class Case:
     others: Sequence[RunRecord] = ()
     ceilings: tuple[float | None, float | None] = (None, None)
     checks: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    swizzles: Sequence[SwizzleTrade] = ()
 
     @property
     def run(self) -> RunRecord | None:

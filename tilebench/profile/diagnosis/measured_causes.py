@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from .case import Case, Cause, Evidence
 from .static_causes import Row, percent
@@ -17,8 +18,13 @@ THROTTLED = 0.9
 
 def wrong_on_one_target(case: Case) -> Cause | None:
     """Right on one target and wrong on another: the kernel relies on what only one of them does."""
-    right = sorted(name for name, ok in case.checks.items() if ok)
-    wrong = sorted(name for name, ok in case.checks.items() if not ok)
+    return wrong_on(case.checks)
+
+
+def wrong_on(checks: Mapping[str, bool]) -> Cause | None:
+    """The same of checks by target alone."""
+    right = sorted(name for name, ok in checks.items() if ok)
+    wrong = sorted(name for name, ok in checks.items() if not ok)
     if not right or not wrong:
         return None
     what = f"results are right on {', '.join(right)} and wrong on {', '.join(wrong)}"

@@ -16,6 +16,8 @@ NOTABLE = 0.1
 # Bytes that a multiprocessor has to have asked for, so that memory is busy: bandwidth times latency over the
 # units; 32 KiB on an H200 (4.2 TB/s, about 1 us under load, 132 multiprocessors).
 IN_FLIGHT = 32 << 10
+# Below this share of the warps nothing that is in flight makes up for them.
+FEW_WARPS = 0.15
 
 
 def percent(part: float) -> str:
@@ -151,7 +153,10 @@ def scalar_copies(case: Case) -> Cause | None:
     narrow = [
         a
         for a in case.observed.accesses
-        if a.width < 8 and a.possible >= 4 * a.width and a.efficiency >= 0.6 and a.total / total > NOTABLE
+        if a.width < 8
+        and a.possible >= 4 * a.width
+        and a.total / total > NOTABLE
+        and (a.efficiency >= 0.6 or _odd_rows(case, a))
     ]
     if not narrow:
         return None
@@ -176,14 +181,23 @@ def _odd_rows(case: Case, access: GlobalAccess) -> bool:
     return isinstance(last, int) and last * access.element % access.possible != 0
 
 
+def _in_flight(case: Case) -> int:
+    """Bytes of loads that a multiprocessor has under way, by the statement that asks for most."""
+    used = case.record.resources
+    if used is None or not used.blocks_per_sm:
+        return 0
+    a_thread = max((a.in_flight for a in case.observed.accesses if not a.written), default=0)
+    return a_thread * used.threads * used.blocks_per_sm
+
+
 def little_in_flight(case: Case) -> Cause | None:
     """Too few bytes asked for at a time to keep memory busy."""
     used = case.record.resources
     reads = [a for a in case.observed.accesses if not a.written]
     if used is None or not used.blocks_per_sm or not reads or case.observed.products:
         return None
-    a_thread = max(a.in_flight for a in reads)
-    have = a_thread * used.threads * used.blocks_per_sm
+    have = _in_flight(case)
+    a_thread = have // (used.threads * used.blocks_per_sm)
     if have >= IN_FLIGHT:
         return None
     return Cause(
@@ -203,6 +217,8 @@ def low_occupancy(case: Case) -> Cause | None:
         return None
     if case.observed.products and used.occupancy >= 0.06:
         return None  # a product hides its latency in one or two large blocks
+    if used.occupancy >= FEW_WARPS and _in_flight(case) >= IN_FLIGHT:
+        return None  # what a thread has in flight hides it
     name = {"shared": "shared memory", "registers": "registers"}.get(used.limited_by, used.limited_by)
     advice = {
         "registers": "smaller blocks or more threads a block, so that a thread holds less",
@@ -296,7 +312,26 @@ def bank_conflicts(case: Case) -> Cause | None:
     )  # fmt: skip
 
 
+def broken_vectors(case: Case) -> Cause | None:
+    """A swizzle of single elements: fewer conflicts, and several accesses where a vector would do."""
+    if not case.swizzles:
+        return None
+    worst = max(case.swizzles, key=lambda each: each.instructions - each.plain_instructions)
+    ahead = worst.passes < worst.plain_passes
+    verdict = "it still takes fewer passes over the banks" if ahead else "and saves no passes over the banks"
+    widths = f"accesses of {worst.plain_width} bytes into ones of {worst.width}"
+    return Cause(
+        "swizzle_breaks_vectors", "latency", f"the swizzle of {worst.tile} turns {widths}; {verdict}",
+        "a swizzle that moves 16 bytes at a time (T.make_swizzled_layout, or no layout of your own)",
+        (Evidence("passes with it", str(worst.passes)), Evidence("passes without", str(worst.plain_passes)),
+         Evidence("instructions with it", str(worst.instructions)),
+         Evidence("instructions without", str(worst.plain_instructions))),
+        0.15 if ahead else 0.35, worst.line,
+    )  # fmt: skip
+
+
 STATIC: tuple[Row, ...] = (
     missing_instruction, padded_tile, small_tile, no_overlap, shallow_pipeline, uncoalesced, scalar_copies,
     little_in_flight, low_occupancy, spills, few_blocks, replicated, bank_conflicts,
+    broken_vectors,
 )  # fmt: skip

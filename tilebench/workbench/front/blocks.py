@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...profile.symptoms import SYMPTOMS
 from ...record import CompileRecord, Resources
 from ..check_view import CHECK_HEADS, NUMERIC, check_rows, near, note, summary
 from ..history import MoveHistory, move_rows
 from ..table import Cell, Value
 from ..views import resources as panel
 from ..views.stages import source_word
-from .block_data import BarData, Block, CellData, TabData, TableData
+from .block_data import BarData, Block, CellData, ChoiceBlock, OptionBlocks, TabData, TableData
 from .error_blocks import map_blocks
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ def record_tabs(record: CompileRecord, shared_limit: int) -> list[TabData]:
     return out
 
 
+def symptom_options() -> tuple[OptionBlocks, ...]:
+    """The pages of the help, each with the command it ends in."""
+    return tuple(OptionBlocks(page.title, (Block(page.text), Block(quote=page.command))) for page in SYMPTOMS)
+
+
 def diagnosis_tab(diagnosis: Diagnosis) -> TabData:
     """What bounds the kernel, then each cause with its evidence and what to try, the heaviest first."""
     blocks = [Block(diagnosis.why)]
@@ -99,6 +105,7 @@ def diagnosis_tab(diagnosis: Diagnosis) -> TabData:
         blocks.append(Block(f"Try: {found.to_try}.", "good"))
     if not diagnosis.findings:
         blocks.append(Block("Nothing stands out that keeps it from being faster.", "good"))
+    blocks.append(Block(choice=ChoiceBlock("symptom", "pages by what is seen", symptom_options())))
     count = len(diagnosis.findings)
     return TabData("diagnosis", "Diagnosis", tuple(blocks), str(count) if count else "", "warn")
 
