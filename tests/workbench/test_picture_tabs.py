@@ -76,6 +76,19 @@ def test_a_swizzle_is_told_with_what_it_saves() -> None:
     assert [row[2:] for row in rows] == [["512", "512", "512"], ["1024", "4096 (x4.0)", "1024"]]
 
 
+def test_conversions_and_the_ways_to_global_memory_have_their_prices() -> None:
+    layouts = blocks_of(opened())["layouts"]
+    tables = {b.table.caption: b.table for b in layouts if b.table is not None}
+    (change,) = tables["Where a fragment changes its layout"].rows
+    assert [cell.text for cell in change][1:5] == [
+        "C_local_narrow to C_local_as", "shuffles in a warp", "16 shuffles, 48 selections", "112",
+    ]  # fmt: skip
+    (way,) = tables["How global memory is reached"].rows
+    assert way[1].text == "this copy reaches global memory in vectors that lanes have exchanged"
+    assert way[2].text.startswith("as fragments lie ")
+    assert "lanes exchange vectors" in way[2].text
+
+
 def test_accesses_in_a_table_and_what_matters_first() -> None:
     accesses = blocks_of(opened())["accesses"]
     rows = table_in(accesses, "line")

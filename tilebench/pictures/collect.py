@@ -11,7 +11,7 @@ from ..ir import Function
 from ..machine import Machine
 from ..passes.analysis.launches import launches_of, parts_of
 from ..record import Resources
-from .layout_changes import LayoutChange, layout_changes
+from .layout_changes import LayoutChange, MapChoice, layout_changes, map_choices
 from .narrow_accesses import narrow_reasons
 from .other_layouts import OtherLayout, in_other_layouts, tiles_of
 from .residency import CardResidency, blocks_of, residency
@@ -65,6 +65,7 @@ class KernelPictures:
     maps: tuple[SharedMap, ...] = ()
     cards: tuple[tuple[CardResidency, ...], ...] = ()
     fits: tuple[SliderFit, ...] = ()
+    ways: tuple[MapChoice, ...] = ()
     fault: str = ""
 
 
@@ -78,6 +79,7 @@ def pictures_of(
     return KernelPictures(
         compilation.machine, layouts(compilation), accesses(compilation, sizes), conversions(compilation),
         shared_maps(compilation), cards(compilation, resources),
+        ways=map_choices(compilation.context.remarks),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..ir import Function, walk
@@ -9,7 +10,11 @@ from ..language.lowered.layouts import ConvertLayout
 from ..language.memory import AllocFragment
 from ..machine import Machine
 from ..passes.analysis.conversions import ways
+from ..record import Remark
 from .tile_layouts import line_of
+
+# What the values of a remark that weighs ways begin with (`passes/choose_maps.py`).
+CYCLES = "cycles_"
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,35 @@ class LayoutChange:
     way: str
     price: str
     ways: tuple[ConversionWay, ...]
+
+
+@dataclass(frozen=True)
+class MapChoice:
+    """How a statement that reaches global memory was mapped, of several ways: `cycles` of a warp by way.
+
+    `chosen` says it in words; the ways are accesses as fragments lie, in vectors that lanes have exchanged,
+    and in whole rows by way of shared memory, each with the conversions that it needs.
+    """
+
+    line: int
+    chosen: str
+    cycles: tuple[tuple[str, float], ...]
+
+
+def map_choices(remarks: Sequence[Remark]) -> tuple[MapChoice, ...]:
+    """The choices that a compilation's remarks tell with the price of each way, in order."""
+    found: list[MapChoice] = []
+    for remark in remarks:
+        cycles = tuple(
+            (name.removeprefix(CYCLES), float(value))
+            for name, value in remark.values.items()
+            if name.startswith(CYCLES) and isinstance(value, (int, float))
+        )
+        # Conversions tell their ways too; these have the accesses as they would lie without one.
+        if any(name == "as_it_lies" for name, _ in cycles):
+            line = remark.place.line if remark.place is not None else 0
+            found.append(MapChoice(line, remark.message, cycles))
+    return tuple(found)
 
 
 def layout_changes(function: Function, machine: Machine) -> tuple[LayoutChange, ...]:

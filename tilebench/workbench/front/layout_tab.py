@@ -13,7 +13,7 @@ from .blocks import table
 if TYPE_CHECKING:
     from ...machine import Machine
     from ...pictures.collect import AccessPicture, KernelPictures
-    from ...pictures.layout_changes import LayoutChange
+    from ...pictures.layout_changes import LayoutChange, MapChoice
     from ...pictures.tile_layouts import TileLayout
 
 _KINDS = {"fragment": "fragment", "shared": "shared memory", "instruction": "operand", "mapping": "mapping"}
@@ -32,7 +32,8 @@ def layout_blocks(pictures: KernelPictures) -> tuple[Block, ...]:
                      _tile(layout, pictures))
         for k, (name, layout) in enumerate(zip(names, pictures.layouts, strict=True))
     )  # fmt: skip
-    return (Block(choice=ChoiceBlock("layout", "tile", options)), *_changes(pictures.conversions))
+    tiles = Block(choice=ChoiceBlock("layout", "tile", options))
+    return (tiles, *_changes(pictures.conversions), *_ways(pictures.ways))
 
 
 def _name(layout: TileLayout) -> str:
@@ -168,6 +169,24 @@ def _places(layout: TileLayout) -> Block:
 def _axis(dim: int, rank: int) -> str:
     """What a dimension is called where the last two are drawn as rows and columns."""
     return {rank - 1: "columns", rank - 2: "rows"}.get(dim, f"dimension {dim}") if rank > 1 else "elements"
+
+
+_WAYS = {
+    "as_it_lies": "as fragments lie", "exchanged": "lanes exchange vectors",
+    "rows": "whole rows, by shared memory",
+}  # fmt: skip
+
+
+def _ways(ways: Sequence[MapChoice]) -> list[Block]:
+    if not ways:
+        return []
+    rows: list[list[Value]] = []
+    for way in ways:
+        least = min(cycles for _, cycles in way.cycles)
+        told = [f"{_WAYS.get(name, name)} {number(cycles)}" for name, cycles in way.cycles]
+        rows.append([str(way.line), way.chosen, Cell("; ".join(told), title=f"the least: {number(least)}")])
+    heads = ("line", "what was chosen", "cycles of a warp, with the conversions of each way")
+    return [table(heads, rows, caption="How global memory is reached")]
 
 
 def _changes(changes: Sequence[LayoutChange]) -> list[Block]:
