@@ -9,7 +9,7 @@ from pathlib import Path
 from tilebench.record import CompileRecord, to_plain
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
-from tilebench.workbench.front.widget import script
+from tilebench.workbench.front.widget import measured_plain, script
 from tilebench.workbench.packed import pack
 from tilebench.workbench.picture import Picture
 from tilebench.workbench.subject import Wish
@@ -27,7 +27,7 @@ const model = {
 };
 window.move = at => {
   Object.assign(held, pictures[at]);
-  ['change:record', 'change:status', 'change:state'].forEach(event => called[event]?.());
+  ['change:record', 'change:status', 'change:state', 'change:measured'].forEach(event => called[event]?.());
 };
 module.default.render({model, el: document.getElementById('here')});
 </script>"""
@@ -42,7 +42,8 @@ def page_of(records: Sequence[CompileRecord], shown: Sequence[str], path: Path) 
         picture = Picture(wish, record=record, stage_names=names, shown=tuple(shown))
         state = to_plain(bench_state(picture, "tb1", record.kernel, (), live=True))
         packed = pack({"record": to_plain(record), "runs": [], "gutters": plain_gutters(record)})
-        pictures.append({"state": state, "record": packed, "status": state["status"]})
+        parts = {"state": state, "record": packed, "status": state["status"]}
+        pictures.append({**parts, "measured": measured_plain(picture), "apart": "", "other": ""})
     text = PAGE.replace("__SCRIPT__", json.dumps(script())).replace("__PICTURES__", json.dumps(pictures))
     path.write_text(text, encoding="utf-8")
     return path

@@ -202,6 +202,21 @@ def test_a_counter_of_a_text_in_the_middle_is_summed_upward() -> None:
     assert sums.total == sum(values) == borne(sums, "source") == borne(sums, "threaded")
 
 
+def test_a_counter_in_the_middle_is_exact_one_text_below() -> None:
+    held = record("macro")
+    threaded = held.stage("threaded").text.splitlines()
+    values = tuple(float("T.cp_async(" in line) * (k + 1) for k, line in enumerate(threaded))
+    sums = line_sums(held, LineCounter("x", "lines", "threaded", values))
+    shown = zip(
+        sums.of("cuda"), held.stage("cuda").text.splitlines(), held.stage("cuda").previous, strict=True
+    )
+    for each, text, above in shown:
+        if "tb_cp_async_16" in text and above:
+            assert each is not None, text
+            assert each.figure.value == above[0]
+    assert borne(sums, "cuda") == sums.total == sum(values)
+
+
 def test_code_that_serves_two_lines_counts_once_and_is_said() -> None:
     text = "a\nb\n"
     stages = (

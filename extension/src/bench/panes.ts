@@ -215,7 +215,8 @@ export class Panes implements PaneHost {
 
   private relight(from: PaneView | null, sources: ReadonlySet<number>, scroll: boolean): void {
     for (const pane of this.panes) {
-      const lines = pane.kin.lines(sources);
+      // Two uses of one macro share its lines, and are no kin for that: only the source shows them.
+      const lines = pane.kin.lines(pane.stage.name === 'source' ? sources : [...sources].slice(0, 1));
       pane.light(lines, scroll && pane !== from && lines.length > 0 ? densest(lines, pane.height) : null);
     }
   }

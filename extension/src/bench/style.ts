@@ -65,8 +65,8 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-stale .tbx-body{border-left:6px double var(--warn)}
 .tbx-pane{position:relative;flex:1 1 0;min-width:240px;display:flex;flex-direction:column}
 .tbx-head{flex:0 0 26px;display:flex;align-items:center;gap:7px;padding:0 4px 0 8px;background:var(--bar);border-bottom:1px solid var(--line);white-space:nowrap;overflow:hidden;font-size:12px}
-.tbx-head strong{font-size:12.5px}.tbx-facts{flex:1 9 0;min-width:0;overflow:hidden;text-overflow:ellipsis}
-.tbx-delta{font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}
+.tbx-head strong{font-size:12.5px}.tbx-facts{flex:1 9 0;min-width:0;flex:0 9 auto;overflow:hidden;text-overflow:ellipsis}
+.tbx-delta{flex:none;font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .tbx-search{width:96px;padding:0 4px!important;line-height:18px;flex:0 1 96px;min-width:40px}
 .tbx-icon{padding:0 5px;line-height:18px;border-color:transparent!important;background:none!important;cursor:pointer;color:var(--dim)!important}
 .tbx-icon[aria-pressed=true]{color:var(--fg)!important;background:var(--link)!important}

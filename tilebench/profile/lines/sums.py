@@ -114,14 +114,22 @@ class LineSums:
         if name in self.exact:
             found = [self.exact[name].get(number + 1) for number in range(count)]
             return tuple(LineFigure(f, True, k + 1) if f else None for k, f in enumerate(found))
-        if stage.made_of in self.exact:
+        above = self._figures(stage.made_of)
+        if above is not None:
             lines = stage.made_lines or stage.previous
             keys = [_first(lines, number) for number in range(count)]
-            return _shared(stage, keys, self.exact[stage.made_of])
+            return _shared(stage, keys, above)
         keys = [_first(stage.lines, number) for number in range(count)]
         return tuple(
             each or self._inner(stage, number) for number, each in enumerate(_shared(stage, keys, self.user))
         )
+
+    def _figures(self, name: str) -> Mapping[int, Figure] | None:
+        """The figures of a text's lines (from 1) where they are exact."""
+        if name != self.counter.stage:
+            return self.exact.get(name)
+        own = self._own(len(self.counter.values))
+        return {number: each.figure for number, each in enumerate(own, 1) if each is not None}
 
     def _own(self, count: int) -> tuple[LineFigure | None, ...]:
         """The counted lines themselves; lines of the same value and kind show one figure."""
