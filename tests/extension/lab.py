@@ -62,12 +62,18 @@ def environment(home: Path, labextensions: Path | None) -> dict[str, str]:
 
 
 @contextmanager
-def lab_server(root: Path, home: Path, labextensions: Path | None = None) -> Iterator[str]:
-    """Serve `root`; yields the address. `labextensions` is a folder of prebuilt extensions."""
+def lab_server(
+    root: Path, home: Path, labextensions: Path | None = None, app: str = "jupyterlab"
+) -> Iterator[str]:
+    """Serve `root`; yields the address. `labextensions` is a folder of prebuilt extensions.
+
+    `app` is `jupyterlab` or `notebook` (Notebook 7).
+    """
     port = free_port()
-    words = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
+    words = [sys.executable, "-m", app, "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     words += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
     words += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
+    words += ["--JupyterNotebookApp.expose_app_in_browser=True"] if app == "notebook" else []
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     with log.open("w") as out:
@@ -117,9 +123,9 @@ def browser_page(chromium: str) -> Iterator[Any]:
             browser.close()
 
 
-def open_notebook(page: Any, address: str, name: str) -> None:
-    """Open a notebook and wait until its kernel answers."""
-    page.goto(f"{address}/lab/tree/{name}")
+def open_notebook(page: Any, address: str, name: str, under: str = "lab/tree") -> None:
+    """Open a notebook and wait until its kernel answers. Notebook 7 has them `under` notebooks."""
+    page.goto(f"{address}/{under}/{name}")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     # A command sent before the kernel is connected is lost, hence the waiting inside the page.
     page.wait_for_function("window.jupyterapp && window.jupyterapp.shell.currentWidget?.sessionContext")

@@ -10,6 +10,7 @@ import { Ask, Host, Picture } from './data';
 import { divider, drag, tellShare } from './divider';
 import { button, Header } from './header';
 import { Panes } from './panes';
+import { ownKeys } from './keys';
 import { NARROW_STYLE, Room } from './room';
 import { SaveMenu } from './save';
 import { Side } from './side';
@@ -48,6 +49,7 @@ export class Bench {
   private readonly against: AgainstChoice;
   private readonly side: Side;
   private readonly room: Room;
+  private readonly endKeys: () => void;
   /** Whether a person has chosen what is shown: then no change of the room does. */
   private chosen = false;
   private shown: string[] = [];
@@ -85,10 +87,12 @@ export class Bench {
       make('style', {}, STYLE + NARROW_STYLE), this.header.element, this.controls.element, this.notes, this.stages, body, grip
     );
     this.room = new Room(this.element, this.side.element, width => this.fit(width));
+    this.endKeys = ownKeys(this.element);
     this.element.addEventListener(SHOW_LINE, event => this.panes.pinLine((event as CustomEvent<SourceLine>).detail));
   }
 
   dispose(): void {
+    this.endKeys();
     this.header.dispose();
     this.panes.dispose();
     this.room.dispose();

@@ -1,0 +1,52 @@
+"""A live bench in Notebook 7, which takes the same widget and the same extension as JupyterLab."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.test_live_bench import CELL, settled
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def test_a_bench_answers_keys_and_links_lines(chromium: str, tmp_path: Path) -> None:
+    if importlib.util.find_spec("notebook") is None:
+        assert os.environ.get("CI") != "true", "CI tries Notebook 7: install the extra `test`"
+        pytest.skip("Notebook 7 is not installed")
+    root = tmp_path / "work"
+    root.mkdir()
+    cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", CELL]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, root / "bench.ipynb")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.delenv("TILEBENCH_VERIFY", raising=False)
+        with (
+            lab_server(root, tmp_path / "home", app="notebook") as address,
+            browser_page(chromium) as page,
+        ):
+            page.set_default_timeout(60_000)
+            open_notebook(page, address, "bench.ipynb", under="notebooks")
+            run_all(page, 120)
+            settled(page)
+            bench = page.locator(".tbx")
+            bench.scroll_into_view_if_needed()
+            slider = page.get_by_label("block_M")
+            slider.focus()
+            page.keyboard.press("ArrowRight")
+            assert slider.get_attribute("aria-valuetext") == "128, 3 of 3"
+            page.locator("[data-stage=cuda] .tbx-row", has_text="128").first.wait_for()
+            settled(page)
+            page.locator("[data-stage=source] .tbx-row", has_text="T.gemm(").click()
+            page.locator("[data-stage=cuda] .tbx-row.tbx-lit").first.wait_for()
+            assert page.locator("[data-tilebench-fallback]").first.is_visible() is False
+            # Notebook 7 says by itself that a plugin of its own has no settings.
+            assert [each for each in page.console_errors if "'schema'" not in each] == []
