@@ -93,28 +93,6 @@ def test_a_key_moves_the_slider_and_the_picture_follows(page: Any) -> None:
     page.get_by_label("compared with").select_option("before")
 
 
-def test_a_notebook_in_command_mode_leaves_a_benchs_keys_alone(page: Any) -> None:
-    settled(page)
-    cells = page.locator(".jp-Notebook .jp-Cell").count()
-    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-command-mode')")
-    slider = page.get_by_label("block_M")
-    slider.focus()
-    page.keyboard.press("ArrowLeft")
-    assert slider.get_attribute("aria-valuetext") == "64, 2 of 3"
-    page.keyboard.press("ArrowRight")
-    code = page.locator("[data-stage=cuda] .tbx-code")
-    code.wait_for()
-    code.focus()
-    page.keyboard.press("x")  # cuts the cell where it is the notebook's
-    assert code.count() == 0
-    page.get_by_role("button", name="cuda", exact=True).focus()
-    page.keyboard.press("Enter")  # edits the cell
-    assert code.count() == 1
-    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
-    assert page.locator(".jp-Notebook.jp-mod-commandMode").count() == 1
-    settled(page)
-
-
 def test_a_stage_that_is_made_is_shown_without_asking_anybody(page: Any) -> None:
     settled(page)
     before = page.locator(".tbx-status").inner_text()
@@ -161,6 +139,28 @@ def test_sass_is_made_when_it_is_asked_for(page: Any) -> None:
     assert len(page.locator("[data-stage=sass] .tbx-row").all()) < 120
     # A long instruction stands on several rows, of which the first has its number.
     assert int(page.locator("[data-stage=sass] .tbx-row").last.get_attribute("data-line")) > 100
+
+
+def test_a_notebook_in_command_mode_leaves_a_benchs_keys_alone(page: Any) -> None:
+    settled(page)
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    page.evaluate("window.jupyterapp.commands.execute('notebook:enter-command-mode')")
+    slider = page.get_by_label("block_M")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") == "64, 2 of 3"
+    page.keyboard.press("ArrowRight")
+    code = page.locator("[data-stage=cuda] .tbx-code")
+    code.wait_for()
+    code.focus()
+    page.keyboard.press("x")  # cuts the cell where it is the notebook's
+    assert code.count() == 0
+    page.get_by_role("button", name="cuda", exact=True).focus()
+    page.keyboard.press("Enter")  # edits the cell
+    assert code.count() == 1
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
+    assert page.locator(".jp-Notebook.jp-mod-commandMode").count() == 1
+    settled(page)
 
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:
