@@ -14,6 +14,7 @@ from . import (
     cuda,
     editor,
     facts,
+    keeping,
     kernels,
     launches,
     layouts,
@@ -67,5 +68,6 @@ FAULTS: tuple[Fault, ...] = (
     *speech.FAULTS,
     *counts.FAULTS,
     *editor.FAULTS,
+    *keeping.FAULTS,
 )
 BY_NAME: Mapping[str, Fault] = {fault.name: fault for fault in FAULTS}
