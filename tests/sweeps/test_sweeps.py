@@ -307,7 +307,7 @@ def test_inputs_are_the_same_for_all_and_not_written(gemm: Any, worker: Worker) 
     for block in (32, 64):
         kernel = gemm(**SHAPES, block_M=block)
         package = package_of(kernel, {})
-        problem = child._problem(package, 0)  # pyright: ignore[reportPrivateUsage]
+        problem = child.problem_of(package, 0)  # pyright: ignore[reportPrivateUsage]
         sessions.append(child._session(package, str(block), problem))  # pyright: ignore[reportPrivateUsage]
     first, second = sessions
     assert first.arrays[0] is second.arrays[0]

@@ -202,6 +202,12 @@ def bench(parser: Parser, words: list[str]) -> int:
     add("--sweep", action="extend", nargs="+", default=[], metavar="NAME=VALUES",
         help="values to try, as block_M=64,128 num_stages=1..4")  # fmt: skip
     add("--check", action="store_true", help="compare every element with the reference")
+    add(
+        "--against",
+        metavar="NAMES",
+        default="",
+        help="other implementations: numpy, torch, torch.compile, cublas",
+    )
     add("--save", metavar="FILE", help="keep the sweep in a file (.tbz), and go on from what it has")
     add("--diagnosis", action="store_true", help="what bounds the best, and what keeps it from being faster")
     add(
@@ -238,12 +244,14 @@ def _bench_sweep(subject: Subject, options: argparse.Namespace) -> int:
     """All rows of a sweep, or the one row there is, as a table with the method."""
     from ..errors import TileError
     from ..sweeps import SweepMethod, sweep_of
+    from ..sweeps.others import others_of_words
     from ..workbench.sweeping import candidates
 
     found = [one for one, _ in candidates(subject, subject.first_wish((), True, options.check))]
     made = sweep_of(
         found, kernel=subject.name, target=subject.target, domains=subject.sweep, path=options.save,
         method=SweepMethod(check=options.check),
+        others=others_of_words(tuple(name for name in options.against.split(",") if name), {}),
     )  # fmt: skip
     timed = made.record.of("timed")
     # One fault of all positions is told once, at its line, and not in as many rows.

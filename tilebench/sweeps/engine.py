@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import TileError
-from ..kernel import Kernel
+from ..kernel import Kernel, Package
 from ..profile.positions import ENOUGH_RUNS
 from ..record import RunRecord, SweepRow
 from ..runtime.cancel import Cancelled
@@ -59,7 +59,8 @@ class SweepProgress:
 class SweepEngine:
     """Runs a sweep; what it has so far stands in `rows` at any time, also after an error or an interrupt.
 
-    `known` are rows of before: what was compiled from the same code is not run again. `measure` stands in
+    `known` are rows of before: what was compiled from the same code is not run again. `others` measure other
+    implementations on the arrays of a kernel; each has a turn in every pass. `measure` stands in
     for the measuring child; `show` gets the progress after each step, `paused` holds the next one back
     as long as it is true. `cancel` ends it at once.
     """
@@ -71,6 +72,7 @@ class SweepEngine:
         *,
         device: str = HOST,
         known: Sequence[SweepRow] = (),
+        others: Sequence[Callable[[Kernel, Package | None], RunRecord]] = (),
         measure: Measure | None = None,
         cancel: threading.Event | None = None,
         show: Callable[[SweepProgress], object] | None = None,
@@ -84,6 +86,8 @@ class SweepEngine:
         self._measure = measure or measure_once
         self.show = show
         self._paused = paused
+        self._others = others
+        self.other_runs: list[RunRecord] = []
         self._names = varied_names([candidate.config for candidate in self.candidates])
         self._ahead = CompileAhead(self.candidates, device)
         self._prepared: dict[int, Prepared] = {}
@@ -133,11 +137,21 @@ class SweepEngine:
             self._prepare(index)
             if self.rows[index].state == "compiled" and self.method.run:
                 yield index
+        self._run_others()
         for number in range(1, self.method.repeats):
             first = number * count // self.method.repeats
             for index in [*range(first, count), *range(first)]:
                 if self.rows[index].state == "timed" and len(self.rows[index].runs) <= number:
                     yield index
+            self._run_others()
+
+    def _run_others(self) -> None:
+        """One run of each other implementation, on the arrays of the first kernel that has a time."""
+        first = next((k for k, row in enumerate(self.rows) if row.state == "timed"), None)
+        found = self._prepared.get(first) if first is not None else None
+        for measure in self._others if self.method.run else ():
+            if found is not None and found.kernel is not None and not self.cancel.is_set():
+                self.other_runs.append(measure(found.kernel, found.package))
 
     def _prepare(self, index: int) -> None:
         """Compile a candidate; a row of before is kept where the code is still the same."""
@@ -201,7 +215,8 @@ class SweepEngine:
         repeats = self.method.repeats if self.method.run else 1
         missing = sum(0 if self._is_complete(row) else max(0, repeats - len(row.runs)) for row in self.rows)
         total = repeats * len(self.rows)
-        return SweepProgress(tuple(self.rows), total - missing, total, {}, self._left(missing))
+        others = tuple(self.other_runs)
+        return SweepProgress(tuple(self.rows), total - missing, total, {}, self._left(missing), others)
 
     def _left(self, missing: int) -> float | None:
         """Seconds that the missing steps take by those that were taken."""

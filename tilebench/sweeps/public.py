@@ -16,6 +16,7 @@ from ..targets import Manifest, resolve
 from .candidates import Making, candidates_of
 from .engine import Measure, SweepEngine, SweepMethod, SweepProgress
 from .finish import finished, same_machine
+from .others import Other, other_measurer, others_of_words
 from .prepare import SweepCandidate
 from .result import Sweep, open_record
 
@@ -36,6 +37,7 @@ def sweep(
     repeats: int = SweepMethod().repeats,
     seed: int = 0,
     path: str | Path | None = None,
+    against: Mapping[str, Any] | Sequence[str] = (),
     progress: Callable[[SweepProgress], object] | bool | None = None,
     cancel: threading.Event | None = None,
     measure: Measure | None = None,
@@ -47,8 +49,10 @@ def sweep(
     others between them, so that the spread of each shows what the machine drifted by; what the compiler
     refuses and what fails has its reason in its row. `check` compares every element with the reference,
     `run=False` only compiles. With `path` the sweep is kept in a file, also when it is interrupted, and goes
-    on from what that file has of the same code on the same machine. `progress` is called after each step
-    (True: a line on a terminal); `cancel` ends it early; `measure` stands in for the child in tests.
+    on from what that file has of the same code on the same machine. `against` are other implementations on
+    the same arrays by the same method: names (`numpy`, `torch`, `torch.compile`, `cublas`) or functions of
+    the arrays by name. `progress` is called after each step (True: a line on a terminal); `cancel` ends it
+    early; `measure` stands in for the child in tests.
 
     Raises what is wrong with the arguments, `TargetError` where the target cannot run here.
     """
@@ -58,8 +62,15 @@ def sweep(
     return sweep_of(
         candidates_of(making, domains), kernel=kernel.name, target=making.target, domains=domains,
         method=SweepMethod(repeats=repeats, check=check, seed=seed, run=run), path=path, progress=progress,
-        cancel=cancel, measure=measure,
+        cancel=cancel, measure=measure, others=_others(against),
     )  # fmt: skip
+
+
+def _others(against: Mapping[str, Any] | Sequence[str]) -> tuple[Other, ...]:
+    if isinstance(against, str):
+        against = [against]
+    named = isinstance(against, Mapping)
+    return others_of_words((), against) if named else others_of_words(tuple(against), {})
 
 
 def sweep_of(
@@ -73,6 +84,7 @@ def sweep_of(
     progress: Callable[[SweepProgress], object] | bool | None = None,
     cancel: threading.Event | None = None,
     measure: Measure | None = None,
+    others: Sequence[Other] = (),
 ) -> Sweep:
     """`sweep` of candidates that somebody else has made, all of one kernel and target."""
     method = method or SweepMethod()
@@ -83,14 +95,16 @@ def sweep_of(
     manifest, machine = resolve(target)
     engine = SweepEngine(
         candidates, method, device=manifest.device, known=_known(path, kernel, manifest), measure=measure,
-        cancel=cancel, show=_shower(progress),
+        cancel=cancel, show=_shower(progress), others=[other_measurer(other, cancel) for other in others],
     )  # fmt: skip
     plain = {name: tuple(values) for name, values in domains.items()}
     record = SweepRecord(kernel, machine.name, plain, (), method.repeats, method.check)
     try:
         engine.run()
     finally:  # an interrupt costs nothing that was measured
-        record = replace(record, rows=tuple(engine.rows), seconds=engine.seconds)
+        record = replace(
+            record, rows=tuple(engine.rows), seconds=engine.seconds, others=tuple(engine.other_runs)
+        )
         if path is not None:
             Sweep(record).save(path)
     made = Sweep(finished(record, engine, ceilings=method.run and measure is None))

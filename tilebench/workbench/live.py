@@ -21,6 +21,7 @@ from .counting import CODE, one_of_ways
 from .history import MoveHistory
 from .interrupts import watch
 from .keeping import BenchKeeping, start_values
+from .others import others_of_bench
 from .picture import Picture
 from .registry import CellRun
 from .session import Session
@@ -156,6 +157,21 @@ class Workbench(BenchKeeping):
             self._wait_for_sweep()
         assert sweeper.now is not None  # it has begun
         return Sweep(sweeper.now.record)
+
+    def against(self, *names: str, **others: Any) -> Workbench:
+        """Time other implementations too, on the same arrays by the same method, in the same chart.
+
+        Names are `numpy`, `torch`, `torch.compile`, `cublas`: what the kernel computes is found by its
+        result. `mine=function` is a function of the arrays in parameter order (NumPy's on the host, torch's on
+        a card) that returns the result or writes it; `small={"block_M": 32}` is this kernel in another
+        position. Those that are wrong, or not here, say so. `OptionError` for what is none of these.
+        """
+        session = self.session
+        session.others.want(others_of_bench(session.subject, session.wish, names, others))
+        session.sweeper.others = session.others.wanted
+        if session.wish.run:
+            session.again()
+        return self
 
     def _wait_for_sweep(self) -> None:
         """Wait in small steps, so that an interrupt comes through; it stops the sweep."""
@@ -324,6 +340,7 @@ def open_live(
     check: bool = False,
     at: str | Mapping[str, Any] | None = None,
     measure: tiers.Measure | None = None,
+    against: tuple[Sequence[str], Mapping[str, Any]] = ((), {}),
 ) -> Workbench:
     """See `tilebench.workbench`. `measure` stands in for the measuring child in tests."""
     from ..schedule import load_schedule
@@ -347,6 +364,8 @@ def open_live(
         subject, wish, inline=not interactive, measure=measure, publish=publish,
         repeats=ENOUGH_RUNS if interactive else 1,
     )  # fmt: skip
+    session.others.want(others_of_bench(subject, wish, *against))
+    session.sweeper.others = session.others.wanted
     bench = Workbench(subject, session, number, cell)
     if interactive:
         bench.build()

@@ -10,9 +10,11 @@ import ast
 import importlib
 import sys
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import LanguageError, OptionError, TileError, nearest, remember_source
+from ..sweeps.known import WORDS
 from .options import TileOptions, parse_line, usage
 
 MAGIC = "tile"
@@ -30,7 +32,7 @@ class TileMagic:
             options = parse_line(line)
             kernels = run_cell(shell, line, cell) if cell is not None else _kernels_in(shell.user_ns)
             kernel = choose_kernel(options.kernel, kernels, shell.user_ns)
-            open_for(kernel, options)
+            open_for(kernel, options, shell.user_ns)
         except TileError as error:
             if cell is not None:
                 _mark_error(shell, error, _raw(line, cell))
@@ -55,13 +57,16 @@ def _mark_error(shell: Any, error: Exception, raw: str, code: str = "") -> None:
         show_marks(exception_marks(error, code, file))
 
 
-def open_for(kernel: Any, options: TileOptions) -> None:
-    """Open the workbench that a line asks for, and show it in this cell."""
+def open_for(kernel: Any, options: TileOptions, space: Mapping[str, Any]) -> None:
+    """Open the workbench that a line asks for, and show it in this cell. `space` is the notebook's."""
     from .live import open_live
+
+    own = {name: space[name] for name in options.against if callable(space.get(name)) and name not in WORDS}
 
     bench = open_live(
         kernel, with_=options.values, sweep=options.sweep, target=options.target, stages=options.stages,
         schedule=options.schedule or None, run=options.run, check=options.check, at=options.position,
+        against=([name for name in options.against if name not in own], own),
     )  # fmt: skip
     bench.show()
 

@@ -21,6 +21,11 @@ WORDS: dict[str, tuple[int, str, str]] = {
     "--sweep": (-1, "block_M=64,128 num_stages=1..4", "values that a slider walks"),
     "--stages": (1, "NAME,NAME,...", "the stages to show, in this order"),
     "--schedule": (1, "FILE", "a schedule file (TOML)"),
+    "--against": (
+        1,
+        "NAME,NAME,...",
+        "other implementations: numpy, torch, cublas, a function of the notebook",
+    ),
     "--run": (0, "", "measure, in a child process"),
     "--check": (0, "", "compare every element with the reference"),
 }
@@ -43,6 +48,7 @@ class TileOptions:
     run: bool = False
     check: bool = False
     position: dict[str, Any] = field(default_factory=dict[str, Any])
+    against: tuple[str, ...] = ()
 
 
 def usage() -> str:
@@ -94,6 +100,7 @@ def parse_line(line: str) -> TileOptions:
         kernel, target, parse_values(found.get("--with", [])),
         parse_sweep(found.get("--sweep", [])), parse_names(found.get("--stages", [])),
         next(iter(found.get("--schedule", [])), ""), "--run" in found, "--check" in found, position,
+        parse_names(found.get("--against", [])),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from .edits import EditBook
 from .effect import Effects
 from .history import Move, MoveHistory
 from .launch import need_launch_values
+from .others import OtherRuns
 from .picture import Picture
 from .picturing import PictureMaker
 from .slider import Slider
@@ -72,9 +73,8 @@ class Session:
         self.pictures = PictureMaker(subject, beside=not inline)
         self._first = threading.Event()
         self._picture = Picture(wish, sweeps=sweep_size(subject))
-        self.sweeper = BenchSweep(
-            subject, shown=self._swept, busy=self._busy, ended=self._load_best, measure=measure
-        )
+        self.sweeper = BenchSweep(subject, self._swept, self._busy, lambda: self.wish, self._place, measure)
+        self.others = OtherRuns()
         self.clocks = BenchClocks(subject, shown=lambda shown: self._show(clocks=shown))
         self._rate: RateLimit[Picture] = RateLimit(publish or (lambda _: None))
         self._latest: LatestWins[Wish] = LatestWins(
@@ -150,11 +150,6 @@ class Session:
         self._show(sweep=shown)
         if shown.state != "running":
             self._rate.flush()
-
-    def _load_best(self, best: Wish, began: Wish) -> None:
-        """Go to the best row of a sweep, unless the person has moved since it began."""
-        if self.wish.config == began.config != best.config:
-            self._place(best)
 
     def stop(self) -> None:
         """Drop what is wanted or running; a running measurement ends at once. Any later wish goes on."""
@@ -343,6 +338,8 @@ class Session:
             if ticket():
                 return
             self._enter_run(run, wish, ticket)
+            if self.others.wanted:
+                self._show(others=self.others.turn(kernel, ticket.unwanted))
             if number == 0 and self._picture.ceilings is None and not settings.headless():
                 found = tiers.ceilings_of(kernel, ticket.unwanted)
                 if found is not None and not ticket():

@@ -18,6 +18,7 @@ from ..profile.positions import positions_of
 from ..record import RunRecord, SweepRecord, SweepRow
 from ..sweeps.engine import Measure, SweepEngine, SweepMethod, SweepProgress, config_key
 from ..sweeps.finish import finished
+from ..sweeps.others import Other, other_measurer
 from ..sweeps.prepare import SweepCandidate
 from ..sweeps.result import Sweep
 from ..targets import AUTO, resolve
@@ -75,21 +76,24 @@ def known_rows(runs: Sequence[RunRecord]) -> list[SweepRow]:
 class BenchSweep:
     """Begins, stops and takes up the sweep of one bench.
 
-    `shown` gets what is to be shown, from the sweep's thread; `ended` the wish of the best row and the wish
-    that the sweep began with.
+    `shown` gets what is to be shown, from the sweep's thread; `now` gives the wish of the controls, and
+    `best` goes to that of the best row where they have not been moved since the sweep began.
     """
 
     def __init__(
         self,
         subject: Subject,
-        *,
         shown: Callable[[SweepShown], None],
         busy: Callable[[], bool],
-        ended: Callable[[Wish, Wish], None],
+        now: Callable[[], Wish],
+        best: Callable[[Wish], None],
         measure: Measure | None = None,
     ) -> None:
         self.subject = subject
-        self._shown, self._busy, self._ended, self._measure = shown, busy, ended, measure
+        self._shown, self._busy, self._measure = shown, busy, measure
+        self._wish_now, self._load = now, best
+        # Other implementations, which have a turn in every pass.
+        self.others: tuple[Other, ...] = ()
         self._cancel = threading.Event()
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
@@ -157,6 +161,7 @@ class BenchSweep:
         engine = SweepEngine(
             [one for one, _ in found], SweepMethod(self._repeats, check=check), device=manifest.device,
             known=list(known.values()), measure=self._measure, cancel=self._cancel, paused=self._busy,
+            others=[other_measurer(other, self._cancel) for other in self.others],
         )  # fmt: skip
 
         def show(progress: SweepProgress) -> None:
@@ -184,8 +189,9 @@ class BenchSweep:
             raise
         self._say("done" if engine.complete else "stopped", engine, target)
         best = Sweep(self.now.record).best if engine.complete and self.now is not None else None
-        if best is not None:
-            self._ended(self.wishes[config_key(best.config)], wish)
+        found = self.wishes[config_key(best.config)] if best is not None else wish
+        if self._wish_now().config == wish.config != found.config:
+            self._load(found)
 
     def _say(
         self,
@@ -198,7 +204,7 @@ class BenchSweep:
         progress = replace(engine.progress, now=trying or {})
         record = SweepRecord(
             self.subject.name, target, self.subject.sweep, progress.rows, engine.method.repeats,
-            engine.method.check, seconds=engine.seconds,
+            engine.method.check, others=progress.others, seconds=engine.seconds,
         )  # fmt: skip
         if state == "done":
             record = finished(record, engine, ceilings=False)
