@@ -31,7 +31,7 @@ Expected = Mapping[str, Bounded]
 
 
 @dataclass
-class Problem:
+class SweepProblem:
     """What all configurations with the same arguments share: the inputs, and what is right."""
 
     inputs: Arrays
@@ -44,7 +44,7 @@ class _Loaded:
     """Kernels by the hash of their code, and problems by their arguments; the oldest leave."""
 
     kernels: OrderedDict[str, TimedKernel] = field(default_factory=OrderedDict[str, TimedKernel])
-    problems: OrderedDict[str, Problem] = field(default_factory=OrderedDict[str, Problem])
+    problems: OrderedDict[str, SweepProblem] = field(default_factory=OrderedDict[str, SweepProblem])
 
 
 _loaded = _Loaded()
@@ -67,17 +67,17 @@ def thinned(record: RunRecord) -> RunRecord:
     return replace(record, samples=record.samples[::step]) if step > 1 else record
 
 
-def problem_of(package: Package, seed: int) -> Problem:
+def problem_of(package: Package, seed: int) -> SweepProblem:
     key = repr((package.arguments, sorted(package.values.items()), seed))
     if key not in _loaded.problems:
-        _loaded.problems[key] = Problem(random_inputs(package, seed))
+        _loaded.problems[key] = SweepProblem(random_inputs(package, seed))
         while len(_loaded.problems) > 2:
             _loaded.problems.popitem(last=False)
     _loaded.problems.move_to_end(key)
     return _loaded.problems[key]
 
 
-def _session(package: Package, code: str, problem: Problem) -> TimedKernel:
+def _session(package: Package, code: str, problem: SweepProblem) -> TimedKernel:
     """The kernel as it was loaded before, or now. What no kernel writes is the same memory for all."""
     kernels = _loaded.kernels
     if code not in kernels:
@@ -100,7 +100,7 @@ def _held_bytes() -> int:
     return total
 
 
-def _check(session: TimedKernel, problem: Problem, label: str) -> CheckReport:
+def _check(session: TimedKernel, problem: SweepProblem, label: str) -> CheckReport:
     """Every element against what is right for the first configuration, else against its own reference.
 
     All configurations get the same inputs. What lies within the bounds of one reference needs no other; what

@@ -22,7 +22,7 @@ from ..reference import run_bounded
 from ..runtime.job import cancelled
 from ..targets import resolve_machine
 from ..targets.devices import HOST
-from .child import Problem, problem_of, thinned
+from .child import SweepProblem, problem_of, thinned
 from .known import FORMULAS, Formula
 
 # Others may round on their way: what they give is right up to this, by the norm.
@@ -32,7 +32,7 @@ Arrays = list[Any]
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the arrays of others lie: NumPy's on the host, torch's on a card."""
+    """Where the arrays of others lie: NumPy's or torch's on the host (no `device`), torch's on a card."""
 
     torch: Any
     device: str
@@ -50,7 +50,7 @@ class _Place:
         except TypeError:  # torch has the dtype, and NumPy only by another package
             bits = packed.view({1: np.int8, 2: np.int16}[packed.dtype.itemsize])
             made = self.torch.from_numpy(bits).view(getattr(self.torch, dtype))
-        return made.to(self.device)
+        return made.to(self.device) if self.device else made
 
     def wide(self, array: Any) -> Any:
         """The same numbers as NumPy's float64."""
@@ -64,7 +64,7 @@ def time_other(package: Package, name: str, what: Any, seed: int, rounds: int, s
     manifest = resolve_machine(package.target)[0]
     on_host = manifest.device == HOST
     wants_torch = not on_host or (isinstance(what, str) and what.startswith("torch"))
-    place = _Place(_torch() if wants_torch else None, "cpu" if on_host else manifest.device)
+    place = _Place(_torch() if wants_torch else None, "" if on_host else manifest.device)
     problem = problem_of(package, seed)
     expected = _expected(package, problem)
     arrays = place.arrays(package, problem.inputs)
@@ -93,7 +93,7 @@ def _torch() -> Any:
         ) from error
 
 
-def _expected(package: Package, problem: Problem) -> dict[str, Any]:
+def _expected(package: Package, problem: SweepProblem) -> dict[str, Any]:
     """What is right for the outputs, by the reference."""
     if problem.expected is None:
         before = {p.name: a.copy() for p, a in zip(package.arguments, problem.inputs, strict=True)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import settings
-from ..errors import OptionError, ResourceError, ScheduleError, TargetError, TileError
+from ..errors import ResourceError, ScheduleError, TargetError, TileError
 from ..profile.positions import ENOUGH_RUNS
 from ..record import CompileRecord, RunRecord
 from . import registry, tiers
@@ -27,6 +27,7 @@ from .registry import CellRun
 from .session import Session
 from .slider import Slider
 from .subject import Subject
+from .sweeping import asked_sweep
 from .wish import KeptEdit, moved
 
 if TYPE_CHECKING:
@@ -144,26 +145,14 @@ class Workbench(BenchKeeping):
         them; a sweep that was stopped goes on, a complete one gets more runs of each. With controls it
         runs beside them, and `wait=False` returns at once. Raises `OptionError` where no sweep was asked for.
         """
-        from ..sweeps.result import Sweep
-
-        sweeper = self.session.sweeper
-        if not sweeper.asked:
-            raise OptionError(
-                "{kernel} was opened without a sweep", kernel=self.name,
-                hint="give the values to try: sweep={{'block_M': [64, 128]}}, or --sweep block_M=64,128",
-            )  # fmt: skip
-        self.session.sweep()
-        if wait:
-            self._wait_for_sweep()
-        assert sweeper.now is not None  # it has begun
-        return Sweep(sweeper.now.record)
+        return asked_sweep(self.session, wait)
 
     def against(self, *names: str, **others: Any) -> Workbench:
         """Time other implementations too, on the same arrays by the same method, in the same chart.
 
         Names are `numpy`, `torch`, `torch.compile`, `cublas`: what the kernel computes is found by its
-        result. `mine=function` is a function of the arrays in parameter order (NumPy's on the host, torch's on
-        a card) that returns the result or writes it; `small={"block_M": 32}` is this kernel in another
+        result. `mine=function` is a function of the arrays in parameter order (NumPy's, on a card torch's)
+        that returns the result or writes it; `small={"block_M": 32}` is this kernel in another
         position. Those that are wrong, or not here, say so. `OptionError` for what is none of these.
         """
         session = self.session
@@ -172,15 +161,6 @@ class Workbench(BenchKeeping):
         if session.wish.run:
             session.again()
         return self
-
-    def _wait_for_sweep(self) -> None:
-        """Wait in small steps, so that an interrupt comes through; it stops the sweep."""
-        try:
-            while not self.session.sweeper.wait(0.1):
-                pass
-        except KeyboardInterrupt:
-            self.session.sweeper.stop()
-            raise
 
     def stop(self) -> None:
         """Drop what is running or waiting; any later wish goes on."""

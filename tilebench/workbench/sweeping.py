@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TileError
+from ..errors import OptionError, TileError
 from ..profile.positions import positions_of
 from ..record import RunRecord, SweepRecord, SweepRow
 from ..sweeps.engine import Measure, SweepEngine, SweepMethod, SweepProgress, config_key
@@ -28,6 +28,7 @@ from .wish import Wish, moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
+    from .session import Session
 
 
 @dataclass(frozen=True)
@@ -218,3 +219,23 @@ def all_runs(by_hand: Sequence[RunRecord], sweep: SweepShown | None) -> tuple[Ru
         return tuple(by_hand)
     seen = {id(run) for run in by_hand}
     return (*by_hand, *(run for row in sweep.rows for run in row.runs if id(run) not in seen))
+
+
+def asked_sweep(session: Session, wait: bool) -> Sweep:
+    """The sweep that a program asks a bench for; with `wait` when it has ended. An interrupt stops it."""
+    sweeper = session.sweeper
+    if not sweeper.asked:
+        raise OptionError(
+            "{kernel} was opened without a sweep", kernel=session.subject.name,
+            hint="give the values to try: sweep={{'block_M': [64, 128]}}, or --sweep block_M=64,128",
+        )  # fmt: skip
+    session.sweep()
+    try:
+        # In small steps, so that an interrupt comes through.
+        while wait and not sweeper.wait(0.1):
+            pass
+    except KeyboardInterrupt:
+        sweeper.stop()
+        raise
+    assert sweeper.now is not None  # it has begun
+    return Sweep(sweeper.now.record)
