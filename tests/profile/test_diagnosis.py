@@ -233,6 +233,22 @@ def test_a_cause_is_shown_by_a_kernel_that_has_it(cause: str) -> None:
     assert found[cause].evidence or cause == "stages_do_not_overlap"
 
 
+def test_a_record_has_its_diagnosis(tmp_path: Any) -> None:
+    """Saved and read again it still says what bounds the kernel, each cause with its figures and its line."""
+    from tilebench.record_files import load, save
+
+    kernel = on_card(gemm, 2048, 2048, 512, dtype="float32")
+    save(kernel.record(), tmp_path / "kernel.tbz")
+    read = load(tmp_path / "kernel.tbz")
+    told = [remark for remark in read.remarks if remark.pass_name == "diagnosis"]
+    diagnosis = kernel.diagnose()
+    assert (told[0].message, told[0].values["bound"]) == (diagnosis.why, diagnosis.bound)
+    assert [remark.message for remark in told[1:]] == [found.what for found in diagnosis.findings]
+    assert told[1].values["cause"] == "missing_instruction"
+    assert told[1].place is not None
+    assert told[1].place.line == diagnosis.findings[0].line
+
+
 def test_both_sides_of_a_swizzle_are_counted() -> None:
     """Instructions and passes of all accesses to the tile, with its swizzle and in a kernel without it."""
     kernel = on_card(by_elements, 4096, 4096)

@@ -234,10 +234,18 @@ class Kernel(Clocked, ForeignNames, Keeping, Pictured):
         return self.compilation.stage_names
 
     def record(self, stages: Sequence[str] | None = None) -> CompileRecord:
-        """The record with the named stages; by default all but those made in the background."""
+        """The record with the named stages; by default all but those made in the background.
+
+        The default one has what bounds the kernel among its remarks, by the name `diagnosis`.
+        """
         if stages is None:
             self.reach_code()
-        return replace(make_record(self.compilation, stages), variant=ALIGNED.name, ran=self.calls.ran)
+        made = replace(make_record(self.compilation, stages), variant=ALIGNED.name, ran=self.calls.ran)
+        if stages is not None:
+            return made
+        from .measuring.diagnosing import with_diagnosis
+
+        return with_diagnosis(self, made)
 
     @property
     def resources(self) -> Resources:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import TileError
@@ -11,7 +12,7 @@ from ...ir import walk
 from ...language.gemm import Gemm
 from ...profile.diagnosis import Case, Diagnosis, diagnose
 from ...profile.diagnosis.observe import observe
-from ...record import CompileRecord, RunRecord
+from ...record import CompileRecord, PlaceRecord, Remark, RunRecord
 from .swizzles import swizzle_trades
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ def case_of(
     threads = record.resources.threads if record.resources is not None else 0
     seen = observe(function, machine, threads)
     return Case(record, machine, seen, runs, others, ceilings, checks or {}, swizzle_trades(kernel))
+
+
+def with_diagnosis(kernel: Kernel, record: CompileRecord) -> CompileRecord:
+    """The record with what bounds the kernel, and each cause with its evidence, as remarks of `diagnosis`."""
+    found = diagnose(case_of(kernel, record))
+    told = [Remark("diagnosis", "note", found.why, None, {"bound": found.bound})]
+    for cause in found.findings:
+        place = PlaceRecord(record.source_file, cause.line) if cause.line else None
+        values = {"cause": cause.cause, "try": cause.to_try} | {e.name: e.value for e in cause.evidence}
+        told.append(Remark("diagnosis", "missed", cause.what, place, values))
+    return replace(record, remarks=(*record.remarks, *told))
 
 
 def diagnose_kernel(kernel: Kernel, run: RunRecord | None, others: Sequence[RunRecord]) -> Diagnosis:
