@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import threading
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from tilebench.ir import parse_function
 from tilebench.kernel.measuring.counted import count_simulated
 from tilebench.kernel.measuring.package import Package, package_of
 from tilebench.kernel.measuring.profiled import profile_lines, read_report, why_not_profiled
+from tilebench.pictures.collect import pictures_of
 from tilebench.profile.lines import line_sums
 from tilebench.record import CompileRecord, LineCounter
 from tilebench.record_files import load, save
@@ -29,7 +31,7 @@ from tilebench.targets import manifest
 from tilebench.targets.cuda import ncu
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
-from tilebench.workbench.front.gutters import gutters_of
+from tilebench.workbench.front.gutters import access_counters, gutters_of
 
 
 @cache
@@ -112,8 +114,6 @@ def main(A: T.Tensor((32, 32), T.float32), O: T.Tensor((32,), T.float32)):
 
 
 def test_the_sums_reach_the_source_without_loss() -> None:
-    from dataclasses import replace
-
     held = replace(record(), counters=simulated())
     sums = line_sums(held, named(simulated(), "sim_sectors"))
     shown = [each for each in sums.of("source") if each is not None]
@@ -123,9 +123,21 @@ def test_the_sums_reach_the_source_without_loss() -> None:
     assert found["sim_sectors"] == "2,304 global sectors"
 
 
-def test_counters_are_saved_with_the_record(tmp_path: Any) -> None:
-    from dataclasses import replace
+def test_what_addresses_say_is_what_the_simulator_counts() -> None:
+    held = record()
+    found = {each.name: each for each in access_counters(held, pictures_of(kernel().compilation))}
+    for static, name in (
+        ("sectors", "sim_sectors"),
+        ("wasted", "sim_wasted"),
+        ("conflicts", "sim_conflicts"),
+    ):
+        run = line_sums(replace(held, counters=simulated()), named(simulated(), name))
+        own = line_sums(held, found[static])
+        assert own.total == run.total, name
+        assert {k: f.value for k, f in own.user.items()} == {k: f.value for k, f in run.user.items()}, name
 
+
+def test_counters_are_saved_with_the_record(tmp_path: Any) -> None:
     held = replace(record(), counters=simulated())
     save(held, tmp_path / "x.tbz")
     assert load(tmp_path / "x.tbz") == held

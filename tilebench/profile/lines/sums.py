@@ -120,9 +120,10 @@ class LineSums:
             keys = [_first(lines, number) for number in range(count)]
             return _shared(stage, keys, above)
         keys = [_first(stage.lines, number) for number in range(count)]
-        return tuple(
-            each or self._inner(stage, number) for number, each in enumerate(_shared(stage, keys, self.user))
-        )
+        shared = _shared(stage, keys, self.user)
+        if not self.within:
+            return shared
+        return tuple(each or self._inner(stage, number) for number, each in enumerate(shared))
 
     def _figures(self, name: str) -> Mapping[int, Figure] | None:
         """The figures of a text's lines (from 1) where they are exact."""
@@ -170,12 +171,13 @@ def _shared(
 
     That is the first inside the kernel: names of layouts that stand at the head of a function do nothing.
     """
-    inside = [line.startswith((" " * 5, "\t")) for line in stage.text.splitlines()]
     bearer: dict[int, int] = {}
-    for wanted in (True, False):
-        for number, key in enumerate(keys, 1):
-            if inside[number - 1] is wanted:
-                bearer.setdefault(key, number)
+    if not stage.made_of:
+        for number, line in enumerate(stage.text.splitlines()):
+            if line.startswith((" " * 5, "\t")):
+                bearer.setdefault(keys[number], number + 1)
+    for number, key in enumerate(keys, 1):
+        bearer.setdefault(key, number)
     # In machine code most lines share: they show one value, not one each.
     shared = {key: LineFigure(figures[key], False, first) for key, first in bearer.items() if key in figures}
     return tuple(

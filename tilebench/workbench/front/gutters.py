@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
+from ...pictures.collect import KernelPictures
+from ...pictures.warp_accesses import WarpAccess
 from ...profile.lines import Figure, LineFigure, LineSums, line_counters, line_sums
 from ...record import CompileRecord, LineCounter, StageRecord, to_plain
 from ..views.stages import language_of
@@ -42,18 +44,70 @@ class _Cells:
         return self.known.setdefault(GutterCellData(text, round(100 * shade), says), len(self.known))
 
 
-def gutters_of(record: CompileRecord, names: Collection[str] | None = None) -> tuple[GutterData, ...]:
-    """Every gutter of a record's stages, or of those named: what stands beside lines, and each counter."""
+def gutters_of(
+    record: CompileRecord, names: Collection[str] | None = None, pictures: KernelPictures | None = None
+) -> tuple[GutterData, ...]:
+    """Every gutter of a record's stages, or of those named: what stands beside lines, and each counter.
+
+    `pictures` are those of the record: what its accesses cost is counted on lines too.
+    """
     shown = [stage for stage in record.stages if names is None or stage.name in names]
     out = [each for stage in shown if (each := _beside(record, stage)) is not None]
-    for counter in line_counters(record):
+    for counter in (*access_counters(record, pictures), *line_counters(record)):
         out.append(_counter(line_sums(record, counter), shown))
     return tuple(out)
 
 
-def plain_gutters(record: CompileRecord, names: Collection[str] | None = None) -> list[dict[str, Any]]:
+def plain_gutters(
+    record: CompileRecord, names: Collection[str] | None = None, pictures: KernelPictures | None = None
+) -> list[dict[str, Any]]:
     """The same as plain data."""
-    return to_plain(gutters_of(record, names))
+    return to_plain(gutters_of(record, names, pictures))
+
+
+# Name, title, memory, what is counted, how it is read off an access.
+_ACCESSES: tuple[tuple[str, str, str, str, Callable[[WarpAccess], int]], ...] = (
+    (
+        "conflicts", "bank conflicts of a block", "shared",
+        "Passes over the banks of shared memory beyond the fewest", lambda one: one.passes - one.least,
+    ),
+    (
+        "wasted", "wasted sectors of a block", "global",
+        "Sectors of 32 bytes beyond the fewest that could hold what the threads of a warp ask for",
+        lambda one: one.passes - one.least,
+    ),
+    (
+        "sectors", "global sectors of a block", "global",
+        "Sectors of 32 bytes that warps move to and from global memory", lambda one: one.passes,
+    ),
+)  # fmt: skip
+
+
+_ABOUT = "Some turns of a long loop stand for all; where data decide, every lane counts as taking part."
+
+
+def access_counters(record: CompileRecord, pictures: KernelPictures | None) -> list[LineCounter]:
+    """What the accesses of the first block cost, by the kernel's lines, from the addresses of its code."""
+    source = next((stage for stage in record.stages if stage.name == "source"), None)
+    if pictures is None or source is None:
+        return []
+    out: list[LineCounter] = []
+    first, count = record.source_first_line, len(source.text.splitlines())
+    for name, title, scope, says, read in _ACCESSES:
+        found = [each.access for each in pictures.accesses if each.access.scope == scope]
+        values = [0.0] * count
+        for access in found:
+            if 0 <= access.line - first < count:
+                values[access.line - first] += read(access)
+        about = f" {_ABOUT}" if any(map(_is_about, found)) else ""
+        if found:
+            how = f"{says}. Counted from the addresses of the first block, without running it.{about}"
+            out.append(LineCounter(name, title, "source", tuple(values), "", how))
+    return out
+
+
+def _is_about(access: WarpAccess) -> bool:
+    return access.about or access.by_data
 
 
 def _beside(record: CompileRecord, stage: StageRecord) -> GutterData | None:

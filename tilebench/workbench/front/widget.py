@@ -125,7 +125,7 @@ class View:
                 held = {
                     "record": to_plain(picture.record),
                     "runs": [],
-                    "gutters": plain_gutters(picture.record),
+                    "gutters": plain_gutters(picture.record, pictures=picture.pictures),
                 }
                 self.widget.record = pack(held, level=1)
             self._draw_apart(picture)
