@@ -73,9 +73,13 @@ def test_the_key_i_tells_all_of_a_line_also_of_rows_that_it_goes_on_in(page: Any
     assert pane.locator(f".tbx-row[data-line='{line}']").count() > 1
     pane.locator(f".tbx-row[data-line='{line}']").first.click()
     page.keyboard.press("i")
-    told = tip.inner_text()
+    told = tip.inner_text().replace("\N{EM SPACE}", "")
     name = lines[line].rsplit("map=", 1)[1].rstrip(")")
     assert f"{name}: {bench.record.stage('laid_out').names[name]}" in told
+    assert told.startswith(f"{name}: ")
     assert "map=: which thread does which elements" in told
+    number, bound = next((k, text) for k, text in enumerate(lines, 1) if "A_s = T.alloc_shared(" in text)
+    assert f"line {number}: {bound.strip()}" in told
+    assert "line 2: A: T.Tensor((100, 50), T.float16)" in told
     page.keyboard.press("ArrowDown")
     assert not tip.is_visible()

@@ -187,3 +187,16 @@ def test_colours_line_by_line_are_those_of_the_whole_text():
     assert over[0] == (("m", "/* one"),)
     assert over[1][0] == ("m", "two */")
     assert coloured_lines('"""for\nwith"""', "tile-ir") == ((("s", '"""for'),), (("s", 'with"""'),))
+
+
+def test_a_definition_says_what_its_name_stands_for(record):
+    said = "64 x 32 elements & more"
+    old = record.stage("laid_out")
+    new = dataclasses.replace(
+        old, text="    A_s_map = T.Fragment(...)\n    with x:\n", names={"A_s_map": said}
+    )
+    stages = tuple(new if stage is old else stage for stage in record.stages)
+    parser = Balanced()
+    parser.feed(stages_html(dataclasses.replace(record, stages=stages), ("laid_out",)))
+    titles = [attrs["title"] for _, attrs in parser.tags if "elements" in attrs.get("title", "")]
+    assert titles == [said]

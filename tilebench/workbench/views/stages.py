@@ -198,7 +198,8 @@ def _pane_lines(record: CompileRecord, pane: Pane, is_source: bool) -> str:
         number = f"{row + first:>{digits}}"
         focus = f' tabindex="0" aria-label="{escape(word)}{row + first}"' if is_source and sources else ""
         change = pane.change.lines[row] if pane.change else None
-        out.append(_line(line, number, focus, pieces, change))
+        says = stage.names.get(line.partition(" = ")[0].strip(), "")
+        out.append(_line(line, number, focus, pieces, change, says))
     out.append("</span>" * bool(group))
     return "".join(out)
 
@@ -207,13 +208,20 @@ _SIGNS = {"same": (" ", "u"), "sized": ("\N{ALMOST EQUAL TO}", "s"), "changed": 
 
 
 def _line(
-    line: str, number: str, focus: str, pieces: Sequence[tuple[str, str]], change: LineChange | None
+    line: str,
+    number: str,
+    focus: str,
+    pieces: Sequence[tuple[str, str]],
+    change: LineChange | None,
+    says: str,
 ) -> str:
+    """One line; `says` is what is told of the name that it defines."""
+    title = f' title="{escape(says)}"' if says else ""
     if change is None:
-        return f"<span class=l><i{focus}>{number}  </i>{line_html(pieces)}\n</span>"
+        return f"<span class=l{title}><i{focus}>{number}  </i>{line_html(pieces)}\n</span>"
     sign, kind = _SIGNS[change.kind]
     body = escape(line) if change.kind == "same" else line_html(pieces, change.spans)
-    more = ""
+    more = title
     if change.removed:
         gone = " | ".join(each.strip() for each in change.removed)
         kind, more = f"{kind} cut", f' title="gone before this line: {escape(gone)}"'

@@ -25,7 +25,7 @@ export class Explanations implements PaneExtra {
     }
     if (TILE.has(language)) {
       // What a stage's own words mean there is said elsewhere.
-      return token.text.startsWith('T.') && saidOf(pane, token) === '' ? explainWord(tables, token.text.slice(2)) : '';
+      return token.text.startsWith('T.') && saidOf(pane, line, token) === '' ? explainWord(tables, token.text.slice(2)) : '';
     }
     return LANGUAGES.has(language) ? explainAssembly(tables, pane.lines[line] ?? '', language, token.text, token.start) : '';
   }

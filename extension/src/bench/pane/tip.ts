@@ -5,10 +5,16 @@ import { make } from '../../dom';
 export class Tip {
   readonly element = make('div', { class: 'tbx-tip', role: 'status', hidden: '' });
   private place: Element | null = null;
+  /** Where the pointer was last: rows that are drawn anew under a resting one are no wish to be told of them. */
+  private spot = '';
 
   /** `area` is what holds places with `data-says`, and `frame` what the tip must stay within. */
   constructor(area: HTMLElement, private readonly frame: () => HTMLElement) {
+    area.addEventListener('pointermove', event => (this.spot = `${event.clientX} ${event.clientY}`));
     area.addEventListener('pointerover', event => {
+      if (this.spot === `${event.clientX} ${event.clientY}`) {
+        return;
+      }
       const place = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-says]') : null;
       if (place === null) {
         this.hide();
@@ -19,10 +25,11 @@ export class Tip {
     area.addEventListener('pointerleave', () => this.hide());
   }
 
-  /** All that is said of what stands in the rows of a line, one thing a line; whether there is anything. */
+  /** All that is said of what stands in the rows of a line, the longest first; whether there is anything. */
   tell(rows: readonly HTMLElement[]): boolean {
     const places = rows.flatMap(row => [...row.querySelectorAll<HTMLElement>('[data-says]')]);
-    const text = [...new Set(places.map(place => place.dataset['says'] ?? ''))].filter(Boolean).join('\n');
+    const told = [...new Set(places.map(place => place.dataset['says'] ?? ''))].filter(Boolean).map(says => says.split('\n'));
+    const text = told.sort((a, b) => b.length - a.length).map(lines => lines.join('\n\u2003')).join('\n');
     if (text !== '') {
       this.show(rows[rows.length - 1]!, text);
     }
