@@ -1,6 +1,7 @@
 /** The plugins of tilebench for JupyterLab 4 and Notebook 7. Only tokens that both have are required. */
 
 import { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
 import { EditorExtensionRegistry, IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
@@ -26,8 +27,9 @@ const cells: JupyterFrontEndPlugin<void> = {
   description: 'Marks, documents and checks %%tile cells while they are edited.',
   autoStart: true,
   requires: [IEditorExtensionRegistry],
-  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry) => {
-    connect(app);
+  optional: [ICommandPalette],
+  activate: (app: JupyterFrontEnd, registry: IEditorExtensionRegistry, palette: ICommandPalette | null) => {
+    connect(app, palette);
     registry.addExtension({
       name: 'tilebench:tile-cell',
       factory: ({ model }) =>

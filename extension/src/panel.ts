@@ -1,6 +1,7 @@
 /** A bench in a panel beside the notebook: another view of the same outputs, which lives as long as they do. */
 
 import { JupyterFrontEnd } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
 import { Panel, Widget } from '@lumino/widgets';
 import { EDIT_LINE, editorIsHere, OPEN_PANEL, PINNED, SourceLine } from './bench/cell/link';
 import { homeAt, showing, written } from './editor/homes';
@@ -89,7 +90,7 @@ function listen(app: JupyterFrontEnd): void {
 }
 
 /** The commands, and the way between cells and benches. */
-export function connect(app: JupyterFrontEnd): void {
+export function connect(app: JupyterFrontEnd, palette: ICommandPalette | null): void {
   editorIsHere();
   listen(app);
   app.commands.addCommand('tilebench:open-panel', {
@@ -116,5 +117,6 @@ export function connect(app: JupyterFrontEnd): void {
   });
   for (const [at, command] of ['tilebench:show-line', 'tilebench:open-panel'].entries()) {
     app.contextMenu.addItem({ command, selector: '.jp-CodeCell:has(.tb-magic-line)', rank: 9 + at / 10 });
+    palette?.addItem({ command, category: 'Tilebench' });
   }
 }

@@ -133,7 +133,8 @@ def test_a_line_chosen_by_keyboard_marks_its_kin_and_scrolls_only_their_pane(pag
     source.focus()
     before = page.evaluate(SCROLLED)
     page.keyboard.press("ArrowDown")
-    assert rows(output, "laid_out", ".tbx-lit") == ["    T.fill(C_l, T.float32(0))"]
+    lit = rows(output, "laid_out", ".tbx-lit")  # a narrow pane breaks it in two
+    assert " ".join(row.strip() for row in lit) == "T.fill(C_l, T.float32(0))"
     page.keyboard.press("Enter")
     assert rows(output, "cuda", ".tbx-lit") == ["c = 0.0f;"]
     assert page.evaluate(SCROLLED) == before
