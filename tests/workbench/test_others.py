@@ -133,6 +133,17 @@ def test_others_stand_in_the_chart_with_their_own_spread(gemm: Any) -> None:
     bench.close()
 
 
+def test_a_bench_tells_its_kernels_share_of_a_program(gemm: Any) -> None:
+    bench = open_live(gemm, with_=SHAPES, target="cpu")
+    kernel = gemm.using(target="cpu")(**SHAPES)
+    arrays = kernel.random_arguments(0)
+    share = bench.within(lambda: [kernel(*arrays) for _ in range(3)], runs=5)
+    assert share.launches == 3
+    assert 0 < share.part[1] <= 1
+    assert "in 3 launches a run" in str(share)
+    bench.close()
+
+
 @pytest.mark.slow
 def test_a_sweep_has_others_in_every_pass(gemm: Any) -> None:
     made = Made()

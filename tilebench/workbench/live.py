@@ -8,7 +8,7 @@ import itertools
 import sys
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from .wish import KeptEdit, moved
 
 if TYPE_CHECKING:
     from ..kernel import JitFunction, Kernel
+    from ..kernel.measuring.within import KernelShare
     from ..schedule import Schedule, ScheduleFile
     from ..sweeps.result import Sweep
 
@@ -161,6 +162,15 @@ class Workbench(BenchKeeping):
         if session.wish.run:
             session.again()
         return self
+
+    def within(self, program: Callable[[], object], runs: int = 9) -> KernelShare:
+        """This kernel's share of a longer program, which is run here, and the most that a faster one brings.
+
+        Printed it says both, with the range that the spread of the runs allows.
+        """
+        from ..kernel.measuring.within import share_within
+
+        return share_within(self.session.subject.make(self.session.wish), program, runs)
 
     def stop(self) -> None:
         """Drop what is running or waiting; any later wish goes on."""
