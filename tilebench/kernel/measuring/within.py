@@ -2,7 +2,7 @@
 
 The program runs in the caller's own process, as it is. Runs of it alone and runs in which each launch of the
 kernel is timed follow each other in turn, so that drift falls on both, and timing the launches does not
-lengthen the run that they are a share of. What a faster kernel brings is Amdahl's law (AFIPS 1967) on that share.
+lengthen the run that they are a share of. What a faster kernel brings is Amdahl's law (AFIPS 1967).
 """
 
 from __future__ import annotations
