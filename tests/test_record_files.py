@@ -214,12 +214,22 @@ def test_a_record_that_cannot_be_written_leaves_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(*((zipfile.ZipFile, "writestr") if refuse == "write" else (Path, "replace")), full)
+    monkeypatch.setattr(Path, "write_bytes" if refuse == "write" else "replace", full)
     with pytest.raises(OptionError, match=r"cannot be written: No space left on device"):
         save(RunRecord("k", "cpu", {}), tmp_path / "x.tbz")
     assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
     with pytest.raises(OptionError, match="cannot be written: No such file"):
         save(RunRecord("k", "cpu", {}), tmp_path / "nowhere" / "x.tbz")
+
+
+def test_a_record_that_is_there_is_not_overwritten_by_itself(tmp_path: Path) -> None:
+    save(RunRecord("k", "cpu", {}), tmp_path / "x.tbz")
+    with pytest.raises(OptionError, match=r"x\.tbz is there already"):
+        save(RunRecord("other", "cpu", {}), tmp_path / "x.tbz")
+    assert load(tmp_path / "x.tbz") == RunRecord("k", "cpu", {})
+    save(RunRecord("other", "cpu", {}), tmp_path / "x.tbz", overwrite=True)
+    assert load(tmp_path / "x.tbz") == RunRecord("other", "cpu", {})
 
 
 def test_a_packed_output_is_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,10 +30,10 @@ _KINDS: dict[str, type[AnyRecord]] = {
 }  # fmt: skip
 
 
-def save(record: AnyRecord, path: str | Path, *, overwrite: bool = True) -> None:
+def save(record: AnyRecord, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a record as JSON in a zip. The file is written aside and renamed; nothing is left where it fails.
 
-    Raises `OptionError` where the file cannot be written, or is there and not to be overwritten.
+    Raises `OptionError` where the file cannot be written, or is there already, unless `overwrite`.
     """
     path = Path(path)
     aside = path.with_name(f"{path.name}.{os.getpid()}.part")

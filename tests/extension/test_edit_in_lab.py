@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+# Shown in one cell and frozen in the next, in front of the bench that stays.
+FROZEN = """\
+%%tile --with M=512 N=512 K=256 --target cuda:sm_80
+"""
+FREEZE = "tilebench.workbench.registry.open_benches()[0].freeze()"
+
 COUNTS = """window.jupyterapp.shell.currentWidget.content.widgets
     .map(cell => cell.model.type === 'code' ? cell.model.executionCount : null)"""
 
@@ -25,7 +32,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(chromium: str, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", CELL]
+    head = "import tilebench, tilebench.language as T, tilebench.workbench.registry\n%load_ext tilebench"
+    cells = [head, FROZEN + CELL.partition("\n")[2], FREEZE, CELL]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, root / "bench.ipynb")
@@ -40,7 +48,7 @@ def page(chromium: str, root: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_what_is_typed_is_the_editor_s_and_ctrl_enter_runs_no_cell(page: Any) -> None:
     counts = page.evaluate(COUNTS)
-    pane = page.locator(".tbx [data-stage=cuda]")
+    pane = page.locator(".jp-OutputArea .tbx").last.locator("[data-stage=cuda]")
     pane.locator(".tbx-row").first.click()
     page.keyboard.press("e")
     area = pane.locator("textarea")
@@ -71,6 +79,20 @@ def test_the_menu_saves_beside_the_notebook(page: Any, root: Path) -> None:
     assert "def gemm(M, N, K" in (root / "gemm.py").read_text()
     assert "It stands by its stage" not in (root / "gemm.py").read_text()
     assert "block_M = 64" in (root / "gemm.toml").read_text()
+
+
+def test_a_frozen_bench_leaves_a_small_picture_and_no_widget(page: Any, root: Path) -> None:
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save').then(() => 0)")
+    saved = nbformat.read(root / "bench.ipynb", 4)
+    outputs = saved.cells[1].outputs
+    kinds = {kind for output in outputs for kind in output.get("data", {})}
+    assert "application/vnd.jupyter.widget-view+json" not in kinds
+    assert any("gemm" in output["data"].get("text/html", "") for output in outputs)
+    assert len(json.dumps(outputs)) < 120_000
+    # The live one beside it has its widget, and its static form for readers without a kernel.
+    assert "application/vnd.jupyter.widget-view+json" in {
+        kind for output in saved.cells[3].outputs for kind in output.get("data", {})
+    }
 
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:

@@ -106,3 +106,14 @@ def test_a_saved_schedule_acts_like_the_value(tmp_path: Path) -> None:
         for each in (value, path)
     ]
     assert texts[0] == texts[1]
+
+
+def test_a_file_that_is_there_is_not_overwritten_by_itself(tmp_path: Path) -> None:
+    path = tilebench.save_schedule(FULL, tmp_path / "card.toml")
+    before = path.read_text()
+    with pytest.raises(ScheduleError, match=r"card\.toml is there already") as caught:
+        tilebench.save_schedule(Schedule.of(threads=64), path)
+    assert caught.value.hint == "give another name, or overwrite=True"
+    assert path.read_text() == before
+    tilebench.save_schedule(Schedule.of(threads=64), path, overwrite=True)
+    assert path.read_text() == "[[schedule]]\nthreads = 64\n"

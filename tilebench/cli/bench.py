@@ -112,6 +112,6 @@ def _save(rows: list[BenchRow], folder: str | None) -> None:
         raise OptionError("{path} cannot be made: {why}", path=folder, why=error.strerror) from None
     for row in rows:
         name = row.record.kernel.replace("/", "_").replace(" by ", ".")
-        save(row.record, Path(folder) / f"{name}.tbz")
+        save(row.record, Path(folder) / f"{name}.tbz", overwrite=True)
     if sys.stderr.isatty():
         print(f"saved in {folder}", file=sys.stderr)

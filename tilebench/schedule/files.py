@@ -231,9 +231,17 @@ def schedule_text(schedule: Schedule, when: str = "") -> str:
     return "\n".join(head) + "\n"
 
 
-def save_schedule(schedule: Schedule, path: str | Path, when: str = "") -> Path:
-    """Write a schedule as a file of one rule; gives the path. `load_schedule` reads it back."""
+def save_schedule(
+    schedule: Schedule, path: str | Path, when: str = "", *, overwrite: bool = False
+) -> Path:
+    """Write a schedule as a file of one rule; gives the path. `load_schedule` reads it back.
+
+    Raises `ScheduleError` where a file is there already, unless `overwrite`.
+    """
     path = Path(path)
+    if path.exists() and not overwrite:
+        hint = "give another name, or overwrite=True"
+        raise ScheduleError("{path} is there already", path=path, hint=hint)
     path.write_text(schedule_text(schedule, when), encoding="utf-8")
     return path
 

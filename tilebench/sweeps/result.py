@@ -55,7 +55,7 @@ class Sweep:
 
     def save(self, path: str | Path) -> Path:
         """Write it as a file (.tbz), which `tilebench.open_sweep` reads; gives the path."""
-        save(self.record, path)
+        save(self.record, path, overwrite=True)
         return Path(path)
 
     def __str__(self) -> str:

@@ -225,11 +225,12 @@ class Workbench(BenchKeeping):
 
         return run_figure(self.runs, self.session.picture.ceilings, kind=kind)
 
-    def save_schedule(self, path: str | Path, when: str = "") -> Path:
+    def save_schedule(self, path: str | Path, when: str = "", *, overwrite: bool = False) -> Path:
         """Write the position of the controls as a schedule file of one rule; gives the path.
 
         Block sizes and other controls that are parameters go into its `params`. `when` is the
-        rule's condition, such as `"M <= 128"`. `tilebench.load_schedule` reads the file.
+        rule's condition, such as `"M <= 128"`. `tilebench.load_schedule` reads the file. One that is there
+        already is refused, unless `overwrite`.
         """
         from ..schedule import Schedule, ScheduleFile, save_schedule
 
@@ -240,7 +241,7 @@ class Workbench(BenchKeeping):
             target = self.record.target if self.record is not None else ""
             chosen = wished.choose({**wish.values, "target": target}) or Schedule()
         params = {each.name: wish.values[each.name] for each in subject.knobs if each.name in wish.values}
-        return save_schedule(Schedule(params=params).over(chosen), path, when)
+        return save_schedule(Schedule(params=params).over(chosen), path, when, overwrite=overwrite)
 
     def freeze(self) -> Workbench:
         """Leave a static picture in the controls' place, and close them."""
