@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,3 +199,27 @@ def test_targets_that_are_not_here_do_not_time_the_processor_again(
     bench.again()
     assert bench.wait(60)
     assert len(measure.calls) > 8
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_nothing_grows_over_a_hundred_reruns(space: dict[str, Any], interactive: None) -> None:
+    def rerun(count: int) -> tuple[int, int, int]:
+        for number in range(count):
+            bench = opened(space, stages=("tile",), sweep={"block_M": [32, 64]})
+            bench.set(block_M=(32, 64)[number % 2])
+        close_all()
+        gc.collect()
+        return threading.active_count(), len(os.listdir("/proc/self/fd")), resident()
+
+    rerun(30)  # what is made once, and what caches keep of one kernel
+    threads, files, memory = rerun(5)
+    now = rerun(100)
+    assert now[0] <= threads
+    assert now[1] <= files + 2
+    assert now[2] - memory < 30e6, f"{(now[2] - memory) / 1e6:.0f} MB more"

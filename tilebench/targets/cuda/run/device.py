@@ -20,6 +20,7 @@ def available() -> tuple[bool, str]:
             return False, reason
         return (True, "") if device_count() > 0 else (False, "the CUDA driver sees no device")
     except (TargetError, CudaError) as error:
+        error.__traceback__ = None  # the driver keeps why it cannot be loaded
         return False, error.message
 
 

@@ -107,7 +107,8 @@ def driver() -> Driver:
     global _driver, _failure
     with _lock:
         if _failure is not None:
-            raise _failure
+            # Each raise adds its frames to the error, and they hold whatever their functions worked on.
+            raise _failure.with_traceback(None)
         if _driver is None:
             try:
                 _driver = Driver(_load())
