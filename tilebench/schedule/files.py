@@ -231,9 +231,7 @@ def schedule_text(schedule: Schedule, when: str = "") -> str:
     return "\n".join(head) + "\n"
 
 
-def save_schedule(
-    schedule: Schedule, path: str | Path, when: str = "", *, overwrite: bool = False
-) -> Path:
+def save_schedule(schedule: Schedule, path: str | Path, when: str = "", *, overwrite: bool = False) -> Path:
     """Write a schedule as a file of one rule; gives the path. `load_schedule` reads it back.
 
     Raises `ScheduleError` where a file is there already, unless `overwrite`.

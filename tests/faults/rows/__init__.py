@@ -26,6 +26,7 @@ from . import (
     placement,
     pointers,
     products,
+    proof,
     random_numbers,
     reductions,
     roads,
@@ -69,6 +70,7 @@ FAULTS: tuple[Fault, ...] = (
     *speech.FAULTS,
     *stage_names.FAULTS,
     *counts.FAULTS,
+    *proof.FAULTS,
     *editor.FAULTS,
     *keeping.FAULTS,
 )
