@@ -76,6 +76,13 @@ def test_numbers_in_cells_are_readable_on_each_of_their_colours(theme: str, eye:
 
 @pytest.mark.parametrize("eye", EYES)
 @pytest.mark.parametrize("theme", THEMES)
+def test_figures_beside_lines_are_readable_on_their_shade(theme: str, eye: str) -> None:
+    pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
+    assert contrast(pick["dim"], pick["track"]) >= 4.5
+
+
+@pytest.mark.parametrize("eye", EYES)
+@pytest.mark.parametrize("theme", THEMES)
 def test_every_text_is_readable_on_every_ground(theme: str, eye: str) -> None:
     pick = {name: seen(both[THEMES[theme]], eye) for name, both in PALETTE.items()}
     texts, grounds = names("color") | names("fill"), names("background") - BARS

@@ -98,11 +98,13 @@ export class Counts implements PaneExtra {
 
 function gutter(data: GutterData, lines: readonly number[]): Gutter {
   const cells: (GutterCell | null)[] = data.cells.map(cell => ({ text: cell.text, weight: cell.shade / 100, says: cell.says }));
+  const columns = lines.reduce((most, number) => Math.max(most, cells[number]?.text.length ?? 0), 0);
   return {
     name: data.name,
     title: data.title,
-    columns: lines.reduce((most, number) => Math.max(most, cells[number]?.text.length ?? 0), 0),
-    narrow: data.narrow,
+    columns,
+    // What a person has chosen is shown in the narrowest pane too.
+    narrow: data.choice ? columns : data.narrow,
     total: data.total,
     says: data.says,
     cell: line => cells[lines[line] ?? -1] ?? null

@@ -77,7 +77,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-code{flex:1 1 0;min-height:0;overflow:auto;position:relative;background:var(--bg);contain:strict;padding:0}
 .tbx-sheet{position:relative;min-width:100%}
 .tbx-row,.tbx-probe{font:12px/18px var(--jp-code-font-family,ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace);white-space:pre}
-.tbx-row{position:absolute;left:0;right:0;height:18px;overflow:hidden;border-left:3px solid transparent;cursor:default}
+.tbx-row{tab-size:1;position:absolute;left:0;right:0;height:18px;overflow:hidden;border-left:3px solid transparent;cursor:default}
 .tbx-probe{position:absolute;visibility:hidden}
 .tbx-number{color:var(--dim);font-style:normal;user-select:none;-webkit-user-select:none;padding:0 6px 0 3px}
 .tbx-gutter{color:var(--dim);font-style:normal;user-select:none;-webkit-user-select:none;background:linear-gradient(to right,var(--track) calc(var(--weight,0)*100%),transparent 0)}

@@ -59,14 +59,14 @@ export function margin(look: Look): number {
 /** The element of a row, the `at`th from the top. */
 export function rowElement(look: Look, row: Row, at: number, folds: readonly Fold[]): HTMLElement {
   const change = look.diff?.lines[row.line];
-  const start = row.start === 0;
+  const start = row.first;
   const cut = change !== undefined && change.removed.length > 0 && start;
   const kinds = [
     'tbx-row', change === undefined ? '' : `tbx-${change.kind}`, look.lit.has(row.line) ? 'tbx-lit' : '',
     row.line === look.current && start ? 'tbx-now' : '', cut ? 'tbx-cut' : '', row.folded > 0 ? 'tbx-folded' : ''
   ];
   const out = make('div', {
-    class: kinds.filter(Boolean).join(' '), style: `top:${at * ROW + 4}px`, id: `${look.id}-${row.line}-${row.start}`,
+    class: kinds.filter(Boolean).join(' '), style: `top:${at * ROW + 4}px`, id: `${look.id}-${row.line}-${row.first ? 0 : row.start}`,
     'data-line': String(row.line), role: 'option', 'aria-selected': String(row.line === look.current)
   });
   const width = digits(look);
@@ -88,7 +88,7 @@ export function rowElement(look: Look, row: Row, at: number, folds: readonly Fol
 }
 
 function cellElement(gutter: Gutter, row: Row): HTMLElement {
-  const cell = row.start === 0 ? gutter.cell(row.line) : null;
+  const cell = row.first ? gutter.cell(row.line) : null;
   const out = make('i', { class: 'tbx-gutter', 'data-gutter': gutter.name }, (cell?.text ?? '').slice(0, gutter.columns).padStart(gutter.columns) + ' ');
   if (cell !== null) {
     out.style.setProperty('--weight', cell.weight.toFixed(3));

@@ -5,6 +5,8 @@ export interface Row {
   readonly line: number;
   readonly start: number;
   readonly end: number;
+  /** Whether it is the first row of its line. */
+  readonly first: boolean;
   readonly indent: number;
   /** How many lines are folded away here; 0 for a row of text. */
   readonly folded: number;
@@ -21,9 +23,9 @@ export interface Fold {
 const BREAKS = [/[\s]/, /[([{]/, /[,;=+*/|&)\]}.]/];
 
 /** Where to cut `line` so that no piece is longer than `columns`: at a token in its last half, else anywhere. */
-function cuts(line: string, columns: number, indent: number): number[] {
+function cuts(line: string, columns: number, indent: number, from: number): number[] {
   const out: number[] = [];
-  let start = 0;
+  let start = from;
   let room = columns;
   while (line.length - start > room) {
     let end = 0;
@@ -53,19 +55,21 @@ export function rowsOf(lines: readonly string[], columns: number, folds: readonl
   for (let line = 0; line < lines.length; line += 1) {
     const fold = closed.get(line);
     if (fold !== undefined) {
-      out.push({ line, start: 0, end: 0, indent: 0, folded: fold.to - fold.from });
+      out.push({ line, start: 0, end: 0, first: true, indent: 0, folded: fold.to - fold.from });
       line = fold.to - 1;
       continue;
     }
     const text = lines[line]!;
     const own = text.length - text.trimStart().length;
     const indent = Math.min(own + 4, Math.floor(columns / 3));
-    let start = 0;
-    for (const end of columns > 0 && text.length > columns ? cuts(text, columns, indent) : []) {
-      out.push({ line, start, end, indent: start === 0 ? 0 : indent, folded: 0 });
-      start = end;
+    const long = columns > 0 && text.length > columns;
+    // Beside an indentation of more than half a row only syllables fit: it is shown as half a row.
+    let start = long ? Math.max(0, own - Math.floor(columns / 2)) : 0;
+    let first = true;
+    for (const end of [...(long ? cuts(text, columns, indent, start) : []), text.length]) {
+      out.push({ line, start, end, first, indent: first ? 0 : indent, folded: 0 });
+      [start, first] = [end, false];
     }
-    out.push({ line, start, end: text.length, indent: start === 0 ? 0 : indent, folded: 0 });
   }
   return out;
 }
