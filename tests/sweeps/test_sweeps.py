@@ -334,3 +334,45 @@ def test_a_method_is_what_a_bench_measures_by() -> None:
     from tilebench.profile.positions import ENOUGH_RUNS
 
     assert SweepMethod().repeats == ENOUGH_RUNS
+
+
+def test_a_kernel_that_was_edited_is_measured_again(tmp_path: Path) -> None:
+    """The same name and configuration, and other code."""
+    calls: list[float] = []
+
+    def measure(kernel: Any, **_: Any) -> RunRecord:
+        calls.append(1e-6)
+        return RunRecord("scaled", kernel.target, {}, (1e-6,) * 9, "made up", environment=environment())
+
+    for factor in ("2.0", "2.0", "3.0"):
+        scaled = _function(TAIL.replace("FACTOR", factor), "sweep_of_edits")
+        tilebench.sweep(
+            scaled, {"block": [32]}, with_={"N": 64}, target="cpu", measure=measure, repeats=1, check=False,
+            path=tmp_path / "s.tbz", progress=False,
+        )  # fmt: skip
+    assert len(calls) == 2
+
+
+def test_another_result_is_seen_where_it_is_checked() -> None:
+    """In this process what the child does: right by its own text, and another result than the first."""
+    from tilebench.kernel.measuring.package import package_of
+    from tilebench.sweeps import child
+
+    odd = _function(TAIL.replace("FACTOR", "(2.0 if block < 64 else 3.0)"), "sweep_of_odd_here").using(
+        target="cpu"
+    )
+    found: list[str] = []
+    for block in (16, 32, 64):
+        package = package_of(odd(256, block), {})
+        problem = child.problem_of(package, 7)
+        session = child._session(package, f"odd{block}", problem)  # pyright: ignore[reportPrivateUsage]
+        try:
+            found.append(child._check(session, problem, f"block={block}").verdict)  # pyright: ignore[reportPrivateUsage]
+        except child.AnotherResult as error:
+            found.append(error.message)
+    assert found == [
+        "all within bounds", "all within bounds",
+        "right by its own text, but another result than block=16 has on the same arrays",
+    ]  # fmt: skip
+    child._loaded.kernels.clear()  # pyright: ignore[reportPrivateUsage]
+    child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,43 @@
+"""Faults in sweeps: what is measured, checked, told apart and kept."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+SWEEPS = "tests/sweeps/test_sweeps.py"
+BENCH = "tests/workbench/test_bench_sweep.py"
+
+FAULTS = (
+    Fault(
+        "sweeps/another-result-passes",
+        "configurations of one text that mean different results are not seen",
+        "tilebench.sweeps.child:_check",
+        "report.ok and _contradict(own, problem.expected)",
+        "False",
+        (f"{SWEEPS}::test_another_result_is_seen_where_it_is_checked",),
+    ),
+    Fault(
+        "sweeps/other-code-is-known",
+        "rows of a file are taken for code that is another",
+        "tilebench.sweeps.engine:SweepEngine._prepare",
+        'known.code in ("", found.row.code)',
+        "True",
+        (f"{SWEEPS}::test_a_kernel_that_was_edited_is_measured_again",),
+    ),
+    Fault(
+        "sweeps/pass-by-pass",
+        "all runs of a configuration follow each other, and one good minute is its own",
+        "tilebench.sweeps.engine:SweepEngine._steps",
+        "first = number * count // self.method.repeats",
+        "first = 0",
+        (f"{SWEEPS}::test_each_configuration_gets_its_runs_with_all_others_between",),
+    ),
+    Fault(
+        "sweeps/noise-is-coloured",
+        "a position that noise explains gets a colour of its own",
+        "tilebench.workbench.front.chart_data:step_of_position",
+        "not found.decided",
+        "False",
+        (f"{BENCH}::test_positions_that_noise_covers_have_the_colour_of_the_fastest",),
+    ),
+)
