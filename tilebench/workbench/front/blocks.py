@@ -89,8 +89,14 @@ def record_tabs(record: CompileRecord, shared_limit: int) -> list[TabData]:
 
 
 def symptom_options() -> tuple[OptionBlocks, ...]:
-    """The pages of the help, each with the command it ends in."""
-    return tuple(OptionBlocks(page.title, (Block(page.text), Block(quote=page.command))) for page in SYMPTOMS)
+    """How the pages of the help begin, and the command each ends in: a state goes out at each move."""
+    return tuple(
+        OptionBlocks(
+            page.title,
+            (Block(page.text.partition(". ")[0] + ".", quote=f"{page.command}\ntilebench help {page.name}"),),
+        )
+        for page in SYMPTOMS
+    )
 
 
 def diagnosis_tab(diagnosis: Diagnosis) -> TabData:
