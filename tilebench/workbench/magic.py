@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import LanguageError, OptionError, TileError, nearest, remember_source
-from ..sweeps.known import WORDS
 from .options import TileOptions, parse_line, usage
 
 MAGIC = "tile"
@@ -59,6 +58,7 @@ def _mark_error(shell: Any, error: Exception, raw: str, code: str = "") -> None:
 
 def open_for(kernel: Any, options: TileOptions, space: Mapping[str, Any]) -> None:
     """Open the workbench that a line asks for, and show it in this cell. `space` is the notebook's."""
+    from ..sweeps.known import WORDS
     from .live import open_live
 
     own = {name: space[name] for name in options.against if callable(space.get(name)) and name not in WORDS}
