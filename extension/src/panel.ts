@@ -2,8 +2,9 @@
 
 import { JupyterFrontEnd } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { Panel, Widget } from '@lumino/widgets';
-import { EDIT_LINE, editorIsHere, OPEN_PANEL, PINNED, SourceLine } from './bench/cell/link';
+import { EDIT_LINE, editorIsHere, nearestLine, OPEN_PANEL, PINNED, SourceLine } from './bench/cell/link';
 import { homeAt, showing, written } from './editor/homes';
 import { editLine, markPinned, showStages } from './editor/jump';
 import { freshId } from './dom';
@@ -12,8 +13,12 @@ import { freshId } from './dom';
 interface Cell extends Widget {
   cloneOutputArea(): Widget;
 }
+interface AnyCell extends Widget {
+  readonly model?: { readonly executionCount?: number | null };
+  readonly editor?: CodeEditor.IEditor | null;
+}
 interface Book extends Widget {
-  readonly content?: { readonly activeCell?: Widget | null; readonly widgets?: readonly Widget[] };
+  readonly content?: { readonly activeCell?: Widget | null; readonly widgets?: readonly AnyCell[] };
 }
 
 function isCode(cell: Widget | null | undefined): cell is Cell {
@@ -56,24 +61,43 @@ function openPanel(app: JupyterFrontEnd, { book, cell }: { book: Book; cell: Cel
   }
 }
 
+/** Select a line of a kernel that stands in a cell without the magic; whether there was one. */
+function editPlainCell(app: JupyterFrontEnd, bench: HTMLElement, wanted: SourceLine): boolean {
+  const number = /^Cell In\[(\d+)\]$/.exec(bench.dataset['file'] ?? '')?.[1];
+  const found = cellAt(app, bench) ?? cellAt(app, showing(bench)?.view.dom ?? null);
+  const editor = found?.book.content?.widgets?.find(cell => String(cell.model?.executionCount) === number)?.editor;
+  const line = editor ? nearestLine(editor.lineCount, at => editor.getLine(at - 1) ?? '', wanted) : null;
+  if (!editor || !found || line === null) {
+    return false;
+  }
+  const [start, end] = [{ line: line - 1, column: 0 }, { line: line - 1, column: wanted.text.length }];
+  app.shell.activateById(found.book.id);
+  editor.focus();
+  editor.setSelection({ start, end });
+  editor.revealSelection({ start, end });
+  return true;
+}
+
 /** What benches say to the page goes to their cells. */
 function listen(app: JupyterFrontEnd): void {
-  const heard = (name: string, called: (bench: HTMLElement, detail: unknown) => void): void =>
+  const heard = (name: string, called: (bench: HTMLElement, detail: unknown) => boolean | void): void =>
     document.addEventListener(name, event => {
       const bench = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx') : null;
-      if (bench !== null) {
-        called(bench, (event as CustomEvent<unknown>).detail);
+      if (bench !== null && called(bench, (event as CustomEvent<unknown>).detail) === true) {
+        event.preventDefault();
       }
     });
   heard(EDIT_LINE, (bench, detail) => {
     const home = written(bench);
-    if (home !== null) {
-      const found = cellAt(app, home.view.dom);
-      if (found !== null) {
-        app.shell.activateById(found.book.id);
-      }
-      editLine(home, detail as SourceLine);
+    if (home === null) {
+      return editPlainCell(app, bench, detail as SourceLine);
     }
+    const found = cellAt(app, home.view.dom);
+    if (found !== null) {
+      app.shell.activateById(found.book.id);
+    }
+    editLine(home, detail as SourceLine);
+    return true;
   });
   heard(PINNED, (bench, detail) => {
     const home = written(bench);

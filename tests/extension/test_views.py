@@ -185,5 +185,23 @@ def test_running_the_cell_again_renews_every_view(page: Any) -> None:  # noqa: F
     assert value_of(first(page)) == "16, 1 of 2"
 
 
+def test_the_line_of_a_kernel_in_a_plain_cell_is_found_too(page: Any) -> None:  # noqa: F811
+    opens = "tilebench.workbench(gemm, with_={'M': 512, 'N': 512, 'K': 256}, target='cuda:sm_80')\n"
+    write(page, CELL.partition("\n")[2] + opens)
+    run(page)
+    first(page).locator(".tbx-row").first.wait_for(timeout=30_000)
+    settled_both(page)
+    first(page).locator("[data-stage=source] .tbx-code").focus()
+    for key in ("Home", *["ArrowDown"] * 8, "g"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.getSelection().toString()").strip() == "T.clear(C_l)"
+    # What is in no cell any more is said to be so.
+    write(page, opens)
+    first(page).locator("[data-stage=source] .tbx-code").focus()
+    page.keyboard.press("g")
+    assert "is in no cell of this notebook" in first(page).locator(".tbx-said").inner_text()
+
+
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:  # noqa: F811
     assert page.console_errors == []

@@ -6,4 +6,4 @@ import { Explanations } from './explain/extra';
 import { ExtraBench, PaneExtra } from './pane/door';
 import { SAID } from './said';
 
-export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), () => new CellLink(), () => SAID, bench => new Explanations(bench)];
+export const EXTRAS: readonly ((bench: ExtraBench) => PaneExtra)[] = [bench => new Counts(bench), bench => new CellLink(bench), () => SAID, bench => new Explanations(bench)];

@@ -30,9 +30,9 @@ export function hasEditor(): boolean {
   return document.documentElement.dataset[LISTENING] === 'true';
 }
 
-/** Tell the page something of a place in a bench. */
-export function tell<Detail>(from: Element, name: string, detail: Detail): void {
-  from.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
+/** Tell the page something of a place in a bench; whether somebody did what it asks for. */
+export function tell<Detail>(from: Element, name: string, detail: Detail): boolean {
+  return !from.dispatchEvent(new CustomEvent(name, { bubbles: true, cancelable: true, detail }));
 }
 
 /** Of lines with a text, the one nearest to a number; null where none has it. Lines count from `first`. */
