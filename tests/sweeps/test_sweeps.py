@@ -307,7 +307,7 @@ def test_inputs_are_the_same_for_all_and_not_written(gemm: Any, worker: Worker) 
     for block in (32, 64):
         kernel = gemm(**SHAPES, block_M=block)
         package = package_of(kernel, {})
-        problem = child.problem_of(package, 0)  # pyright: ignore[reportPrivateUsage]
+        problem = child.problem_of(package, 0, "gemm")  # pyright: ignore[reportPrivateUsage]
         sessions.append(child._session(package, str(block), problem))  # pyright: ignore[reportPrivateUsage]
     first, second = sessions
     assert first.arrays[0] is second.arrays[0]
@@ -351,28 +351,3 @@ def test_a_kernel_that_was_edited_is_measured_again(tmp_path: Path) -> None:
             path=tmp_path / "s.tbz", progress=False,
         )  # fmt: skip
     assert len(calls) == 2
-
-
-def test_another_result_is_seen_where_it_is_checked() -> None:
-    """In this process what the child does: right by its own text, and another result than the first."""
-    from tilebench.kernel.measuring.package import package_of
-    from tilebench.sweeps import child
-
-    odd = _function(TAIL.replace("FACTOR", "(2.0 if block < 64 else 3.0)"), "sweep_of_odd_here").using(
-        target="cpu"
-    )
-    found: list[str] = []
-    for block in (16, 32, 64):
-        package = package_of(odd(256, block), {})
-        problem = child.problem_of(package, 7)
-        session = child._session(package, f"odd{block}", problem)  # pyright: ignore[reportPrivateUsage]
-        try:
-            found.append(child._check(session, problem, f"block={block}").verdict)  # pyright: ignore[reportPrivateUsage]
-        except child.AnotherResult as error:
-            found.append(error.message)
-    assert found == [
-        "all within bounds", "all within bounds",
-        "right by its own text, but another result than block=16 has on the same arrays",
-    ]  # fmt: skip
-    child._loaded.kernels.clear()  # pyright: ignore[reportPrivateUsage]
-    child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]

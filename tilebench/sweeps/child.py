@@ -32,7 +32,7 @@ Expected = Mapping[str, Bounded]
 
 @dataclass
 class SweepProblem:
-    """What all configurations with the same arguments share: the inputs, and what is right."""
+    """What the configurations of one sweep with the same arguments share: the inputs, and what is right."""
 
     inputs: Arrays
     expected: Expected | None = None
@@ -41,20 +41,22 @@ class SweepProblem:
 
 @dataclass
 class _Loaded:
-    """Kernels by the hash of their code, and problems by their arguments; the oldest leave."""
+    """Kernels by the hash of their code, problems by their arguments and who asks; the oldest leave."""
 
     kernels: OrderedDict[str, TimedKernel] = field(default_factory=OrderedDict[str, TimedKernel])
-    problems: OrderedDict[str, SweepProblem] = field(default_factory=OrderedDict[str, SweepProblem])
+    problems: OrderedDict[tuple[str, str], SweepProblem] = field(
+        default_factory=OrderedDict[tuple[str, str], SweepProblem]
+    )
 
 
 _loaded = _Loaded()
 
 
 def time_package(
-    package: Package, code: str, seed: int, rounds: int, seconds: float, check: bool, label: str
+    package: Package, code: str, seed: int, rounds: int, seconds: float, check: bool, label: str, sweep: str
 ) -> RunRecord:
     """One run of a kernel. The first is checked where that is wanted; `label` is its configuration."""
-    problem = problem_of(package, seed)
+    problem = problem_of(package, seed, sweep)
     session = _session(package, code, problem)
     checked = _check(session, problem, label) if check and package.tile_text else None
     record = timed_records(session, rounds, seconds, {}, checked)[0]
@@ -67,14 +69,21 @@ def thinned(record: RunRecord) -> RunRecord:
     return replace(record, samples=record.samples[::step]) if step > 1 else record
 
 
-def problem_of(package: Package, seed: int) -> SweepProblem:
-    key = repr((package.arguments, sorted(package.values.items()), seed))
-    if key not in _loaded.problems:
-        _loaded.problems[key] = SweepProblem(random_inputs(package, seed))
-        while len(_loaded.problems) > 2:
-            _loaded.problems.popitem(last=False)
-    _loaded.problems.move_to_end(key)
-    return _loaded.problems[key]
+def problem_of(package: Package, seed: int, sweep: str = "") -> SweepProblem:
+    """The problem of a kernel in a sweep; without one it is that of this kernel alone.
+
+    The same arguments are not the same question: another kernel may take them, or this one after an edit.
+    """
+    arguments = repr((package.arguments, sorted(package.values.items()), seed))
+    key = (arguments, sweep or package.tile_text or package.stage_text)
+    problems = _loaded.problems
+    if key not in problems:
+        alike = next((one for (others, _), one in problems.items() if others == arguments), None)
+        problems[key] = SweepProblem(alike.inputs if alike is not None else random_inputs(package, seed))
+        while len(problems) > 2:
+            problems.popitem(last=False)
+    problems.move_to_end(key)
+    return problems[key]
 
 
 def _session(package: Package, code: str, problem: SweepProblem) -> TimedKernel:

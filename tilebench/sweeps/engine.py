@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -91,6 +92,8 @@ class SweepEngine:
         self._names = varied_names([candidate.config for candidate in self.candidates])
         self._ahead = CompileAhead(self.candidates, device)
         self._prepared: dict[int, Prepared] = {}
+        # One child may serve several sweeps, and what is right in one says nothing of another.
+        self._name = uuid.uuid4().hex
         self._took: list[float] = []
         # What was waited for until a candidate was compiled.
         self._waited: list[float] = []
@@ -179,8 +182,8 @@ class SweepEngine:
                 found.kernel, package=found.package, rounds=self.method.rounds, seconds=self.method.seconds,
                 seed=self.method.seed,
                 check=self.method.check and all(run.error is None for run in row.runs),
-                label=config_text(row.config, self._names), timeout=self._limit(), cancel=self.cancel,
-                on_progress=_ignore,
+                label=config_text(row.config, self._names), sweep=self._name, timeout=self._limit(),
+                cancel=self.cancel, on_progress=_ignore,
             )  # fmt: skip
         except Cancelled:
             raise

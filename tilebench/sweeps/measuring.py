@@ -27,6 +27,7 @@ def measure_once(
     seed: int = 0,
     check: bool = False,
     label: str = "",
+    sweep: str = "",
     timeout: float | None = None,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Any], None] | None = None,
@@ -34,11 +35,14 @@ def measure_once(
 ) -> RunRecord:
     """A run on random arrays; the kernel stays loaded in the child for its next one.
 
+    Runs of one `sweep`, any text of its own, are held to one result where they are checked.
+
     Raises `Cancelled`, and `LaunchError` when the child dies or is too slow.
     """
     sent = package or package_of(kernel, kernel.calls.binder.of(kernel.sizes).values)
     job = Job(
-        f"{__package__}.child:time_package", (sent, code_of(sent), seed, rounds, seconds, check, label),
+        f"{__package__}.child:time_package",
+        (sent, code_of(sent), seed, rounds, seconds, check, label, sweep),
         name=f"timing {kernel.name}",
     )  # fmt: skip
     return (worker or default_worker()).call(job, timeout=timeout, cancel=cancel, on_progress=on_progress)
