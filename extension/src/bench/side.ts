@@ -24,6 +24,7 @@ export class Side {
   /** `looked` is told which tab is open. */
   constructor(restore: (number: number) => void, private readonly looked: (tab: string) => void) {
     this.chart = new ChartView(restore);
+    this.body.addEventListener('toggle', () => this.reach(), { capture: true }); // a fold has no width before
     this.element.append(this.bar, this.body);
   }
 
@@ -86,7 +87,11 @@ export class Side {
     const parts = [...(tab?.blocks ?? []), ...(apart ?? [])].flatMap(block => blockElements(block, this.kept));
     this.body.replaceChildren(...(tab?.name === 'chart' ? [this.chart.element] : []), ...parts);
     this.body.scrollTop = scroll;
-    // What is cut off must be reached without a pointer.
+    this.reach();
+  }
+
+  /** What is cut off is reached without a pointer too. */
+  private reach(): void {
     for (const wide of this.body.querySelectorAll<HTMLElement>('.tbx-wide')) {
       if (wide.scrollWidth > wide.clientWidth) {
         wide.tabIndex = 0;
