@@ -15,12 +15,14 @@ import pytest
 from tests import kernels
 from tilebench.errors import OptionError
 from tilebench.ir.dtypes import float16
+from tilebench.plain import to_plain
 from tilebench.record import (
+    BenchRecord,
     CompileRecord,
     ParamRecord,
     Remark,
     RunRecord,
-    to_plain,
+    StageRecord,
 )
 from tilebench.record_files import dump_json, from_plain, load, save
 
@@ -161,3 +163,11 @@ def test_a_run_prints_as_a_line() -> None:
     )
     assert str(RunRecord("gemm", "cpu", {}, failure="it crashed")) == "gemm on cpu: it crashed"
     assert "1 GOP/s" in str(RunRecord("add", "cpu", {}, samples=(1.0,), flops=1e9, operation="OP"))
+
+
+def test_a_record_is_shown_in_a_line() -> None:
+    stages = (StageRecord("source", "python", "x" * 5000), StageRecord("tile", "tile-ir", "y" * 5000))
+    record = CompileRecord("gemm", "cpu", {"M": 8, "block": 4}, (), stages)
+    assert repr(record) == "<CompileRecord gemm M=8 block=4 for cpu: source, tile>"
+    run = RunRecord("gemm", "cpu", {}, (1.0,) * 500)
+    assert repr(BenchRecord(record, (run, run))) == f"<BenchRecord of {record!r} with 2 runs>"

@@ -18,7 +18,8 @@ import pytest
 from tests import kernels
 from tilebench import record_files
 from tilebench.errors import OptionError
-from tilebench.record import CompileRecord, Resources, RunRecord, to_plain
+from tilebench.plain import to_plain
+from tilebench.record import CompileRecord, Resources, RunRecord
 from tilebench.record_files import from_plain, load, save
 from tilebench.workbench.packed import from_json, pack, record_json
 

@@ -8,11 +8,10 @@ zip (`.tbz`), never pickle.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 FORMAT = 1
@@ -213,6 +212,12 @@ class CompileRecord:
     edits: tuple[EditRecord, ...] = ()
     counters: tuple[LineCounter, ...] = ()
 
+    def __repr__(self) -> str:
+        """Short: the texts of all stages are tens of kilobytes."""
+        given = "".join(f" {name}={value}" for name, value in self.parameters.items())
+        stages = ", ".join(stage.name for stage in self.stages)
+        return f"<CompileRecord {self.kernel}{given} for {self.target}: {stages or 'no stages'}>"
+
     def stage(self, name: str) -> StageRecord:
         """The stage of that name; `OptionError` with those there are."""
         for stage in self.stages:
@@ -361,14 +366,6 @@ class SweepRecord:
         return tuple(row for row in self.rows if row.state == state)
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None)})
-
-
-@lru_cache(maxsize=256)
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
-
-
 @dataclass(frozen=True)
 class BenchRecord:
     """A compilation with runs, as a bench saves them: each run says its own configuration."""
@@ -376,25 +373,5 @@ class BenchRecord:
     compilation: CompileRecord
     runs: tuple[RunRecord, ...] = ()
 
-
-def to_plain(value: Any) -> Any:
-    """Dataclasses to dicts, tuples to lists: what JSON can hold, but for NaN and infinities."""
-    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-    # Nearly all of a record is numbers of lines in tuples: a slider waits for them.
-    if kind in _PLAIN:
-        return value
-    if kind is tuple:
-        return [each if type(each) in _PLAIN else to_plain(each) for each in value]
-    if isinstance(value, str):  # a dtype of the language is one, and a dataclass too
-        return str(value)
-    if names := _names(kind):
-        return {name: to_plain(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, (list, tuple)):
-        return [to_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    # A parameter of a kernel may be anything: a function, a dtype, a NumPy number.
-    item = getattr(value, "item", None) if getattr(value, "shape", None) == () else None
-    return str(value) if item is None else to_plain(item())
+    def __repr__(self) -> str:
+        return f"<BenchRecord of {self.compilation!r} with {len(self.runs)} runs>"

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from .errors import OptionError
-from .record import FORMAT, BenchRecord, CompileRecord, RunRecord, SweepRecord, to_plain
+from .plain import to_plain
+from .record import FORMAT, BenchRecord, CompileRecord, RunRecord, SweepRecord
 
 # A record of a large GEMM with all its stages is 1 MB of JSON; a thousand values take about 0.1 MB of memory.
 MOST_BYTES = 64 << 20

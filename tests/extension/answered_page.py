@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.extension.lab import browser_page
-from tilebench.record import to_plain
+from tilebench.plain import to_plain
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilebench.record import CompileRecord, to_plain
+from tilebench.plain import to_plain
+from tilebench.record import CompileRecord
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
 from tilebench.workbench.front.widget import measured_plain, script

@@ -18,7 +18,7 @@ from tilebench.ir import Const, Var, show
 from tilebench.ir.dtypes import ALL, float16
 from tilebench.language.known import ELSEWHERE, HOPPER, LATER
 from tilebench.language.tracing.expressions import Value
-from tilebench.record import to_plain
+from tilebench.plain import to_plain
 
 
 def test_dtype_words_are_the_irs_dtypes() -> None:

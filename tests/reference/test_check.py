@@ -14,7 +14,7 @@ from tilebench.language.words import registry
 from tilebench.machine import SM, Machine, MemoryLevel
 from tilebench.passes.bound_accesses import bound_accesses
 from tilebench.passes.context import Context
-from tilebench.record import to_plain
+from tilebench.plain import to_plain
 from tilebench.reference import (
     Bounded,
     CheckError,

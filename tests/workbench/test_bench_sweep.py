@@ -12,7 +12,8 @@ import pytest
 import tilebench
 from tests.workbench.bench_kernels import functions
 from tilebench.errors import LaunchError, OptionError
-from tilebench.record import RunRecord, to_plain
+from tilebench.plain import to_plain
+from tilebench.record import RunRecord
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.chart_data import chart_data, moved_name

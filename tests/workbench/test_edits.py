@@ -11,7 +11,7 @@ import pytest
 import tilebench
 from tests.workbench.bench_kernels import functions
 from tilebench.errors import OptionError, TargetError
-from tilebench.record import to_plain
+from tilebench.plain import to_plain
 from tilebench.record_files import load, save
 from tilebench.targets import manifest
 from tilebench.workbench.front.answers import answer

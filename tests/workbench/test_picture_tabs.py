@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.workbench.bench_kernels import functions
-from tilebench.record import to_plain
+from tilebench.plain import to_plain
 from tilebench.workbench import live
 from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.block_data import Block

@@ -10,7 +10,8 @@ import pytest
 
 import tilebench
 from tests import kernels
-from tilebench.record import ClockEvent, RunRecord, to_plain
+from tilebench.plain import to_plain
+from tilebench.record import ClockEvent, RunRecord
 from tilebench.targets import manifest
 from tilebench.workbench.clocking import ClocksShown
 from tilebench.workbench.front.answers import answer

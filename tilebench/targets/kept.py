@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import OptionError
-from ..record import Diagnostic, Remark, Resources, to_plain
+from ..plain import to_plain
+from ..record import Diagnostic, Remark, Resources
 from ..record_files import from_plain
 from .build import Build, EmitStep
 

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ..errors import OptionError
-from ..record import CompileRecord, RunRecord, to_plain
+from ..plain import to_plain
+from ..record import CompileRecord, RunRecord
 from ..record_files import MOST_BYTES, from_plain, parse_json
 
 MIME = "application/vnd.tilebench.record.v1+json"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import TileError
-from ..record import CompileRecord, RunRecord, to_plain
+from ..plain import to_plain
+from ..record import CompileRecord, RunRecord
 from . import check_view, errors_view
 from .bundle import RecordView
 from .chart import ChartCeilings, chart_of

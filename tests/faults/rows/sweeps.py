@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..fault import Fault
 
 SWEEPS = "tests/sweeps/test_sweeps.py"
+RIGHT = "tests/sweeps/test_what_is_right.py"
 BENCH = "tests/workbench/test_bench_sweep.py"
 
 FAULTS = (
@@ -14,7 +15,15 @@ FAULTS = (
         "tilebench.sweeps.child:_check",
         "report.ok and _contradict(own, problem.expected)",
         "False",
-        (f"{SWEEPS}::test_another_result_is_seen_where_it_is_checked",),
+        (f"{RIGHT}::test_another_result_is_seen_where_it_is_checked",),
+    ),
+    Fault(
+        "sweeps/one-question-for-all",
+        "kernels of the same arrays are held to the reference of the first",
+        "tilebench.sweeps.child:problem_of",
+        "(arguments, sweep or package.tile_text or package.stage_text)",
+        "(arguments, '')",
+        (f"{RIGHT}::test_what_is_right_in_one_sweep_says_nothing_of_the_next",),
     ),
     Fault(
         "sweeps/other-code-is-known",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import TargetError
-from ...record import to_plain
+from ...plain import to_plain
 from .files import write_files
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...pictures.collect import KernelPictures
 from ...pictures.warp_accesses import WarpAccess
+from ...plain import to_plain
 from ...profile.lines import Figure, LineFigure, LineSums, line_counters, line_sums
-from ...record import CompileRecord, LineCounter, StageRecord, to_plain
+from ...record import CompileRecord, LineCounter, StageRecord
 from ..views.stages import language_of
 from .state import GutterCellData, GutterData
 

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Place, TileError, source_lines
-from ...record import CompileRecord, PlaceRecord, to_plain
+from ...plain import to_plain
+from ...record import CompileRecord, PlaceRecord
 
 if TYPE_CHECKING:
     from ...profile.diagnosis import Cause

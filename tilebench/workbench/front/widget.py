@@ -14,7 +14,8 @@ from operator import is_not
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...record import CompileRecord, to_plain
+from ...plain import to_plain
+from ...record import CompileRecord
 from ..packed import pack
 from ..picture import Picture
 from ..slider import Slider
