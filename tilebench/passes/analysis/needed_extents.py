@@ -6,7 +6,7 @@ group has 4: the others' work is none that the operation has to do. Asked backwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -30,6 +30,7 @@ class NeededExtents:
     def __init__(self, statements: Sequence[Stmt]) -> None:
         self._uses: dict[str, list[Use]] = {}
         self._tiles: dict[str, Buffer] = {}
+        self._alike: set[tuple[str, Hashable]] = set()
         # What is needed of each tile as far as it is known, and the points for which that is.
         self._needed: dict[str, list[Any]] = {}
         self._where: Where | None = None
@@ -56,9 +57,13 @@ class NeededExtents:
         self._where = where
         self._needed = {name: [0] * tile.rank for name, tile in self._tiles.items()}
         for _ in range(len(self._tiles) + 1):
-            before = self._needed
-            self._needed = {name: self._most(name, where) for name in self._tiles}
-            if all(_same(before[name], now) for name, now in self._needed.items()):
+            changed = False
+            # The last tile first, each by what this round knows already: a chain of tiles takes two rounds.
+            for name in reversed(self._tiles):
+                now = self._most(name, where)
+                changed = changed or not _same(self._needed[name], now)
+                self._needed[name] = now
+            if not changed:
                 return
         self._needed = {name: list(tile.extents) for name, tile in self._tiles.items()}
 
@@ -72,7 +77,12 @@ class NeededExtents:
             most = [np.maximum(a, b) for a, b in zip(most, found, strict=True)]
         return most
 
-    def _use(self, buffer: Buffer, use: Use) -> None:
+    def _use(self, buffer: Buffer, use: Use, alike: Hashable = None) -> None:
+        """A use of a tile. Of those that are `alike` one is enough: a kernel of many products repeats it."""
+        if alike is not None:
+            if (buffer.name, alike) in self._alike:
+                return
+            self._alike.add((buffer.name, alike))
         if buffer.scope in ("shared", "fragment"):
             self._uses.setdefault(buffer.name, []).append(use)
             self._tiles[buffer.name] = buffer
@@ -85,18 +95,19 @@ class NeededExtents:
         match statement:
             case Gemm() if statement.a.is_whole and statement.b.is_whole and statement.c.is_whole:
                 a, b, c = (region.buffer for region in (statement.a, statement.b, statement.c))
-                self._use(a, lambda where: self._operand(a, c, statement.transpose_A, 0, where))
-                self._use(b, lambda where: self._operand(b, c, not statement.transpose_B, 1, where))
+                left, right = statement.transpose_A, not statement.transpose_B
+                self._use(a, lambda where: self._operand(a, c, left, 0, where), (c.name, left, 0))
+                self._use(b, lambda where: self._operand(b, c, right, 1, where), (c.name, right, 1))
             case Reduce() | Scan() if statement.src.is_whole and statement.dst.is_whole:
                 self._use(statement.src.buffer, lambda where: self._folded(statement, where))
             case Copy() if _between_tiles(statement):
                 target = statement.dst.buffer
-                self._use(statement.src.buffer, lambda where: self._of_tile(target, where))
+                self._use(statement.src.buffer, lambda where: self._of_tile(target, where), target.name)
             case Parallel():
                 self._loop(statement)
             case _:
                 for region in regions_read(statement) if not isinstance(statement, (Store, Let)) else ():
-                    self._use(region.buffer, lambda where: None)
+                    self._use(region.buffer, _whole, "whole")
 
     def _operand(
         self, own: Buffer, result: Buffer, turned: bool, axis: int, where: Where
@@ -129,7 +140,7 @@ class NeededExtents:
         for expr in _deciding(loop):
             for load in walk(expr):
                 if isinstance(load, Load):
-                    self._use(load.buffer, lambda where: None)
+                    self._use(load.buffer, _whole, "whole")
 
     def _turns(
         self, loop: Parallel, store: Store, guards: Sequence[Expr]
@@ -160,6 +171,10 @@ class NeededExtents:
             return counts
 
         return turns
+
+
+def _whole(where: Where) -> None:
+    """What is needed whole."""
 
 
 def _of_load(load: Load, turns: Callable[[Where], dict[str, Any]]) -> Use:
