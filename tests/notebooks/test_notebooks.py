@@ -13,7 +13,8 @@ nbformat = pytest.importorskip("nbformat")
 FOLDER = Path(__file__).resolve().parent.parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 # Six benches and a record, one of them with the PTX and the SASS of a matrix product (97 KB).
-MOST_BYTES = 400_000
+# Eight outputs, the largest with five stages whole; each alone is held to 300 KB elsewhere.
+MOST_BYTES = 440_000
 
 
 def test_there_is_a_quickstart() -> None:

@@ -17,6 +17,7 @@ from tilebench.profile.positions import median_interval
 from tilebench.record import Diagnostic, RunRecord
 from tilebench.reference.bounds import Bounded
 from tilebench.reference.check import CheckReport, compare_output
+from tilebench.workbench import parts
 from tilebench.workbench.bundle import RecordView, mime_bundle
 from tilebench.workbench.chart import (
     ChartCeilings,
@@ -32,7 +33,7 @@ from tilebench.workbench.figure import UIREVISION, run_figure
 from tilebench.workbench.history import Move, MoveHistory, history_html, history_text
 from tilebench.workbench.packed import MIME, from_json, pack, record_json, unpack
 from tilebench.workbench.report import Runs, Section, Table, report_html
-from tilebench.workbench.style import bytes_text, number, rate_text, seconds_text
+from tilebench.workbench.style import bytes_text, css, number, rate_text, rules_for, seconds_text
 from tilebench.workbench.svg import chart_svg, nice_ticks
 from tilebench.workbench.table import Cell, table_html, table_text
 from tilebench.workbench.views.resources import (
@@ -358,3 +359,18 @@ def test_packed_json_has_no_nan():
     assert math.isfinite(back.error)
     assert back.error > 1e300
     assert unpack(pack([-math.inf, 1.0])) == [-1.7976931348623157e308, 1.0]
+
+
+def test_an_output_has_the_rules_that_it_needs() -> None:
+    rules = (
+        ".tilebench .a,.tilebench .b:not(.c){x:1}.jp-Page .tilebench :is(th,td):not(.num){x:2}"
+        ".tilebench .c{x:3}.tilebench table{x:4}"
+    )
+    assert rules_for(rules, '<i class="b d"></i>') == (
+        ".tilebench .b:not(.c){x:1}.jp-Page .tilebench :is(th,td):not(.num){x:2}.tilebench table{x:4}"
+    )
+    small, whole = css("auto", parts.sheet(), '<i class="good">'), css("auto", parts.sheet())
+    assert ".tilebench .good{color:var(--good)}" in small
+    assert "--good:" in small
+    assert "--tk:" not in small
+    assert len(small) < len(whole) / 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from pathlib import Path
 
 from ..errors import OptionError
@@ -86,27 +87,50 @@ def check_theme(theme: str) -> str:
     return theme
 
 
-def css(theme: str = "auto", extra: str = "") -> str:
-    """The style sheet. `auto` follows the page's theme where it names one, else the reader's system.
+_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_COMMA, _NOT = re.compile(r",(?![^()]*\))"), re.compile(r":not\([^()]*\)")
+_COLOUR = re.compile(r"var\(--([\w-]+)")
 
+
+def rules_for(rules: str, body: str) -> str:
+    """Of flat rules those that a text can use, by its classes: an output is saved with its style sheet."""
+    classes = set(" ".join(re.findall(r'class="([^"]*)"', body)).split())
+    out = ""
+    for selectors, values in _RULE.findall(rules):
+        kept = [one for one in _COMMA.split(selectors) if classes.issuperset(_classes(one))]
+        out += f"{','.join(kept)}{{{values}}}" if kept else ""
+    return out
+
+
+def _classes(selector: str) -> list[str]:
+    """What an element of ours has to have; not what the page around it has, nor what it must not have."""
+    return re.findall(r"\.([\w-]+)", _NOT.sub("", selector.partition(".tilebench")[2]))
+
+
+def css(theme: str = "auto", extra: str = "", body: str | None = None) -> str:
+    """The style sheet; with a `body` what that needs of it.
+
+    `auto` follows the page's theme where it names one, else the reader's system.
     Values are written with `light-dark()`; browsers older than it (2024) get the light colours.
     """
     check_theme(theme)
-    pairs = ";".join(f"--{name}:{pair(name)}" for name in PALETTE)
-    plain = ";".join(f"--{name}:{light}" for name, (light, _) in PALETTE.items())
+    rules = _RULES + extra if body is None else rules_for(_RULES + extra, body)
+    names = PALETTE if body is None else [n for n in PALETTE if n in {*_COLOUR.findall(rules + body)}]
+    pairs = ";".join(f"--{name}:{pair(name)}" for name in names)
+    plain = ";".join(f"--{name}:{PALETTE[name][0]}" for name in names)
     scheme = "light dark" if theme == "auto" else theme
     out = f".tilebench{{color-scheme:{scheme};{pairs}}}"
     out += f"@supports not (color:light-dark(red,red)){{.tilebench{{{plain}}}}}"
     if theme == "auto":
         out += ",".join(f"{page} .tilebench" for page in _LIGHT_PAGES) + "{color-scheme:light}"
         out += ",".join(f"{page} .tilebench" for page in _DARK_PAGES) + "{color-scheme:dark}"
-    return out + _RULES + extra
+    return out + rules
 
 
 def page(body: str, theme: str = "auto", extra: str = "", label: str = "") -> str:
     """`body` inside the scoped root, with its style sheet before it: what a cell output holds."""
     name = f' role="region" aria-label="{escape(label)}"' if label else ""
-    return f'<style>{css(theme, extra)}</style><div class="tilebench"{name}>{body}</div>'
+    return f'<style>{css(theme, extra, body)}</style><div class="tilebench"{name}>{body}</div>'
 
 
 def escape(text: object) -> str:
