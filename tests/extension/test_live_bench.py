@@ -94,6 +94,7 @@ def test_a_key_moves_the_slider_and_the_picture_follows(page: Any) -> None:
 
 
 def test_a_stage_that_is_made_is_shown_without_asking_anybody(page: Any) -> None:
+    page.wait_for_timeout(500)  # what the test before asked for may still be on its way
     settled(page)
     before = page.locator(".tbx-status").inner_text()
     button = page.get_by_role("button", name="threaded", exact=True)
@@ -108,7 +109,7 @@ def test_a_line_of_the_kernel_finds_its_kin_in_the_emitted_text(page: Any) -> No
     source = page.locator("[data-stage=source] .tbx-code")
     source.locator(".tbx-row", has_text="T.gemm(").click()
     lit = page.locator("[data-stage=cuda] .tbx-row.tbx-lit")
-    lit.first.wait_for(timeout=10_000)
+    lit.first.wait_for(timeout=30_000)
     assert lit.count() > 1
     # Rows are drawn a little beyond what is seen; some of the kin are within it.
     box = page.locator("[data-stage=cuda] .tbx-code").bounding_box()

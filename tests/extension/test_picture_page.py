@@ -130,6 +130,7 @@ def test_the_lanes_are_a_table_too(page: Any) -> None:
     choose(page, "access", "line 13: A read")
     page.get_by_text("The lanes as a table").first.click()
     rows = page.locator(".tbx-twin table tbody tr")
+    rows.nth(31).wait_for(state="attached")
     assert rows.count() == 32
     assert rows.nth(1).locator("td").all_inner_texts() == ["1", "16", "0"]
 
@@ -142,6 +143,7 @@ def test_a_thread_is_a_table_too(page: Any, bench: Workbench) -> None:
     page.keyboard.press("PageUp")
     page.keyboard.press("Home")
     page.get_by_text("The chosen thread as a table").click()
+    page.locator(".tbx-twin table tbody tr").first.wait_for()
     rows = page.locator(".tbx-twin table tbody tr").all_inner_texts()
     fragment = pictured(bench, "C_local").fragment
     where = [part[0].tolist() for part in fragment.all_coordinates]

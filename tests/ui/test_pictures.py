@@ -41,7 +41,7 @@ def cell(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
 
 
 def test_values_of_sliders_come_to_the_tab_that_is_open(cell: Any) -> None:
-    table = cell.get_by_text("Shared memory with other values of one slider")
+    table = cell.locator("caption", has_text="Shared memory with other values of one slider")
     assert table.count() == 0
     cell.get_by_role("tab", name="Memory", exact=True).click()
     table.wait_for()

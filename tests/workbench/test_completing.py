@@ -59,6 +59,7 @@ def test_kernels_and_options_come_first() -> None:
         "--sweep",
         "--stages",
         "--schedule",
+        "--against",
     ]
     assert words("%tile ", "", other=[Parameter("n")])[0] == "other"
     assert words("x = 1; %%tile ") == []
