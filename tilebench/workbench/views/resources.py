@@ -10,7 +10,7 @@ from ..table import Cell, Value, table_html, table_text
 from .stages import heading, source_word
 
 CSS = (
-    ".tilebench .bars{display:grid;grid-template-columns:max-content minmax(60px,1fr) max-content;"
+    ".tilebench .bars{display:grid;grid-template-columns:minmax(0,max-content) minmax(36px,1fr) max-content;"
     "gap:5px 12px;"
     "align-items:center}"
     ".tilebench .bars .tr{height:10px;background:var(--track);border-radius:3px;overflow:hidden}"
