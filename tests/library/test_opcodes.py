@@ -69,7 +69,8 @@ def test_the_opcodes_of_a_few_kernels(arch: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arch", CARDS)
+# A quarter of a minute each: the oldest and the newest. All four were counted when the words were written.
+@pytest.mark.parametrize("arch", [CARDS[0], CARDS[-1]])
 def test_the_opcodes_of_the_library(arch: str) -> None:
     sass, ptx = emitted(LARGE, arch)
     assert len(bases(sass)) > 40
