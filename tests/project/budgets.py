@@ -26,15 +26,14 @@ NINE_OF_TEN_FUNCTIONS = 25
 FOLDERS = ("tilebench", "extension/src")
 SUFFIXES = (".py", ".ts", ".tsx", ".js", ".css")
 
-# What a program writes from dataclasses has their size, which is counted there.
-GENERATED = "// Written by generate_record.py"
-
 # "path" or "path:function" -> (lines allowed, reason)
 EXCEPTIONS: Mapping[str, tuple[int, str]] = {
     "tilebench/library/bench/tilelang_kernels.py:_attention": (
         60,
         "one kernel, as TileLang's users write it",
     ),
+    "extension/src/record.ts": (460, "written from tilebench/record.py, in whose size it is counted"),
+    "extension/src/bench/state.ts": (440, "written from front/state.py, in whose size it is counted"),
 }
 
 
@@ -98,8 +97,6 @@ def measure(root: Path, folders: tuple[str, ...] = FOLDERS) -> list[Size]:
         if path.suffix not in SUFFIXES or {"__pycache__", "labextension"} & set(relative.parts):
             continue
         text = path.read_text(encoding="utf-8")
-        if text.startswith(GENERATED):
-            continue
         sizes.append(Size(relative.as_posix(), len(text.splitlines()), FILE_LINES))
         found = python_functions(text) if path.suffix == ".py" else script_functions(text)
         if path.suffix != ".css":
