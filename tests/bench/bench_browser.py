@@ -21,9 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.conftest import find_chromium
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.workbench.bench_kernels import GEMM
 
 BUDGET = {"chips": 100.0, "text": 150.0, "resources": 350.0, "sass": 750.0, "settled": 500.0}
@@ -39,15 +38,16 @@ def lab(target: str, stages: str, height: int = 1000) -> Iterator[Any]:
     """A page with one bench that stands still."""
     cell = f"%%tile --with M=1000 N=1100 K=1200 block_M=48 block_N=48 --target {target} --stages {stages} "
     cell += f"--sweep block_M={VALUES} block_N={VALUES}\n{GEMM}"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in (SETUP, cell)])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TILEBENCH_CACHE_DIR"] = f"{folder}/cache"
         os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
         root = Path(folder) / "work"
         root.mkdir()
-        nbformat.write(notebook, root / "bench.ipynb")
-        with lab_server(root, Path(folder) / "home") as address, browser_page("/usr/bin/chromium") as page:
+        write_notebook(root / "bench.ipynb", (SETUP, cell))
+        with (
+            lab_server(root, Path(folder) / "home") as address,
+            browser_page(find_chromium() or "chromium") as page,
+        ):
             page.set_viewport_size({"width": 1600, "height": height})
             page.set_default_timeout(60_000)
             open_notebook(page, address, "bench.ipynb")

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,15 @@ def browser_page(chromium: str) -> Iterator[Any]:
             yield page
         finally:
             browser.close()
+
+
+def write_notebook(path: Path, cells: Sequence[str]) -> None:
+    """A notebook of code cells for this Python."""
+    import nbformat
+
+    spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made = [nbformat.v4.new_code_cell(text) for text in cells]
+    nbformat.write(nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": spec}), path)
 
 
 def open_notebook(page: Any, address: str, name: str, under: str = "lab/tree") -> None:

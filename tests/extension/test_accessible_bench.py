@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,9 +26,7 @@ def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFa
     root = tmp_path_factory.mktemp("notebooks")
     cell = CELL.replace("--target cuda:sm_80", "--target cuda:sm_80 --run --check")
     cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", cell]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "bench.ipynb")
+    write_notebook(root / "bench.ipynb", cells)
     axe = labextensions.parent.parent / "extension" / "node_modules" / "axe-core" / "axe.min.js"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))

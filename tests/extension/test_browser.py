@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tilebench.record import (
     Choice,
     CompileRecord,
@@ -80,9 +79,7 @@ def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFa
         TILE_CELL,
         "# no tile cell\nT.copy(A, B)\n'%%tile'",
     ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "records.ipynb")
+    write_notebook(root / "records.ipynb", cells)
     home = tmp_path_factory.mktemp("home")
     with lab_server(root, home, labextensions) as address, browser_page(chromium) as opened:
         open_notebook(opened, address, "records.ipynb")

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -21,9 +20,7 @@ BROKEN = CELL.replace("T.gemm(A_s, B_s, C_l)", "T.gemm(A_s, C_l, C_l)")
 @pytest.fixture(scope="module")
 def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     root = tmp_path_factory.mktemp("notebooks")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in (HEAD, CELL)])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "cells.ipynb")
+    write_notebook(root / "cells.ipynb", (HEAD, CELL))
     with (
         lab_server(root, tmp_path_factory.mktemp("home"), labextensions) as address,
         browser_page(chromium) as opened,

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -34,9 +34,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(chromium: str, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     head = "import tilebench, tilebench.language as T, tilebench.workbench.registry\n%load_ext tilebench"
     cells = [head, FROZEN + CELL.partition("\n")[2], FREEZE, CELL]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "bench.ipynb")
+    write_notebook(root / "bench.ipynb", cells)
     with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
         opened.set_viewport_size({"width": 1600, "height": 1000})
         open_notebook(opened, address, "bench.ipynb")

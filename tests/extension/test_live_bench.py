@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -42,9 +41,7 @@ VISIBLE = """element => {
 def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     root = tmp_path_factory.mktemp("notebooks")
     cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", CELL]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "bench.ipynb")
+    write_notebook(root / "bench.ipynb", cells)
     with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
         opened.set_viewport_size({"width": 1600, "height": 1000})
         open_notebook(opened, address, "bench.ipynb")

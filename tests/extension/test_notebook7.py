@@ -6,10 +6,9 @@ import importlib.util
 import os
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all
+from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,9 +22,7 @@ def test_a_bench_answers_keys_and_links_lines(chromium: str, tmp_path: Path) -> 
     root = tmp_path / "work"
     root.mkdir()
     cells = ["import tilebench, tilebench.language as T\n%load_ext tilebench", CELL]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, root / "bench.ipynb")
+    write_notebook(root / "bench.ipynb", cells)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.delenv("TILEBENCH_VERIFY", raising=False)

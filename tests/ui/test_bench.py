@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.extension.lab import RAN_ALL, browser_page, lab_server, open_notebook
+from tests.ui.running import run_notebook
 
 pytest.importorskip("playwright")
-nbformat = pytest.importorskip("nbformat")
-ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 KERNEL = """
 @tilebench.jit
@@ -41,20 +38,8 @@ KERNEL_OF_NOTEBOOK = "window.jupyterapp.shell.currentWidget.sessionContext.sessi
 @pytest.fixture(scope="module")
 def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Three cells that define one kernel name, run from the top."""
-    root = tmp_path_factory.mktemp("work")
-    first = "import tilebench\nimport tilebench.language as T\n%load_ext tilebench"
-    cells = [nbformat.v4.new_code_cell(text) for text in (first, SMALL, SMALL, LARGE)]
-    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=about), root / "bench.ipynb")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.delenv("TILEBENCH_VERIFY", raising=False)
-        with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(60_000)
-            open_notebook(opened, address, "bench.ipynb")
-            opened.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            opened.wait_for_function(RAN_ALL, timeout=120_000)
-            yield opened
+    with run_notebook(chromium, tmp_path_factory, (SMALL, SMALL, LARGE)) as opened:
+        yield opened
 
 
 def bench(page: Any, number: int) -> Any:

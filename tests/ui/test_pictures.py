@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.extension.lab import RAN_ALL, browser_page, lab_server, open_notebook
-from tests.ui.test_bench import KERNEL, ROOT, state
+from tests.ui.running import run_notebook
+from tests.ui.test_bench import KERNEL, state
 
 pytest.importorskip("playwright")
-nbformat = pytest.importorskip("nbformat")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CELL = "%%tile --with M=512 N=512 K=512 --target cuda:sm_90a --sweep block_M=32,64 block_N=64,128" + KERNEL
 
@@ -20,24 +19,11 @@ CELL = "%%tile --with M=512 N=512 K=512 --target cuda:sm_90a --sweep block_M=32,
 @pytest.fixture(scope="module")
 def cell(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The cell of a bench of a product on a card that is not here."""
-    root = tmp_path_factory.mktemp("work")
-    first = "import tilebench\nimport tilebench.language as T\n%load_ext tilebench"
-    cells = [nbformat.v4.new_code_cell(text) for text in (first, CELL)]
-    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=about), root / "pictures.ipynb")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.delenv("TILEBENCH_VERIFY", raising=False)
-        with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(60_000)
-            opened.set_viewport_size({"width": 1600, "height": 1000})
-            open_notebook(opened, address, "pictures.ipynb")
-            opened.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            opened.wait_for_function(RAN_ALL, timeout=120_000)
-            found = opened.locator(".jp-CodeCell").nth(1)
-            found.scroll_into_view_if_needed()
-            state(found, "up to date")
-            yield found
+    with run_notebook(chromium, tmp_path_factory, (CELL,)) as opened:
+        found = opened.locator(".jp-CodeCell").nth(1)
+        found.scroll_into_view_if_needed()
+        state(found, "up to date")
+        yield found
 
 
 def test_values_of_sliders_come_to_the_tab_that_is_open(cell: Any) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.extension.lab import RAN_ALL, browser_page, lab_server, open_notebook
+from tests.ui.running import run_notebook
 
 pytest.importorskip("playwright")
-nbformat = pytest.importorskip("nbformat")
-ROOT = Path(__file__).resolve().parent.parent.parent
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 KERNEL = """
 @tilebench.jit
@@ -30,20 +27,8 @@ SWEPT = "%%tile --with M=300 N=300 --target cpu --sweep block_M=-1,16,32,64 bloc
 
 @pytest.fixture(scope="module")
 def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    root = tmp_path_factory.mktemp("work")
-    first = "import tilebench\nimport tilebench.language as T\n%load_ext tilebench"
-    cells = [nbformat.v4.new_code_cell(text) for text in (first, SWEPT)]
-    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=about), root / "sweep.ipynb")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.delenv("TILEBENCH_VERIFY", raising=False)
-        with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(60_000)
-            open_notebook(opened, address, "sweep.ipynb")
-            opened.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            opened.wait_for_function(RAN_ALL, timeout=120_000)
-            yield opened
+    with run_notebook(chromium, tmp_path_factory, (SWEPT,)) as opened:
+        yield opened
 
 
 def test_a_sweep_is_begun_stopped_and_taken_up_from_the_bench(page: Any) -> None:
