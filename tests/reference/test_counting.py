@@ -314,6 +314,29 @@ def test_more_rows_than_are_stored_are_no_work() -> None:
     assert told.flops == ran.flops == 2 * 4 * 32 * (2 * 32 + 1)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "B[b0] = s[0]",
+        "v = s[0]\nB[b0] = v",
+        "if s[0] > 0.0:\n    B[b0] = 1.0\nelse:\n    B[b0] = 2.0",
+        "for i in T.serial(T.cast(s[0], 'int32')):\n    B[b0] = 1.0",
+        "T.copy(s, B[b0 : b0 + 1])",
+    ],
+)
+def test_a_tile_that_is_read_by_the_element_is_needed(use: str) -> None:
+    """The sum is work, whichever statement reads it."""
+    body = """
+x = T.alloc_fragment((1, 128), "float32")
+s = T.alloc_fragment((1,), "float32")
+T.copy(A[b0 : b0 + 1, 0:128], x)
+T.reduce_sum(x, s, dim=1)
+"""
+    body += use
+    told, _ = counted(body, "64, threads=128) as b0", A=floats(64, 128), B=floats(64))
+    assert told.flops >= 64 * 127, told
+
+
 def test_loops_with_guards_and_bounds_that_move() -> None:
     body = """
         for i in T.Parallel(16):

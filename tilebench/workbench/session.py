@@ -284,7 +284,8 @@ class Session:
                 return
             notes = (f"{wished} cannot run here ({why}): times and checks are those of {kernel.target}",)
             with self._guard:
-                self._show(**self._answered.taken_over(self._picture, wish, kernel.target, ticket.generation))
+                fields = self._answered.taken_over(self._picture, wish, kernel.target, ticket.generation)
+            self._show(**fields)  # not under the guard: who draws holds a lock of its own, and asks for it
         self._show(notes=notes)
         try:
             need_launch_values(kernel)

@@ -66,7 +66,7 @@ class _Spot:
 
     node: Stmt
     points: LoopPoints
-    # A loop that is counted by its parts stands before them, for what it says of tiles.
+    # A loop or branch that is counted by its parts stands before them, for what it says of tiles.
     counts: bool = True
 
 
@@ -98,10 +98,11 @@ def _spots(node: Any, points: LoopPoints) -> Iterator[_Spot]:
         case Parallel() if not _is_ragged(node):
             yield _Spot(node, points)
         case If():
+            yield _Spot(node, points, counts=False)
             yield from _sequence(node.then, points.when(node.condition, of=node))
             yield from _sequence(node.orelse, points.when(node.condition, negated=True, of=node))
         case _:
-            if isinstance(node, Parallel):
+            if isinstance(node, LoopStmt):
                 yield _Spot(node, points, counts=False)
             yield from _sequence(getattr(node, "body", ()), _inside_loop(node, points))
 

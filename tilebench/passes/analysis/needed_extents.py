@@ -12,7 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Arith, Buffer, Expr, If, Let, Load, Stmt, Store, Var, regions_read, walk
+from ...ir import (
+    Arith,
+    Buffer,
+    Expr,
+    If,
+    Let,
+    Load,
+    LoopStmt,
+    Node,
+    Stmt,
+    Store,
+    Var,
+    children,
+    regions_read,
+    walk,
+)
 from ...language.copy import Copy
 from ...language.gemm import Gemm
 from ...language.reduce import Reduce, Scan
@@ -105,9 +120,22 @@ class NeededExtents:
                 self._use(statement.src.buffer, lambda where: self._of_tile(target, where), target.name)
             case Parallel():
                 self._loop(statement)
+            case Store() | Let():
+                self._element(statement)
+            case If():
+                self._element(statement.condition)
+            case LoopStmt():
+                for expr in (part for part in children(statement) if isinstance(part, Expr)):
+                    self._element(expr)
             case _:
-                for region in regions_read(statement) if not isinstance(statement, (Store, Let)) else ():
+                for region in regions_read(statement):
                     self._use(region.buffer, _whole, "whole")
+
+    def _element(self, node: Node) -> None:
+        """What is read one element at a time, or decides: what becomes of it is not followed."""
+        for load in walk(node):
+            if isinstance(load, Load):
+                self._use(load.buffer, _whole, "whole")
 
     def _operand(
         self, own: Buffer, result: Buffer, turned: bool, axis: int, where: Where
@@ -138,9 +166,7 @@ class NeededExtents:
                     self._use(load.buffer, _of_load(load, turns))
         # What decides or is an index is needed whole.
         for expr in _deciding(loop):
-            for load in walk(expr):
-                if isinstance(load, Load):
-                    self._use(load.buffer, _whole, "whole")
+            self._element(expr)
 
     def _turns(
         self, loop: Parallel, store: Store, guards: Sequence[Expr]
