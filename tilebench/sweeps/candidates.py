@@ -53,10 +53,14 @@ class Making:
         schedule = self._schedule(choices, parameters)
         if isinstance(self.kernel, JitFunction):
             made = self.kernel.using(target=self.target, schedule=schedule).kernel((), parameters)
+        elif schedule is self.kernel.schedule and self.machine.name == self.kernel.target:
+            made = self.kernel  # with its edits, and what it means
         else:
+            compilation = self.kernel.compilation
+            compilation.refuse_edited("a kernel for another target or schedule")
             made = Kernel(
-                self.kernel.compilation.traced, self.manifest, self.machine, schedule,
-                start=self.kernel.compilation.start,
+                compilation.traced, self.manifest, self.machine, schedule, out_idx=self.kernel.outputs,
+                start=compilation.start, meaning=compilation.reference,
             )  # fmt: skip
         return made.at({**(self.kernel.sizes if isinstance(self.kernel, Kernel) else {}), **sizes})
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import TileError
 from ..kernel import Kernel, Package
+from ..plain import to_plain
 from ..profile.positions import ENOUGH_RUNS
 from ..record import RunRecord, SweepRow
 from ..runtime.cancel import Cancelled
@@ -147,6 +148,10 @@ class SweepEngine:
                 if self.rows[index].state == "timed" and len(self.rows[index].runs) <= number:
                     yield index
             self._run_others()
+        # What was timed before without a check has all its times, and gets one run with it.
+        for index in range(count):
+            if self.method.run and self._unchecked(self.rows[index]):
+                yield index
 
     def _run_others(self) -> None:
         """One run of each other implementation, on the arrays of the first kernel that has a time."""
@@ -166,11 +171,23 @@ class SweepEngine:
         self._waited.append(time.perf_counter() - start)
         known = self._known.get(config_key(found.row.config))
         self._prepared[index] = found
-        # A row without a hash is of this process, where a configuration has one code.
-        if known is not None and known.code in ("", found.row.code) and found.row.state == "compiled":
+        if known is not None and found.row.state == "compiled" and self._holds(known, found.row.code):
             self.rows[index] = replace(known, code=found.row.code, seconds=found.row.seconds)
         else:
             self.rows[index] = found.row
+
+    def _holds(self, known: SweepRow, code: str) -> bool:
+        """Whether a row of before is of this code and these numbers.
+
+        One without a hash was timed in this process, where a configuration has one code, or was refused.
+        """
+        if any(run.seed not in (None, self.method.seed) for run in known.runs):
+            return False
+        return known.code == code or (known.code == "" and known.state == "timed")
+
+    def _unchecked(self, row: SweepRow) -> bool:
+        """Whether a row has times, and nobody has compared what it computes."""
+        return row.state == "timed" and self.method.check and all(run.error is None for run in row.runs)
 
     def _step(self, index: int) -> None:
         """One run of a candidate, entered into its row."""
@@ -252,7 +269,8 @@ def config_key(config: Mapping[str, Any]) -> str:
 
 def plain(value: Any) -> Any:
     """A value of a configuration as a record holds it: what is no number or text as it is written."""
-    return value if isinstance(value, (int, float, str)) else repr(value)
+    found = to_plain(value)
+    return found if isinstance(found, (int, float, str)) else repr(value)
 
 
 def varied_names(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

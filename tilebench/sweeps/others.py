@@ -14,6 +14,7 @@ from ..record import RunRecord
 from ..runtime.cancel import Cancelled
 from ..runtime.job import Job
 from ..runtime.worker import Worker, default_worker
+from .engine import SweepMethod
 from .known import WORDS
 from .measuring import ROUNDS, SECONDS, measure_once
 
@@ -96,7 +97,10 @@ def measure_other(
 
 
 def other_measurer(
-    other: Other, cancel: threading.Event | None = None
+    other: Other, method: SweepMethod, cancel: threading.Event | None = None
 ) -> Callable[[Kernel, Package | None], RunRecord]:
-    """What a sweep calls in every pass."""
-    return lambda kernel, package: measure_other(other, kernel, package=package, cancel=cancel)
+    """What a sweep calls in every pass: on the numbers and by the method of its own runs."""
+    return lambda kernel, package: measure_other(
+        other, kernel, package=package, rounds=method.rounds, seconds=method.seconds, seed=method.seed,
+        cancel=cancel,
+    )  # fmt: skip

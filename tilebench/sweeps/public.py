@@ -95,7 +95,8 @@ def sweep_of(
     manifest, machine = resolve(target)
     engine = SweepEngine(
         candidates, method, device=manifest.device, known=_known(path, kernel, manifest), measure=measure,
-        cancel=cancel, show=_shower(progress), others=[other_measurer(other, cancel) for other in others],
+        cancel=cancel, show=_shower(progress),
+        others=[other_measurer(other, method, cancel) for other in others],
     )  # fmt: skip
     plain = {name: tuple(values) for name, values in domains.items()}
     record = SweepRecord(kernel, machine.name, plain, (), method.repeats, method.check)

@@ -159,10 +159,11 @@ class BenchSweep:
         if self.now is not None and self.now.state == "done" and self._same(self.now.rows):
             self._repeats += SweepMethod().repeats
         self._cancel = threading.Event()
+        method = SweepMethod(self._repeats, check=check)
         engine = SweepEngine(
-            [one for one, _ in found], SweepMethod(self._repeats, check=check), device=manifest.device,
+            [one for one, _ in found], method, device=manifest.device,
             known=list(known.values()), measure=self._measure, cancel=self._cancel, paused=self._busy,
-            others=[other_measurer(other, self._cancel) for other in self.others],
+            others=[other_measurer(other, method, self._cancel) for other in self.others],
         )  # fmt: skip
 
         def show(progress: SweepProgress) -> None:

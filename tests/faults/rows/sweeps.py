@@ -28,10 +28,26 @@ FAULTS = (
     Fault(
         "sweeps/other-code-is-known",
         "rows of a file are taken for code that is another",
-        "tilebench.sweeps.engine:SweepEngine._prepare",
-        'known.code in ("", found.row.code)',
+        "tilebench.sweeps.engine:SweepEngine._holds",
+        'known.code == code or (known.code == "" and known.state == "timed")',
         "True",
         (f"{SWEEPS}::test_a_kernel_that_was_edited_is_measured_again",),
+    ),
+    Fault(
+        "sweeps/numbers-of-another-seed",
+        "a loaded kernel is run on the numbers of the seed that it was loaded with",
+        "tilebench.sweeps.child:_session",
+        "(code, problem.seed, package.tile_text, package.outputs, package.edited, package.flops)",
+        "(code,)",
+        (f"{RIGHT}::test_a_loaded_kernel_is_run_on_the_numbers_that_are_asked_for",),
+    ),
+    Fault(
+        "sweeps/inputs-of-earlier-runs",
+        "a check begins with what timed runs left in an output that is read",
+        "tilebench.sweeps.child:_check",
+        "param.read and param.written",
+        "False",
+        (f"{RIGHT}::test_what_earlier_runs_left_in_an_output_is_no_input_of_a_check",),
     ),
     Fault(
         "sweeps/pass-by-pass",
