@@ -30,28 +30,33 @@ class Effects:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._idle: dict[str, tuple[str, ...]] = {}
+        self._looked: dict[str, Any] = {}
 
     def idle(
         self, kernel: Kernel, wish: Wish, controls: Sequence[Slider], unwanted: Callable[[], bool]
     ) -> tuple[str, ...]:
         """Names of the controls that change nothing on the kernel's target; none where it was given up.
 
-        Looked for once a target, and only where a block is one thread: elsewhere each has code that obeys it.
+        Only where a block is one thread: elsewhere each has code that obeys it. What changes nothing at one
+        position may at another (`block` where `mode` is 1): the hidden ones are tried again at each.
         """
-        known = kernel.target in self._idle
-        if known or kernel.compilation.machine.warp > 1 or wish.edit is not None:
-            return self._idle.get(kernel.target, ())
+        known = self._idle.get(kernel.target)
+        if kernel.compilation.machine.warp > 1 or wish.edit is not None:
+            return known or ()
+        if known is not None and self._looked[kernel.target] == wish.config:
+            return known
         code = _code(kernel)
         found: list[str] = []
         for control in controls:
             if unwanted():
-                return ()
-            if not control.launch and control.values and self._same(control, wish, code):
+                return known or ()
+            asked = not control.launch and control.values and (known is None or control.name in known)
+            if asked and self._same(control, wish, code, MOST_TRIED if known is None else 1):
                 found.append(control.name)
-        self._idle[kernel.target] = tuple(found)
+        self._idle[kernel.target], self._looked[kernel.target] = tuple(found), dict(wish.config)
         return self._idle[kernel.target]
 
-    def _same(self, control: Slider, wish: Wish, code: Any) -> bool:
+    def _same(self, control: Slider, wish: Wish, code: Any, tries: int) -> bool:
         """Whether a kernel has this code at other values of a control too; an illegal one is an effect."""
         where = "choices" if control.choice else "values"
         position = getattr(wish, where)
@@ -60,7 +65,7 @@ class Effects:
         try:
             return bool(others) and all(
                 _code(self._subject.make(replace(wish, **{where: {**position, control.name: value}}))) == code
-                for value in others[:MOST_TRIED]
+                for value in others[:tries]
             )
         except TileError:
             return False

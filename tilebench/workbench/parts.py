@@ -211,7 +211,7 @@ def static_bundle(picture: Picture, theme: str = "auto", fallback: str = "") -> 
     if picture.record is not None and not fallback:
         state = bench_state(picture, "", picture.record.kernel)
         saved = _saved(picture.record, picture.shown)
-        gutters = plain_gutters(picture.record, {stage.name for stage in saved.stages}, picture.pictures)
+        gutters = plain_gutters(picture.record, {stage.name for stage in saved.stages}, picture.own_pictures)
         out[MIME] = record_json(saved, picture.runs, state, gutters)
     marks = picture_marks(picture)
     if marks or fallback:

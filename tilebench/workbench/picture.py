@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,10 @@ class Picture:
     sentences about the measurement. `shared_limit` is in bytes. `stage_names` are all stages of the road,
     `shown` those that are wanted; the record has every one that is made. `edits` are all that were made,
     oldest first, and `editable` the stages of the road whose texts compile on. `idle` names the controls
-    that change nothing on this target. `pictures` are of the record. `sweeps` is how many combinations the
-    sweep has that the bench was opened with, `others` are runs of other implementations, `clocks` what was
-    recorded of when warps do what. `countable` are ways to have figures of lines, by name, with what
-    each is called. `compared` is what the texts are compared with beside the bench's own past.
+    that change nothing on this target. `pictures` are of the position `pictured`. `sweeps` is how many
+    combinations the sweep has that the bench was opened with, `others` are runs of other implementations,
+    `clocks` what was recorded of when warps do what. `countable` are ways to have figures of lines, by
+    name, with what each is called. `compared` is what texts are compared with beside the bench's own past.
     """
 
     wish: Wish
@@ -57,6 +58,7 @@ class Picture:
     pins: tuple[str, ...] = ()
     sweep: SweepShown | None = None
     pictures: KernelPictures | None = None
+    pictured: Mapping[str, Any] | None = None
     sweeps: int = 0
     others: tuple[RunRecord, ...] = ()
     clocks: ClocksShown | None = None
@@ -66,6 +68,11 @@ class Picture:
     def runs(self) -> tuple[RunRecord, ...]:
         """The measurements: those of the moves, oldest first, then a sweep's."""
         return all_runs(self.history.runs, self.sweep)
+
+    @property
+    def own_pictures(self) -> KernelPictures | None:
+        """The pictures where they are of the record, and not still of the position before."""
+        return self.pictures if self.pictured == self.wish.config and not self.stale else None
 
     @property
     def shown_record(self) -> CompileRecord | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TileError
 from ..pictures.collect import KernelPictures, SliderFit, cards, fit_of, pictures_of
+from ..schedule.choices import AS_WRITTEN
 from . import tiers
 from .slider import Slider
 from .subject import Subject
@@ -25,6 +26,19 @@ MEMORY = "memory"
 MOST_VALUES = 12
 
 
+@dataclass(frozen=True)
+class _Pictured:
+    """The newest pictures, and of what: warps' accesses depend on the sizes that a call brings."""
+
+    compilation: Compilation
+    sizes: dict[str, Any]
+    resources: Resources | None
+    pictures: KernelPictures
+
+    def is_of(self, kernel: Kernel) -> bool:
+        return self.compilation is kernel.compilation and self.sizes == dict(kernel.sizes)
+
+
 class PictureMaker:
     """What is drawn of the kernels of one subject. One thread at a time asks; `looking` may be set by any."""
 
@@ -32,7 +46,7 @@ class PictureMaker:
         self.subject = subject
         self.beside = beside
         self.looking = ""
-        self._last: tuple[Compilation, Resources | None, KernelPictures] | None = None
+        self._last: _Pictured | None = None
         self._fits: dict[Any, SliderFit] = {}
         self._thread: threading.Thread | None = None
 
@@ -42,8 +56,7 @@ class PictureMaker:
         Not where a session has no threads.
         """
         self._wait()
-        last = self._last
-        if self.beside and (last is None or last[0] is not kernel.compilation):
+        if self.beside and (self._last is None or not self._last.is_of(kernel)):
             self._thread = threading.Thread(
                 target=self._of, args=(kernel, resources), name="tilebench-pictures", daemon=True
             )
@@ -69,13 +82,14 @@ class PictureMaker:
 
     def _of(self, kernel: Kernel, resources: Resources | None) -> KernelPictures:
         last, compilation = self._last, kernel.compilation
-        if last is not None and last[0] is compilation:
-            if last[1] == resources or resources is None:
-                return last[2]
-            found = last[2] if last[2].fault else replace(last[2], cards=cards(compilation, resources))
+        if last is not None and last.is_of(kernel):
+            found = last.pictures
+            if last.resources == resources or resources is None:
+                return found
+            found = found if found.fault else replace(found, cards=cards(compilation, resources))
         else:
             found = _made(kernel, resources)
-        self._last = compilation, resources, found
+        self._last = _Pictured(compilation, dict(kernel.sizes), resources, found)
         return found
 
     def look(
@@ -87,7 +101,7 @@ class PictureMaker:
     ) -> None:
         """Work out what other values of the sliders would take, where the tab that says it is open."""
         last = self._last
-        if self.looking != MEMORY or last is None or last[0] is not kernel.compilation or last[2].fits:
+        if self.looking != MEMORY or last is None or not last.is_of(kernel) or last.pictures.fits:
             return
         rows: list[SliderFit] = []
         for fit in self._values(wish, kernel):
@@ -96,8 +110,8 @@ class PictureMaker:
             rows.append(fit)
         telling = [fit for fit in rows if _tells([one for one in rows if one.slider == fit.slider])]
         if telling and not unwanted():
-            found = replace(last[2], fits=tuple(telling))
-            self._last = last[0], last[1], found
+            found = replace(last.pictures, fits=tuple(telling))
+            self._last = replace(last, pictures=found)
             show(found)
 
     def _values(self, wish: Wish, kernel: Kernel) -> Iterator[SliderFit]:
@@ -109,6 +123,8 @@ class PictureMaker:
                 continue
             now = wish.choices.get(slider.name) if slider.choice else wish.values.get(slider.name)
             for value in slider.values:
+                if value == AS_WRITTEN:
+                    continue
                 if value == now:
                     yield fit_of(kernel.compilation, slider.name, str(value), here=True)
                 else:
@@ -144,8 +160,9 @@ def _made(kernel: Kernel, resources: Resources | None) -> KernelPictures:
 
 
 def _is_offered(slider: Slider) -> bool:
-    numbers = all(isinstance(value, int) and not isinstance(value, bool) for value in slider.values)
-    return not slider.launch and numbers and 1 < len(slider.values) <= MOST_VALUES
+    values = [value for value in slider.values if value != AS_WRITTEN]
+    numbers = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    return not slider.launch and numbers and 1 < len(values) <= MOST_VALUES
 
 
 def _tells(rows: list[SliderFit]) -> bool:

@@ -231,12 +231,12 @@ class Session:
         self._compile(kernel, shown, ticket)
         self.counting.count(kernel, wish, ticket, self._picture.record, self._show)
         self.comparison.answer(wish, shown, ticket, lambda found: self._show(compared=found))
-        if not ticket():
-            self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
         if (self._answered.due("run", wish) or self._answered.due("check", wish)) and not ticket():
             self._run(wish, kernel, ticket)
         elif not ticket():
             self._history(ticket.generation, state="done")
+        if not ticket():  # behind the measurement, which a person waits for
+            self._show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
         self.pictures.look(wish, kernel, ticket, lambda found: self._show(pictures=found))
 
     def _compile(self, kernel: Kernel, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
@@ -249,7 +249,7 @@ class Session:
             with self._guard:
                 self.edits.good(self._picture.wish.edit)
                 history = self._picture.history.compiled(ticket.generation, record)
-            self._show(record=record, history=history, pictures=pictures)
+            self._show(record=record, history=history, pictures=pictures, pictured=self._picture.wish.config)
             self._diagnose(kernel)
             if more and not ticket():
                 record = tiers.later(kernel, shown)
@@ -257,7 +257,8 @@ class Session:
                     self._show(record=record)
         except TileError as error:
             if not ticket():
-                self._show(problem=error, pictures=self.pictures.of(kernel, None))
+                pictures = self.pictures.of(kernel, None)
+                self._show(problem=error, pictures=pictures, pictured=self._picture.wish.config)
 
     def _diagnose(self, kernel: Kernel) -> None:
         """Say again what bounds the kernel of the record, from what is known by now."""

@@ -143,11 +143,15 @@ class Subject:
     def _edited(self, wish: Wish, edit: KeptEdit) -> Kernel:
         """The kernel of an edit at its position; the newest few are kept."""
         key = (edit.number, edit.stages)
-        if key not in self._edits:
-            self._edits[key] = edited_kernel(self.make(replace(wish, edit=None)), edit)
-            while len(self._edits) > 8:
-                del self._edits[next(iter(self._edits))]
-        return self._edits[key]
+        with self._making:
+            found = self._edits.get(key)
+        if found is None:
+            found = edited_kernel(self.make(replace(wish, edit=None)), edit)
+            with self._making:
+                self._edits[key] = found
+                while len(self._edits) > 8:
+                    del self._edits[next(iter(self._edits))]
+        return found
 
     def schedule_of(self, wish: Wish) -> Any:
         """The schedule that a wish comes to: its choices over the one the workbench was opened with."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ResourceError, TileError
@@ -222,15 +222,6 @@ def elsewhere_note(kernel: Kernel, why_not_checked: str) -> str:
         else ("a check runs it in the simulator")
     )
     return f"{kernel.target} cannot run here ({why}): the edited kernel is not timed, and {checked}"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A measurement, its ceilings (None: this device's are not known), and the report of a check."""
-
-    run: RunRecord
-    ceilings: ChartCeilings | None = None
-    report: Any = None
 
 
 def measure(

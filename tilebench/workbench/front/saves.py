@@ -85,6 +85,6 @@ def go_to(session: Session, text: str) -> None:
     try:
         session.change(going(session, text))
     except TileError as error:
-        hint = error.explain().rpartition("help: ")[2].partition("?")[0]
+        hint = dict(error.details).get("help", "").partition("?")[0]
         near = f"; {hint}?" if hint.startswith("did you mean") else ""
         session.notify(f"Not gone: {error.message}{near}")

@@ -83,6 +83,7 @@ class View:
     ) -> None:
         self.name, self.kernel, self.knobs = name, kernel, knobs
         self._record: CompileRecord | None = None
+        self._accesses: object = None
         self._pictures: KernelPictures | None = None
         self._other: CompileRecord | None = None
         # What the chart was made of.
@@ -106,8 +107,9 @@ class View:
 
     def _show_measured(self, picture: Picture) -> None:
         """The chart and the table of a sweep, where another run, ceiling or row has come."""
-        rows = picture.sweep.rows if picture.sweep is not None else ()
-        parts = (*picture.runs, *rows, *picture.others, picture.ceilings)
+        sweep = picture.sweep
+        about = (*sweep.rows, sweep.why, sweep.record.repeats) if sweep is not None else ()
+        parts = (*picture.runs, *about, *picture.others, picture.ceilings)
         if len(parts) != len(self._charted) or any(map(is_not, parts, self._charted)):
             self._charted = parts
             self.widget.measured = measured_plain(picture)
@@ -121,12 +123,16 @@ class View:
             self.widget.status = to_plain(status_data(picture))
             return
         with self.widget.hold_sync():
-            if picture.record is not None and picture.record is not self._record:
-                self._record = picture.record
+            own = picture.own_pictures
+            accesses = own.accesses if own is not None else None
+            if picture.record is not None and (
+                picture.record is not self._record or accesses is not self._accesses
+            ):
+                self._record, self._accesses = picture.record, accesses
                 held = {
                     "record": to_plain(picture.record),
                     "runs": [],
-                    "gutters": plain_gutters(picture.record, pictures=picture.pictures),
+                    "gutters": plain_gutters(picture.record, pictures=own),
                 }
                 self.widget.record = pack(held, level=1)
             self._draw_apart(picture)
