@@ -7,20 +7,24 @@ window.benchWatch = () => {
         chips: () => text('.tbx-chips'),
         text: () => text('[data-stage=tile] .tbx-sheet'),
         resources: () => /\d+ registers/.test(text('.tbx-chips')),
-        sass: () => text('[data-stage=sass] .tbx-facts') + text('[data-stage=sass] .tbx-row')
+        sass: () => /\d+ lines?/.test(text('[data-stage=sass] .tbx-facts'))
     };
-    // An answer is another text than before: one position's is never taken for another's. Registers leave
-    // with the position before and come with the new one's.
-    let gone = false;
+    // An answer is another text than before: one position's is never taken for another's. Registers and the
+    // lines of SASS leave with the position before and come with the new one's; rows alone do not tell, as a
+    // pane of another height draws other rows of the same text.
+    const again = () => {
+        let gone = false;
+        return says => { gone ||= !says; return gone && says; };
+    };
     const came = {
         chips: says => says !== before.chips,
         text: says => says !== before.text,
-        resources: says => { gone ||= !says; return gone && says; },
-        sass: says => says !== before.sass && says.includes('lines')
+        resources: again(),
+        sass: again()
     };
     const before = Object.fromEntries(Object.entries(seen).map(([name, read]) => [name, read()]));
     const out = { began: 0, times: {}, ended: false };
-    window.addEventListener('keydown', event => { out.began = event.timeStamp; }, { capture: true });
+    window.addEventListener('keydown', event => { out.began = event.timeStamp; }, { capture: true, once: true });
     const painted = called => {
         const channel = new MessageChannel();
         channel.port1.onmessage = called;

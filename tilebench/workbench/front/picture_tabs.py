@@ -17,15 +17,23 @@ if TYPE_CHECKING:
 TITLES = {"layouts": "Layouts", "accesses": "Accesses", "memory": "Memory"}
 
 
+# Each state of a bench asks which tabs there are: the blocks of the newest pictures are made once.
+_newest: tuple[KernelPictures | None, dict[str, tuple[Block, ...]]] = (None, {})
+
+
 def picture_blocks(pictures: KernelPictures | None) -> dict[str, tuple[Block, ...]]:
     """The blocks by the names of tabs, of those that have some; `resources` has others in front of them."""
+    global _newest
     if pictures is None:
         return {}
+    if _newest[0] is pictures:
+        return _newest[1]
     found = {
         "layouts": layout_blocks(pictures), "accesses": access_blocks(pictures),
         "memory": memory_blocks(pictures), "resources": card_blocks(pictures),
     }  # fmt: skip
-    return {name: blocks for name, blocks in found.items() if blocks}
+    _newest = pictures, {name: blocks for name, blocks in found.items() if blocks}
+    return _newest[1]
 
 
 def with_pictures(tabs: Sequence[TabData], pictures: KernelPictures | None, *, live: bool) -> list[TabData]:
