@@ -22,7 +22,7 @@ def bench() -> Iterator[Workbench]:
     out = tilebench.workbench(add, with_={"M": 128, "N": 128}, target="cuda:sm_80")
     kernel = add.using(target="cuda:sm_80")(128, 128)
     report = wrong(kernel, "threaded", ONE, "T.cast(T.if_then_else(tid == 77, 2, 1), T.float32)")
-    out.session._show(report=CheckReport((report,)))  # pyright: ignore[reportPrivateUsage]
+    out.session.board.show(report=CheckReport((report,)))
     yield out
     out.close()
 

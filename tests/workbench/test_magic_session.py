@@ -14,6 +14,7 @@ from tilebench import Schedule
 from tilebench.errors import ArgumentError, LaunchError, OptionError, ScheduleError
 from tilebench.record import RunRecord
 from tilebench.runtime.cancel import Cancelled
+from tilebench.runtime.latest import Ticket
 from tilebench.schedule import parse_schedule
 from tilebench.schedule.choices import AS_WRITTEN, choices_schedule
 from tilebench.workbench.front.build import status_data
@@ -174,19 +175,31 @@ def test_stop_ends_a_measurement(made: Any) -> None:
     assert [m.state for m in session.picture.history] == ["done"]
 
 
+def test_what_was_stopped_changes_no_picture(made: Any) -> None:
+    session, _, _ = made()
+    session.want()
+    latest = session._latest
+    ticket = Ticket(latest, session.wish, latest.generation)
+    session.board.show(ticket=ticket, notice="heard")
+    ticket.unwanted.set()
+    session.board.show(ticket=ticket, notice="not heard", history=lambda moves: moves.left("compiling"))
+    assert session.picture.notice == "heard"
+    assert [move.state for move in session.picture.history] == ["done"]
+
+
 def test_an_interrupt_stops_what_is_answered_inline(made: Any) -> None:
     session, _, measure = made(run=True)
 
     def interrupted(*_: Any, **__: Any) -> RunRecord:
         raise KeyboardInterrupt
 
-    session._measure = interrupted
+    session.answering.measure = interrupted
     with pytest.raises(KeyboardInterrupt):
         session.want()
     assert session.picture.status.phase == "cancelled"
     assert session.picture.problem is None
     assert [m.state for m in session.picture.history] == ["cancelled"]
-    session._measure = measure
+    session.answering.measure = measure
     session.again()
     assert session.picture.status.phase == "done"
     assert len(session.picture.runs) == 1

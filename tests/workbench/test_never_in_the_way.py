@@ -94,7 +94,7 @@ def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
     space: dict[str, Any], interactive: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disassembled: list[int] = []
-    from tilebench.workbench import session, tiers
+    from tilebench.workbench import tiers
 
     compiled = tiers.compiled
     waiting, go_on = threading.Event(), threading.Event()
@@ -105,9 +105,9 @@ def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
             assert go_on.wait(10)
         return compiled(kernel, shown)
 
-    monkeypatch.setattr(session.tiers, "compiled", slow)
+    monkeypatch.setattr(tiers, "compiled", slow)
     monkeypatch.setattr(
-        session.tiers,
+        tiers,
         "begin_later",
         lambda kernel, _: disassembled.append(kernel.parameters["block_M"]) or False,
     )

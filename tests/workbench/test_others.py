@@ -113,7 +113,7 @@ def test_a_turn_gives_each_one_run_until_there_are_enough(gemm: Any, monkeypatch
 def test_others_stand_in_the_chart_with_their_own_spread(gemm: Any) -> None:
     made = Made()
     bench = open_live(gemm, with_=SHAPES, target="cpu", measure=made.run, sweep={"block_M": (32, 64)})
-    bench.session.others = OtherRuns(made.other)
+    bench.session.others = bench.session.answering.others = OtherRuns(made.other)
     bench.against("numpy", small={"block_M": 32})
     bench.set(run=True)
     for _ in range(3):

@@ -115,7 +115,7 @@ def test_the_disturbance_is_said() -> None:
 def test_a_failure_is_said() -> None:
     b = bench("cuda:sm_80")
     shown = ClocksShown("failed", "cuda:sm_80", {}, why="the card is gone")
-    b.session._show(clocks=shown)
+    b.session.board.show(clocks=shown)
     assert any(block.text == "No timeline: the card is gone" for block in tab(b).blocks)
-    b.session._show(clocks=replace(shown, state="recording"))
+    b.session.board.show(clocks=replace(shown, state="recording"))
     assert not any(block.action for block in tab(b).blocks)

@@ -65,8 +65,7 @@ class Ticket(Generic[Config]):
 
     def phase(self, phase: Phase, done: int = 0, total: int = 0) -> None:
         """Say where this request stands; ignored once it is stale."""
-        if not self.unwanted.is_set():
-            self._owner.say(Status(phase, self.generation, done, total))
+        self._owner.say(Status(phase, self.generation, done, total), of=self)
 
 
 class LatestWins(Generic[Config]):
@@ -174,16 +173,20 @@ class LatestWins(Generic[Config]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def say(self, status: Status) -> None:
-        """Make `status` the state, unless something newer has been said."""
+    def say(self, status: Status, of: Ticket[Config] | None = None) -> bool:
+        """Make `status` the state, unless a newer one was said or nobody wants `of`; whether it is now."""
         with self._changed:
+            # Asked with the lock held, for a request is dropped with it: no "compiling" after "cancelled".
+            if of is not None and of():
+                return False
             if status.generation < self._generation and status.phase != "stale":
-                return
+                return False
             same = (self.status.phase, self.status.generation) == (status.phase, status.generation)
             status = replace(status, since=self.status.since) if same else status
             self.status = status
         if self._on_status is not None:
             self._on_status(status)
+        return True
 
     def _drop(self) -> None:
         """With the lock held: what is wanted or running is not wanted any more."""
@@ -224,13 +227,11 @@ class LatestWins(Generic[Config]):
             raise
         except BaseException as error:
             # A handler that fails after it became stale has nothing to say to anybody.
-            if not ticket():
-                self.say(Status("failed", ticket.generation, error=error))
-                if self._on_error is not None:
-                    self._on_error(error)
+            said = self.say(Status("failed", ticket.generation, error=error), of=ticket)
+            if said and self._on_error is not None:
+                self._on_error(error)
         else:
-            if not ticket():
-                self.say(Status("done", ticket.generation))
+            self.say(Status("done", ticket.generation), of=ticket)
         finally:
             with self._changed:
                 self._running = None

@@ -34,22 +34,23 @@ class Questions:
         """`run` or `check` of this wish has its answer."""
         self._last[what] = _question(what, wish)
 
-    def taken_over(self, picture: Picture, wish: Wish, target: str, generation: int) -> dict[str, Any]:
-        """What this machine was asked at this position for another target, as fields of a picture.
+    def taken_over(
+        self, picture: Picture, wish: Wish, target: str
+    ) -> tuple[tuple[RunRecord, ...], dict[str, Any]]:
+        """What this machine was asked at this position for another target: runs, and fields of a picture.
 
         Two cards that are not here have the same processor's times: it is not timed again for each.
         """
-        out: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         runs = _runs_elsewhere(picture.runs, wish, target)
         if runs is not None and self._but_for_target("run", wish):
             self.enter("run", wish)
-            out["history"] = picture.history
-            for run in runs:
-                out["history"] = out["history"].measured(generation, run)
+        else:
+            runs = ()
         if self.report[0] == target and self._but_for_target("check", wish):
             self.enter("check", wish)
-            out["report"] = self.report[1]
-        return out
+            fields["report"] = self.report[1]
+        return runs, fields
 
     def _but_for_target(self, what: str, wish: Wish) -> bool:
         """Whether it was answered at this position, for another target."""

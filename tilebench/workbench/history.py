@@ -85,15 +85,25 @@ class MoveHistory:
             return self
         return MoveHistory((*self.moves[:-1], replace(last, state="done")) if last.runs else self.moves[:-1])
 
+    def entered(self, generation: int, config: Mapping[str, Any]) -> MoveHistory:
+        """The history with a row for a wish; the same configuration again (a run, stages) keeps its row."""
+        last = self.moves[-1] if self.moves else None
+        if last is not None and dict(last.config) == config:
+            now = replace(last, generation=generation, state="compiling", reason="")
+            return MoveHistory((*self.moves[:-1], now))
+        return self.passed().add(Move(generation, config, "compiling"))
+
     def compiled(self, generation: int, record: CompileRecord) -> MoveHistory:
         """The history with a compilation's answer entered."""
         return self.change(generation, resources=record.resources, compile_seconds=record.seconds)
 
-    def measured(self, generation: int, run: RunRecord) -> MoveHistory:
-        """The history with a measurement's answer added to the move of that generation."""
-        state = "failed" if run.failure else "done"
+    def measured(self, generation: int, *new: RunRecord) -> MoveHistory:
+        """The history with measurements' answers added to the move of that generation."""
+        if not new:
+            return self
+        state = "failed" if new[-1].failure else "done"
         runs = next((move.runs for move in self.moves if move.generation == generation), ())
-        return self.change(generation, runs=(*runs, run), state=state, reason=run.failure)
+        return self.change(generation, runs=(*runs, *new), state=state, reason=new[-1].failure)
 
     def checked(self, generation: int, error: float, bound: float) -> MoveHistory:
         """The history with what a check found entered in the runs of that move, which lack it."""

@@ -27,8 +27,8 @@ FAULTS = (
         "bench/runs-forgotten",
         "a run takes the place of the one before",
         "tilebench.workbench.history:MoveHistory.measured",
-        "(*runs, run)",
-        "(run,)",
+        "(*runs, *new)",
+        "new",
         POSITIONS,
     ),
     Fault(
