@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.fuzz.writer import Buffer, Writer
+from tests.fuzz.writer import PACKED, Buffer, Writer
 
 _PLAIN = re.compile(r"(\w+): T\.Tensor\((\([^()]*\)), '(\w+)'\)")
 
@@ -37,7 +37,7 @@ def mapping(w: Writer, extents: tuple[int, ...]) -> str:
 def _arrays(w: Writer) -> list[tuple[str, tuple[int, ...]]]:
     """Some arrays of constant extents, row-major, of whole bytes."""
     found = [match for param in w.params if (match := _PLAIN.fullmatch(param))]
-    plain = [m for m in found if re.fullmatch(r"[(), 0-9]+", m[2]) and m[3] not in ("int4", "uint4")]
+    plain = [m for m in found if re.fullmatch(r"[(), 0-9]+", m[2]) and m[3] not in PACKED]
     return [(m[1], ast.literal_eval(m[2])) for m in plain if w.chance(0.5)]
 
 

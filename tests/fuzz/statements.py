@@ -15,7 +15,7 @@ GEMMS = {
     "float64": ("float64",), "float8_e4m3fn": ("float32", "float16"), "float8_e5m2": ("float32",),
     "int8": ("int32",), "uint8": ("int32",), "int16": ("int32",), "int32": ("int32",), "uint32": ("uint32",),
     "int64": ("int64",), "uint64": ("uint64",), "uint16": ("int32",),
-    "int4": ("int32",), "uint4": ("int32", "float32"),
+    "int4": ("int32",), "uint4": ("int32", "float32"), "float4_e2m1fn": ("float32", "float16"),
 }  # fmt: skip
 
 

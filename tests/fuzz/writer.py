@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 from tests.fuzz.program import HEAD, Program
 
 Some = TypeVar("Some")
-FLOATS = ("float32", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2")
+FLOATS = ("float32", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
+PACKED = ("int4", "uint4", "float4_e2m1fn")
 INTS = ("int32", "int8", "uint8", "int64", "int16", "uint16", "uint32", "uint64", "int4", "uint4")
 # Two elements of the second make one of the first, of which every pattern is a number.
 NARROWER = {"int32": "int16", "uint16": "int8", "int64": "float32", "int16": "uint8", "uint32": "float16"}
@@ -73,7 +74,7 @@ class Buffer:
 
     @property
     def packed(self) -> bool:
-        return self.dtype in ("int4", "uint4")
+        return self.dtype in PACKED
 
 
 @dataclass
@@ -146,7 +147,7 @@ class Writer:
         """Extents of a small tile."""
         while True:
             shape = tuple(self.pick(*EXTENTS) for _ in range(rank or self.pick(1, 2, 2, 2, 3)))
-            if any(dtype in ("int4", "uint4") for dtype in self.palette) and self.chance(0.8):
+            if any(dtype in PACKED for dtype in self.palette) and self.chance(0.8):
                 shape = (*shape[:-1], shape[-1] + shape[-1] % 2)
             size = 1
             for extent in shape:
@@ -159,13 +160,13 @@ class Writer:
         fit = [d for d in self.palette if not kinds or kind_of(d) in kinds]
         if fit and not self.chance(0.15):
             return self.pick(*fit)
-        every = [d for d in (*FLOATS, *INTS[:-2], "bool") if not kinds or kind_of(d) in kinds]
+        every = [d for d in (*FLOATS[:-1], *INTS[:-2], "bool") if not kinds or kind_of(d) in kinds]
         return self.pick(*every)
 
     def dtype_computed(self, kind: str) -> str:
         """A dtype that operators take: not one of 4 bits."""
         found = self.dtype(kind)
-        return "int8" if found in ("int4", "uint4") else found
+        return {"int4": "int8", "uint4": "int8", "float4_e2m1fn": "float32"}.get(found, found)
 
     def tile(self, shape: tuple[int, ...], dtype: str, scope: str | None = None) -> Buffer:
         """A new tile, filled: with a number, or with a part of an array."""
@@ -238,7 +239,7 @@ class Writer:
             return self.pick(*fit)
         lead = (self.pick(1, 2, 3),) if len(shape) < 3 and self.chance(0.1) else ()
         extents = tuple(max(1, each + self.pick(0, 0, 0, 1, 3, each, -1)) for each in shape)
-        if dtype not in ("int4", "uint4") and self.chance(0.06):
+        if dtype not in PACKED and self.chance(0.06):
             return self.workspace((*lead, *extents), dtype)
         return self.array("A", (*lead, *extents), dtype)
 

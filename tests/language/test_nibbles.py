@@ -142,7 +142,7 @@ def test_products_of_fragments_and_of_parts_of_arrays() -> None:
     ("body", "what"),
     [
         ("X = T.alloc_shared((32, 8), 'int4')\ns = T.alloc_fragment((32,), 'int4')\nT.reduce_max(X, s)",
-         "T.reduce_max of int4 into int4: integers of 4 bits are a dtype of storage"),
+         "T.reduce_max of int4 into int4: a dtype of 4 bits is one of storage"),
         ("X = T.alloc_shared((32, 32), 'int4')\nc = T.alloc_fragment((32, 32), 'int16')\nT.gemm(X, X, c)",
          "T.gemm of int4 cannot be summed in int16"),
         ("X = T.alloc_shared((32, 32), 'int4')\nc = T.alloc_fragment((64, 32), 'int32')\nT.gemm(A, X, c)",

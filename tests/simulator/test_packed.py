@@ -13,6 +13,7 @@ from tests import kernels_packed
 from tests.simulated import run_threaded
 from tilebench.errors import DTypeError
 from tilebench.ir.dtypes import ALL
+from tilebench.ir.packing import of_codes
 from tilebench.kernel import Kernel
 from tilebench.language.meanings.conversion import cast_meaning
 from tilebench.reference.inputs import random_array
@@ -29,7 +30,7 @@ def patterns(shape: tuple[int, int], dtype: str, seed: int = 0) -> Any:
     """Every value of an 8-bit or 4-bit dtype, in some order."""
     kind = ALL[dtype]
     bits = np.random.default_rng(seed).integers(0, 1 << kind.bits, shape, np.uint8)
-    return bits.view(kind.numpy) if kind.bits == 8 else bits.astype(np.int8).astype(kind.numpy)
+    return bits.view(kind.numpy) if kind.bits == 8 else of_codes(bits, kind)
 
 
 @np.errstate(invalid="ignore")
@@ -38,7 +39,7 @@ def same(found: Any, expected: Any) -> bool:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("stored", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("stored", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"])
 @pytest.mark.parametrize("out", ["float16", "float32"])
 def test_widening_through_shared_memory_and_registers(shape: tuple[int, int], stored: str, out: str) -> None:
     a, c = patterns(shape, stored), np.full(shape, 77, ALL[out].numpy)
@@ -47,7 +48,7 @@ def test_widening_through_shared_memory_and_registers(shape: tuple[int, int], st
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("stored", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("stored", ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"])
 def test_narrowing_stores_whole_bytes(shape: tuple[int, int], stored: str) -> None:
     a = random_array(shape, ALL["float32"], 3, "normal") * 300
     c = np.full(shape, 5, ALL[stored].numpy)
@@ -55,7 +56,17 @@ def test_narrowing_stores_whole_bytes(shape: tuple[int, int], stored: str) -> No
     assert same(c, cast_meaning(a, ALL["float32"], ALL[stored]))
 
 
-@pytest.mark.parametrize("pair", [("int4", "int8"), ("uint4", "float16"), ("int8", "int4"), ("int4", "int4")])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("int4", "int8"),
+        ("uint4", "float16"),
+        ("int8", "int4"),
+        ("int4", "int4"),
+        ("int4", "float4_e2m1fn"),
+        ("float4_e2m1fn", "uint4"),
+    ],
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_element_by_element_in_global_memory(shape: tuple[int, int], pair: tuple[str, str]) -> None:
     given_, out = pair
@@ -76,7 +87,7 @@ def test_fills(shape: tuple[int, int]) -> None:
     shape=st.tuples(st.integers(1, 40), st.integers(1, 70)),
     tile=st.tuples(st.integers(1, 20), st.sampled_from([2, 4, 6, 16, 34, 64])),
     threads=st.sampled_from([32, 64, 128]),
-    stored=st.sampled_from(["int4", "uint4"]),
+    stored=st.sampled_from(["int4", "uint4", "float4_e2m1fn"]),
 )
 def test_any_shape_and_tile(shape: tuple[int, int], tile: tuple[int, int], threads: int, stored: str) -> None:
     a, c = patterns(shape, stored), np.full(shape, 5, ALL[stored].numpy)

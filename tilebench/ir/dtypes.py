@@ -15,7 +15,7 @@ from ..errors import DTypeError, nearest
 class DType:
     """An element type. `kind` is one of `float`, `int`, `uint`, `bool`.
 
-    `mantissa` counts the stored fraction bits of a float (10 for float16), 0 otherwise. Integers of 4
+    `mantissa` counts the stored fraction bits of a float (10 for float16), 0 otherwise. Elements of 4
     bits lie two a byte in memory, the element of even index in the low half; rows are whole bytes.
     """
 
@@ -64,20 +64,25 @@ class DType:
 
     @property
     def has_infinity(self) -> bool:
-        """Whether the format has infinities: every float but those named `fn` (finite, with NaN)."""
+        """Whether the format has infinities: every float but those named `fn` (finite)."""
         return self.is_float and not self.name.endswith("fn")
 
     @property
+    def has_nan(self) -> bool:
+        """Whether the format has a NaN: every float but those of 4 bits, which have numbers alone."""
+        return self.is_float and self.bits > 4
+
+    @property
     def saturates(self) -> bool:
-        """Whether a value too large for the format is stored as the largest: the 8-bit floats."""
-        return self.is_float and self.bits == 8
+        """Whether a value too large for the format is stored as the largest: floats of 8 and of 4 bits."""
+        return self.is_float and self.bits <= 8
 
     @property
     def largest(self) -> float:
-        """The greatest finite value of a float: 65504 of float16, 448 of float8_e4m3fn."""
+        """The greatest finite value of a float: 65504 of float16, 448 of float8_e4m3fn, 6 of 4 bits."""
         exponent = self.bits - 1 - self.mantissa
-        # Without infinities the top exponent holds numbers too, all but the last, which is NaN.
-        top, spare = (0, 1) if self.has_infinity else (1, 2)
+        # Without infinities the top exponent holds numbers too, all but the last where that is NaN.
+        top, spare = (0, 1) if self.has_infinity else (1, 1 + self.has_nan)
         return (2.0 - spare * 2.0**-self.mantissa) * 2.0 ** (2 ** (exponent - 1) - 1 + top)
 
     @property
@@ -87,7 +92,7 @@ class DType:
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type; bfloat16, 8-bit floats and 4-bit integers come from `ml_dtypes`."""
+        """The NumPy type; bfloat16, 8-bit floats and dtypes of 4 bits come from `ml_dtypes`."""
         if self.name in _ML_DTYPES:
             import ml_dtypes
 
@@ -120,7 +125,7 @@ class DType:
 
 
 # Types that NumPy has not; those of 4 bits are one a byte there.
-_ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"})
+_ML_DTYPES = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4", "uint4"})
 
 float64 = DType("float64", 64, "float", 52)
 float32 = DType("float32", 32, "float", 23)
@@ -128,6 +133,7 @@ float16 = DType("float16", 16, "float", 10)
 bfloat16 = DType("bfloat16", 16, "float", 7)
 float8_e4m3fn = DType("float8_e4m3fn", 8, "float", 3)
 float8_e5m2 = DType("float8_e5m2", 8, "float", 2)
+float4_e2m1fn = DType("float4_e2m1fn", 4, "float", 1)
 int4 = DType("int4", 4, "int")
 int8 = DType("int8", 8, "int")
 int16 = DType("int16", 16, "int")
@@ -143,7 +149,7 @@ boolean = DType("bool", 8, "bool")
 ALL: dict[str, DType] = {
     each.name: each
     for each in (
-        float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2,
+        float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float4_e2m1fn,
         int4, int8, int16, int32, int64, uint4, uint8, uint16, uint32, uint64, boolean,
     )
 }  # fmt: skip
@@ -182,5 +188,7 @@ def dtype_of(given: object) -> DType:
 
 
 def bytes_of(dtype: DType) -> DType:
-    """A dtype of the same values whose elements share no byte: int8 for int4, else the dtype itself."""
-    return dtype if dtype.per_byte == 1 else ALL[f"{dtype.kind}8"]
+    """A dtype with the same values whose elements share no byte: int8 for int4, else the dtype itself."""
+    if dtype.per_byte == 1:
+        return dtype
+    return float8_e4m3fn if dtype.is_float else ALL[f"{dtype.kind}8"]

@@ -111,7 +111,7 @@ Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 float16, bfloat16, float32, float64 = (_dtypes[n] for n in ("float16", "bfloat16", "float32", "float64"))
 float8_e4m3fn, float8_e5m2 = _dtypes["float8_e4m3fn"], _dtypes["float8_e5m2"]
-int4, uint4 = _dtypes["int4"], _dtypes["uint4"]
+float4_e2m1fn, int4, uint4 = _dtypes["float4_e2m1fn"], _dtypes["int4"], _dtypes["uint4"]
 int8, int16, int32, int64 = (_dtypes[n] for n in ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = (_dtypes[n] for n in ("uint8", "uint16", "uint32", "uint64"))
 bool = _dtypes["bool"]
@@ -165,6 +165,7 @@ __all__ = [
     "exp2",
     "fill",
     "float",
+    "float4_e2m1fn",
     "float8_e4m3fn",
     "float8_e5m2",
     "float16",

@@ -25,7 +25,7 @@ def reinterpret(value: Number, dtype: DTypeLike) -> Value:
     """The bits of a value as one of another dtype of the same width: `T.reinterpret(x, "uint32")`.
 
     TileLang's older order, `T.reinterpret("uint32", x)`, is taken too. A Python number is a float32 or int32.
-    Raises `DTypeError` for dtypes of different widths, bools and integers of 4 bits. Of a narrow float
+    Raises `DTypeError` for dtypes of different widths, bools and dtypes of 4 bits. Of a narrow float
     that is NaN the payload may change.
     """
     if isinstance(value, (str, DType)) and not isinstance(dtype, (str, DType)):  # pyright: ignore[reportUnnecessaryIsInstance]  # the other order

@@ -216,7 +216,7 @@ def cast(
 def infinity(dtype: DTypeLike) -> Value:
     """Plus infinity of a float dtype. Raises `DTypeError` for a dtype without one."""
     resolved = plain(dtype)
-    if not resolved.is_float or resolved.name == "float8_e4m3fn":
+    if not resolved.has_infinity:
         raise DTypeError("{dtype} has no infinity", dtype=resolved, hint="use T.max_value({dtype!r})")
     return Value(Const(math.inf, type=resolved))
 

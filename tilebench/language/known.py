@@ -8,7 +8,7 @@ from ..errors import LanguageError, nearest
 
 # One string, because a list of a hundred quoted names is hard to read.
 _LATER = """
-    AtomicAdd CUDASourceCodeKernel async_copy dyn float4_e2m1fn gemm_sp
+    AtomicAdd CUDASourceCodeKernel async_copy dyn gemm_sp
     ptx_commit_group ptx_cp_async ptx_wait_group
     BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
     lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
@@ -87,7 +87,6 @@ _CURES = {
     "AtomicAdd": "write T.atomic_add(A[i], x)", "allocate": "write T.alloc_shared or T.alloc_local",
     "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",
     "BaseTileScheduler": "T.PersistentTileScheduler hands out the tiles",
-    "float4_e2m1fn": "keep the codes in uint8, two a byte, and decode them with shifts",
     "gemm_sp": "T.gemm takes the operand with its zeros",
     "named_barrier_arrive": "T.sync_threads(barrier_id, threads) arrives and waits",
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",

@@ -23,6 +23,7 @@ from ..ir import (
     works,
     writes,
 )
+from ..ir.dtypes import bytes_of
 from ..layout import Fragment
 from .copy import copy
 from .lowered.decisions import Instr
@@ -269,8 +270,9 @@ def _check_dtypes(src: TileOperand, dst: TileOperand, word: str) -> None:
     a, b = src.view.buffer.dtype, dst.view.buffer.dtype
     if b.per_byte > 1:
         raise DTypeError(
-            "{word} of {a} into {b}: integers of 4 bits are a dtype of storage", word=word, a=a, b=b,
-            also=[src.declared, dst.declared], hint="give the result int8 or a wider dtype",
+            "{word} of {a} into {b}: a dtype of 4 bits is one of storage", word=word, a=a, b=b,
+            also=[src.declared, dst.declared],
+            wide=bytes_of(b), hint="give the result {wide} or a wider dtype",
         )  # fmt: skip
     sums = word in ("T.reduce_sum", "T.cumsum")
     counts = a == boolean and sums

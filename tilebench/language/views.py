@@ -27,7 +27,7 @@ def view(src: BufferView, shape: Shape | None = None, dtype: DTypeLike | None = 
     Without `shape` the last extent grows or shrinks with the dtype. Bytes are kept, the least significant
     first. Elements of a wider dtype can be read and written, those of a narrower one only read: two threads
     would write parts of one element. Raises `ShapeError` where the bits do not add up, `DTypeError` for
-    bools and integers of 4 bits in another dtype, `LanguageError` for an array with strides.
+    bools and dtypes of 4 bits in another dtype, `LanguageError` for an array with strides.
     """
     return viewed("T.view", src, shape, dtype)
 
@@ -81,7 +81,7 @@ def _check_dtype(word: str, root: Buffer, source: BufferView, dtype: DType) -> N
         raise DTypeError(
             "{word} of {a} as {b}", word=word, a=root.dtype, b=dtype,
             also=[(f"{source.name} comes from here", source.place)],
-            hint="bools and integers of 4 bits keep their dtype",
+            hint="bools and dtypes of 4 bits keep their dtype",
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""No store may write half a byte: integers of 4 bits lie two a byte, and a neighbour would be lost.
+"""No store may write half a byte: elements of 4 bits lie two a byte, and a neighbour would be lost.
 
 A store to shared or global memory covers whole bytes when it runs along the last dimension, from an even
 element, over an even count or to the end of the row (rows are whole bytes). Which thread stores

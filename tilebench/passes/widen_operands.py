@@ -1,7 +1,8 @@
-"""Operands of a gemm of 4-bit integers become tiles of bytes where no instruction takes them as they are.
+"""Operands of a gemm of 4 bits become tiles of bytes where no instruction takes them as they are.
 
 `T.gemm(A_s, B_s, C_l)` of int4 -> `T.copy(A_s, A_s_int8)`, `T.gemm(A_s_int8, B_s, C_l)`: the product of
-bytes that the target has. A machine whose table has a row for the 4-bit dtypes keeps them.
+bytes that the target has. Floats of 4 bits are widened to
+float8_e4m3fn, which has all of their values. A machine whose table has a row for the 4-bit dtypes keeps them.
 """
 
 from __future__ import annotations

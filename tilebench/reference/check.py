@@ -188,7 +188,7 @@ def poison(array: NDArray[Any]) -> None:
 
 
 def poisoned(array: NDArray[Any], dtype: DType) -> NDArray[np.bool_]:
-    """Where an array still holds poison, bit by bit. Bools and integers of 4 bits have no poison."""
+    """Where an array still holds poison, bit by bit. Bools and dtypes of 4 bits have no poison."""
     if dtype.kind == "bool" or dtype.per_byte > 1:
         return np.zeros(array.shape, np.bool_)
     bits: Any = _BITS[dtype.numpy.itemsize]

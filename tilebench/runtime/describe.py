@@ -133,8 +133,13 @@ def _traced(array: object, name: str, place: Place | None) -> ArgumentError:
     )  # fmt: skip
 
 
+# torch's name of bytes with two elements each: they are bytes to a kernel too (`packed.py`).
+_PAIRS = {"float4_e2m1fn_x2": "uint8"}
+
+
 def _named(dtype: object, name: str, place: Place | None) -> DType:
     text = str(dtype).removeprefix("torch.")
+    text = _PAIRS.get(text, text)
     if text not in ALL:
         what = "{name} has elements of type {dtype}, which kernels do not have"
         raise ArgumentError(what, at=place, name=name, dtype=text, hint="known: " + ", ".join(ALL))

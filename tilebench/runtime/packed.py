@@ -1,8 +1,8 @@
-"""Arguments whose elements share a byte: 4-bit integers.
+"""Arguments whose elements share a byte: those of 4 bits.
 
 A kernel works on rows of bytes, two elements each (`ir.packing`). A caller passes either those bytes, as int8
-or uint8 of shape (..., ceil(n / 2)), from any library; or a NumPy array of `ml_dtypes`' int4 or uint4, one a
-byte, of which a packed copy is used and, where the kernel writes, given back after the call.
+or uint8 (or torch's pairs) of shape (..., ceil(n / 2)), from any library; or a NumPy array of `ml_dtypes`'
+own dtype, one a byte, of which a packed copy is used and, where the kernel writes, given back after the call.
 """
 
 from __future__ import annotations

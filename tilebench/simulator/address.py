@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Buffer, DType
+from ..ir.packing import of_codes
 
 _where: Any = np.where
 
@@ -41,7 +42,7 @@ def halves(raw: Any, bits: Any, count: int, dtype: DType) -> Any:
     """(lanes, count) packed elements of (lanes, bytes): of one element the half that `bits` says."""
     both = np.stack([raw & 15, raw >> 4], axis=-1).reshape(len(raw), -1)
     chosen = both if count > 1 else np.take_along_axis(both, _half(bits), axis=1)
-    return chosen.astype(np.int8).astype(dtype.numpy)
+    return of_codes(chosen, dtype)
 
 
 def merged(raw: Any, bits: Any, values: Any) -> Any:

@@ -56,10 +56,10 @@ def run_threaded(
 def poisoned_array(buffer: Buffer) -> Any:
     """An array of what nobody wrote: NaN, or bytes 0xA5."""
     dtype = buffer.dtype
-    if dtype.is_float:
-        return np.full(buffer.extents, np.nan, dtype.numpy)
     if dtype.kind == "bool" or dtype.per_byte > 1:
         return np.ones(buffer.extents, dtype.numpy)
+    if dtype.is_float:
+        return np.full(buffer.extents, np.nan, dtype.numpy)
     return np.full((*buffer.extents, dtype.numpy.itemsize), 0xA5, np.uint8).view(dtype.numpy)[..., 0]
 
 

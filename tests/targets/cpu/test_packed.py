@@ -22,7 +22,7 @@ from tilebench.ir.packing import pack, packed_shape, unpack
 from tilebench.language.meanings.conversion import cast_meaning
 from tilebench.reference.inputs import random_array
 
-STORED = ["int4", "uint4", "float8_e4m3fn", "float8_e5m2"]
+STORED = ["int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -47,7 +47,9 @@ def test_narrowing(shape: tuple[int, int], stored: str, given_: str) -> None:
 @given(
     shape=st.tuples(st.integers(1, 40), st.integers(1, 70)),
     tile=st.tuples(st.integers(1, 20), st.sampled_from([2, 4, 6, 16, 34, 64])),
-    pair=st.sampled_from([("int4", "int4"), ("uint4", "int8"), ("int8", "uint4"), ("uint4", "int4")]),
+    pair=st.sampled_from(
+        [("int4", "int4"), ("uint4", "int8"), ("int8", "uint4"), ("uint4", "int4"), ("int4", "float4_e2m1fn")]
+    ),
 )
 def test_any_shape_and_tile(shape: tuple[int, int], tile: tuple[int, int], pair: tuple[str, str]) -> None:
     a, c = patterns(shape, pair[0]), np.full(shape, 5, ALL[pair[1]].numpy)
@@ -96,7 +98,7 @@ def test_other_arrays_are_refused() -> None:
     assert "uint8 of shape (8, 16), not contiguous in rows" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["int4", "uint4"])
+@pytest.mark.parametrize("name", ["int4", "uint4", "float4_e2m1fn"])
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 8), (2, 3, 5)])
 def test_packing_round_trips(name: str, shape: tuple[int, ...]) -> None:
     dtype = ALL[name]

@@ -151,6 +151,8 @@ def settled(value: F64, error: F64, carried: F64, dtype: DType) -> Inexact:
     saturates has no overflow: stopping at its ends brings no two values further apart.
     """
     if dtype.saturates:
+        if not dtype.has_nan:
+            value = np.where(np.isnan(value), dtype.largest, value)
         return _stopped(value, error, carried, dtype.largest)
     edge = limits(dtype).overflow
     if value.size == 0 or max(float(value.max()), -float(value.min())) + float(error.max()) < edge:

@@ -1,4 +1,4 @@
-"""Rounding into the float dtypes: once, to nearest even; 8-bit floats stop at their greatest value."""
+"""Rounding into the float dtypes: once, to nearest even; 8 and 4 bits stop at their greatest value."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from ...ir.dtypes import DType
 def narrowed(value: Any, dtype: DType) -> Any:
     """An array of floats or integers in a float dtype, by one conversion of NumPy or `ml_dtypes`.
 
-    A value past the ends of an 8-bit float, infinities too, gives the end (`DType.saturates`); NaN
-    stays NaN. Sources that need two roundings in `ml_dtypes` (doubles, wide integers) go by `round_to`.
+    A value past the ends of a float of 8 or 4 bits, infinities too, gives the end (`DType.saturates`); NaN
+    stays NaN, and is the greatest value where there is none (as with the cards' instruction). Sources that
+    need two roundings in `ml_dtypes` (doubles, wide integers) go by `round_to`.
     """
     given = np.asarray(value)
     if not dtype.saturates:
         return given.astype(dtype.numpy)
     wide = given if given.dtype.itemsize >= 4 else given.astype(np.float32)
     with np.errstate(invalid="ignore"):  # `ml_dtypes` warns of every NaN
-        return np.clip(wide, -dtype.largest, dtype.largest).astype(dtype.numpy)
+        inside = np.clip(wide, -dtype.largest, dtype.largest)
+        if not dtype.has_nan:
+            inside = np.where(np.isnan(inside), np.asarray(dtype.largest, inside.dtype), inside)
+        return inside.astype(dtype.numpy)
 
 
 def round_to(value: Any, dtype: DType) -> Any:

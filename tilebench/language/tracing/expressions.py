@@ -46,8 +46,9 @@ class DTypeWord(DType, str):  # noqa: SLOT000 -- the fields of `DType` are in a 
         return word_for, (ALL[self.name],)
 
     def as_torch(self) -> Any:
-        """torch's dtype of this name. Raises `DTypeError` where torch has none."""
-        found = getattr(importlib.import_module("torch"), self.name, None)
+        """torch's dtype of this name, of 4-bit floats that of pairs; `DTypeError` where torch has none."""
+        name = f"{self.name}_x2" if self.is_float and self.per_byte == 2 else self.name
+        found = getattr(importlib.import_module("torch"), name, None)
         if found is None:
             raise DTypeError("torch has no dtype {name}", name=self.name)
         return found

@@ -10,8 +10,8 @@ Rules, one for every operator and function of two values, on every target:
 - Of two integers the narrowest dtype that holds the values of both: int8 with uint8 gives int16, int32
   with uint32 int64. No integer holds those of uint64 and a signed one, which give int64.
 - The result has that dtype and wraps in it: int8 * int8 is an int8, whatever it is stored to.
-- An integer of 4 bits is an int32 wherever something is computed with it, unless the other side is a float:
-  a dtype of 4 bits is how values are stored.
+- An integer of 4 bits is an int32 wherever something is computed with it, and a float of 4 bits a float32,
+  unless the other side is a float that is wider: a dtype of 4 bits is how values are stored.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def literal(value: int | float | bool, dtype: DType) -> Const:
 
 def _stopped(value: float, dtype: DType) -> float:
     """A float as the conversion to a dtype has it that stops at its largest values."""
-    return min(max(value, -dtype.largest), dtype.largest) if dtype.saturates and value == value else value
+    if not dtype.saturates or (math.isnan(value) and dtype.has_nan):
+        return value
+    return dtype.largest if math.isnan(value) else min(max(value, -dtype.largest), dtype.largest)
 
 
 def expr_of(value: object, dtype: DType | None = None) -> Expr:
@@ -165,22 +167,23 @@ def pair(a: object, b: object) -> tuple[Expr, Expr]:
 
 
 def operands(a: object, b: object) -> tuple[Expr, Expr]:
-    """The same for an operator that computes: integers of 4 bits take part as int32."""
+    """The same for an operator that computes: elements of 4 bits take part as int32 or float32."""
     return pair(_widened(a, b), _widened(b, a))
 
 
 def _widened(value: object, other: object) -> object:
-    """An operand of 4 bits as an int32; as it is beside a float, whose dtype it takes."""
+    """An operand of 4 bits as `computable` has it; as it is beside a wider float, whose dtype it takes."""
     expr = value.expr if isinstance(value, Scalar) else value
     if not isinstance(expr, Expr) or expr.dtype.per_byte == 1:
         return value
     beside = other.expr if isinstance(other, Scalar) else other
-    return value if isinstance(beside, Expr) and beside.dtype.is_float else computable(expr)
+    wider = isinstance(beside, Expr) and beside.dtype.is_float and beside.dtype.per_byte == 1
+    return value if wider else computable(expr)
 
 
 def computable(expr: Expr) -> Expr:
-    """The expression in a dtype that is computed in: an integer of 4 bits as an int32."""
-    return convert(expr, int32) if expr.dtype.per_byte > 1 else expr
+    """The expression in a dtype that is computed in: an integer of 4 bits as int32, a float as float32."""
+    return expr if expr.dtype.per_byte == 1 else convert(expr, float32 if expr.dtype.is_float else int32)
 
 
 def beside(expr: Expr, other: object) -> tuple[Expr, Expr]:

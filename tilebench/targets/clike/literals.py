@@ -12,7 +12,7 @@ from .dialect import Dialect
 
 # The ending of names of a float type's own, as in `tb_inf_f16`.
 FLOAT_SUFFIX = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16",
-                "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2"}  # fmt: skip
+                "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float4_e2m1fn": "e2m1"}  # fmt: skip
 
 
 def literal(value: Any, dtype: DType, dialect: Dialect) -> str:

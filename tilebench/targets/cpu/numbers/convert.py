@@ -13,10 +13,10 @@ from typing import NamedTuple
 from ....ir import DType
 from ..llvm import Function, Value, bytes_of, const, element_of, lanes_of, mangle, vector
 
-# What tiles hold, and what a value is computed with. In arrays two integers of 4 bits share a byte.
+# What tiles hold, and what a value is computed with. In arrays two elements of 4 bits share a byte.
 STORAGE = {
     "float64": "double", "float32": "float", "float16": "i16", "bfloat16": "i16",
-    "float8_e4m3fn": "i8", "float8_e5m2": "i8", "bool": "i8",
+    "float8_e4m3fn": "i8", "float8_e5m2": "i8", "float4_e2m1fn": "i8", "bool": "i8",
     "int4": "i8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint4": "i8", "uint8": "i8", "uint16": "i16", "uint32": "i32", "uint64": "i64",
 }  # fmt: skip
@@ -25,6 +25,7 @@ COMPUTE = STORAGE | {
     "bfloat16": "float",
     "float8_e4m3fn": "float",
     "float8_e5m2": "float",
+    "float4_e2m1fn": "float",
 }
 
 
@@ -32,7 +33,7 @@ class SmallFloat(NamedTuple):
     """An IEEE-like format: fraction bits, exponent bias, and codes without a sign.
 
     `top` is the code of the infinity, or of the NaN where there is none; `limit` the code that what is
-    too large becomes.
+    too large becomes, `nan` that of a NaN: the largest number, without a sign, where `has_nan` is not.
     """
 
     fraction: int
@@ -42,6 +43,7 @@ class SmallFloat(NamedTuple):
     nan: int
     has_infinity: bool
     bits: int
+    has_nan: bool = True
 
 
 SMALL = {
@@ -49,6 +51,7 @@ SMALL = {
     # Conversions to 8 bits stop at the largest number, as on the cards.
     "float8_e5m2": SmallFloat(2, 15, 0x7C, 0x7B, 0x7E, True, 8),
     "float8_e4m3fn": SmallFloat(3, 7, 0x7F, 0x7E, 0x7F, False, 8),
+    "float4_e2m1fn": SmallFloat(1, 1, 0x8, 0x7, 0x7, False, 4, False),
 }
 
 
@@ -85,7 +88,7 @@ def _widen_small(f: Function, raw: Value, form: SmallFloat) -> Value:
     if form.has_infinity:
         top = f.binary("add", normal, rebias)
         normal = f.select(f.compare("sge", code, form.top), top, normal)
-    else:
+    elif form.has_nan:
         normal = f.select(f.compare("eq", code, form.nan), const(0x7FC00000, integer), normal)
     unit = 2.0 ** (1 - form.bias - form.fraction)
     tiny = f.fmul(f.cast("sitofp", code, floating), const(unit, floating))
@@ -167,8 +170,11 @@ def _narrow_small(f: Function, value: Value, form: SmallFloat) -> Value:
     tiny = f.binary("sub", f.bits(sum_, integer), f.bits(const(magic, floating), integer))
     small = f.compare("slt", size, (127 + 1 - form.bias) << 23)
     code = f.select(small, tiny, normal)
-    code = f.select(f.compare("sgt", size, 0x7F800000), const(form.nan, integer), code)
-    return f.cast("trunc", f.binary("or", code, sign), vector(f"i{form.bits}", lanes))
+    is_nan = f.compare("sgt", size, 0x7F800000)
+    code = f.select(is_nan, const(form.nan, integer), code)
+    if not form.has_nan:
+        sign = f.select(is_nan, const(0, integer), sign)
+    return f.cast("trunc", f.binary("or", code, sign), vector(f"i{max(8, form.bits)}", lanes))
 
 
 def round_to(f: Function, value: Value, dtype: str) -> Value:
@@ -182,8 +188,8 @@ def stored_bytes(dtype: DType, count: int) -> int:
 
 
 def nibble(f: Function, raw: Value, dtype: str) -> Value:
-    """The low four bits of bytes as int4 or uint4."""
-    if dtype == "uint4":
+    """The low four bits of bytes as an element of 4 bits: with a sign, those of an int4."""
+    if dtype != "int4":
         return f.binary("and", raw, 15)
     return f.binary("ashr", f.binary("shl", raw, 4), 4)
 

@@ -1,4 +1,4 @@
-"""Elements that share a byte of an array: 4-bit integers. In tiles and registers each has a byte of its own.
+"""Elements that share a byte of an array: those of 4 bits. In tiles and registers each has a byte of its own.
 
 Neighbours from an even element on move as a vector of bytes; others one by one, where a store reads the byte
 and puts its half in (no other thread stores the other half: the pass `check_packed` has seen to that).

@@ -15,7 +15,7 @@ TYPES = {
     "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
     "uint64": "unsigned long long", "bool": "bool", "float8_e4m3fn": "tb_e4m3", "float8_e5m2": "tb_e5m2",
-    "int4": "signed char", "uint4": "unsigned char",
+    "float4_e2m1fn": "tb_e2m1", "int4": "signed char", "uint4": "unsigned char",
 }  # fmt: skip
 PACKED = {
     dtype: Packed(
@@ -25,6 +25,13 @@ PACKED = {
         cut=f"tb_to_{dtype}({{value}})",
     )
     for dtype in ("int4", "uint4")
+} | {
+    "float4_e2m1fn": Packed(
+        memory="unsigned char",
+        load="tb_get_e2m1({name}, {offset})",
+        store="tb_put_half({name}, {offset}, tb_nibble({value}));",
+        cut="tb_e2m1({value})",
+    )
 }
 
 # The types of CUDA's headers, for functions of a kernel's own text that includes them: the same bits.

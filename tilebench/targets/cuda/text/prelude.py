@@ -25,7 +25,7 @@ from .mma import MATRIX
 from .prelude_atomics import FENCES, SWAP, atomics
 from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
-from .prelude_narrow import E4M3, E5M2, PACKED
+from .prelude_narrow import E2M1, E4M3, E5M2, PACKED, PACKED_FLOATS
 
 _HEAD = """\
 #define TB static __device__ __forceinline__
@@ -251,6 +251,7 @@ TB tb_half tb_nan_f16() { return tb_half_from_bits(0x7e00); }""",
     "tb_bf16": """\
 TB tb_bf16 tb_inf_bf16() { return tb_bf16_from_bits(0x7f80); }
 TB tb_bf16 tb_nan_bf16() { return tb_bf16_from_bits(0x7fc0); }""",
+    "tb_e2m1": "",
     "tb_e4m3": "TB tb_e4m3 tb_nan_e4m3() { return tb_e4m3_from_bits(0x7f); }",
     "tb_e5m2": """\
 TB tb_e5m2 tb_inf_e5m2() { return tb_e5m2_from_bits(0x7c); }
@@ -261,6 +262,7 @@ TB tb_e5m2 tb_nan_e5m2() { return tb_e5m2_from_bits(0x7f); }""",
 # The struct of the prelude behind a part of its own.
 _STRUCTS = {
     "float16": "tb_half", "bfloat16": "tb_bf16", "float8_e4m3fn": "tb_e4m3", "float8_e5m2": "tb_e5m2",
+    "float4_e2m1fn": "tb_e2m1",
 }  # fmt: skip
 
 
@@ -271,6 +273,10 @@ def _structs(wanted: Wanted) -> list[str]:
 def _with_structs(text: str, for_struct: str) -> Callable[[Wanted], str]:
     """A part that has more functions for each of the narrow floats that the kernel uses."""
     return lambda wanted: "\n".join([text, *(for_struct.format(type=struct) for struct in _structs(wanted))])
+
+
+def _packed(wanted: Wanted) -> str:
+    return "\n".join([PACKED, *([PACKED_FLOATS] if "float4_e2m1fn" in wanted.parts else [])])
 
 
 def _infinity(wanted: Wanted) -> str:
@@ -286,7 +292,7 @@ def _math(wanted: Wanted) -> str:
             out.append(_EXP2 if name == "exp2" else _MATH.format(name=name))
             out += [_MATH_NARROW.format(type=struct, name=name) for struct in structs]
     if wanted.has("tb_abs"):
-        eight = ("tb_e4m3", "tb_e5m2")
+        eight = ("tb_e4m3", "tb_e5m2", "tb_e2m1")
         out += [_ABS, *((_ABS_EIGHT if t in eight else _ABS_NARROW).format(type=t) for t in structs)]
     out += [_MATH_OF_TWO.format(name=name) for name in _OF_TWO if wanted.has(f"tb_{name}")]
     if wanted.has("tb_ldexp"):
@@ -309,7 +315,8 @@ PRELUDE = Prelude(
         Part("bfloat16", r"tb_bf16\w*|tb_\w+_bf16", BFLOAT16),
         Part("float8_e4m3fn", r"tb_e4m3\w*|tb_\w+_e4m3", E4M3),
         Part("float8_e5m2", r"tb_e5m2\w*|tb_\w+_e5m2", E5M2),
-        Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed", PACKED),
+        Part("float4_e2m1fn", r"tb_e2m1\w*|tb_\w+_e2m1", E2M1),
+        Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed|tb_get_e2m1", _packed),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
         Part("clocks", r"tb_read_\w+", _CLOCKS),

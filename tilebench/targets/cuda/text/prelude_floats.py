@@ -39,7 +39,7 @@ _COMPARISON = "TB bool operator{op}({type} a, {type} b) {{ return (float)a {op} 
 
 
 def stored_float(type: str, bits: int, narrow: str, narrow_f64: str, widen: str, native: str = "") -> str:
-    """The struct of a float of 16 or 8 bits, with the names of its three conversions.
+    """The struct of a float of 16, 8 or 4 bits, with the names of its three conversions.
 
     `native` is the suffix of its own instructions for sums, differences and products.
     """
@@ -52,7 +52,7 @@ def stored_float(type: str, bits: int, narrow: str, narrow_f64: str, widen: str,
     operators += [_COMPARISON.format(type=type, op=op) for op in ("==", "!=", "<", "<=", ">", ">=")]
     return _STRUCT.format(
         type=type,
-        bytes=bits // 8,
+        bytes=max(1, bits // 8),
         storage="unsigned short" if bits == 16 else "unsigned char",
         sign=hex(1 << (bits - 1)),
         narrow=narrow,
