@@ -35,7 +35,7 @@ def unpack(stored: Any, shape: tuple[int, ...], dtype: DType) -> Any:
     return of_codes(both[..., : shape[-1] if shape else 1], dtype).reshape(shape)
 
 
-def of_codes(codes: NDArray[np.uint8], dtype: DType) -> Any:
-    """Elements of 4 bits, one a byte, of the numbers that their bits are."""
+def of_codes(codes: Any, dtype: DType) -> Any:
+    """Elements of 4 bits, one a byte, of bytes with the numbers that their bits are."""
     # In NumPy the byte of an integer has its sign, that of a float its four bits.
     return codes.view(dtype.numpy) if dtype.is_float else codes.astype(np.int8).astype(dtype.numpy)
