@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests import spread
+
 # No deadline: the machines that run this share two cores. Derandomised: a red build is red again.
 settings.register_profile("tilebench", derandomize=True, deadline=None)
 settings.load_profile("tilebench")
@@ -69,8 +71,16 @@ def find_chromium() -> str | None:
     return next((path for path in map(shutil.which, names) if path), None)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests that are spread over processes go by files."""
+    return spread.scheduler(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what this machine cannot do; where CI promised a browser, a missing one is a failure."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        spread.in_order(items)
     promised = os.environ.get("CI") == "true"
     for item in items:
         if item.get_closest_marker("gpu") and gpu_count() == 0:

@@ -1,8 +1,8 @@
-"""All checks in one command: style, types, room order, budgets, then the tests.
+"""All checks in one command: style, types, room order, budgets, then the tests, spread over the processors.
 
 Every check runs even when one before it has failed, so that one run tells everything. What is
-given on the command line goes to pytest: `tests/run.py tests/ir -x`. The exit code is 0 only when
-all of them passed; pytest comes last so that its summary closes the output.
+given on the command line goes to pytest: `tests/run.py tests/ir -x`, and `-n 0` for one process. The exit
+code is 0 only when all of them passed; pytest comes last so that its summary closes the output.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("room order", ("lint-imports", "--no-cache")),
     ("budgets", ("python", "tests/project/budgets.py")),
 )
+# A process a processor (`tests/spread.py` says how), up to what the memory of a usual machine holds.
+SPREAD = ("-n", "auto", "--maxprocesses", "8")
 
 
 def _command(words: tuple[str, ...]) -> list[str]:
@@ -51,7 +53,8 @@ def main(arguments: list[str]) -> int:
     failed = [name for name, words in CHECKS if not _passes(name, words)]
     if failed:
         print("failed before the tests: " + ", ".join(failed), flush=True)
-    tests = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, stdin=subprocess.DEVNULL)
+    words = [sys.executable, "-m", "pytest", *SPREAD, *arguments]
+    tests = subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL)
     return tests.returncode or (1 if failed else 0)
 
 
