@@ -163,7 +163,7 @@ def test_targets_tells_all_of_the_table(text: str, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_what_lab_starts_ends_with_it(number: signal.Signals) -> None:
     """Every signal reaches JupyterLab itself: there is no process in front that could leave it behind."""
-    child = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    child = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     # Tests that run under `nohup` hand an ignored SIGHUP down.
     default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
     code = f"import sys; from tilebench.cli.lab import become; become([sys.executable, '-c', {child!r}])"
@@ -174,4 +174,4 @@ def test_what_lab_starts_ends_with_it(number: signal.Signals) -> None:
         assert lab.stdout is not None
         assert int(lab.stdout.readline()) == lab.pid
         lab.send_signal(number)
-        assert lab.wait(10) == -number
+        assert lab.wait(60) == -number

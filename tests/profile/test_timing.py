@@ -48,8 +48,10 @@ def busy(seconds: float) -> None:
 
 def test_wall_clock_reads_what_passed() -> None:
     clock = CpuClock()
-    assert 0.005 <= clock.time(lambda: busy(0.005)) < 0.05
-    assert 0 <= clock.overhead() < 20e-6
+    times = [clock.time(lambda: busy(0.005)) for _ in range(10)]
+    assert 0.005 <= min(times) < 0.05
+    assert min(clock.overhead() for _ in range(10)) < 20e-6
+    assert clock.overhead() >= 0
 
 
 def test_medians_and_speedup_of_known_times() -> None:

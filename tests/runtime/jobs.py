@@ -39,6 +39,11 @@ def spin() -> None:
         pass
 
 
+def spin_told() -> None:
+    report("spinning")
+    spin()
+
+
 def deaf() -> None:
     """Ignores SIGTERM, like a process stuck in a driver call."""
     import signal

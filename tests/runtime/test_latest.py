@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
+from tests.waiting import LONG, answers_within, costs_less_than
 from tilebench.runtime.cancel import Cancelled
 from tilebench.runtime.job import Job
 from tilebench.runtime.latest import LatestWins, RateLimit, Status, Ticket
@@ -16,12 +19,11 @@ from tilebench.runtime.worker import Worker
 def test_of_forty_positions_only_the_last_is_answered() -> None:
     answered: list[int] = []
     with LatestWins[int](lambda config, stale: answered.append(config), 0.5) as latest:
-        start = time.perf_counter()
-        for position in range(40):
-            latest.submit(position)
-        assert time.perf_counter() - start < 0.5
+        with costs_less_than(0.04):
+            for position in range(40):
+                latest.submit(position)
         assert latest.status == Status("queued", 40)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert answered == [39]
         assert latest.status == Status("done", 40)
 
@@ -44,45 +46,57 @@ def test_what_is_dropped_while_it_speaks_says_nothing(phase: str) -> None:
     wrong: list[BaseException] = []
     with Dropped(handler, 0.0, on_error=wrong.append) as latest:
         latest.submit(1)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert latest.status == Status("cancelled", 1)
     assert wrong == []
 
 
 def test_debounce_counts_from_the_last_move() -> None:
-    when: list[float] = []
-    with LatestWins[int](lambda config, stale: when.append(time.monotonic()), 0.1) as latest:
-        for position in range(4):
-            latest.submit(position)
-            last = time.monotonic()
-            time.sleep(0.03)
-        latest.wait(5)
+    def moved() -> tuple[list[float], list[float]]:
+        moves: list[float] = []
+        when: list[float] = []
+        with LatestWins[int](lambda config, stale: when.append(time.monotonic()), 0.1) as latest:
+            for position in range(4):
+                moves.append(time.monotonic())
+                latest.submit(position)
+                time.sleep(0.03)
+            assert latest.wait(LONG)
+        return moves, when
+
+    # A busy machine may hold this thread up longer than the debounce: then it was another question.
+    tries = (moved() for _ in range(50))
+    moves, when = next(t for t in tries if max(b - a for a, b in pairwise(t[0])) < 0.09)
     assert len(when) == 1
-    assert when[0] - last >= 0.099
+    assert when[0] - moves[-1] >= 0.099
 
 
 def test_after_a_pause_nothing_is_waited_for() -> None:
-    when: list[tuple[int, float]] = []
+    def longest_unasked_wait() -> float:
+        when: list[tuple[int, float]] = []
 
-    def handler(config: int, stale: Ticket[int]) -> None:
-        when.append((config, time.monotonic()))
+        def handler(config: int, stale: Ticket[int]) -> None:
+            when.append((config, time.monotonic()))
 
-    with LatestWins[int](handler, 0.3, pause_s=0.1) as latest:
-        began = time.monotonic()
-        latest.submit(1)
-        assert latest.wait(5)
-        latest.submit(2)
-        latest.submit(3)
-        moved = time.monotonic()
-        assert latest.wait(5)
-        time.sleep(0.1)
-        again = time.monotonic()
-        latest.submit(4)
-        assert latest.wait(5)
-    assert [config for config, _ in when] == [1, 3, 4]
-    assert when[0][1] - began < 0.15
-    assert when[1][1] - moved >= 0.29
-    assert when[2][1] - again < 0.15
+        with LatestWins[int](handler, 0.3, pause_s=0.1) as latest:
+            began = time.monotonic()
+            latest.submit(1)
+            assert latest.wait(LONG)
+            latest.submit(2)
+            moved = time.monotonic()
+            latest.submit(3)
+            assert latest.wait(LONG)
+            time.sleep(0.1)
+            again = time.monotonic()
+            latest.submit(4)
+            assert latest.wait(LONG)
+        assert (when[0][0], when[-2][0], when[-1][0]) == (1, 3, 4)
+        quick = max(when[0][1] - began, when[-1][1] - again)
+        if quick < 0.15:  # else this thread may have paused between the moves as well
+            assert [config for config, _ in when] == [1, 3, 4]
+            assert when[1][1] - moved >= 0.29
+        return quick
+
+    answers_within(0.15, longest_unasked_wait)
 
 
 def test_later_tiers_of_a_stale_request_are_dropped() -> None:
@@ -93,7 +107,7 @@ def test_later_tiers_of_a_stale_request_are_dropped() -> None:
         tiers.append(("static", config))
         if config == 1:
             in_first.set()
-            assert go_on.wait(5)
+            assert go_on.wait(LONG)
         if stale():
             return
         tiers.append(("compiled", config))
@@ -101,10 +115,10 @@ def test_later_tiers_of_a_stale_request_are_dropped() -> None:
     said: list[str] = []
     with LatestWins[int](handler, 0.01, on_status=lambda status: said.append(str(status))) as latest:
         latest.submit(1)
-        assert in_first.wait(5)
+        assert in_first.wait(LONG)
         latest.submit(2)
         go_on.set()
-        assert latest.wait(5)
+        assert latest.wait(LONG)
     assert tiers == [("static", 1), ("static", 2), ("compiled", 2)]
     assert said == ["queued", "stale", "queued", "done"]
 
@@ -115,7 +129,7 @@ def test_what_a_stale_request_says_is_not_shown() -> None:
     def handler(config: int, stale: Ticket[int]) -> None:
         if config == 1:
             ready.set()
-            go_on.wait(5)
+            go_on.wait(LONG)
         stale.phase("measuring", config, 100)
         if config == 1:
             raise ValueError("nobody wants to know")
@@ -123,10 +137,10 @@ def test_what_a_stale_request_says_is_not_shown() -> None:
     said: list[Status] = []
     with LatestWins[int](handler, 0, on_status=said.append) as latest:
         latest.submit(1)
-        assert ready.wait(5)
+        assert ready.wait(LONG)
         latest.submit(2)
         go_on.set()
-        assert latest.wait(5)
+        assert latest.wait(LONG)
     assert [str(each) for each in said] == ["queued", "stale", "queued", "measuring 2/100", "done"]
 
 
@@ -137,15 +151,15 @@ def test_a_running_measurement_is_told_by_an_event() -> None:
     def handler(config: int, stale: Ticket[int]) -> None:
         if config == 1:
             begun.set()
-            if stale.unwanted.wait(5):
+            if stale.unwanted.wait(LONG):
                 ended.append(config)
                 raise Cancelled("stopped")
 
     with LatestWins[int](handler, 0) as latest:
         latest.submit(1)
-        assert begun.wait(5)
+        assert begun.wait(LONG)
         latest.submit(2)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert ended == [1]
         assert latest.status.phase == "done"
 
@@ -156,11 +170,11 @@ def test_cancel_drops_both_and_submit_works_again() -> None:
         latest.submit(1)
         latest.cancel()
         assert latest.status.phase == "cancelled"
-        assert latest.wait(1)
+        assert latest.wait(LONG)
         time.sleep(0.08)
         assert answered == []
         latest.submit(2)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert answered == [2]
 
 
@@ -173,11 +187,11 @@ def test_an_error_is_reported_and_the_thread_lives_on() -> None:
 
     with LatestWins[int](handler, 0, on_error=errors.append) as latest:
         latest.submit(1)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert latest.status.phase == "failed"
         assert latest.status.error is errors[0]
         latest.submit(2)
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert latest.status.phase == "done"
 
 
@@ -191,25 +205,29 @@ def test_many_threads_submit_and_the_last_generation_is_answered() -> None:
             each.start()
         for each in threads:
             each.join()
-        assert latest.wait(5)
+        assert latest.wait(LONG)
         assert answered[-1] == latest.generation == 400
 
 
 def test_close_joins_and_later_submits_are_ignored() -> None:
-    entered = threading.Event()
+    def closing() -> float:
+        entered = threading.Event()
 
-    def handler(config: int, stale: Ticket[int]) -> None:
-        entered.set()
-        stale.unwanted.wait(5)
+        def handler(config: int, stale: Ticket[int]) -> None:
+            entered.set()
+            stale.unwanted.wait(LONG)
 
-    latest = LatestWins[int](handler, 0)
-    latest.submit(1)
-    assert entered.wait(5)
-    start = time.monotonic()
-    latest.close()
-    assert time.monotonic() - start < 1
-    assert latest.submit(2) == 1
-    latest.close()
+        latest = LatestWins[int](handler, 0)
+        latest.submit(1)
+        assert entered.wait(LONG)
+        start = time.monotonic()
+        latest.close()
+        took = time.monotonic() - start
+        assert latest.submit(2) == 1
+        latest.close()
+        return took
+
+    answers_within(1, closing)
 
 
 def test_fifty_open_and_close_leave_no_thread() -> None:
@@ -234,42 +252,42 @@ def test_inline_answers_within_submit_without_a_thread() -> None:
 
 def test_a_moved_slider_stops_the_measurement_in_the_child() -> None:
     """The tiers of the workbench in small: the worker's call ends at once when its request is stale."""
+    with Worker() as worker:
+        answers_within(1, lambda: moved_on(worker))
+
+
+def moved_on(worker: Worker) -> float:
+    """How long a second request takes that comes while a first one measures."""
     begun = threading.Event()
     results: list[tuple[int, int]] = []
-    with Worker() as worker:
 
-        def handler(config: int, stale: Ticket[int]) -> None:
-            job = Job(
-                "tests.runtime.jobs:" + ("polite" if config == 1 else "count"),
-                () if config == 1 else (config,),
-            )
-            results.append(
-                (config, worker.call(job, cancel=stale.unwanted, on_progress=lambda _: begun.set()))
-            )
+    def handler(config: int, stale: Ticket[int]) -> None:
+        job = Job(
+            "tests.runtime.jobs:" + ("polite" if config == 1 else "count"),
+            () if config == 1 else (config,),
+        )
+        results.append((config, worker.call(job, cancel=stale.unwanted, on_progress=lambda _: begun.set())))
 
-        with LatestWins[int](handler, 0.01) as latest:
-            latest.submit(1)
-            assert begun.wait(20)
-            start = time.monotonic()
-            latest.submit(2)
-            assert latest.wait(10)
-            assert time.monotonic() - start < 1
-            assert latest.status.phase == "done"
+    with LatestWins[int](handler, 0.01) as latest:
+        latest.submit(1)
+        assert begun.wait(LONG)
+        start = time.monotonic()
+        latest.submit(2)
+        assert latest.wait(LONG)
+        took = time.monotonic() - start
+        assert latest.status.phase == "done"
     assert results == [(2, 2)]
+    return took
 
 
-def test_rate_limit_publishes_first_and_last() -> None:
+def test_rate_limit_publishes_first_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = 0
+    clock = SimpleNamespace(monotonic=lambda: 100 + ticks / 1024)
+    monkeypatch.setattr("tilebench.runtime.latest.time", clock)
     out: list[int] = []
-    limit = RateLimit[int](out.append, hz=20)
-    start = time.monotonic()
-    n = 0
-    while time.monotonic() - start < 0.26:
-        limit.offer(n)
-        n += 1
-        time.sleep(0.001)
+    limit = RateLimit[int](out.append, hz=16)
+    for ticks in range(300):
+        limit.offer(ticks)
     limit.flush()
     limit.flush()
-    assert out[0] == 0
-    assert out[-1] == n - 1
-    assert 4 <= len(out) <= 7
-    assert out == sorted(set(out))
+    assert out == [0, 64, 128, 192, 256, 299]

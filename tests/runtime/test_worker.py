@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.waiting import LONG, answers_within, until
 from tilebench.errors import LaunchError, ShapeError
 from tilebench.runtime import codec
 from tilebench.runtime.cancel import Cancelled
@@ -135,9 +136,7 @@ def test_progress_arrives_in_order_before_the_result(shared: Worker) -> None:
 
 def test_output_is_kept_apart_and_logged(shared: Worker, capfd: pytest.CaptureFixture[str]) -> None:
     assert shared.call(job("chatter")) == "kept apart"
-    end = time.monotonic() + 2
-    while not any("grandchild" in line for line in shared.log) and time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: any("grandchild" in line for line in shared.log))
     assert {"to stdout", "to stderr", "raw to 1", "from a grandchild"} <= set(shared.log)
     assert capfd.readouterr() == ("", "")
 
@@ -174,23 +173,31 @@ def test_a_crash_is_an_error_with_the_signal_and_the_next_call_works(shared: Wor
 
 def test_a_spinning_job_ends_at_its_limit(shared: Worker) -> None:
     old = shared.call(job("pid"))
-    start = time.monotonic()
-    with pytest.raises(LaunchError, match=r"did not finish in 0\.3 s"):
-        shared.call(job("spin"), timeout=0.3)
-    assert time.monotonic() - start < 1.0
+
+    def ended() -> float:
+        shared.call(job("pid"))  # a child that is there
+        start = time.monotonic()
+        with pytest.raises(LaunchError, match=r"did not finish in 0\.3 s"):
+            shared.call(job("spin"), timeout=0.3)
+        return time.monotonic() - start
+
+    answers_within(1.0, ended)
     assert gone(old)
     assert shared.state == "closed"
     assert shared.call(job("pid")) != old
 
 
 def test_cancel_ends_a_spinning_job_at_once(shared: Worker) -> None:
-    shared.call(job("pid"))
-    cancel = threading.Event()
-    threading.Timer(0.1, cancel.set).start()
-    start = time.monotonic()
-    with pytest.raises(Cancelled):
-        shared.call(job("spin"), cancel=cancel)
-    assert time.monotonic() - start < 0.8
+    def ended() -> float:
+        shared.call(job("pid"))
+        cancel = threading.Event()
+        threading.Timer(0.1, cancel.set).start()
+        start = time.monotonic()
+        with pytest.raises(Cancelled):
+            shared.call(job("spin"), cancel=cancel)
+        return time.monotonic() - start
+
+    answers_within(0.8, ended)
 
 
 def test_cancel_keeps_the_child_of_a_job_that_looks(shared: Worker) -> None:
@@ -204,13 +211,18 @@ def test_cancel_keeps_the_child_of_a_job_that_looks(shared: Worker) -> None:
 
 def test_a_child_deaf_to_sigterm_is_killed() -> None:
     with Worker() as worker:
-        cancel = threading.Event()
-        old = worker.call(job("pid"))
-        start = time.monotonic()
-        with pytest.raises(Cancelled):
-            worker.call(job("deaf"), cancel=cancel, on_progress=lambda _: cancel.set())
-        assert time.monotonic() - start < 1.5
-        assert gone(old)
+
+        def ended() -> float:
+            cancel = threading.Event()
+            old = worker.call(job("pid"))
+            start = time.monotonic()
+            with pytest.raises(Cancelled):
+                worker.call(job("deaf"), cancel=cancel, on_progress=lambda _: cancel.set())
+            took = time.monotonic() - start
+            assert gone(old)
+            return took
+
+        answers_within(1.5, ended)
 
 
 def test_an_error_in_on_progress_ends_the_job(shared: Worker) -> None:
@@ -227,10 +239,7 @@ def test_what_the_child_started_ends_with_it() -> None:
         sleeper = worker.call(job("grandchild"))
         with pytest.raises(LaunchError):
             worker.call(job("crash", ""))
-    end = time.monotonic() + 2
-    while _running(sleeper) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not _running(sleeper)
+    until(lambda: not _running(sleeper))
 
 
 def _running(pid: int) -> bool:
@@ -244,10 +253,7 @@ def test_an_idle_child_goes_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("TILEBENCH_WORKER_IDLE", "0.15")
     with Worker() as worker:
         old = worker.call(job("pid"))
-        end = time.monotonic() + 3
-        while worker.state != "closed" and time.monotonic() < end:
-            time.sleep(0.01)
-        assert worker.state == "closed"
+        until(lambda: worker.state == "closed")
         assert gone(old)
         assert worker.call(job("pid")) != old
 
@@ -305,10 +311,7 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    end = time.monotonic() + 3
-    while _running(child) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not _running(child)
+    until(lambda: not _running(child))
 
 
 def test_exit_of_the_parent_is_quick_and_leaves_no_child() -> None:
@@ -316,7 +319,9 @@ def test_exit_of_the_parent_is_quick_and_leaves_no_child() -> None:
         "from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
         "w = Worker(); w.call(Job('tests.runtime.jobs:pid')); print(w.pid, flush=True)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LONG
+    )
     assert done.returncode == 0
     assert done.stderr == ""
     assert gone(int(done.stdout))
@@ -327,8 +332,8 @@ def test_an_interrupt_ends_the_child_not_the_parent() -> None:
         "import os, signal, threading\n"
         "from tilebench.runtime.worker import Worker; from tilebench.runtime.job import Job\n"
         "w = Worker(); w.call(Job('tests.runtime.jobs:pid'))\n"
-        "threading.Timer(0.1, lambda: os.killpg(0, signal.SIGINT)).start()\n"
-        "try:\n    w.call(Job('tests.runtime.jobs:spin'))\n"
+        "later = lambda _: threading.Timer(0.1, lambda: os.killpg(0, signal.SIGINT)).start()\n"
+        "try:\n    w.call(Job('tests.runtime.jobs:spin_told'), on_progress=later)\n"
         "except KeyboardInterrupt:\n"
         "    print('interrupted', w.state, w.call(Job('tests.runtime.jobs:count', (2,))))"
     )
@@ -337,7 +342,7 @@ def test_an_interrupt_ends_the_child_not_the_parent() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=LONG,
         start_new_session=True,
     )
     assert done.stdout.strip() == "interrupted closed 2", done.stderr
@@ -351,7 +356,7 @@ def test_a_fork_of_the_parent_leaves_the_child_alone() -> None:
         "os.waitpid(here, 0)\nprint(w.call(Job('tests.runtime.jobs:pid')) == child)"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20
+        [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LONG
     )
     assert done.stdout.split() == ["closed", "True"], done.stderr
 

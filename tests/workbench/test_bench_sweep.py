@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tilebench
+from tests.waiting import LONG, until
 from tests.workbench.bench_kernels import functions
 from tilebench.errors import LaunchError, OptionError
 from tilebench.plain import to_plain
@@ -70,15 +71,8 @@ def threaded(clock: Clock) -> Session:
     subject = Subject(functions()["gemm"], SHAPES, BLOCKS, None, "cpu")  # pyright: ignore[reportArgumentType]
     session = Session(subject, subject.first_wish((), False, False), inline=False, measure=clock)
     session.want()
-    session.wait(20)
+    assert session.wait(LONG)
     return session
-
-
-def until(what: Any, seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.01)
 
 
 def test_a_headless_sweep_answers_with_its_table_and_the_best_is_loaded(
@@ -132,19 +126,19 @@ def test_the_controls_go_on_beside_a_sweep_which_stops_and_is_taken_up(clock: Cl
     assert (state.sweep.state, state.sweep.button) == ("running", "Stop sweep")
     # A move is answered while the sweep waits for a run.
     session.want(block_M=128, block_N=64)
-    assert session.wait(20)
+    assert session.wait(LONG)
     assert session.picture.wish.values["block_M"] == 128
     assert session.picture.record is not None
     assert session.picture.record.parameters["block_M"] == 128
     answer_of(session, on=False)
-    assert session.sweeper.wait(10)
+    assert session.sweeper.wait(LONG)
     clock.go.set()
     state = bench_state(session.picture, "", "gemm", live=True)
     assert state.sweep is not None
     assert (state.sweep.state, state.sweep.button) == ("stopped", "Go on")
     assert state.sweep.text.startswith("sweep stopped at ")
     answer_of(session, on=True)
-    assert session.sweeper.wait(20)
+    assert session.sweeper.wait(LONG)
     assert session.picture.sweep is not None
     assert session.picture.sweep.state == "done"
     # Every row once: what was there before the stop was not measured again.
@@ -167,10 +161,10 @@ def test_the_best_is_not_loaded_where_a_person_has_moved_meanwhile(clock: Clock)
     clock.go.clear()
     session.sweep()
     session.want(block_M=32, block_N=32)
-    session.wait(20)
+    assert session.wait(LONG)
     clock.go.set()
-    assert session.sweeper.wait(20)
-    session.wait(20)
+    assert session.sweeper.wait(LONG)
+    assert session.wait(LONG)
     assert (session.wish.values["block_M"], session.wish.values["block_N"]) == (32, 32)
     session.close()
 
@@ -181,11 +175,11 @@ def test_a_sweep_waits_while_a_position_of_the_controls_is_measured(clock: Clock
     session.want(block_M=32, block_N=64, run=True)
     until(lambda: session.picture.status.phase == "measuring")
     session.sweep()
-    time.sleep(0.2)
-    assert session.picture.sweep is not None
+    until(lambda: session.picture.sweep is not None)
+    time.sleep(0.2)  # what must not begin would do so in this time
     assert session.picture.sweep.progress.done == 0
     clock.go.set()
-    assert session.sweeper.wait(20)
+    assert session.sweeper.wait(LONG)
     assert clock.calls[0] == (32, 64)
     session.close()
 
@@ -195,12 +189,12 @@ def test_stop_and_close_end_a_sweep(clock: Clock) -> None:
     clock.go.clear()
     session.sweep()
     session.stop()
-    assert session.sweeper.wait(10)
+    assert session.sweeper.wait(LONG)
     assert session.picture.sweep is not None
     assert session.picture.sweep.state == "stopped"
     session.sweep()
     session.close()
-    assert session.sweeper.wait(10)
+    assert session.sweeper.wait(LONG)
 
 
 def test_a_point_of_the_sweep_is_gone_back_to(bench: Workbench, clock: Clock) -> None:

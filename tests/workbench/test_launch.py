@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tilebench
+from tests.waiting import LONG
 from tilebench.errors import ArgumentError, remember_source
 from tilebench.workbench import live
 from tilebench.workbench.chart import ChartCeilings, chart_of
@@ -152,18 +153,18 @@ def test_a_value_of_a_call_is_typed_into_a_field(
         return {each["name"]: each for each in bench._view.widget.state["controls"]}
 
     try:
-        assert bench.wait(30)
+        assert bench.wait(LONG)
         assert (controls()["M"]["labels"], controls()["M"]["text"]) == ([], "100")
         assert (controls()["K"]["labels"], controls()["K"]["text"]) == ([], "")
         assert controls()["N"]["labels"] == ["90", "180"]
         said("K", -1, "80")
         said("N", 1)
-        assert bench.wait(30)
+        assert bench.wait(LONG)
         assert bench.session.wish.sizes == {"M": 100, "N": 180, "K": 80}
         said("M", -1, "")
         assert bench.session.wish.sizes == {"N": 180, "K": 80}
         bench.set(M=7)
-        assert bench.wait(30)
+        assert bench.wait(LONG)
         assert controls()["M"]["text"] == "7"
     finally:
         close_all()

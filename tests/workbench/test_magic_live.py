@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tilebench
+from tests.waiting import LONG
 from tests.workbench.bench_kernels import functions
 from tilebench.record import RunRecord
 from tilebench.workbench import live
@@ -62,7 +63,7 @@ def children() -> set[int]:
 def opened(space: dict[str, Any], **options: Any) -> Workbench:
     options = {"with_": SHAPES, "target": "cuda:sm_90a", "stages": ("tile", "laid_out", "cuda"), **options}
     bench = tilebench.workbench(space["gemm"], **options)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     return bench
 
 
@@ -83,7 +84,7 @@ def test_the_package_is_also_the_function(space: dict[str, Any]) -> None:
 def said(bench: Workbench, **message: Any) -> None:
     """A message as a browser sends it; returns when it is answered."""
     bench._view.widget._handle_custom_msg(message, [])
-    assert bench.wait(30)
+    assert bench.wait(LONG)
 
 
 def state(bench: Workbench) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def test_what_a_page_of_another_version_says_is_dropped(space: dict[str, Any], i
 
 def test_a_program_and_the_browser_see_the_same_position(space: dict[str, Any], interactive: None) -> None:
     bench = opened(space, sweep={"block_M": [32, 64]})
-    bench.set(block_M=48).wait(30)
+    bench.set(block_M=48).wait(LONG)
     knob = state(bench)["controls"]["block_M"]
     assert (knob["labels"], knob["index"]) == (["32", "64", "48"], 2)
     said(bench, kind="set", name="block_M", index=0)
@@ -149,13 +150,13 @@ def test_an_illegal_position_is_shown_over_the_last_good_one(
 ) -> None:
     bench = opened(space)
     bench.set(block_M=256, block_N=256, block_K=128)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     now = state(bench)
     assert "the shared memory of main is larger" in now["problem"]["what"]
     assert "the last good picture, of block_M=64" in now["stale"]
     assert now["status"]["text"] == "refused"
     bench.set(block_M=64, block_N=64, block_K=32)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert state(bench)["problem"] is None
     assert state(bench)["stale"] == ""
 
@@ -186,7 +187,7 @@ def test_going_back_to_a_point_of_the_chart(
         space["gemm"], with_=SHAPES, target="cpu", stages=("tile",), sweep={"block_M": [32, 64]}, run=True,
         measure=measure,
     )  # fmt: skip
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     said(bench, kind="set", name="block_M", index=0)
     points = state(bench)["chart"]["points"]
     assert [p["values"]["block_M"] for p in points] == ["64", "32"]

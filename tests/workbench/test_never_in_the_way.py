@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import LONG, until
 from tests.workbench.bench_kernels import functions
-from tests.workbench.test_magic_session import Measure, wait_for
+from tests.workbench.test_magic_session import Measure
 from tilebench.workbench import live
 from tilebench.workbench.history import MoveHistory
 from tilebench.workbench.live import Workbench
@@ -60,17 +61,17 @@ def sent(bench: Workbench) -> list[list[str]]:
 def test_while_work_runs_only_its_status_is_sent(space: dict[str, Any], interactive: None) -> None:
     measure = Measure()
     bench = opened(space, measure, run=True)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     messages = sent(bench)
     measure.hold.set()
     bench.again()
     # What the child says within a tenth of a second of the phase's beginning waits for its next word.
-    wait_for(lambda: bench._view.widget.status.get("text", "").startswith("measuring"))
+    until(lambda: bench._view.widget.status.get("text", "").startswith("measuring"))
     # The row of this position is at work again, which its table says; that is all.
     assert messages.count(["state", "status"]) <= 1
     assert ["status"] in messages
     measure.hold.clear()
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert bench._view.widget.status["text"] == "up to date"
     assert bench._view.widget.state["status"]["text"] == "up to date"
     assert not any("record" in each for each in messages)  # nothing was compiled anew
@@ -78,16 +79,16 @@ def test_while_work_runs_only_its_status_is_sent(space: dict[str, Any], interact
 
 def test_the_first_step_of_a_hand_is_answered_at_once(space: dict[str, Any], interactive: None) -> None:
     bench = opened(space)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     time.sleep(0.3)
     latest = bench.session._latest
     began = threading.Event()
     handler = latest._handler
     latest._handler = lambda wish, ticket: (began.set(), handler(wish, ticket))[-1]
-    latest._debounce = 5.0
+    latest._debounce = 2 * LONG  # what waits for another move does not come
     bench.set(block_M=32)
-    assert began.wait(2)
-    assert bench.wait(30)
+    assert began.wait(LONG)
+    assert bench.wait(LONG)
 
 
 def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
@@ -102,7 +103,7 @@ def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
     def slow(kernel: Any, shown: Any) -> Any:
         if kernel.parameters["block_M"] == 32:
             waiting.set()
-            assert go_on.wait(10)
+            assert go_on.wait(LONG)
         return compiled(kernel, shown)
 
     monkeypatch.setattr(tiers, "compiled", slow)
@@ -112,14 +113,14 @@ def test_what_a_slider_passes_by_leaves_no_row_and_no_program(
         lambda kernel, _: disassembled.append(kernel.parameters["block_M"]) or False,
     )
     bench = opened(space, stages=("tile", "cuda", "sass"))
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     time.sleep(0.3)
     bench.set(block_M=32)
-    assert waiting.wait(10)
+    assert waiting.wait(LONG)
     for value in (48, 96, 128):
         bench.set(block_M=value)
     go_on.set()
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert disassembled == [64, 128]
     assert [(move.config["block_M"], move.state) for move in bench.history] == [(64, "done"), (128, "done")]
 
@@ -129,16 +130,16 @@ def test_a_stopped_position_stays_while_it_is_the_one_of_now(
 ) -> None:
     measure = Measure()
     bench = opened(space, measure, run=True)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     measure.hold.set()
     bench.set(block_M=128)
-    wait_for(lambda: len(measure.calls) == 5)
+    until(lambda: len(measure.calls) == 5)
     bench.stop()
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert [(m.config["block_M"], m.state) for m in bench.history] == [(64, "done"), (128, "cancelled")]
     measure.hold.clear()
     bench.set(block_M=32)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert [(m.config["block_M"], m.state) for m in bench.history] == [(64, "done"), (32, "done")]
     assert MoveHistory().passed() == MoveHistory()
 
@@ -147,12 +148,12 @@ def test_controls_that_change_nothing_on_a_target_are_not_shown(
     space: dict[str, Any], interactive: None
 ) -> None:
     bench = opened(space, target="cuda:sm_80", stages=("tile",))
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     shown = [each["name"] for each in bench._view.widget.state["controls"]]
     assert {"num_stages", "threads", "order", "A_s.swizzle", "C_local.policy"} <= set(shown)
     assert bench._view.widget.state["idle"] == ""
     bench.set(target="cpu")
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert [each["name"] for each in bench._view.widget.state["controls"]] == [
         "block_M",
         "block_N",
@@ -164,7 +165,7 @@ def test_controls_that_change_nothing_on_a_target_are_not_shown(
         == "on cpu num_stages, threads, order, A_s.swizzle, B_s.swizzle and C_local.policy change nothing"
     )
     bench.set(target="cuda:sm_90a")
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert [each["name"] for each in bench._view.widget.state["controls"]] == shown
 
 
@@ -173,12 +174,12 @@ def test_targets_that_are_not_here_do_not_time_the_processor_again(
 ) -> None:
     measure = Measure()
     bench = opened(space, measure, run=True, check=True)
-    assert bench.wait(60)
+    assert bench.wait(LONG)
     report = bench.report
     assert len(measure.calls) == 4
     for target in ("cuda:sm_90a", "cuda:sm_80"):
         bench.set(target=target)
-        assert bench.wait(60)
+        assert bench.wait(LONG)
         assert bench.error is None
         assert len(measure.calls) == 4
         assert bench.report is report
@@ -186,18 +187,18 @@ def test_targets_that_are_not_here_do_not_time_the_processor_again(
         assert "64.0 us on cpu" in " ".join(chip["text"] for chip in bench._view.widget.state["chips"])
     # Another position is another question, also with another target, and so is the same one asked again.
     bench.set(block_M=32, target="cuda:sm_90a")
-    assert bench.wait(60)
+    assert bench.wait(LONG)
     assert len(measure.calls) == 8
     assert [run.config["block_M"] for run in bench.runs].count(32) == 4
     bench.set(target="cuda:sm_80")
-    assert bench.wait(60)
+    assert bench.wait(LONG)
     assert {run.seconds for run in bench.runs if run.config["block_M"] == 32} == {32e-6}
     bench.set(target="cpu")
-    assert bench.wait(60)
+    assert bench.wait(LONG)
     assert {run.seconds for run in bench.runs if run.config["block_M"] == 32} == {32e-6}
     bench.set(target="cuda:sm_90a")
     bench.again()
-    assert bench.wait(60)
+    assert bench.wait(LONG)
     assert len(measure.calls) > 8
 
 

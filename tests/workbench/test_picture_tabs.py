@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import LONG
 from tests.workbench.bench_kernels import functions
 from tilebench.plain import to_plain
 from tilebench.workbench import live
@@ -211,7 +212,7 @@ def test_pictures_are_made_beside_the_compiler(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(live, "is_interactive", lambda: True)
     bench = opened()
     try:
-        assert bench.wait(30)
+        assert bench.wait(LONG)
         assert bench.session.picture.pictures.layouts
         assert [t.name for t in threading.enumerate() if t.name == "tilebench-pictures"] == []
     finally:

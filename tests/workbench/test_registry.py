@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tilebench
+from tests.waiting import LONG
 from tests.workbench.bench_kernels import functions
 from tilebench.workbench import interrupts, live, registry
 from tilebench.workbench.parts import line_bundle, static_html
@@ -89,7 +90,7 @@ def test_what_is_left_of_a_closed_bench(
             shown.append(bundle)
 
     first = opened(space)
-    assert first.wait(30)
+    assert first.wait(LONG)
     first._view_output = first._static_output = Output()
     assert opened(space) in open_benches()
     line, picture = shown[-2:]
@@ -138,7 +139,7 @@ def test_the_stop_button_stops_the_benches(
     assert stopped.is_set()
     stopped.clear()
     shell.kernel.saved_sigint_handler(signal.SIGINT, None)
-    assert stopped.wait(5)
+    assert stopped.wait(LONG)
     interrupts.unwatch(shell)
     assert shell.callbacks["post_run_cell"] == []
     assert shell.kernel.saved_sigint_handler is signal.SIG_IGN
@@ -164,9 +165,9 @@ def test_an_interrupt_while_a_bench_opens_leaves_it_stopped_in_its_cell(
         opened(space)
     (bench,) = shown
     assert open_benches() == (bench,)
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert bench.session.picture.status.phase == "cancelled"
     bench.again()
-    assert bench.wait(30)
+    assert bench.wait(LONG)
     assert bench.session.picture.status.phase == "done"
     assert bench.record is not None

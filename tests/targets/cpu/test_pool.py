@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.waiting import answers_within, interrupted
 from tilebench.targets.cpu.llvm import Function, Module
 from tilebench.targets.cpu.machine import host_isa
 from tilebench.targets.cpu.run.jit import Compiled, compile_text
@@ -63,13 +64,20 @@ def test_every_block_runs_once(kernels: Compiled, grid: int, threads: int) -> No
 def test_a_short_kernel_moves_to_the_calling_thread_and_is_cheap(kernels: Compiled) -> None:
     data, args = words(8)
     run, at = Launcher(kernels.address("count"), 4096, keep=kernels), args.ctypes.data
-    times: list[float] = []
-    for _ in range(300):
-        start = time.perf_counter()
-        run(at, 8)
-        times.append(time.perf_counter() - start)
-    assert (data == 300).all()
-    assert sorted(times)[150] < 10e-6
+    runs = 0
+
+    def median() -> float:
+        nonlocal runs
+        times: list[float] = []
+        for _ in range(300):
+            start = time.perf_counter()
+            run(at, 8)
+            times.append(time.perf_counter() - start)
+        runs += 300
+        assert (data == runs).all()
+        return sorted(times)[150]
+
+    answers_within(10e-6, median, tries=20)
 
 
 def test_launches_from_two_threads_at_once(kernels: Compiled) -> None:
@@ -85,14 +93,14 @@ def test_launches_from_two_threads_at_once(kernels: Compiled) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
 def test_interrupt_cancels_joins_and_rises(kernels: Compiled) -> None:
-    data, args = words(1)
-    run = Launcher(kernels.address("spin"), keep=kernels)
-    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    start = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
-        run(args.ctypes.data, 2, threads=2)
-    assert data[0] == 2  # both workers were out of the kernel before the exception rose
-    assert time.perf_counter() - start < 2
+    def left() -> float:
+        data, args = words(1)
+        run = Launcher(kernels.address("spin"), keep=kernels)
+        took = interrupted(lambda: run(args.ctypes.data, 2, threads=2))
+        assert data[0] == 2  # both workers were out of the kernel before the exception rose
+        return took
+
+    answers_within(1, left)
     counted, more = words(50)
     Launcher(kernels.address("count"), 4096, endless=True, keep=kernels)(more.ctypes.data, 50)
     assert (counted == 1).all()
