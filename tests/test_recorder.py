@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+import tilebench.language as T
 from tests import kernels
 from tilebench.errors import TargetError
 from tilebench.kernel import Kernel
+from tilebench.kernel.measuring.package import package_of
+from tilebench.passes.analysis.count_work import count_work
 from tilebench.record import CompileRecord, StageRecord
 
 
@@ -132,3 +137,25 @@ def test_a_target_that_ends_early_says_that_it_knows_no_resources() -> None:
     kernel = kernels.add_kernel.using(target="null")(72, 64, threads=32)
     with pytest.raises(TargetError, match=r"null does not say what a block of .* takes"):
         _ = kernel.resources
+
+
+def test_the_work_of_a_kernel_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts, records and packages of one kernel share a count; other sizes have their own."""
+    counted: list[Any] = []
+
+    def count(function: Any) -> Any:
+        counted.append(function)
+        return count_work(function)
+
+    monkeypatch.setattr("tilebench.compiler.count_work", count)
+    kernel = kernels.gemm_kernel.using(target="cuda:sm_80")(100, 75, 90)
+    assert kernel.stage("tile").startswith("@T.prim_func")
+    assert counted == []
+    flops = {kernel.record(("tile",)).flops, kernel.record(("laid_out",)).flops}
+    flops.add(package_of(kernel, {}).flops)
+    assert kernel.resources.threads == 256
+    assert (flops, len(counted)) == ({2.0 * 100 * 75 * 90}, 1)
+    sized = kernels.gemm_kernel.using(target="cpu")(T.dynamic("m"), 75, 90)
+    found = [package_of(sized, {"m": m}).flops for m in (10, 20, 10)]
+    assert found == [2.0 * m * 75 * 90 for m in (10, 20, 10)]
+    assert len(counted) == 3

@@ -19,7 +19,9 @@ from .errors import InternalError, LanguageError, OptionError, Place, TargetErro
 from .frontend import Traced
 from .ir import Function, Node, Printed, Stmt, children, print_function, verify
 from .ir.room import with_room
+from .ir.sizes import Number, for_sizes
 from .machine import Machine
+from .passes.analysis.count_work import Work, count_work
 from .passes.analysis.launches import is_program, joined, launches_of, parts_of
 from .passes.context import Context
 from .passes.pipeline import COMMON
@@ -29,6 +31,8 @@ from .targets.in_flight import in_flight
 from .targets.kept import packed, unpacked
 from .targets.manifest import Manifest
 
+# Sizes and scalars of calls for which a compilation remembers how much they compute.
+MOST_COUNTED = 16
 # Stages that hold whole tiles and nothing of threads: NumPy can run them.
 REFERENCE_STAGES = ("tile", "scheduled", "bounded")
 # The lists of a context that passes add to.
@@ -69,6 +73,9 @@ class Compilation:
     edits: tuple[EditRecord, ...] = ()
     context: Context = field(init=False)
     build: Build | None = field(default=None, init=False)
+    _works: dict[tuple[tuple[str, Number], ...], Work] = field(
+        default_factory=dict[tuple[tuple[str, Number], ...], Work], init=False, repr=False
+    )
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +86,17 @@ class Compilation:
     def reference(self) -> Function | None:
         """What the kernel means, in a stage that the reference runs; None where nothing says it."""
         return self.traced.function if self.start in REFERENCE_STAGES else self.meaning
+
+    def work(self, values: Mapping[str, Number]) -> Work:
+        """What a call with these sizes and scalars must do at least, counted once."""
+        key = tuple(sorted(values.items()))
+        found = self._works.get(key)
+        if found is None:
+            found = count_work(for_sizes(self.reference or self.traced.function, values))
+            if len(self._works) >= MOST_COUNTED:
+                self._works.clear()
+            self._works[key] = found
+        return found
 
     @property
     def rows(self) -> tuple[Any, ...]:

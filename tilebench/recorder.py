@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from .compiler import VERSION, Compilation
 from .ir import Buffer, Expr, Function, Node, show
 from .language.tracing.values import Value
-from .passes.analysis.count_work import Work, count_work
+from .passes.analysis.count_work import Work
+from .passes.analysis.launches import launches_of
 from .passes.analysis.reads_writes import reads_and_writes
 from .passes.analysis.told_names import told_names
 from .passes.context import place_record
@@ -59,22 +60,13 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
     wanted = [n for n in compilation.stage_names if stages is None or n in stages]
     stage_records = tuple(each for name in wanted if (each := _stage(compilation, name)) is not None)
     traced = compilation.traced
-    build = compilation.build
-    from .passes.analysis.launches import launches_of
-
     meaning = compilation.reference or traced.function
     # Without sizes there is no number: a measurement has them.
     counts = [count for launch in launches_of(meaning) for count in launch.grid]
     sized = not meaning.dimensions and all(isinstance(count, int) for count in counts)
-    work = count_work(meaning) if sized else Work(0.0, 0.0)
+    work = compilation.work({}) if sized else Work(0.0, 0.0)
     unknown = [work_remark(work.doubt)] if work.doubt is not None else []
-    launches = launches_of(compilation.last)
-    grids = tuple(shown_sizes(launch.grid) for launch in launches)
-    resources = build.resources if build is not None else None
-    # Before shared memory has a map nobody knows how much of it a block takes: no figure, and not 0.
-    if resources is None and "threaded" in compilation.functions:
-        found = [Resources(launch.threads, shared_bytes=launch.shared_bytes) for launch in launches]
-        resources = of_launches(found)
+    grids = tuple(shown_sizes(launch.grid) for launch in launches_of(compilation.last))
     return CompileRecord(
         kernel=traced.name or traced.function.name,
         target=compilation.machine.name,
@@ -84,7 +76,7 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         stages=stage_records,
         grid=grids[0],
         grids=grids if len(grids) > 1 else (),
-        resources=resources,
+        resources=resources_of(compilation),
         choices=tuple(compilation.context.choices),
         remarks=(*compilation.context.remarks, *unknown),
         diagnostics=tuple(compilation.context.diagnostics),
@@ -96,6 +88,29 @@ def make_record(compilation: Compilation, stages: Sequence[str] | None = None) -
         versions={"tilebench": VERSION, **_versions(compilation)},
         edits=compilation.edits,
     )
+
+
+def resources_of(compilation: Compilation) -> Resources | None:
+    """What a block takes, as far as is known of what has been made."""
+    build = compilation.build
+    if build is not None and build.resources is not None:
+        return build.resources
+    # Before shared memory has a map nobody knows how much of it a block takes: no figure, and not 0.
+    if "threaded" not in compilation.functions:
+        return None
+    launches = launches_of(compilation.last)
+    return of_launches([Resources(launch.threads, shared_bytes=launch.shared_bytes) for launch in launches])
+
+
+def text_of(compilation: Compilation, name: str) -> str:
+    """The text of a stage, made now where it is missing."""
+    compilation.reach(name)
+    if name == "source":
+        return compilation.traced.text
+    if name in compilation.functions:
+        return compilation.print(name).text
+    assert compilation.build is not None  # the stage has been reached
+    return compilation.build.texts[name]
 
 
 def work_remark(doubt: Node) -> Remark:

@@ -17,6 +17,7 @@ import tilebench
 import tilebench.language as T
 from tests import kernels
 from tilebench.errors import OptionError, TargetError, remember_source
+from tilebench.ir import Buffer, dtype_of
 from tilebench.kernel.saving.surroundings import literal_of, module_text
 from tilebench.schedule import Schedule
 from tilebench.targets.cuda.text.standalone import drawn
@@ -297,6 +298,52 @@ def test_the_file_draws_what_numpy_draws(tmp_path: Path) -> None:
     wanted = drawn(function.arrays[1], 1, 5)
     assert found == wanted.tobytes()
     assert len(set(wanted.tolist())) == 17
+
+
+@tilebench.jit
+def scalars_kernel() -> Any:
+    @T.prim_func
+    def main(
+        A: T.Tensor((32,), "float32"), low: T.float32, high: T.float64, none: T.float32, least: T.int64,
+        small: T.int32, most: T.uint64, half: T.float16,
+    ):  # fmt: skip
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                A[i] = low + T.cast(high, "float32") + none + T.cast(half, "float32")
+                if least < T.int64(0) and small < 0 and most > T.uint64(5):
+                    A[i] = 1.0
+
+    return main
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+def test_the_scalars_of_the_file_are_those_of_the_call(tmp_path: Path) -> None:
+    """Its lines with scalars, compiled alone: infinities, no numbers and ends of integers among them."""
+    values = {
+        "low": -np.inf, "high": np.inf, "none": np.nan, "least": -(2**63), "small": -(2**31),
+        "most": 2**64 - 1, "half": -1.5,
+    }  # fmt: skip
+    kernel = scalars_kernel.using(target="cuda:sm_80")().at(values)
+    text = kernel.save_program(tmp_path / "scalars").read_text()
+    lines = [each.strip() for each in text.splitlines() if re.match(r"  [a-z ]+ [a-z]+_0 = ", each)]
+    printed = "\n".join(f"std::fwrite(&{name}_0, 1, sizeof {name}_0, stdout);" for name in values)
+    (tmp_path / "host.cpp").write_text(
+        "#include <cmath>\n#include <cstdio>\nint main() {\n" + "\n".join(lines) + f"\n{printed}\n}}\n"
+    )
+    words = ["g++", "-Wall", "-Wextra", "-Werror", "-o", str(tmp_path / "host"), str(tmp_path / "host.cpp")]
+    built = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    found = subprocess.run([str(tmp_path / "host")], capture_output=True, check=True).stdout
+    types = ("float32", "float64", "float32", "int64", "int32", "uint64", "float16")
+    wanted = b"".join(np.dtype(t).type(v).tobytes() for t, v in zip(types, values.values(), strict=True))
+    assert found == wanted
+
+
+def test_a_file_has_memory_for_rows_of_whole_bytes(tmp_path: Path) -> None:
+    """Rows of 5 elements of 4 bits lie 6 apart; an array without elements has no bytes."""
+    assert drawn(Buffer("A", (3, 5), dtype_of("int4")), 0, 0).shape == (2 * 6 + 5,)
+    assert drawn(Buffer("A", (3, 5), dtype_of("float32"), strides=(8, 1)), 0, 0).shape == (2 * 8 + 5,)
+    assert drawn(Buffer("A", (3, 0), dtype_of("float32")), 0, 0).shape == (0,)
 
 
 def test_a_target_without_programs_says_who_has_one(tmp_path: Path) -> None:

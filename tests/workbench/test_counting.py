@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import threading
+import time
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ from tilebench.profile.lines import line_sums
 from tilebench.record import CompileRecord, LineCounter
 from tilebench.record_files import load, save
 from tilebench.recorder import make_record
+from tilebench.runtime.cancel import Cancelled
 from tilebench.simulator import Counters
 from tilebench.targets import manifest
 from tilebench.targets.cuda import ncu
@@ -279,6 +283,44 @@ def test_a_run_collects_and_prints_the_page(monkeypatch: pytest.MonkeyPatch) -> 
     assert collect[-3:-1] == ["-m", "tilebench.kernel.measuring.profiled"]
     assert show[:2] == ["ncu", "--import"]
     assert show[-5:] == ["--page", "source", "--csv", "--print-source", "sass"]
+
+
+def test_a_cancelled_count_ends_ncu_and_what_it_profiles(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A stand-in for ncu, which starts a program and waits for it as ncu does."""
+    child = tmp_path / "child"
+    stand_in = tmp_path / "ncu"
+    stand_in.write_text(f"#!/bin/sh\nsleep 300 &\necho $! > {child}.new; mv {child}.new {child}\nwait\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    cancel = threading.Event()
+
+    def stop() -> None:
+        while not child.exists():
+            time.sleep(0.01)
+        cancel.set()
+
+    threading.Thread(target=stop).start()
+    start = time.perf_counter()
+    with pytest.raises(Cancelled, match="counting on the lines was stopped"):
+        profile_lines(package(), record(), cancel=cancel)
+    assert time.perf_counter() - start < 20
+    number = int(child.read_text())
+    for _ in range(200):
+        if not running(number):
+            break
+        time.sleep(0.01)
+    assert not running(number)
+
+
+def running(number: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
 
 
 def test_a_bench_takes_a_report_of_ncu(bench: Any) -> None:

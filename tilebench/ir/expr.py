@@ -73,7 +73,9 @@ class Buffer:
 
     @cached_property
     def span(self) -> int | Expr:
-        """Elements from the first to behind the last one, gaps of strides included."""
+        """Elements from the first to behind the last one, gaps of strides included; none without elements."""
+        if any(isinstance(extent, int) and extent == 0 for extent in self.shape):
+            return 0
         total: int | Expr = 1
         for extent, stride in zip(self.shape, self.element_strides, strict=True):
             steps = extent - 1

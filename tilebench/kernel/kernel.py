@@ -18,7 +18,7 @@ from ..ir.sizes import Number, for_sizes
 from ..machine import Machine
 from ..passes.analysis.writers import writers
 from ..record import CompileRecord, Resources, RunRecord
-from ..recorder import arguments_of, make_record
+from ..recorder import arguments_of, make_record, resources_of, text_of
 from ..runtime.cache import default_cache, key_of
 from ..runtime.calls import BoundCall
 from ..schedule import Schedule
@@ -225,8 +225,7 @@ class Kernel(Clocked, ForeignNames, Keeping, Pictured):
     # -- looking
     def stage(self, name: str) -> str:
         """The text of a stage, made now if needed. `OptionError` names those there are."""
-        self.compilation.reach(name)
-        return make_record(self.compilation, (name,)).stages[0].text
+        return text_of(self.compilation, name)
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -254,7 +253,7 @@ class Kernel(Clocked, ForeignNames, Keeping, Pictured):
         Raises `TargetError` where the target's road ends before a block has any.
         """
         self.reach_code()
-        found = make_record(self.compilation, ()).resources
+        found = resources_of(self.compilation)
         if found is None:
             raise TargetError(
                 "{target} does not say what a block of {name} takes", target=self.compilation.machine.name,

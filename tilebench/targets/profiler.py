@@ -14,8 +14,9 @@ class LineProfiler:
     """A profiler that counts on the lines of a target's code.
 
     `missing` says why it cannot be used here, empty where it can. `run(command, names, cancel)` runs a
-    command under it, which launches kernels of these names, and gives its report as text. `read(report,
-    record)` makes counters of that for the stages of a record. Both raise `TargetError` with what was said.
+    command under it, which launches kernels of these names, and gives its report as text; when `cancel` is
+    set it ends both at once, and what it gives is no report. `read(report, record)` makes counters of a
+    report for the stages of a record. Both raise `TargetError` with what was said.
     """
 
     name: str

@@ -69,7 +69,7 @@ FAULTS = (
         "keep/shared-not-allowed",
         "a CUDA file launches with more shared memory than it asked the driver for",
         "tilebench.targets.cuda.text.standalone:_launch",
-        "shared > 48 * 1024",
+        "shared > ALLOWED_SHARED",
         "shared > 1024 * 1024",
         (f"{SAVED}::test_a_cuda_file_has_the_launch_of_the_kernel",),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,8 +49,7 @@ class Nvml:
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    environment.nvml_queries.cache_clear()
-    environment.smi_cards.cache_clear()
+    environment.forget()
 
 
 def test_cuda_bindings_are_asked_once_opened_and_their_clocks_make_a_span(
@@ -73,23 +73,57 @@ def test_cuda_bindings_are_asked_once_opened_and_their_clocks_make_a_span(
 
 
 def test_a_line_of_nvidia_smi() -> None:
-    found = environment.smi_card("NVIDIA H200, 550.1, 1980, 3201, 611.44, 700.00, [N/A]")
+    names = ("name", "driver", "sm_clock", "power", "power_limit", "temperature")
+    fields = {name: name for name in names}
+    found = environment.smi_card("NVIDIA H200, 550.1, 1980, 611.44, 700.00, [N/A]", fields)
     assert found == {
-        "name": "NVIDIA H200", "driver": "550.1", "sm_clock": "1980 MHz", "memory_clock": "3201 MHz",
-        "power": "611 W", "power_limit": "700 W",
+        "name": "NVIDIA H200", "driver": "550.1", "sm_clock": "1980 MHz", "power": "611 W",
+        "power_limit": "700 W",
     }  # fmt: skip
 
 
-def test_that_nothing_tells_of_a_card_that_runs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
+def test_what_changes_is_asked_at_each_run_and_names_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without NVML, with a made-up `nvidia-smi` whose card gets one degree warmer with each question."""
+    count = tmp_path / "count"
+    program = tmp_path / "nvidia-smi"
+    program.write_text(
+        f'#!/bin/sh\necho "$1" >> {count}\nn=$(wc -l < {count})\n'
+        'case "$1" in *temperature*) echo "$((1900 + n)), 3201, 611.44, $((50 + n))";;\n'
+        '*) echo "NVIDIA H200, 550.1, 700.00";; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(environment.importlib, "import_module", no_module)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    clock = [100.0]
+    monkeypatch.setattr(environment.time, "monotonic", lambda: clock[0])
+    first = environment.environment()
+    assert first == {
+        "gpu0_name": "NVIDIA H200", "gpu0_driver": "550.1", "gpu0_power_limit": "700 W",
+        "gpu0_sm_clock": "1902 MHz", "gpu0_memory_clock": "3201 MHz", "gpu0_power": "611 W",
+        "gpu0_temperature": "52 C",
+    }  # fmt: skip
+    assert environment.environment() == first
+    clock[0] += 1
+    later = environment.environment()
+    assert (later["gpu0_temperature"], later["gpu0_sm_clock"]) == ("53 C", "1903 MHz")
+    assert [("driver" in line, "temperature" in line) for line in count.read_text().splitlines()] == [
+        (True, False), (False, True), (False, True),
+    ]  # fmt: skip
 
-    monkeypatch.setattr(environment.importlib, "import_module", missing)
+
+def test_that_nothing_tells_of_a_card_that_runs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment.importlib, "import_module", no_module)
     monkeypatch.setattr(environment.shutil, "which", missing_program)
     monkeypatch.setattr(device, "available", lambda: (True, ""))
     assert environment.environment() == {"gpu_clocks": environment.ABSENT}
     monkeypatch.setattr(device, "available", lambda: (False, "no driver"))
     assert environment.environment() == {}
+
+
+def no_module(name: str) -> Any:
+    raise ImportError(name)
 
 
 def missing_program(_: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ...ir import parse_function
-from ...ir.sizes import for_sizes
 from ...record import LineCounter
 from ...targets import resolve_machine
 from .measure import random_inputs
 from .package import Package
+from .simulated import simulate
 
 if TYPE_CHECKING:
     from ...simulator import LineTally
@@ -58,17 +57,11 @@ def count_simulated(package: Package, stage: str, seed: int = 0) -> tuple[LineCo
     The arrays are random from `seed`, as those of a check. Raises `SimulationError` at the statement that
     does what a card must not.
     """
-    from ...simulator import Counters, run_threaded
+    from ...simulator import Counters
 
-    manifest, machine = resolve_machine(package.target)
-    function = parse_function(package.stage_text, manifest.registry, "<counted stage>")
-    names = [argument.name for argument in package.arguments]
-    arrays = dict(zip(names, random_inputs(package, seed), strict=True))
+    _, machine = resolve_machine(package.target)
     counters = Counters(machine.shared.banks, machine.shared.bank_bytes, machine.transaction_bytes)
-    run_threaded(
-        for_sizes(function, package.values), arrays, [BLOCK], warp=machine.warp, meanings=manifest.meanings,
-        functions=manifest.simulated_functions, counters=counters,
-    )  # fmt: skip
+    simulate(package, random_inputs(package, seed), [BLOCK], counters)
     return line_counters_of(counters.lines, stage, len(package.stage_text.splitlines()))
 
 

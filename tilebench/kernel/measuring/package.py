@@ -78,13 +78,11 @@ def pack(
     compilation.reach_code()
     build = compilation.build
     assert build is not None  # every manifest has a step
-    from ...passes.analysis.count_work import count_work
-
     meaning = compilation.reference
     if meaning is not None and any(isinstance(part, Extern) for part in walk(meaning)):
         meaning = None  # a Python function of this process, which does not travel
     meaning = None if meaning is None else for_sizes(meaning, call.values)
-    work = count_work(meaning or for_sizes(compilation.traced.function, call.values))
+    work = compilation.work(call.values)
     last = next(reversed(compilation.functions))
     plain: dict[str, Any] = {
         k: v for k, v in build.data.items() if isinstance(v, (int, str, float, tuple, bool))

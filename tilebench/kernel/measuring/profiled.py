@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import TargetError
 from ...record import CompileRecord, LineCounter
+from ...runtime.cancel import Cancelled
 from ...runtime.codec import Spool, decode, encode
 from ...targets import resolve_machine
 from .package import Package
@@ -34,9 +35,10 @@ def profile_lines(
 ) -> tuple[LineCounter, ...]:
     """The card's own counters of the lines of a record's code, from one launch on random arrays.
 
-    Raises `TargetError` where the target has no profiler, or that fails.
+    Raises `TargetError` where the target has no profiler, or that fails; `Cancelled` when `cancel` is set.
     """
     manifest, _ = resolve_machine(package.target)
+    cancel = cancel or threading.Event()
     if manifest.profiler is None:
         raise TargetError("{name} has no profiler that counts on lines", name=manifest.name)
     names = [str(row[0]) for row in package.data.get("launches", ())]
@@ -44,7 +46,9 @@ def profile_lines(
         path = Path(folder) / "package"
         path.write_bytes(encode(package, Spool()))
         command = [sys.executable, "-m", __name__, str(path)]
-        report = manifest.profiler.run(command, names, cancel or threading.Event())
+        report = manifest.profiler.run(command, names, cancel)
+    if cancel.is_set():
+        raise Cancelled("counting on the lines was stopped")
     return manifest.profiler.read(report, record)
 
 

@@ -1,8 +1,9 @@
-"""A check in the simulator: for a kernel whose card is not here."""
+"""A kernel as plain data in the simulator, and a check there: for a kernel whose card is not here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...ir import parse_function
 from ...ir.sizes import for_sizes
@@ -11,8 +12,11 @@ from .measure import random_inputs, tile_of
 from .package import Package
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ...compiler import Compilation
     from ...reference import CheckReport
+    from ...simulator import Counters
 
 
 def why_not_simulated(compilation: Compilation) -> str:
@@ -30,21 +34,33 @@ def _ir(compilation: Compilation) -> tuple[str, ...]:
     return ("tile", *(row.name for row in compilation.rows))
 
 
-def check_simulated(package: Package, seed: int) -> CheckReport:
-    """Run a package's last stage in the simulator on random arrays, and compare every element.
+def simulate(
+    package: Package,
+    arrays: Sequence[np.ndarray[Any, Any]],
+    blocks: Iterable[tuple[int, int, int]] | None = None,
+    counters: Counters | None = None,
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Run blocks (all when None) of a package's last stage on arrays in their order, which it changes.
 
-    Raises `SimulationError` at the statement that does what a card must not.
+    Gives the arrays by name. Raises `SimulationError` at the statement that does what a card must not.
     """
-    from ...reference import check_function
     from ...simulator import run_threaded
 
     manifest, machine = resolve_machine(package.target)
     function = parse_function(package.stage_text, manifest.registry, "<threaded stage>")
-    names = [argument.name for argument in package.arguments]
-    before = dict(zip(names, random_inputs(package, seed), strict=True))
-    after = {name: array.copy() for name, array in before.items()}
+    named = {argument.name: array for argument, array in zip(package.arguments, arrays, strict=True)}
     run_threaded(
-        for_sizes(function, package.values), after, warp=machine.warp, meanings=manifest.meanings,
-        functions=manifest.simulated_functions,
+        for_sizes(function, package.values), named, blocks, warp=machine.warp, meanings=manifest.meanings,
+        functions=manifest.simulated_functions, counters=counters,
     )  # fmt: skip
+    return named
+
+
+def check_simulated(package: Package, seed: int) -> CheckReport:
+    """`simulate` on random arrays, with every element compared. Raises what that raises."""
+    from ...reference import check_function
+
+    inputs = random_inputs(package, seed)
+    after = simulate(package, [array.copy() for array in inputs])
+    before = dict(zip(after, inputs, strict=True))
     return check_function(tile_of(package), before, after, fresh=package.outputs, threads=package.threads)

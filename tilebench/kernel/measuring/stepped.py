@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...ir import parse_function
-from ...ir.sizes import for_sizes
 from ...record import RunRecord
 from ...runtime.job import Job
 from ...runtime.worker import default_worker
-from ...targets import resolve_machine
 from .clocks import clocked
 from .package import Package, package_of
+from .simulated import simulate
 
 if TYPE_CHECKING:
     import threading
@@ -50,18 +48,10 @@ def steps(kernel: Kernel, *, cancel: threading.Event | None = None) -> RunRecord
 def run_stepped(package: Package, sites: Sequence[Any], config: dict[str, Any]) -> RunRecord:
     """What runs in the child."""
     from ...profile.timeline import events_of
-    from ...simulator import run_threaded
     from .measure import random_inputs
 
-    manifest, machine = resolve_machine(package.target)
-    function = for_sizes(parse_function(package.stage_text, manifest.registry, "<clocked>"), package.values)
-    names = [argument.name for argument in package.arguments]
     inputs = random_inputs(package, 0)
     inputs[-1] = np.zeros(package.arguments[-1].extents, np.int64)
-    arrays = dict(zip(names, inputs, strict=True))
-    run_threaded(
-        function, arrays, [(k, 0, 0) for k in range(BLOCKS)], warp=machine.warp, meanings=manifest.meanings,
-        functions=manifest.simulated_functions,
-    )  # fmt: skip
+    simulate(package, inputs, [(k, 0, 0) for k in range(BLOCKS)])
     events = events_of(inputs[-1], sites)
     return RunRecord(package.kernel, package.target, config, method=METHOD, events=events, event_unit="steps")

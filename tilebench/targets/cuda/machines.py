@@ -21,6 +21,8 @@ PREFIX = "cuda:"
 DEFAULT_ARCH = "sm_90a"
 
 _KB = 1024
+# Dynamic shared memory that a kernel may launch with before the driver was asked to allow it more.
+ALLOWED_SHARED = 48 * _KB
 _WARP = 32
 # A scheduler issues for one of four partitions, so an instruction with `lanes` results a clock and
 # multiprocessor takes this many issue cycles a warp.

@@ -7,17 +7,26 @@ line an instruction with its address. A report that somebody else collected is r
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import os
 import re
 import shutil
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import TargetError
 from ...record import CompileRecord, LineCounter, StageRecord
 
+if TYPE_CHECKING:
+    import subprocess
+
 STAGE = "sass"
+# How often a wait looks whether its result is still wanted.
+LOOK_S = 0.1
 _ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/")
 _HEADING = re.compile(r"^([A-Za-z_$][\w$]*):$")
 _HOW = "Counted on the card by ncu, all blocks of the grid"
@@ -57,7 +66,8 @@ def missing() -> str:
 def run(command: Sequence[str], names: Sequence[str], cancel: threading.Event) -> str:
     """Run a command under ncu and print the source page of its report, for the first launch of each kernel.
 
-    `TargetError` where ncu fails: mostly it may not read counters.
+    When `cancel` is set, ncu and the command are ended at once, and there is no report. `TargetError` where
+    ncu fails: mostly it may not read counters.
     """
     import tempfile
 
@@ -74,21 +84,37 @@ def run(command: Sequence[str], names: Sequence[str], cancel: threading.Event) -
 
 
 def _said(command: Sequence[str], cancel: threading.Event) -> str:
+    """What a command prints. When `cancel` is set or this wait interrupted, it ends with all it started."""
     import subprocess
 
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    while True:
-        try:
-            said, _ = process.communicate(timeout=0.2)
-            break
-        except subprocess.TimeoutExpired:
-            if cancel.is_set():
-                process.kill()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        said = _wait(process, cancel)
+    finally:
+        # ncu starts the program that it profiles, which would go on without it.
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
     if process.returncode != 0 and not cancel.is_set():
         told = "\n".join(line for line in said.splitlines() if line.startswith("==ERROR==")) or said[-600:]
         hint = "counters need a permission: see ERR_NVGPUCTRPERM" if "ERR_NVGPUCTRPERM" in said else ""
         raise TargetError("ncu failed: {text}", text=told.strip(), hint=hint)
     return said
+
+
+def _wait(process: subprocess.Popen[str], cancel: threading.Event) -> str:
+    """All that a process says; nothing where `cancel` is set before its end."""
+    import subprocess
+
+    while not cancel.is_set():
+        try:
+            return process.communicate(timeout=LOOK_S)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    return ""
 
 
 def read(report: str, record: CompileRecord) -> tuple[LineCounter, ...]:

@@ -2,7 +2,7 @@
 
 NVML is asked through cuda-bindings, which the compiler brings, or pynvml. It is opened once in a process
 (16 ms) and stays open: a query takes 3 us, so that clocks and power are read between turns. `nvidia-smi`
-is a program (50 ms and more) and is asked once.
+is a program (50 ms and more): what never changes is asked once, and the rest at each run.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ import contextlib
 import importlib
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+# Readings between the turns of one run are one answer of `nvidia-smi`, and another run has its own.
+FRESH_S = 0.5
 ABSENT = "not sampled: there is neither NVML (cuda-bindings, pynvml) nor nvidia-smi"
-_FIELDS = {
-    "name": "name", "driver_version": "driver", "clocks.sm": "sm_clock", "clocks.mem": "memory_clock",
-    "power.draw": "power", "enforced.power.limit": "power_limit", "temperature.gpu": "temperature",
+# What `nvidia-smi` is asked, and what a record calls it.
+_FIXED = {"name": "name", "driver_version": "driver", "enforced.power.limit": "power_limit"}
+_MOVING = {
+    "clocks.sm": "sm_clock", "clocks.mem": "memory_clock", "power.draw": "power",
+    "temperature.gpu": "temperature",
 }  # fmt: skip
 _UNITS = {"sm_clock": "MHz", "memory_clock": "MHz", "power": "W", "power_limit": "W", "temperature": "C"}
 
@@ -99,24 +105,58 @@ def _by_pynvml(nvml: Any) -> tuple[Queries, ...]:
     return tuple(of(handle) for handle in handles)
 
 
-@lru_cache(maxsize=1)
 def smi_cards() -> tuple[Mapping[str, str], ...]:
-    """The cards as `nvidia-smi` tells of them, asked once; empty without it."""
+    """The cards as `nvidia-smi` tells of them, not longer than `FRESH_S` ago; empty without it."""
+    global _moving
+    fixed = _smi_fixed()
+    now = time.monotonic()
+    if fixed and (_moving is None or now - _moving.when > FRESH_S):
+        _moving = _Moving(now, _asked(_MOVING))
+    moving = _moving.cards if _moving is not None else ()
+    return tuple({**card, **(moving[k] if k < len(moving) else {})} for k, card in enumerate(fixed))
+
+
+@dataclass(frozen=True)
+class _Moving:
+    """What `nvidia-smi` said of clocks, power and temperature, and when."""
+
+    when: float
+    cards: tuple[Mapping[str, str], ...]
+
+
+_moving: _Moving | None = None
+
+
+def forget() -> None:
+    """Ask again for what is kept of the cards, as a process does that has just begun."""
+    global _moving
+    _moving = None
+    nvml_queries.cache_clear()
+    _smi_fixed.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _smi_fixed() -> tuple[Mapping[str, str], ...]:
+    return _asked(_FIXED)
+
+
+def _asked(fields: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+    """What `nvidia-smi` answers for each card; empty without it."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
-    words = [program, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
+    words = [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
     try:
         said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(smi_card(line) for line in said.splitlines() if line.strip())
+    return tuple(smi_card(line, fields) for line in said.splitlines() if line.strip())
 
 
-def smi_card(line: str) -> dict[str, str]:
+def smi_card(line: str, fields: Mapping[str, str]) -> dict[str, str]:
     """One line of `nvidia-smi`'s table; what it does not know (`[N/A]`) is left out."""
     out: dict[str, str] = {}
-    for name, value in zip(_FIELDS.values(), line.split(","), strict=False):
+    for name, value in zip(fields.values(), line.split(","), strict=False):
         text = value.strip()
         if text and not text.startswith("["):
             number = text.partition(".")[0] if name in _UNITS else text

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....errors import ArgumentError, LaunchError
+from ..machines import ALLOWED_SHARED
 from .driver import Driver
 from .modules import Function
 
@@ -132,7 +133,7 @@ class Launch:
                 "this driver cannot launch clusters or cooperative grids", hint="update the driver"
             )
         self._slots: list[_Slot] = []
-        if shared > 48 * 1024:
+        if shared > ALLOWED_SHARED:
             function.allow_shared(shared)
 
     def _slot(self) -> _Slot:

@@ -7,6 +7,7 @@ NumPy draws the same ones (`drawn`) and nothing has to be converted on the host.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,8 @@ from ....passes.analysis.launches import launches_of, parts_of
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...scalars import LETTERS, bits_of
+from ..machines import ALLOWED_SHARED
 
-_MASK = (1 << 64) - 1
 _ROUNDS = 30
 _C_TYPES = {
     "?": "bool", "b": "signed char", "B": "unsigned char", "h": "short", "H": "unsigned short", "i": "int",
@@ -44,7 +45,7 @@ def drawn(buffer: Buffer, number: int, seed: int) -> np.ndarray[Any, Any]:
     order.
     """
     with np.errstate(over="ignore"):
-        place = np.arange(_elements(buffer), dtype=np.uint64) + np.uint64(number << 40)
+        place = np.arange(_span(buffer), dtype=np.uint64) + np.uint64(number << 40)
         z = place * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed) * np.uint64(0xD1B54A32D192ED03)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -53,12 +54,10 @@ def drawn(buffer: Buffer, number: int, seed: int) -> np.ndarray[Any, Any]:
     return choices[z % np.uint64(len(choices))]
 
 
-def _elements(buffer: Buffer) -> int:
-    """Elements of an array's memory, with those between rows that are longer than they need to be."""
-    if buffer.strides is None:
-        return int(np.prod(buffer.extents, dtype=np.int64))
-    steps = [int(step) for step in buffer.strides]  # pyright: ignore[reportArgumentType]
-    return 1 + sum((n - 1) * step for n, step in zip(buffer.extents, steps, strict=True))
+def _span(buffer: Buffer) -> int:
+    """Elements of an array's memory, of which the sizes are numbers here."""
+    assert isinstance(buffer.span, int)
+    return buffer.span
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class _Array:
 
     @property
     def bytes(self) -> int:
-        return -(-_elements(self.buffer) * self.buffer.dtype.bits // 8)
+        return -(-_span(self.buffer) * self.buffer.dtype.bits // 8)
 
 
 def standalone(build: Build, values: Mapping[str, Number], seed: int, title: Sequence[str]) -> str:
@@ -131,7 +130,7 @@ def _allocated(array: _Array) -> list[str]:
         choices = values_of(dtype)
         width = max(1, dtype.bits // 8)
         bits = ", ".join(f"{_raw(choice, dtype)}ull" for choice in choices)
-        passed = f"{_elements(array.buffer)}ull, {array.number}, seed, {name}_values"
+        passed = f"{_span(array.buffer)}ull, {array.number}, seed, {name}_values"
         passed += f", {len(choices)}, {width}, {dtype.per_byte}"
         lines.append(f"  static const unsigned long long {name}_values[] = {{{bits}}};")
         lines.append(f"  void* {name}_device = drawn({passed});")
@@ -171,7 +170,7 @@ def _launch(
     extents = ", ".join(str(int(extent)) for extent in grid)
     made.append(f"  void* arguments_{number}[] = {{{', '.join(passed)}}};")
     made.append(f"  const void* code_{number} = (const void*){entry};")
-    if shared > 48 * 1024:
+    if shared > ALLOWED_SHARED:
         most = "cudaFuncAttributeMaxDynamicSharedMemorySize"
         made.append(f"  CHECK(cudaFuncSetAttribute(code_{number}, {most}, {shared}));")
     call = (
@@ -182,11 +181,26 @@ def _launch(
 
 
 def _scalar(value: Number, dtype: DType, letter: str) -> str:
+    """A C++ literal of exactly the value that a launch would pass."""
     if dtype.is_float and letter == "H":
         return str(bits_of(value, dtype))
     if dtype.kind == "bool":
         return "true" if value else "false"
-    return repr(float(value)) + ("f" if letter == "f" else "") if dtype.is_float else str(int(value))
+    return _floating(float(value), letter) if dtype.is_float else _whole(int(value), dtype, letter)
+
+
+def _floating(value: float, letter: str) -> str:
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return repr(value) + ("f" if letter == "f" else "")
+
+
+def _whole(value: int, dtype: DType, letter: str) -> str:
+    suffix = {"q": "ll", "Q": "ull"}.get(letter, "")
+    # The minus stands in front of a number, and that of the least one does not fit.
+    return f"({value + 1}{suffix} - 1)" if value == dtype.least < 0 else f"{value}{suffix}"
 
 
 _HEAD = """{title}
@@ -194,6 +208,7 @@ _HEAD = """{title}
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
