@@ -1,4 +1,4 @@
-"""Passes over the banks of well-known kernels, worked out from their code and counted by the simulator."""
+"""Passes over the banks and sectors of well-known kernels, worked out from their code and counted in runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,14 @@ def test_each_buffer_takes_the_passes_that_the_simulator_counts(name: str) -> No
     own = {param.name: arrays[param.name] for param in function.arrays}
     run_threaded(function, own, [(0, 0, 0)], warp=32, counters=counters)
     found: dict[str, tuple[int, ...]] = {}
+    moved = least = 0
     for access in warp_accesses(function, kernel.compilation.machine, whole=True):
         if access.scope == "shared":
             before = found.get(access.buffer, (0, 0, 0))
             found[access.buffer] = tuple(a + getattr(access, b) for a, b in zip(before, COUNTS, strict=True))
+        else:
+            moved, least = moved + access.passes, least + access.least
     assert found == {k: (p.instructions, p.wavefronts, p.ideal) for k, p in counters.shared.items()}
+    sectors = [line.sectors for line in counters.lines.values()]
+    assert (moved, least) == (sum(s.moved for s in sectors), sum(s.ideal for s in sectors))
+    assert moved > 0

@@ -9,7 +9,8 @@ import pytest
 
 from tests.everywhere import arrays_of, kernel_of
 from tests.passes.lowering import lower
-from tests.simulated import run_threaded
+from tests.simulated import card_words, run_threaded
+from tilebench.ir import parse_function
 from tilebench.simulator import Counters, Passes
 
 GEMM = """
@@ -124,3 +125,53 @@ def main(O: T.Tensor((48,), T.float32)):
     own.count("S", np.arange(48) * 4, 4, np.arange(48), threads=48, warp=32)
     own.count("S", np.arange(96) * 4, 4, np.arange(96), threads=48, warp=32)
     assert own.shared["S"] == Passes(instructions=2 + 4, wavefronts=6, ideal=6)
+
+
+def sectors_of(text: str, **arrays: Any) -> tuple[int, int, int]:
+    """Requests, sectors moved and the fewest, of a text of stage `threaded`."""
+    counters = Counters(32, 4)
+    run_threaded(parse_function(text, card_words()), arrays, warp=32, counters=counters)
+    found = [line.sectors for line in counters.lines.values()]
+    return sum(s.requests for s in found), sum(s.moved for s in found), sum(s.ideal for s in found)
+
+
+def test_an_instruction_that_reads_a_part_is_one_request() -> None:
+    """Rows of 64 bytes, of which lane k reads k % 9 elements of 2 bytes: no sector where it reads none."""
+    text = """@T.prim_func
+def main(A: T.Tensor((32, 32), T.float16)):
+    with T.Kernel(1, threads=32, shared_bytes=512) as bx:
+        tid: T.int32 = T.thread_id()
+        n: T.int32 = tid % 9
+        S = T.alloc_shared((256,), T.float16, offset=0)
+        T.cp_async(S[tid * 8 : tid * 8 + 8], A[tid, 0:8], valid=n)
+        T.cp_async_commit()
+        T.cp_async_wait()
+"""
+    bytes_read = sum(lane % 9 * 2 for lane in range(32))
+    lanes_reading = sum(lane % 9 > 0 for lane in range(32))
+    found = sectors_of(text, A=np.zeros((32, 32), np.float16))
+    assert found == (1, lanes_reading, -(-bytes_read // 32))
+
+
+def test_an_access_from_any_address_is_two_requests() -> None:
+    """Lanes 16 bytes apart, from byte 2 on: 32 pieces of 16 bytes, and 32 that begin one later."""
+    text = """@T.prim_func
+def main(A: T.Tensor((512,), T.float16)):
+    with T.Kernel(1, threads=32, shared_bytes=0) as bx:
+        tid: T.int32 = T.thread_id()
+        p = T.alloc_local((16,), T.float16)
+        T.load_pieces(p[0:16], A[tid * 8 + 1 : tid * 8 + 9])
+"""
+    assert sectors_of(text, A=np.zeros(512, np.float16)) == (2, 16 + 17, 16)
+
+
+def test_rows_lie_where_their_strides_say() -> None:
+    """A column of rows that are 16 elements of 4 bytes apart: 64 bytes, a sector each."""
+    text = """@T.prim_func
+def main(A: T.StridedTensor((32, 4), (16, 1), T.float32), O: T.Tensor((32,), T.float32)):
+    with T.Kernel(1, threads=32, shared_bytes=0) as bx:
+        tid: T.int32 = T.thread_id()
+        O[tid] = A[tid, 0]
+"""
+    memory = np.zeros((32, 16), np.float32)[:, :4]
+    assert sectors_of(text, A=memory, O=np.zeros(32, np.float32)) == (2, 32 + 4, 4 + 4)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+import tilebench
 from tilebench.errors import TargetError
 from tilebench.ir import OpStmt, ScalarFunction, Word, node, same_as_first
 from tilebench.language.copy import Copy
@@ -117,3 +119,10 @@ def test_the_words_of_cuda_come_through_the_same_door() -> None:
     }
     assert words <= {cls.__name__ for cls in rows}
     assert rows[SyncWarp].cls is SyncWarp
+
+
+def test_what_the_package_offers_is_offered_by_its_rooms() -> None:
+    """A room that says what it offers names what `tilebench` takes from it."""
+    for name, room in tilebench._WHERE.items():  # pyright: ignore[reportPrivateUsage]
+        offered = getattr(importlib.import_module(room, "tilebench"), "__all__", None)
+        assert offered is None or name in offered, name

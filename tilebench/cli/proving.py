@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ..profile.diagnosis.measured_causes import wrong_on
+from ..profile.figures import aligned
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -45,7 +48,7 @@ def swizzle_text(kernel: Kernel) -> str:
         ))  # fmt: skip
     if len(rows) == 1:
         return "No tile is swizzled."
-    return "\n".join([_columns(rows), _vectors(kernel), _winner(each for each, _ in swizzled)])
+    return "\n".join([*aligned(rows), _vectors(kernel), _winner(each for each, _ in swizzled)])
 
 
 def _vectors(kernel: Kernel) -> str:
@@ -77,30 +80,50 @@ def swizzle_sweep(kernel: Kernel) -> list[str]:
 
 
 def everywhere(subject: Any, wish: Any) -> int:
-    """Check a kernel on every target: those that are not here in the simulator. 1 where one is wrong."""
+    """Check a kernel on every target: those that are not here in the simulator.
+
+    What a target refuses has no result there. 1 where a result is wrong, or none is there.
+    """
     from dataclasses import replace
 
     from ..errors import TileError
-    from ..profile.diagnosis.measured_causes import wrong_on
-    from ..workbench import tiers
 
     rows = [("target", "ran", "result")]
     checks: dict[str, bool] = {}
+    refused: list[str] = []
     for target in _targets(wish.target):
         try:
             kernel = subject.make(replace(wish, target=target))
-            where = "here" if tiers.runs_here(kernel) else "in the simulator"
-            report = tiers.check(kernel, cancel=threading.Event())
-            checks[kernel.target] = report.ok
-            rows.append((kernel.target, where, report.verdict))
+            ran, result, checks[kernel.target] = _checked(kernel)
         except TileError as error:
-            rows.append((target, "", f"refused: {error.message}"))
-            checks[target] = False
-    print(_columns(rows))
+            refused.append(target)
+            ran, result = "", f"refused: {error.message}"
+        rows.append((target, ran, result))
+    print("\n".join(aligned(rows)))
+    if refused:
+        print(f"no result on {', '.join(refused)}: the kernel is refused there, for the reasons above")
     cause = wrong_on(checks)
     if cause is not None:
         print(cause)
-    return 0 if all(checks.values()) else 1
+    return 0 if checks and all(checks.values()) else 1
+
+
+def _checked(kernel: Kernel) -> tuple[str, str, bool]:
+    """Where a kernel was checked, what came of it, and whether it is right. Raises what compiling refuses."""
+    from ..errors import TileError
+    from ..workbench import tiers
+
+    here = tiers.runs_here(kernel)
+    if here:
+        kernel.reach_code()
+    else:
+        kernel.compilation.reach(kernel.compilation.rows[-1].name)
+    where = "here" if here else "in the simulator"
+    try:
+        report = tiers.check(kernel, cancel=threading.Event())
+    except TileError as error:
+        return where, f"failed: {error.message}", False
+    return where, report.verdict, report.ok
 
 
 def _targets(own: str | None) -> list[str]:
@@ -109,10 +132,3 @@ def _targets(own: str | None) -> list[str]:
 
     offered = [each for name in names() for each in manifest(name).presentation.machines]
     return list(dict.fromkeys([*([own] if own else []), *offered]))
-
-
-def _columns(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )

@@ -50,6 +50,12 @@ class Effect(NamedTuple):
         """Whether the buffer holds something else afterwards."""
         return self.kind in (WRITES, ACCUMULATES, WORKS)
 
+    @property
+    def first(self) -> Expr | None:
+        """How many elements of the region, from its start on, are touched; None where all are."""
+        named = next(mark.first for mark in self.node.effect_marks if mark.name == self.field)
+        return getattr(self.node, named) if named else None
+
 
 def _kind(mark: FieldMark, node: Any) -> str:
     """The effect of a field that says `only_read` or `unless`: it may start afresh, or only read."""

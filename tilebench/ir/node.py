@@ -39,9 +39,9 @@ class FieldMark:
 
     `effect` is what the node does to the memory that the field names; `unless` is the field of the
     node that, when true, makes an accumulation start afresh, `only_read` the one that leaves it without
-    a change. `decided` is the stage at whose end a
-    decision must be there; `early` says that it may be there before. `used` is the stage whose passes
-    turn it into decisions of their own, so that from its end on it is not there any more.
+    a change, `first` the one that says how many of a region's first elements are read. `decided` is the
+    stage at whose end a decision must be there; `early` says that it may be there before. `used` is the
+    stage whose passes turn it into decisions of their own, so that from its end on it is not there any more.
     """
 
     name: str
@@ -52,6 +52,7 @@ class FieldMark:
     effect: str = ""
     unless: str = ""
     only_read: str = ""
+    first: str = ""
     decided: str = ""
     early: bool = False
     used: str = ""
@@ -96,9 +97,9 @@ def decision(stage: str, *, default: Any = _MISSING, early: bool = False, used: 
     return FieldMark("", ATTRIBUTE, False, default, decided=stage, early=early, used=used)
 
 
-def reads(default: Any = _MISSING) -> Any:
-    """A region whose values go into the operation."""
-    return FieldMark("", OPERAND, False, default, effect=READS)
+def reads(default: Any = _MISSING, *, first: str = "") -> Any:
+    """A region whose values go into the operation: all, or as many as the field named `first` says."""
+    return FieldMark("", OPERAND, False, default, effect=READS, first=first)
 
 
 def writes(default: Any = _MISSING) -> Any:

@@ -116,14 +116,17 @@ def bank_conflicts(
 
 
 def coalescing(
-    byte_addresses: object, access_bytes: int, transaction_bytes: int, active: object = None
+    byte_addresses: object, access_bytes: int | IntArray, transaction_bytes: int, active: object = None
 ) -> Coalescing:
     """Sectors of `transaction_bytes` that each request touches, against the fewest that could do.
 
-    `byte_addresses` is (lanes,) or (requests, lanes), each access aligned to its size. Requests
-    without an active lane cost nothing.
+    `byte_addresses` is (lanes,) or (requests, lanes), each access aligned to its size; `access_bytes` is one
+    for all, or one each, which may be none. Requests without an active lane cost nothing.
     """
     rows, mask = _rows(byte_addresses, active)
+    if not isinstance(access_bytes, int):
+        rows, inside = _single_bytes(rows, access_bytes, mask)
+        return coalescing(rows, 1, transaction_bytes, inside)
     reach = 1 + (access_bytes - 1) // transaction_bytes
     sector = rows[:, :, None] // transaction_bytes + np.arange(reach)
     # An access that is not aligned to its size can end in one sector more.
@@ -138,6 +141,16 @@ def coalescing(
     start.sort(axis=1)
     useful = (_distinct(start) & (start >= 0)).sum(axis=1).astype(np.int64) * access_bytes
     return Coalescing(sectors, -(-useful // transaction_bytes))
+
+
+def _single_bytes(rows: IntArray, sizes: IntArray, mask: BoolArray | None) -> tuple[IntArray, BoolArray]:
+    """Accesses of different sizes as accesses of a byte each, of which a request has the more."""
+    offset = np.arange(max(1, int(sizes.max(initial=0))))
+    addresses = (rows[:, :, None] + offset).reshape(len(rows), -1)
+    inside = offset < np.broadcast_to(sizes, rows.shape)[:, :, None]
+    if mask is not None:
+        inside &= mask[:, :, None]
+    return addresses, inside.reshape(len(rows), -1)
 
 
 def vector_width(

@@ -33,7 +33,7 @@ from ..ir import (
 )  # fmt: skip
 from ..ir.expr_walks import seen
 from ..ir.stmt import Stmt
-from ..language.lowered.threads import FromPieces
+from ..language.lowered.threads import FromPieces, LoadPieces
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..passes.analysis.launches import launch_of
@@ -50,22 +50,28 @@ FAR = 4096
 
 @dataclass(frozen=True)
 class MemoryTouch:
-    """A place in memory in an expression or statement: `count` elements from `index` on."""
+    """A place in memory that an expression or statement names: `count` elements from `index` on.
+
+    Where `first` is there, so many of them.
+    """
 
     node: Node
     buffer: Buffer
     index: tuple[Expr, ...]
     count: int
     written: bool
+    first: Expr | None = None
+    # Of an access from any address: the aligned piece with its first element (0), or that with its last.
+    piece: int | None = None
 
 
 @dataclass
 class TouchSite:
-    """What became of one touch: rows of first elements' offsets (elements), active lanes, and weights."""
+    """What became of one touch: rows of first bytes, active lanes, weights, elements of a lane."""
 
     touch: MemoryTouch
     statement: Stmt
-    rows: list[tuple[Any, Any, Any]] = field(default_factory=list[tuple[Any, Any, Any]])
+    rows: list[tuple[Any, Any, Any, Any]] = field(default_factory=list[tuple[Any, Any, Any, Any]])
     # Some address, or who takes part, is up to data.
     by_data: bool = False
     # Turns were left out, or counted though nobody knows how many there are.
@@ -254,10 +260,17 @@ class LaneWalk:
                 site.by_data = True
                 return
             place = place + where * step
-        site.by_data = site.by_data or self.by_data
+        count: Value = touch.count
+        if touch.first is not None:
+            count = self.values.value(touch.first)
+        site.by_data = site.by_data or self.by_data or count is None
+        count = touch.count if count is None else count
         bits = touch.buffer.dtype.bits
         first = place * bits // 8 + self.bases.get(touch.buffer.name, 0)
-        site.rows.append((first, mask, self.weight))
+        if touch.piece is not None:
+            width = touch.buffer.dtype.bytes_of(touch.count)
+            first = (first + touch.piece * (width - 1)) // width * width
+        site.rows.append((first, mask, self.weight, count))
 
 
 def _below(root: Stmt) -> Iterable[Stmt]:
@@ -280,7 +293,11 @@ def _touches(statement: Stmt) -> Iterable[MemoryTouch]:
             region = effect.region
             if region is not None and effect.buffer.scope in MEMORY:
                 count = (region.extent or (1,))[-1]
-                yield MemoryTouch(statement, effect.buffer, region.start, count, effect.writes)
+                for piece in (0, 1) if isinstance(statement, LoadPieces) else (None,):
+                    first = effect.first
+                    yield MemoryTouch(
+                        statement, effect.buffer, region.start, count, effect.writes, first, piece
+                    )
     for part in _expressions(statement):
         yield from _loaded(part)
 

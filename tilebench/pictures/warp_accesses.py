@@ -17,6 +17,7 @@ from ..ir import Function, Stmt, Store
 from ..layout import bank_conflicts, coalescing
 from ..machine import Machine
 from .lane_walk import LaneWalk, MemoryTouch, TouchSite
+from .tile_layouts import line_of
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,11 @@ def word_of(statement: Stmt, touch: MemoryTouch) -> str:
     return str(getattr(statement, "word", "load")) if touch.node is statement else "load"
 
 
-def _line(statement: Stmt) -> int:
-    return statement.place.user.line if statement.place is not None else 0
-
-
 def _count(site: TouchSite, machine: Machine, threads: int) -> Counted:
     touch = site.touch
-    width = max(1, touch.count * touch.buffer.dtype.bits // 8)
-    addresses, active, weights = _warps(site.rows, threads, machine.warp)
+    bits = touch.buffer.dtype.bits
+    width = max(1, touch.count * bits // 8)
+    addresses, active, weights, counts = _warps(site.rows, threads, machine.warp)
     if not len(weights):
         cost = least = np.zeros(0, np.int64)
     elif touch.buffer.scope == "shared":
@@ -121,32 +119,34 @@ def _count(site: TouchSite, machine: Machine, threads: int) -> Counted:
         found = bank_conflicts(addresses, width, level.banks, level.bank_bytes, active)
         cost, least = found.wavefronts, found.ideal
     else:
-        moved = coalescing(addresses, width, machine.transaction_bytes, active)
-        cost, least = moved.sectors, moved.ideal
-    word, line = word_of(site.statement, touch), _line(site.statement)
+        wide = width if touch.first is None else -(-counts * bits // 8)
+        moved = coalescing(addresses, wide, machine.transaction_bytes, active)
+        cost, least = moved.sectors, moved.ideal * (touch.piece != 1)
+    word, line = word_of(site.statement, touch), line_of(site.statement)
     return Counted(
         touch, width, word, line, site.about, site.by_data, addresses, active, weights, cost, least
     )
 
 
-def _warps(rows: Iterable[tuple[Any, Any, Any]], threads: int, warp: int) -> tuple[Any, Any, Any]:
-    """(instructions, lanes) of first bytes and of who takes part, and how many each row stands for."""
+def _warps(rows: Iterable[tuple[Any, ...]], threads: int, warp: int) -> tuple[Any, Any, Any, Any]:
+    """(instructions, lanes) of first bytes and of who takes part, what each row stands for, and elements."""
     warps = -(-threads // warp)
-    found: list[tuple[Any, Any, Any]] = []
-    for first, mask, weight in rows:
-        shape = np.broadcast_shapes(np.shape(first), np.shape(mask), np.shape(weight), (threads,))
-        parts = [np.broadcast_to(part, shape) for part in (first, mask)]
+    found: list[tuple[Any, ...]] = []
+    for first, mask, weight, count in rows:
+        shape = np.broadcast_shapes(*map(np.shape, (first, mask, weight, count)), (threads,))
+        parts = [np.broadcast_to(part, shape) for part in (first, np.logical_and(mask, count), count)]
         if threads % warp:
             pad = [(0, 0)] * (len(shape) - 1) + [(0, warps * warp - threads)]
             parts = [np.pad(part, pad) for part in parts]
-        lanes, active = (part.reshape(-1, warp) for part in parts)
+        lanes, active, counts = (part.reshape(-1, warp) for part in parts)
         weights = np.broadcast_to(weight, (*shape[:-1], 1)).reshape(-1)
-        found.append((lanes, active.astype(np.bool_), np.repeat(weights, warps)))
+        found.append((lanes, active, np.repeat(weights, warps), counts))
     if not found:
-        return np.zeros((0, warp), np.int64), np.zeros((0, warp), np.bool_), np.zeros(0)
-    addresses, active, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        nobody = np.zeros((0, warp), np.int64)
+        return nobody, nobody.astype(np.bool_), np.zeros(0), nobody
+    addresses, active, weights, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
     some = active.any(axis=1)
-    return addresses[some], active[some], weights[some]
+    return addresses[some], active[some], weights[some], counts[some]
 
 
 def joined(group: list[Counted]) -> WarpAccess:

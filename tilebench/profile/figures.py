@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -92,3 +93,12 @@ def rate_text(value: float, unit: str, digits: int = 3) -> str:
     value = _rounded(value, digits)
     size, lead = next((step for step in steps if abs(value) >= step[0]), (1.0, ""))
     return f"{number(_rounded(value / size, digits), digits)} {lead}{unit}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a table as lines: columns to the width of their widest cell, the last as it is."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in rows
+    ]

@@ -21,7 +21,7 @@ def is_choice(name: str) -> bool:
 def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> Schedule:
     """The schedule that names like `threads`, `ko.num_stages`, `A_s.swizzle` choose.
 
-    Raises `ScheduleError` for an option that there is not, or a value that is not legal alone.
+    Raises `OptionError` for an option that there is not, `ScheduleError` for a value that is not legal alone.
     """
     tables: dict[str, dict[str, dict[str, Any]]] = {}
     kernel: dict[str, Any] = {}

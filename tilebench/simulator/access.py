@@ -12,7 +12,6 @@ from ..ir import Buffer, Node, Store
 from ..language.meanings.atomics import combination, turns
 from .address import first_bit, stored_bits
 from .clocks import Party
-from .counters import first_bytes
 from .memory import check_index, check_vector, gather, scatter, tracked_cells
 from .refusal import refuse
 from .state import LaneState, Mask, Value
@@ -38,7 +37,7 @@ class LaneAccess(LaneState):
     ) -> Touch:
         """The cells of `count` elements a lane from `index` on, inside the buffer and aligned.
 
-        Without `counts` they are only named, and nothing moves.
+        Without `counts` no counter sees it.
         """
         lanes = self.active(mask)
         party = self.party(mask, lanes)
@@ -61,18 +60,23 @@ class LaneAccess(LaneState):
             cells = self.shared.cells_of(bits, count * stored_bits(buffer.dtype), party)
             return Touch(numbers, lanes, party, self.shared, cells, bits)
         if counts and self.launch.counters is not None:
-            start = first_bytes(numbers, buffer.extents, stored_bits(buffer.dtype))
             width = count * stored_bits(buffer.dtype) // 8
+            start = first_bit(buffer, numbers) // 8
             self.launch.counters.count_global(start, width, lanes, self.threads, self.warp)
         memory = self.launch.tracked.get(buffer.name)
         cells = None if memory is None else tracked_cells(buffer, numbers, count, len(lanes))
         return Touch(numbers, lanes, party, memory, cells)
 
-    def fetch(self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask) -> Any:
-        """(count, lanes) elements of shared or global memory; zeros in idle lanes."""
+    def fetch(
+        self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask, *, counts: bool = True
+    ) -> Any:
+        """(count, lanes) elements of shared or global memory; zeros in idle lanes.
+
+        Without `counts` no counter sees it.
+        """
         if mask is not None and not mask.any():
             return np.zeros((count, self.lanes), buffer.dtype.numpy)
-        touch = self.touch(node, buffer, index, count, mask)
+        touch = self.touch(node, buffer, index, count, mask, counts=counts)
         if touch.cells is not None:
             self.watch.read(touch.memory, touch.cells, touch.party, node, buffer.name)
         if buffer.scope == "shared":

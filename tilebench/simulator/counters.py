@@ -5,7 +5,6 @@ They are kept by buffer, and by the line of the statement that runs, of the text
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,30 +84,29 @@ class Counters:
             passes.wavefronts += found.total
             passes.ideal += int(found.ideal.sum())
 
-    def count_global(self, first_bytes: Any, width: int, lanes: Any, threads: int, warp: int) -> None:
-        """The same for global memory, where an array begins at a multiple of a sector."""
+    def count_global(
+        self, first_bytes: Any, width: Any, lanes: Any, threads: int, warp: int, *, again: bool = False
+    ) -> None:
+        """The same for global memory, where an array begins at a multiple of a sector.
+
+        `width` may be one of each lane's own. What is read `again`, for the part of it that the instruction
+        before has not got, is nothing that had to be asked for.
+        """
         addresses, active = _by_warp(first_bytes, lanes, threads, warp)
-        found = coalescing(addresses, max(1, width), self.sector_bytes, active)
+        wide = max(1, width) if isinstance(width, int) else _by_warp(width, lanes, threads, warp)[0]
+        found = coalescing(addresses, wide, self.sector_bytes, active)
         sectors = self._now.sectors
         sectors.requests += len(addresses)
         sectors.moved += int(found.sectors.sum())
-        sectors.ideal += int(found.ideal.sum())
+        sectors.ideal += 0 if again else int(found.ideal.sum())
 
 
-def _by_warp(first_bytes: Any, lanes: Any, threads: int, warp: int) -> tuple[Any, Any]:
-    """Addresses (warps, lanes of a warp), and which of them are accessed."""
+def _by_warp(values: Any, lanes: Any, threads: int, warp: int) -> tuple[Any, Any]:
+    """Numbers of lanes as (warps, lanes of a warp), 0 in those that are not there, and which are."""
     block, thread = np.divmod(lanes, threads)
     warps, row = np.unique(block * -(-threads // warp) + thread // warp, return_inverse=True)
-    addresses = np.zeros((len(warps), warp), np.int64)
-    active = np.zeros(addresses.shape, np.bool_)
-    addresses[row, thread % warp] = first_bytes
+    found = np.zeros((len(warps), warp), np.int64)
+    active = np.zeros(found.shape, np.bool_)
+    found[row, thread % warp] = values
     active[row, thread % warp] = True
-    return addresses, active
-
-
-def first_bytes(index: Sequence[Any], extents: Sequence[int], bits: int) -> Any:
-    """Where elements of an array in rows begin, in bytes from its own start."""
-    place: Any = 0
-    for number, extent in zip(index, extents, strict=True):
-        place = place * extent + number
-    return place * bits // 8
+    return found, active

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir import Region, Stmt, effects_of
+from .address import first_bit, stored_bits
 from .asynchrony import Hold, Operation
 from .barriers import Meeting
 from .expressions import OWN, LaneExpressions
@@ -51,13 +52,18 @@ class Lanes(LaneExpressions):
         return meaning(self, stmt, mask)
 
     # -- regions
-    def read(self, region: Region, mask: Mask) -> Any:
-        """(elements, lanes) of a region of any memory; it lies along the last dimension."""
+    def read(self, region: Region, mask: Mask, *, counts: bool = True) -> Any:
+        """(elements, lanes) of a region of any memory; it lies along the last dimension.
+
+        Without `counts` no counter sees it: `count_firsts` and `count_pieces` count what takes
+        several calls.
+        """
         buffer, count = region.buffer, elements(region)
         if buffer.scope in OWN:
             number = self.register_of(buffer, region.start, mask, region, count)
             return self.get(buffer, number, count, mask, region)
-        return self.fetch(region, buffer, [self.value(e, mask) for e in region.start], count, mask)
+        index = [self.value(e, mask) for e in region.start]
+        return self.fetch(region, buffer, index, count, mask, counts=counts)
 
     def write(self, region: Region, values: Any, mask: Mask) -> None:
         """Store (elements, lanes) into a region of any memory."""
@@ -67,6 +73,29 @@ class Lanes(LaneExpressions):
             self.put(buffer, number, values, mask, region)
         else:
             self.keep(region, buffer, [self.value(e, mask) for e in region.start], values, mask)
+
+    def count_firsts(self, region: Region, counts: Any, mask: Mask) -> None:
+        """One instruction of each warp reads as many of a region's first elements as each lane's count."""
+        counters, buffer = self.launch.counters, region.buffer
+        some = self.full(mask) & (counts > 0)
+        if counters is None or not some.any():
+            return
+        lanes = self.active(some)
+        index = [self.wide(self.value(number, some), np.int64)[lanes] for number in region.start]
+        widths = -(-counts[lanes] * stored_bits(buffer.dtype) // 8)
+        counters.count_global(first_bit(buffer, index) // 8, widths, lanes, self.threads, self.warp)
+
+    def count_pieces(self, region: Region, mask: Mask) -> None:
+        """Two instructions of each warp: the aligned pieces where a region's first and last element lie."""
+        counters, buffer, lanes = self.launch.counters, region.buffer, self.active(mask)
+        if counters is None or not len(lanes):
+            return
+        index = [self.wide(self.value(number, mask), np.int64)[lanes] for number in region.start]
+        first: Any = first_bit(buffer, index) // 8
+        width = buffer.dtype.bytes_of((region.extent or (1,))[-1])
+        for start, again in ((first, False), (first + width - 1, True)):
+            place = start // width * width
+            counters.count_global(place, width, lanes, self.threads, self.warp, again=again)
 
     def past_aligned(self, region: Region, mask: Mask) -> Any:
         """How many elements past a multiple of its size an access from any address starts, a number a lane.

@@ -69,7 +69,8 @@ def load_pieces(lanes: Lanes, stmt: LoadPieces, mask: Mask) -> None:
     The elements stand where they do in two aligned pieces; what else is in those is of no account.
     """
     past = lanes.past_aligned(stmt.src, mask)
-    found = np.concatenate([lanes.read(part, mask) for part in singles(stmt.src)])
+    found = np.concatenate([lanes.read(part, mask, counts=False) for part in singles(stmt.src)])
+    lanes.count_pieces(stmt.src, mask)
     count = len(found)
     pieces = np.zeros((2 * count, found.shape[1]), found.dtype)
     for k in range(count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..profile.figures import number, percent_text, rate_text, seconds_text, span_text
+from ..profile.figures import aligned, number, percent_text, rate_text, seconds_text, span_text
 from ..profile.positions import Fastest, Position, difference, rank
 from ..record import RunRecord, SweepRecord, SweepRow
 from .engine import varied_names
@@ -34,7 +34,7 @@ def table_of(record: SweepRecord, leader: tuple[SweepRow, Fastest] | None, summa
     said = [_ceilings_text(record), drift_text(record.rows)] + [
         f"Method: {run.method}" for run in record.runs[-1:] if run.method
     ]
-    return "\n".join([head, *_aligned(rows), *filter(None, said)])
+    return "\n".join([head, *aligned(rows), *filter(None, said)])
 
 
 def _ceilings_text(record: SweepRecord) -> str:
@@ -51,15 +51,6 @@ def _values(row: SweepRow, names: Sequence[str]) -> list[str]:
 
 def _note(row: SweepRow) -> str:
     return f"{row.state}: {row.why}" if row.why else row.state
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns to the width of their widest cell, the last as it is."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]) - 1)]
-    return [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
-        for row in rows
-    ]
 
 
 def swept_names(record: SweepRecord) -> tuple[str, ...]:

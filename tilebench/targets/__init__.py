@@ -167,5 +167,5 @@ def text_counters(target: str, stage: str, text: str) -> tuple[LineCounter, ...]
 
 __all__ = [
     "AUTO", "Build", "EmitStep", "Executable", "Intrinsic", "Manifest", "language", "manifest", "names",
-    "resolve", "resolve_machine", "stage_names", "stage_owners", "text_counters",
+    "resolve", "resolve_machine", "stage_names", "stage_owners", "target_here", "text_counters",
 ]  # fmt: skip

@@ -7,8 +7,9 @@ order in which they run, as one tile may hold one operand after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,15 @@ class TrueExtents:
         pieces = self._held.get(name) or self._stored.get(name, ())
         return lambda where: _part(region, pieces, where)
 
-    def known(self, buffer: Buffer, where: Where) -> list[Any] | None:
-        """The true extents of a whole tile; None where nothing says what fills it."""
-        found = self._held.get(buffer.name) or self._stored.get(buffer.name)
+    def known(
+        self, buffer: Buffer, where: Where, held: Mapping[str, Pieces] | None = None
+    ) -> list[Any] | None:
+        """The true extents of a whole tile; None where nothing says what fills it.
+
+        `held` is what tiles held at another statement than the one seen last.
+        """
+        pieces = self._held if held is None else held
+        found = pieces.get(buffer.name) or self._stored.get(buffer.name)
         return _part(whole(buffer), found, where) if found else None
 
     def _folded(self, statement: Reduce | Scan) -> None:
@@ -134,12 +141,8 @@ class TrueExtents:
         held, own = dict(self._held), self._held.get(name, ())
         box = whole(next(n.buffer for n in walk(loop) if isinstance(n, Store) and n.buffer.name == name))
 
-        def known(buffer: Buffer, where: Where) -> list[Any] | None:
-            found = held.get(buffer.name) or self._stored.get(buffer.name)
-            return _part(whole(buffer), found, where) if found else None
-
         def true(where: Where) -> list[Any]:
-            found = reached(loop, where, known, without=name)
+            found = reached(loop, where, partial(self.known, held=held), without=name)
             before = _part(box, own, where)
             return [found.get(axis, before[k]) for k, axis in enumerate(axes)]
 

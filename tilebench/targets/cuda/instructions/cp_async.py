@@ -31,7 +31,7 @@ class CpAsync(OpStmt):
     word = "cp_async"
     stages = THREAD
     dst: Region = writes()
-    src: Region = reads()
+    src: Region = reads(first="valid")
     valid: Expr | None = operand(default=None)
     apart: tuple[str, ...] = attribute(default=())
 

@@ -27,6 +27,7 @@ def cp_async(lanes: Lanes, statement: CpAsync, mask: Mask) -> None:
                 refuse("T.cp_async reads {n} of {width} elements", statement, n=count, width=width)
             sources = [statement.src] if count == width else _singles(statement.src, count)
             _read(lanes, statement, everyone & (valid == count), sources, values)
+        lanes.count_firsts(statement.src, valid, mask)
     # One instruction, however much each thread reads.
     lanes.issue(
         NAME, statement, mask, lambda: lanes.write(statement.dst, values, mask), reads=[],
@@ -41,7 +42,7 @@ def _read(lanes: Lanes, statement: CpAsync, mask: Mask, sources: list[Region], v
         first = 0
         for source in sources:
             count = elements(source)
-            found = lanes.read(source, mask)
+            found = lanes.read(source, mask, counts=statement.valid is None)
             rows = values[first : first + count]
             values[first : first + count] = found if mask is None else np.where(mask, found, rows)
             first += count
