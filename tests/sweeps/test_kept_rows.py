@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ import tilebench
 from tests.sweeps.test_sweeps import TAIL  # pyright: ignore[reportPrivateUsage]
 from tilebench.cli import main
 from tilebench.language import float16
-from tilebench.record import RunRecord, SweepRow
+from tilebench.profile.environment import environment
+from tilebench.profile.positions import fastest
+from tilebench.record import RunRecord, SweepRecord, SweepRow
 from tilebench.sweeps import SweepEngine, SweepMethod
 from tilebench.sweeps.engine import config_key, plain
+from tilebench.sweeps.finish import of_this_machine
 
 
 def test_another_seed_and_what_was_refused_are_asked_again() -> None:
@@ -56,3 +60,42 @@ def test_a_check_of_what_was_timed_before_is_made(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     for row in tilebench.open_sweep(kept).rows:
         assert [run.error for run in row.runs if run.error is not None] == [0.0]
+
+
+def test_the_machine_is_asked_once_for_all_rows_of_a_file() -> None:
+    """Rows of another card are left out, those without runs are of any."""
+    asked: list[int] = []
+
+    class Card:
+        def environment(self) -> dict[str, str]:
+            asked.append(1)
+            return {"gpu0_name": "this one"}
+
+    def row(name: str) -> SweepRow:
+        where = {**environment({}), "gpu0_name": name}
+        return SweepRow({"n": name}, "timed", runs=(RunRecord("k", "cuda", {}, (1e-6,), environment=where),))
+
+    rows = (row("this one"), row("another"), SweepRow({}, "illegal", "no"), row("this one"))
+    card: Any = Card()
+    assert of_this_machine(rows, card) == (rows[0], rows[2], rows[3])
+    assert asked == [1]
+    assert of_this_machine(rows[2:3], card) == rows[2:3]
+    assert asked == [1]
+
+
+def test_the_best_of_a_sweep_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+
+    def count(positions: Any) -> Any:
+        counts.append(len(positions))
+        return fastest(positions)
+
+    monkeypatch.setattr("tilebench.sweeps.result.fastest", count)
+    rows = tuple(
+        SweepRow({"n": n}, "timed", runs=(RunRecord("k", "cpu", {}, (n * 1e-6,) * 9),)) for n in (2, 1, 3)
+    )
+    found = tilebench.Sweep(SweepRecord("k", "cpu", {"n": (2, 1, 3)}, rows, 1, False))
+    assert found.best == rows[1]
+    assert "best" in found.table()
+    assert found.best == rows[1]
+    assert counts == [3]

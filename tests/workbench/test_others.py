@@ -10,8 +10,11 @@ import pytest
 
 import tilebench
 from tests.workbench.bench_kernels import functions
-from tilebench.errors import OptionError
+from tilebench.errors import OptionError, TargetError
+from tilebench.kernel.measuring.package import package_of
 from tilebench.record import RunRecord
+from tilebench.sweeps import child, others_child
+from tilebench.sweeps.known import FORMULAS
 from tilebench.sweeps.others import Other, measure_other, others_of_words
 from tilebench.workbench.front.chart_data import chart_data
 from tilebench.workbench.live import open_live
@@ -61,6 +64,132 @@ def test_what_no_formula_computes_is_told() -> None:
         run.failure == "what main computes is none of the formulas known by name"
         or "none of the" in run.failure
     )
+
+
+def test_where_triton_is_not_a_sentence_says_so(gemm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a host, without Triton, and for what it has no kernel for; of a card all but the launch."""
+    package = package_of(gemm.using(target="cpu")(**SHAPES), {})
+    with pytest.raises(TargetError) as caught:
+        others_child.time_other(package, "triton", "triton", 0, 5, 0.01)
+    assert caught.value.message == "Triton's kernels run on a card, and this one is timed on the host"
+    assert caught.value.hint == "numpy and torch run here"
+    monkeypatch.setattr(others_child.importlib.util, "find_spec", missing)
+    with pytest.raises(TargetError) as caught:
+        others_child._check_triton(on_host=False)  # pyright: ignore[reportPrivateUsage]
+    assert caught.value.message == "triton is not installed here"
+    rows = next(each for each in FORMULAS if each.name == "sum(A)")
+    with pytest.raises(TargetError) as caught:
+        others_child._by_triton(rows, [])  # pyright: ignore[reportPrivateUsage]
+    assert caught.value.message == "there is no Triton kernel for sum(A) here"
+    assert "A @ B.T, A.T @ B, A + B, A * B, softmax(A), rms_norm(A), rms_norm(A, B)" in caught.value.explain()
+
+
+def missing(_: str) -> None:
+    return None
+
+
+class Named:
+    """Stands in for the module of Triton kernels: says which would be called, and with how many arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arrays, **_: (name, *(a.shape for a in arrays))
+
+
+class Matrix(np.ndarray[Any, Any]):
+    """An array with torch's word for a transposed matrix."""
+
+    @property
+    def mT(self) -> Any:
+        return self.swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "called"),
+    [
+        ("A @ B", [(4, 6), (6, 5)], ("product", (4, 6), (6, 5))),
+        ("A @ B.T", [(4, 6), (5, 6)], ("product", (4, 6), (6, 5))),
+        ("A.T @ B", [(6, 4), (6, 5)], ("product", (4, 6), (6, 5))),
+        ("A + B", [(4, 6), (4, 6)], ("add", (4, 6), (4, 6))),
+        ("softmax(A)", [(4, 6)], ("softmax", (4, 6))),
+        ("rms_norm(A, B)", [(4, 6), (6,)], ("rms_norm", (4, 6), (6,))),
+        ("layer_norm(A, B, C)", [(4, 6), (6,), (6,)], ("layer_norm", (4, 6), (6,), (6,))),
+    ],
+)
+def test_what_a_kernel_computes_finds_its_triton_kernel(
+    name: str, shapes: list[tuple[int, ...]], called: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula = next(each for each in FORMULAS if each.name == name)
+    arrays = [np.ones(shape, np.float32).view(Matrix) for shape in shapes]
+
+    def stand_in(_: str, __: str) -> Any:
+        return Named()
+
+    monkeypatch.setattr(others_child.importlib, "import_module", stand_in)
+    assert others_child._by_triton(formula, arrays)() == called  # pyright: ignore[reportPrivateUsage]
+
+
+NORM = """
+import tilebench
+import tilebench.language as T
+
+
+@tilebench.jit
+def scaled(M, N):
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, N), "float32"), W: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32"),
+        O: T.Tensor((M, N), "float32"),
+    ):
+        with T.Kernel(M, threads=32) as row:
+            x = T.alloc_fragment((1, N), "float32")
+            y = T.alloc_fragment((1, N), "float32")
+            s = T.alloc_fragment((1,), "float32")
+            T.copy(A[row, 0], x)
+            T.reduce_sum(x, s, dim=1)
+            for i, j in T.Parallel(1, N):
+                y[i, j] = (x[i, j] - s[i] / N) * (x[i, j] - s[i] / N)
+            v = T.alloc_fragment((1,), "float32")
+            T.reduce_sum(y, v, dim=1)
+            for i, j in T.Parallel(1, N):
+                O[row + i, j] = (x[i, j] - s[i] / N) * T.rsqrt(v[i] / N + 1e-6) * W[j] + B[j]
+
+    return main
+"""
+
+
+def test_norms_are_found_by_their_results_and_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference of each problem is computed once, however many alternate."""
+    from tests.sweeps.test_sweeps import _function  # pyright: ignore[reportPrivateUsage]
+
+    norm = _function(NORM, "others_of_norm").using(target="cpu")
+    packages = [package_of(norm(rows, 24), {}) for rows in (3, 5, 7, 9)]
+    counts = {"reference": 0, "formula": 0}
+    for name, function in (("reference", "run_bounded"), ("formula", "_formula")):
+        monkeypatch.setattr(others_child, function, counted(getattr(others_child, function), counts, name))
+    for _ in range(3):
+        for package in packages:
+            record = others_child.time_other(package, "numpy", "numpy", 5, 5, 0.001)
+            assert record.seconds
+            assert not record.failure
+    assert counts == {"reference": 4, "formula": 4}
+    formula = child.problem_of(packages[0], 5).formula
+    assert formula is not None
+    assert formula.name == "layer_norm(A, B, C)"
+    # Of problems that are too large for that the oldest leave, and the last two stay.
+    monkeypatch.setattr(child, "MOST_PROBLEM_BYTES", 100)
+    for package in packages:
+        others_child.time_other(package, "numpy", "numpy", 6, 5, 0.001)
+    assert counts["reference"] == 8
+    assert len(child._loaded.problems) == 2  # pyright: ignore[reportPrivateUsage]
+    child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def counted(function: Any, counts: dict[str, int], name: str) -> Any:
+    def wrapped(*args: Any) -> Any:
+        counts[name] += 1
+        return function(*args)
+
+    return wrapped
 
 
 def test_words_and_functions_are_told_apart() -> None:

@@ -206,7 +206,7 @@ def bench(parser: Parser, words: list[str]) -> int:
         "--against",
         metavar="NAMES",
         default="",
-        help="other implementations: numpy, torch, torch.compile, cublas",
+        help="other implementations: numpy, torch, torch.compile, cublas, triton",
     )
     add("--save", metavar="FILE", help="keep the sweep in a file (.tbz), and go on from what it has")
     add("--diagnosis", action="store_true", help="what bounds the best, and what keeps it from being faster")

@@ -7,7 +7,7 @@ heat, other work) falls on all alike and is seen as the spread of each. What is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,10 +19,14 @@ from ..kernel.measuring.measure import TimedKernel, random_inputs, tile_of, time
 from ..record import RunRecord
 from ..reference import Bounded, CheckReport, run_bounded
 from ..reference.check import compare_output
+from .known import Formula
 
 # Arrays of kernels that stay loaded. A kernel that has left is loaded again for its next run.
 MOST_BYTES = 2 << 30
 MOST_KERNELS = 128
+# Inputs and references that stay: of a large product the reference takes longer than all its runs.
+MOST_PROBLEM_BYTES = 2 << 30
+MOST_PROBLEMS = 64
 # Samples kept of one run: enough for the interval of its median, and a sweep of hundreds is a small file.
 MOST_SAMPLES = 100
 
@@ -32,12 +36,22 @@ Expected = Mapping[str, Bounded]
 
 @dataclass
 class SweepProblem:
-    """What the configurations of one sweep with the same arguments share: the inputs, and what is right."""
+    """What the configurations of one sweep with the same arguments share: the inputs, and what is right.
+
+    `formula` is the one whose result that is, once it was looked for.
+    """
 
     inputs: Arrays
     seed: int
     expected: Expected | None = None
     by: str = ""
+    formula: Formula | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Of the inputs and of what is right."""
+        known = (self.expected or {}).values()
+        return sum(a.nbytes for a in (*self.inputs, *(a for one in known for a in (one.value, one.error))))
 
 
 @dataclass
@@ -87,10 +101,14 @@ def problem_of(package: Package, seed: int, sweep: str = "") -> SweepProblem:
         alike = next((one for (others, _), one in problems.items() if others == arguments), None)
         inputs = alike.inputs if alike is not None else random_inputs(package, seed)
         problems[key] = SweepProblem(inputs, seed)
-        while len(problems) > 2:
+        while len(problems) > 2 and _is_too_much(list(problems.values())):
             problems.popitem(last=False)
     problems.move_to_end(key)
     return problems[key]
+
+
+def _is_too_much(problems: Sequence[SweepProblem]) -> bool:
+    return len(problems) > MOST_PROBLEMS or sum(one.bytes for one in problems) > MOST_PROBLEM_BYTES
 
 
 def _session(package: Package, code: str, problem: SweepProblem) -> TimedKernel:

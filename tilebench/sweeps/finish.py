@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..errors import TileError
 from ..kernel import Kernel
 from ..kernel.measuring.diagnosing import measured_ceilings, peak_dtype
 from ..profile.environment import environment
 from ..record import SweepRecord, SweepRow
+from ..targets import Manifest
 from .engine import SweepEngine
 from .result import Sweep
 
@@ -39,9 +40,11 @@ def with_limits(record: SweepRecord, kernel: Kernel) -> SweepRecord:
     return replace(record, limits=limits, machine=found.device, how=how)
 
 
-def same_machine(row: SweepRow, manifest: Any) -> bool:
-    """Whether a row's runs were made on this machine; a row without runs is of any."""
-    if not row.runs:
-        return True
-    here = environment(manifest.environment())
-    return all(run.environment.get(name) == here.get(name) for run in row.runs for name in _MACHINE)
+def of_this_machine(rows: Sequence[SweepRow], manifest: Manifest) -> tuple[SweepRow, ...]:
+    """The rows whose runs were made on this machine; one without runs is of any."""
+    here = environment(manifest.environment()) if any(row.runs for row in rows) else {}
+    return tuple(
+        row
+        for row in rows
+        if all(run.environment.get(name) == here.get(name) for run in row.runs for name in _MACHINE)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -64,11 +65,13 @@ def time_other(package: Package, name: str, what: Any, seed: int, rounds: int, s
     manifest = resolve_machine(package.target)[0]
     on_host = manifest.device == HOST
     wants_torch = not on_host or (isinstance(what, str) and what.startswith("torch"))
+    if what == "triton":
+        _check_triton(on_host)
     place = _Place(_torch() if wants_torch else None, "" if on_host else manifest.device)
     problem = problem_of(package, seed)
     expected = _expected(package, problem)
     arrays = place.arrays(package, problem.inputs)
-    run = _runner(place, package, what, arrays, expected, on_host)
+    run = _runner(place, package, what, arrays, problem, expected)
     failure = _compared(place, package, arrays, run(), expected)
     clock, flush = (None if on_host else torch_card()) or (None, None)
     found = measure(
@@ -102,19 +105,22 @@ def _expected(package: Package, problem: SweepProblem) -> dict[str, Any]:
 
 
 def _runner(
-    place: _Place, package: Package, what: Any, arrays: Arrays, expected: Mapping[str, Any], on_host: bool
-) -> Callable[[], Any]:
+    place: _Place, package: Package, what: Any, arrays: Arrays, problem: SweepProblem,
+    expected: Mapping[str, Any],
+) -> Callable[[], Any]:  # fmt: skip
     """A launch of a word's function, or of the caller's on all arrays and values in parameter order."""
     if not isinstance(what, str):
         given = in_order(package, package.order, arrays)
         return lambda: what(*given)
     inputs = [a for p, a in zip(package.arguments, arrays, strict=True) if p.read]
-    formula = _formula(place, package, inputs, expected)
-    if what == "cublas" and (on_host or not formula.product):
+    formula = problem.formula = problem.formula or _formula(place, package, inputs, expected)
+    if what == "cublas" and not (place.device and formula.product):
         raise TargetError(
             "cuBLAS computes products on a card, and this is {name} on {where}", name=formula.name,
-            where="the host" if on_host else "a card",
+            where="a card" if place.device else "the host",
         )  # fmt: skip
+    if what == "triton":
+        return _by_triton(formula, inputs)
     if place.torch is None:
         types = [p.dtype for p in package.arguments if p.read]
         wide = [_wide_enough(a, dtype) for a, dtype in zip(inputs, types, strict=True)]
@@ -125,6 +131,29 @@ def _runner(
 
     ready: Any = place.torch.compile(call) if what == "torch.compile" else call
     return lambda: ready(inputs)
+
+
+def _check_triton(on_host: bool) -> None:
+    """Raise `TargetError` where Triton is not here, or has no card to run on."""
+    if on_host:
+        raise TargetError(
+            "Triton's kernels run on a card, and this one is timed on the host",
+            hint="numpy and torch run here",
+        )
+    if importlib.util.find_spec("triton") is None:
+        raise TargetError("triton is not installed here", hint="pip install triton, or compare with torch")
+
+
+def _by_triton(formula: Formula, inputs: Arrays) -> Callable[[], Any]:
+    call = formula.triton
+    if call is None:
+        raise TargetError(
+            "there is no Triton kernel for {name} here", name=formula.name,
+            expected="one of " + ", ".join(each.name for each in FORMULAS if each.triton is not None),
+            hint="give a function of the arrays that launches yours",
+        )  # fmt: skip
+    kernels = importlib.import_module(".triton_kernels", __package__)
+    return lambda: call(kernels, inputs)
 
 
 def _wide_enough(array: Any, dtype: str) -> Any:

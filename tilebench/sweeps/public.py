@@ -15,7 +15,7 @@ from ..record import SweepRecord, SweepRow
 from ..targets import Manifest, resolve
 from .candidates import Making, candidates_of
 from .engine import Measure, SweepEngine, SweepMethod, SweepProgress
-from .finish import finished, same_machine
+from .finish import finished, of_this_machine
 from .others import Other, other_measurer, others_of_words
 from .prepare import SweepCandidate
 from .result import Sweep, open_record
@@ -50,9 +50,9 @@ def sweep(
     refuses and what fails has its reason in its row. `check` compares every element with the reference,
     `run=False` only compiles. With `path` the sweep is kept in a file, also when it is interrupted, and goes
     on from what that file has of the same code on the same machine. `against` are other implementations on
-    the same arrays by the same method: names (`numpy`, `torch`, `torch.compile`, `cublas`) or functions of
-    the arrays by name. `progress` is called after each step (True: a line on a terminal); `cancel` ends it
-    early; `measure` stands in for the child in tests.
+    the same arrays by the same method: names (`numpy`, `torch`, `torch.compile`, `cublas`, `triton`) or
+    functions of the arrays by name. `progress` is called after each step (True: a line on a terminal);
+    `cancel` ends it early; `measure` stands in for the child in tests.
 
     Raises what is wrong with the arguments, `TargetError` where the target cannot run here.
     """
@@ -124,7 +124,7 @@ def _known(path: str | Path | None, kernel: str, manifest: Manifest) -> tuple[Sw
             "{path} holds a sweep of {other}, and this is one of {kernel}", path=path, other=found.kernel,
             kernel=kernel, hint="give another path, or remove the file",
         )  # fmt: skip
-    return tuple(row for row in found.rows if same_machine(row, manifest))
+    return of_this_machine(found.rows, manifest)
 
 
 def _shower(

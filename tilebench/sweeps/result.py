@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import OptionError
@@ -35,9 +36,10 @@ class Sweep:
     @property
     def best(self) -> SweepRow | None:
         """The row with the least time; None where none has one."""
-        return self.leader[0] if self.leader is not None else None
+        leader = self.leader
+        return leader[0] if leader is not None else None
 
-    @property
+    @cached_property
     def leader(self) -> tuple[SweepRow, Fastest] | None:
         """The best row, and whether what runs differ by could explain that it is."""
         timed = self.record.of("timed")

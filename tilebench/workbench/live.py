@@ -151,10 +151,10 @@ class Workbench(BenchKeeping):
     def against(self, *names: str, **others: Any) -> Workbench:
         """Time other implementations too, on the same arrays by the same method, in the same chart.
 
-        Names are `numpy`, `torch`, `torch.compile`, `cublas`: what the kernel computes is found by its
-        result. `mine=function` is a function of the arrays in parameter order (NumPy's, on a card torch's)
-        that returns the result or writes it; `small={"block_M": 32}` is this kernel in another
-        position. Those that are wrong, or not here, say so. `OptionError` for what is none of these.
+        Names are `numpy`, `torch`, `torch.compile`, `cublas`, `triton`: what the kernel computes is
+        found by its result. `mine=function` is a function of the arrays in parameter order (NumPy's, on a
+        card torch's) that returns the result or writes it; `small={"block_M": 32}` is this kernel in
+        another position. Those that are wrong, or not here, say so. `OptionError` for what is none of these.
         """
         session = self.session
         session.others.want(others_of_bench(session.subject, session.wish, names, others))

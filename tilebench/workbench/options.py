@@ -24,7 +24,7 @@ WORDS: dict[str, tuple[int, str, str]] = {
     "--against": (
         1,
         "NAME,NAME,...",
-        "other implementations: numpy, torch, cublas, a function of the notebook",
+        "other implementations: numpy, torch, cublas, triton, a function of the notebook",
     ),
     "--run": (0, "", "measure, in a child process"),
     "--check": (0, "", "compare every element with the reference"),

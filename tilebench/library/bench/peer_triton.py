@@ -1,13 +1,17 @@
-"""Triton kernels as its users write them: a persistent product by tensor descriptors, a matrix times a vector
-and a transpose. Everything of elements and rows Triton does by torch.compile, a peer of its own.
+"""Triton kernels as its users write them: a persistent product by tensor descriptors, a matrix times a
+vector, a transpose, a few of elements and rows. More of those Triton does by torch.compile, its own peer.
 """
 
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 from .peers import Run, Setup
+
+# Operators that `sweeps.triton_kernels` has, by the same names and arguments.
+ROWS = ("add", "softmax", "rms_norm", "layer_norm")
 
 
 def build(setup: Setup) -> Run | None:
@@ -23,4 +27,9 @@ def build(setup: Setup) -> Run | None:
         return kernels.gemv(setup["w"], setup["x"], setup.configs.get("triton gemv", (4, 1024, 4)))
     if work.operator_name == "transpose":
         return kernels.transpose(setup["x"], setup.configs.get("triton transpose", (64, 64, 4)))
-    return None
+    if work.operator_name not in ROWS:
+        return None
+    known: Any = importlib.import_module("tilebench.sweeps.triton_kernels")
+    function = getattr(known, work.operator_name)
+    options = {name: value for name, value in work.problem.options.items() if name == "eps"}
+    return partial(function, *(setup[argument.name] for argument in work.operator.arguments), **options)
