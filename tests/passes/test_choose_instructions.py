@@ -96,3 +96,9 @@ def f(A: T.Tensor((64, 64), T.float16)):
         function = parse_function(text.format(stage=stage), registry())
         made = print_function(choose_instructions(function, Context(machine(plain, fast)))).text
         assert f'by=T.Instr("{name}")' in made
+
+
+def test_an_optional_row_is_taken_only_where_it_is_named() -> None:
+    on = machine(gemm("new", cost=1.0, optional=True), gemm("old"))
+    assert chosen(on) == "old"
+    assert chosen(on, by=', by=T.Instr("new")') == "new"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import TargetError
-from ..layout import Fragment, Swizzle
+from ..layout import Fragment
 
 # `group` of an instruction that all threads of a block carry out together.
 WHOLE_BLOCK = 0
@@ -38,15 +38,18 @@ class OperandForm:
     `field` is the operation's field that it fills. `memory` are the scopes it may lie in; empty: any.
     `fragment` maps (thread of the group, register) to a coordinate of the instruction's own tile, in
     the order of the region's dimensions as the operation is written without transposes; None: any
-    layout. `swizzles` are those of shared memory that the instruction can read; empty: any. `load` brings
-    the operand there from shared memory where its layout has the rows for it; None: element by element.
+    layout. `load` brings the operand there from shared memory where its layout has the rows for it; None:
+    element by element. Where the instruction reads shared memory itself, `panels` are the bytes of the
+    swizzle atoms that it can read (`layout.atom_layout`), widest first; empty: any layout. Their rows run
+    along k, or with `either_way` along the other dimension too.
     """
 
     field: str
     memory: tuple[str, ...] = ()
     fragment: Fragment | None = None
-    swizzles: tuple[Swizzle | None, ...] = ()
     load: MatrixLoad | None = None
+    panels: tuple[int, ...] = ()
+    either_way: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ class Instruction:
     the operation that has to be true for it, because it is less exact than others. A sum of products that the
     instruction forms is exact enough up to `exact_k` terms (0: of any length). `cost` counts issue
     cycles of a warp for one instruction; `needs` are features that the machine must have.
+
+    An `optional` one is taken only where a schedule or a kernel names it. One instruction may cover its
+    shape as often as `most` says along each extent (empty: once), at a cost that grows alike; groups then
+    share a tile by its rows first. `by_proxy` says that it reads shared memory past the view that threads
+    have of it: what they wrote there is seen after a fence of its own.
 
     Raises `TargetError` as it is made where the row contradicts itself.
     """
@@ -77,6 +85,9 @@ class Instruction:
     exact_k: int = 0
     cost: float = 1.0
     needs: tuple[str, ...] = ()
+    optional: bool = False
+    most: tuple[int, ...] = ()
+    by_proxy: bool = False
 
     def __post_init__(self) -> None:
         for wrong, what in self._contradictions():
@@ -94,6 +105,10 @@ class Instruction:
             (any(extent < 1 for extent in self.shape), f"its shape {self.shape} holds nothing"),
             (len(set(fields)) != len(fields), f"an operand is described twice in {fields}"),
             (self.group < 0, f"{self.group} threads cannot act as one"),
+            (
+                bool(self.most) and len(self.most) != len(self.shape),
+                f"it may cover {self.most} tiles of {self.shape}",
+            ),
             (self.cost <= 0, f"its cost {self.cost} is no number of cycles"),
             (
                 self.asynchronous != bool(self.completes),

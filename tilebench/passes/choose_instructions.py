@@ -56,6 +56,8 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
     fitting = [row for row in rows if row.dtypes in ((), dtypes) and _is_meant(row, statement)]
     if statement.by is not None:
         fitting = [row for row in fitting if row.name == statement.by.name]
+    else:
+        fitting = [row for row in fitting if not row.optional]
     if fitting:
         return fitting
     known = [f"{row.name} ({' '.join(row.dtypes) or 'any dtype'})" for row in rows]
