@@ -136,10 +136,7 @@ def test_the_focus_stays_over_redraws(page: Any) -> None:
             slider.dispatchEvent(new Event('input'));
         }"""
     )
-    page.wait_for_function(
-        "document.querySelector('[data-stage=tile] .tbx-sheet, [data-stage=laid_out] .tbx-sheet')"
-        ".textContent.includes('16')"
-    )
+    page.locator("[data-stage=laid_out] .tbx-row", has_text="T.Kernel(32, 4").first.wait_for()
     settled(page)
     assert page.evaluate("document.activeElement.closest('.tbx-pane')?.dataset.stage") == "cuda"
     tab = page.locator(".tbx-tabs [role=tab][aria-selected=true]")

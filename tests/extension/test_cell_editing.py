@@ -227,12 +227,24 @@ def test_completion_of_options_and_their_values(page: Any) -> None:
 
 def test_a_bench_marks_what_it_says_of_lines(page: Any) -> None:
     """The diagnosis and missed remarks of the bench stand in the editor too, and follow the slider."""
-    write(page, CELL.replace("M=512 N=512", "M=512 N=510"))
+    copied = "T.copy(B[ko * block_K, bx * block_N], B_s)"
+    mark = (
+        cell(page)
+        .locator(".cm-lintRange-info", has_text="T.copy")
+        .or_(cell(page).locator(".cm-lintRange-info", has_text="block_N], B_s"))
+    )
+    write(page, CELL.replace("N=512", "N=510").replace("--sweep", "--sweep N=510,512 --sweep"))
     run(page)
     settled(page)
-    page.wait_for_timeout(500)
-    found = ranges(page, "info") + ranges(page, "warning")
-    assert any("T.copy" in text for text in found), found
+    mark.first.wait_for(timeout=30_000)
+    assert copied in ranges(page, "info")
+    # Rows of 512 divide by every width of access.
+    page.get_by_label("N", exact=True).press("ArrowRight")
+    mark.first.wait_for(state="detached", timeout=30_000)
+    assert copied not in ranges(page, "info")
+    page.get_by_label("N", exact=True).press("ArrowLeft")
+    mark.first.wait_for(timeout=30_000)
+    assert copied in ranges(page, "info")
 
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:

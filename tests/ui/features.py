@@ -27,11 +27,17 @@ Written by `python -m tests.ui.features`, which ran the tests named here; do not
 
 
 class Feature(NamedTuple):
-    """A row; `test` is `FILE::NAME` below `tests/`, empty where the answer is no."""
+    """A row; a test is `FILE::NAME` below `tests/`, the first empty where the answer is no."""
 
     name: str
     does: str
     test: str = ""
+    second: str = ""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What shows it; a feature of two places has a test in each."""
+        return tuple(test for test in (self.test, self.second) if test)
 
 
 _LIVE, _SEEN = "extension/test_live_bench.py", "extension/test_panes_seen.py"
@@ -80,7 +86,9 @@ FEATURES = (
     Feature("export", "Save: kernel and schedule files that run without Jupyter",
             "workbench/test_keeping.py::test_kernel_and_schedule_run_without_the_bench"),
     Feature("command line", "`tilebench show`, `run`, `bench`", "test_cli.py::test_show_prints_a_stage"),
-    Feature("JupyterLab and Notebook 7", "`%%tile`", f"{_LIVE}::test_everything_is_on_the_screen_at_once"),
+    Feature("JupyterLab and Notebook 7", "`%%tile`",
+            f"{_LIVE}::test_everything_is_on_the_screen_at_once",
+            "extension/test_notebook7.py::test_a_bench_answers_keys_and_links_lines"),
     Feature("VS Code notebooks", "`%%tile`: the picture as HTML",
             f"{_HERE}::test_it_is_read_where_outputs_are_cleaned"),
     Feature("Colab", "`%%tile`: the picture as HTML", f"{_HERE}::test_it_is_read_where_outputs_are_cleaned"),
@@ -133,18 +141,18 @@ def outcomes(tests: list[str]) -> dict[str, str]:
 
 def page(results: dict[str, str]) -> str:
     """The page, from the outcome of each test."""
-    rows = [
-        f"| {each.name} | {each.does} | `tests/{each.test}` | {results.get(each.test, 'not run')} |"
-        if each.test
-        else f"| {each.name} | {each.does} | | no |"
-        for each in FEATURES
-    ]
-    return HEAD + "\n".join(rows) + "\n"
+
+    def row(feature: Feature) -> str:
+        shown = ", ".join(f"`tests/{test}`" for test in feature.tests)
+        found = ", ".join(dict.fromkeys(results.get(test, "not run") for test in feature.tests))
+        return f"| {feature.name} | {feature.does} | {shown}{' ' * bool(shown)}| {found or 'no'} |"
+
+    return HEAD + "\n".join(map(row, FEATURES)) + "\n"
 
 
 def main() -> int:
     """Run the tests and write the page; 1 where one of them did not pass."""
-    tests = list(dict.fromkeys(each.test for each in FEATURES if each.test))
+    tests = list(dict.fromkeys(test for each in FEATURES for test in each.tests))
     results = outcomes(tests)
     PAGE.write_text(page(results), encoding="utf-8")
     wrong = {test: results.get(test, "not run") for test in tests if results.get(test) != "passed"}
