@@ -12,7 +12,6 @@ await build({
   // Names too: every live bench carries the script.
   minifyIdentifiers: true,
   minifySyntax: true,
-  minifyIdentifiers: true,
   minifyWhitespace: true,
   charset: 'utf8',
   legalComments: 'none',

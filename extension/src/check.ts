@@ -6,7 +6,7 @@ import { BenchState, GutterData, SHAPES as STATE_SHAPES } from './bench/state';
 import { CompileRecord, FORMAT, RunRecord, SHAPES as RECORD_SHAPES } from './record';
 
 /** What a notebook output carries, packed: a compilation, its measurements, and what stands around them. */
-export interface Held {
+interface Held {
   readonly record: CompileRecord;
   readonly runs: readonly RunRecord[];
   /** Null in what a widget sends, whose state comes by itself. */

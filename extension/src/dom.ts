@@ -16,6 +16,15 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A small button. Where its text is a sign, it is called what its `title` says. */
+export function button(text: string, title: string, pressed: () => void): HTMLButtonElement {
+  const called: Record<string, string> = /\p{L}/u.test(text) ? {} : { 'aria-label': title };
+  const told: Record<string, string> = title === '' ? {} : { title, ...called };
+  const out = make('button', { type: 'button', class: 'tbx-button', ...told }, text);
+  out.addEventListener('click', pressed);
+  return out;
+}
+
 // A page may hold this module more than once (a widget brings its own): ids of one must not be another's.
 const scope = Math.random().toString(36).slice(2, 8);
 let made = 0;

@@ -56,7 +56,7 @@ function language(name: string): Language {
   return found;
 }
 
-export type Pieces = readonly (readonly [text: string, kind: string])[];
+type Pieces = readonly (readonly [text: string, kind: string])[];
 
 function cut(line: string, name: string): Pieces {
   const { pattern, kinds } = language(name);

@@ -32,7 +32,7 @@ TILE_CELL = """\
 def main(A):
     # T.copy in a comment
     T.copy(A, B)
-    x = "T.clear"
+    x = "T.clear" + A.T.clear
 """
 
 
@@ -227,4 +227,4 @@ def test_only_tile_cells_are_marked(page: Any) -> None:
 
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:
-    assert [said for said in page.console_errors if "tilebench" in said or "tb-" in said] == []
+    assert page.console_errors == []

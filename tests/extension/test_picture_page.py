@@ -221,7 +221,7 @@ def test_a_large_tile_is_drawn_within_a_frame(page: Any) -> None:
         state="attached"
     )
     choose(page, "tile", "C_local \N{EN DASH}")
-    page.get_by_role("button", name="cells as they fit").first.click()
+    page.get_by_role("button", name="fit", exact=True).first.click()
     small = page.evaluate(DRAWN)
     for _ in range(8):
         page.get_by_role("button", name="larger cells").first.click()
@@ -236,3 +236,21 @@ def test_another_card_is_chosen_without_compiling(page: Any, bench: Workbench) -
     choose(page, "card", "cuda:sm_86")
     assert page.get_by_text("84 multiprocessors with").count() == 1
     assert bench.session.wish.target == target
+
+
+def test_a_grid_that_left_the_page_and_came_back_fits_its_place(page: Any) -> None:
+    """A notebook takes outputs that are out of sight out of the page."""
+    open_tab(page, "Layouts")
+    fits = """async place => {
+        const bench = window.bench ??= document.querySelector('.tbx');
+        const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+        place(bench);
+        await frame(); await frame();
+        const [view, canvas] = ['.tbx-cells-view', '.tbx-cells-canvas'].map(one => bench.querySelector(one));
+        return [view.clientWidth, canvas.clientWidth];
+    }"""
+    page.evaluate(f"({fits})(bench => {{ window.home = bench.parentElement; bench.remove(); }})")
+    narrow = page.evaluate(f"({fits})(bench => {{ home.style.width = '1000px'; home.append(bench); }})")
+    assert narrow[0] == narrow[1] > 0
+    wide = page.evaluate(f"({fits})(() => {{ home.style.width = ''; }})")
+    assert wide[0] == wide[1] > narrow[0]

@@ -1,8 +1,7 @@
 /** The choice of what texts are compared with: the bench's own past, pinned compilations, other targets; and the pins. */
 
-import { make } from '../dom';
+import { button, make } from '../dom';
 import { Ask } from './data';
-import { button } from './header';
 import { BenchState } from './state';
 
 /** What the bench knows by itself; `other` is what the kernel's side was asked for. */

@@ -1,6 +1,6 @@
 /** One bench, put together: everything that shows a kernel draws it with this, from a record and a state. */
 
-import { make, rove } from '../dom';
+import { button, make, rove } from '../dom';
 import { AgainstChoice } from './against';
 import { SHOW_LINE, SourceLine } from './cell/link';
 import { Controls } from './controls';
@@ -8,7 +8,7 @@ import { editChoice } from './edit/choice';
 import { Edits } from './edit/edits';
 import { Ask, Host, Picture } from './data';
 import { divider, drag, tellShare } from './divider';
-import { button, Header } from './header';
+import { Header } from './header';
 import { Panes } from './panes';
 import { ownKeys } from './keys';
 import { NARROW_STYLE, Room } from './room';
@@ -173,6 +173,7 @@ export class Bench {
   }
 
   private fit(width: number): void {
+    this.side.fold(this.room.folded);
     const names = fitting(this.picture?.state.shown ?? [], width);
     if (!this.chosen && names.join() !== this.shown.join()) {
       this.shown = names;

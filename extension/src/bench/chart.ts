@@ -1,6 +1,6 @@
 /** The chart of measured positions: which picture of them is shown, what it says in words, and its table. */
 
-import { make } from '../dom';
+import { button, make } from '../dom';
 import { draw } from './drawn/svg';
 import { headElement } from './blocks';
 import { heat, Rest } from './heat';
@@ -92,11 +92,12 @@ export class ChartView {
 
   private bar(chart: Chart, kind: string, rates: boolean): HTMLElement {
     const kinds = select('picture of the runs', this.kinds(chart), kind, value => (this.chosen = value), () => this.redraw());
-    const what = make('button', { type: 'button', class: 'tbx-button', 'aria-label': 'rate', 'aria-pressed': String(rates) }, 'rate');
-    what.addEventListener('click', () => {
+    const what = button('rate', 'by the rate, where it is known, or by the time', () => {
       this.showRate = !this.showRate;
       this.redraw();
     });
+    what.setAttribute('aria-label', 'rate'); // by which the focus comes back to it
+    what.setAttribute('aria-pressed', String(rates));
     const some = chart.points.some(point => point.rate !== null) && kind !== ROOF;
     const axes = kind === HEAT ? this.axes(chart) : [];
     return make('div', { class: 'tbx-chart-bar' }, kinds, ...axes, ...(some ? [what] : []), make('span', { class: 'tbx-quiet' }, `on ${chart.target}`));

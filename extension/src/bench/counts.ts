@@ -15,6 +15,8 @@ export class Counts implements PaneExtra {
   private data: readonly GutterData[] = [];
   private chosen = NONE;
   private ways: readonly CountWay[] = [];
+  /** What the list offers now: it is made anew only when that has changed, for somebody may have it open. */
+  private offered = '';
   /** Whether figures are on their way: the first that was not there before is then shown. */
   private awaited = false;
   /** Gutters that are no choice, such as control codes, are shown unless they were switched off. */
@@ -36,10 +38,15 @@ export class Counts implements PaneExtra {
     }
     this.ways = picture.state.live ? picture.state.countable : [];
     this.tool.hidden = choices.length + this.ways.length === 0;
-    const options = [make('option', { value: NONE }, 'nothing')];
-    options.push(...choices.map(each => make('option', { value: each.name, title: each.says }, each.title)));
-    options.push(...this.ways.map(each => make('option', { value: WAY + each.name }, `${each.title} \u2026`)));
-    this.select.replaceChildren(...options);
+    const rows = [
+      [NONE, 'nothing', ''], ...choices.map(each => [each.name, each.title, each.says]),
+      ...this.ways.map(each => [WAY + each.name, `${each.title} \u2026`, ''])
+    ];
+    const offered = JSON.stringify(rows);
+    if (offered !== this.offered) {
+      this.offered = offered;
+      this.select.replaceChildren(...rows.map(([value = '', text = '', title = '']) => make('option', { value, title }, text)));
+    }
     // A counter that this picture lacks stays chosen: the next one may have it.
     this.select.value = choices.some(each => each.name === this.chosen) ? this.chosen : NONE;
   }

@@ -1,6 +1,6 @@
 /** What stays in view: the kernel, its target, what is going on, the figures of now, and the buttons. */
 
-import { make } from '../dom';
+import { button, make } from '../dom';
 import { sparkline } from './chart';
 import { Host } from './data';
 import { BenchState, Chip, StatusData } from './state';
@@ -93,13 +93,6 @@ export class Header {
     out.setAttribute('aria-pressed', 'false');
     return out;
   }
-}
-
-/** A small button. */
-export function button(text: string, title: string, pressed: () => void): HTMLElement {
-  const out = make('button', { type: 'button', class: 'tbx-button', title }, text);
-  out.addEventListener('click', pressed);
-  return out;
 }
 
 function chipElement(chip: Chip): HTMLElement {

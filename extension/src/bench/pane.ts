@@ -10,6 +10,7 @@ import { Sheet, Size } from './pane/sheet';
 import { Tip } from './pane/tip';
 import { Reading } from './reading';
 import { diffTexts, summary } from './text/diff';
+import { linesOf } from './text/lines';
 import { Kin } from './text/links';
 import { definitionsFold, firstFolds } from './text/rows';
 import { Sizes } from './text/sizes';
@@ -33,7 +34,7 @@ export class Pane implements PaneView {
     private readonly host: PaneHost,
     emitted: boolean
   ) {
-    this.lines = stage.text === '' ? [] : stage.text.replace(/\n$/, '').split('\n');
+    this.lines = linesOf(stage.text);
     this.kin = new Kin(record, stage, this.lines.length);
     this.look = {
       lines: this.lines, language: stage.language, first: stage.name === 'source' ? record.source_first_line : 1, id: freshId('tbx-pane'),
@@ -51,7 +52,7 @@ export class Pane implements PaneView {
       'section', { class: 'tbx-pane', 'data-stage': stage.name }, this.head.element, this.sheet.view, this.sheet.marks, this.tip.element
     );
     this.listen();
-    this.askExtras();
+    this.renew();
     host.extras.forEach(extra => extra.made?.(this));
   }
 
@@ -90,7 +91,7 @@ export class Pane implements PaneView {
   }
 
   redraw(): void {
-    this.askExtras();
+    this.renew();
     this.layout();
   }
 
@@ -128,7 +129,8 @@ export class Pane implements PaneView {
     this.sheet.scrolled = [other.top, other.left];
   }
 
-  private askExtras(): void {
+  /** Ask anew what others add to it; the next layout shows that. */
+  renew(): void {
     const extras = this.host.extras;
     this.look.gutters = this.stage.pending ? [] : extras.flatMap(extra => extra.gutters?.(this) ?? []);
     this.buttons = [...extras.flatMap(extra => extra.buttons?.(this) ?? []), ...this.ownButtons()];

@@ -10,17 +10,18 @@ import { EXTRAS } from './extras';
 import { divider, tellShare } from './divider';
 import { Pane } from './pane';
 import { ExtraBench, PaneExtra, PaneHost, PaneView } from './pane/door';
+import { isTile, linesOf } from './text/lines';
 import { densest } from './text/links';
 
-export interface PanesHost {
-  /** The stages that are shown, in their order, have changed by a key or button in a pane. */
+interface PanesHost {
+  /** A person closed the pane of a stage, by its button or its key. */
   closed(stage: string): void;
   say(text: string): void;
   ask(what: Ask): void;
 }
 
+/** Pixels that a pane keeps when its neighbour is widened. */
 const LEAST = 180;
-const TILE = new Set(['python', 'tile-ir']);
 
 export class Panes implements PaneHost {
   readonly element = make('div', { class: 'tbx-panes' });
@@ -37,7 +38,10 @@ export class Panes implements PaneHost {
 
   /** `extras` are what this bench adds to its panes, besides what every bench does. */
   constructor(private readonly host: PanesHost, extras: readonly PaneExtra[] = []) {
-    const redraw = (): void => this.panes.forEach(pane => pane.redraw());
+    const redraw = (): void => {
+      this.panes.forEach(pane => pane.renew());
+      this.layout();
+    };
     const bench: ExtraBench = { say: text => host.say(text), ask: what => host.ask(what), redraw };
     this.extras = [...EXTRAS.map(extra => extra(bench)), ...extras];
     this.observer.observe(this.element);
@@ -66,10 +70,7 @@ export class Panes implements PaneHost {
     this.record = record;
     const old = new Map(this.panes.map(pane => [pane.stage.name, pane.reading]));
     const stages = names.map(name => record.stages.find(stage => stage.name === name)).filter((s): s is StageRecord => s !== undefined);
-    this.panes = stages.map(stage => {
-      const pane = new Pane(record, stage, titles[stage.language] ?? stage.language, this, !TILE.has(stage.language));
-      return pane;
-    });
+    this.panes = stages.map(stage => new Pane(record, stage, titles[stage.language] ?? stage.language, this, !isTile(stage.language)));
     const parts: Node[] = [];
     this.panes.forEach((pane, at) => {
       if (at > 0) {
@@ -101,12 +102,12 @@ export class Panes implements PaneHost {
           return;
         }
         const previous = this.panes[at - 1];
-        const both = previous !== undefined && TILE.has(previous.stage.language) && TILE.has(pane.stage.language);
+        const both = previous !== undefined && isTile(previous.stage.language) && isTile(pane.stage.language);
         pane.compare(both ? previous.lines : null);
         return;
       }
       const stage = other?.stages.find(each => each.name === pane.stage.name && !each.pending);
-      pane.compare(stage === undefined ? null : stage.text.replace(/\n$/, '').split('\n'), other?.parameters);
+      pane.compare(stage === undefined ? null : linesOf(stage.text), other?.parameters);
     });
     if (against === 'last' && this.before === null) {
       this.host.say('There is no position before this one yet: move a control.');
@@ -266,7 +267,7 @@ export class Panes implements PaneHost {
 /** What the compiler made where a person edited; null where nobody did. */
 function ownLines(pane: PaneView): string[] | null {
   const edit = pane.record.edits.find(each => each.stage === pane.stage.name && each.before !== '');
-  return edit === undefined ? null : edit.before.replace(/\n$/, '').split('\n');
+  return edit === undefined ? null : linesOf(edit.before);
 }
 
 /** What tells one compilation from the next: its position, and the texts that a person wrote. */

@@ -28,7 +28,7 @@ export class Room {
   private width = 0;
   private readonly observer = new ResizeObserver(() => this.measure());
 
-  /** `changed` is called with the pixels that the panes have, whenever that has changed. */
+  /** `changed` is called with the pixels that the panes have, whenever these or the fold of the tabs have changed. */
   constructor(
     private readonly bench: HTMLElement,
     private readonly side: HTMLElement,
@@ -49,6 +49,11 @@ export class Room {
     return this.width < NARROW ? this.width : this.width * 0.68;
   }
 
+  /** Whether the tabs are folded to their bar. */
+  get folded(): boolean {
+    return this.width > 0 && this.width < NARROW && this.side.dataset['folded'] === 'true';
+  }
+
   private measure(): void {
     const width = this.bench.clientWidth;
     this.bench.classList.toggle('tbx-short', width > 0 && this.bench.clientHeight < SHORT);
@@ -64,6 +69,7 @@ export class Room {
     if (tab !== null) {
       const open = this.side.dataset['folded'] !== 'true';
       this.side.dataset['folded'] = String(open && tab.getAttribute('aria-selected') === 'true');
+      this.changed(this.forPanes);
     }
   }
 }

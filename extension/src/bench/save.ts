@@ -3,12 +3,11 @@
  * answers, what is in the page itself as downloads.
  */
 
-import { freshId, make } from '../dom';
+import { button, freshId, make } from '../dom';
+import { FORMAT } from '../record';
 import { Ask, Picture } from './data';
-import { button } from './header';
 import { zipped } from './zip';
 
-const FORMAT = 1;
 const FILES: readonly [string, string, string][] = [
   ['kernel', 'Kernel + schedule', 'a Python file that checks and times the kernel without Jupyter, and a schedule file'],
   ['record', 'Record (.tbz)', 'the compilation with all runs: tilebench.open_record reads it'],

@@ -20,6 +20,7 @@ export class Side {
   private readonly kept = new Kept();
   private drawn = '';
   private drawnApart: unknown = null;
+  private folded = false;
 
   /** `looked` is told which tab is open. */
   constructor(restore: (number: number) => void, private readonly looked: (tab: string) => void) {
@@ -41,6 +42,14 @@ export class Side {
       this.drawBar();
     }
     this.drawBody();
+  }
+
+  /** Whether only the bar of the tabs is seen: nothing is drawn into a body that nobody sees. */
+  fold(on: boolean): void {
+    if (on !== this.folded) {
+      this.folded = on;
+      this.drawBody();
+    }
   }
 
   /** Open a tab by its name. */
@@ -73,6 +82,9 @@ export class Side {
   }
 
   private drawBody(): void {
+    if (this.folded) {
+      return;
+    }
     const tab = this.tabs.find(each => each.name === this.chosen);
     if (tab?.name === 'chart' && this.state !== null) {
       this.chart.show(this.state);

@@ -2,7 +2,7 @@
 
 import { readApart, readOutput } from '../check';
 import { make } from '../dom';
-import { CompileRecord } from '../record';
+import { CompileRecord, FORMAT } from '../record';
 import { Bench } from './bench';
 import { Apart } from './data';
 import { Block } from './block_data';
@@ -79,7 +79,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     newest += 1;
     const mine = newest;
     if (packed !== '') {
-      const held = await readOutput({ format: 1, packed });
+      const held = await readOutput({ format: FORMAT, packed });
       // Unpacking takes a moment, in which a newer record may have come.
       if (mine === newest) {
         [record, gutters] = [held.record, held.gutters];
@@ -93,7 +93,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const packed = model.get('other') as string | undefined;
     newestOther += 1;
     const mine = newestOther;
-    const found = packed === undefined || packed === '' ? null : (await readOutput({ format: 1, packed })).record;
+    const found = packed === undefined || packed === '' ? null : (await readOutput({ format: FORMAT, packed })).record;
     if (mine === newestOther && found !== other) {
       other = found;
       draw();

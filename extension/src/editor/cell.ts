@@ -1,11 +1,15 @@
 /** What an editor's extensions know of the cell that they are in: its text, its number, its outputs. */
 
-import { mismatch } from '../check';
+import { syntaxTree } from '@codemirror/language';
 import { EditorState } from '@codemirror/state';
+import { mismatch } from '../check';
 import { Mark, Marks, MARKS_MIME, SHAPES } from './mark';
 
 /** The beginning of a cell of ours. */
 export const MAGIC = /^\s*%%tile\b/;
+/** A word of the tile language, and an option of the magic. */
+export const WORD = /(?<![\w.])T\.([A-Za-z_]\w*)/g;
+export const OPTION = /(?<=\s)--[A-Za-z][\w-]*/g;
 
 interface Signal {
   connect(slot: () => void): void;
@@ -29,8 +33,13 @@ export function isTileCell(state: EditorState): boolean {
   return MAGIC.test(state.doc.line(1).text);
 }
 
+/** Whether a place of the text is code, as far as it has been parsed: no string, no comment. */
+export function isCode(state: EditorState, at: number): boolean {
+  return !/String|Comment/.test(syntaxTree(state).resolveInner(at, 1).name);
+}
+
 /** What the outputs of a cell hold of marks; what has another shape is left out. */
-export function marksOf(model: CellModel): Marks[] {
+function marksOf(model: CellModel): Marks[] {
   const out: Marks[] = [];
   for (let at = 0; at < (model.outputs?.length ?? 0); at += 1) {
     const data = model.outputs?.get(at).data[MARKS_MIME];

@@ -8,8 +8,9 @@ import { offered, OPTIONS, shortSignature, wordOf } from '../words';
 import { MAGIC } from './cell';
 
 type Item = CompletionHandler.ICompletionItem;
-const WORD = /(?<![\w.])T\.(\w*)$/;
-const OPTION = /(?<=\s)--?[\w-]*$/;
+/** What is being typed: a word may have no letters yet, an option one dash. */
+const WORD_BEGUN = /(?<![\w.])T\.(\w*)$/;
+const OPTION_BEGUN = /(?<=\s)--?[\w-]*$/;
 
 function wordItem(name: string): Item {
   const word = wordOf(name)!;
@@ -24,16 +25,16 @@ function optionItem(name: string): Item {
 }
 
 /** What a cell's text can go on with at a place; nothing outside of tile cells and elsewhere in them. */
-export function completionsAt(text: string, at: number): CompletionHandler.ICompletionItemsReply {
+function completionsAt(text: string, at: number): CompletionHandler.ICompletionItemsReply {
   const before = text.slice(0, at);
-  const word = WORD.exec(before);
+  const word = WORD_BEGUN.exec(before);
   if (MAGIC.test(text) && word !== null && before.includes('\n')) {
     const typed = word[1] ?? '';
     const exact = offered().filter(name => name.startsWith(typed));
     const near = exact.length > 0 ? exact : offered().filter(name => name.toLowerCase().startsWith(typed.toLowerCase()));
     return { start: at - typed.length, end: at, items: near.map(wordItem) };
   }
-  const option = MAGIC.test(text) && !before.includes('\n') ? OPTION.exec(before) : null;
+  const option = MAGIC.test(text) && !before.includes('\n') ? OPTION_BEGUN.exec(before) : null;
   if (option !== null) {
     const items = Object.keys(OPTIONS).filter(name => name.startsWith(option[0])).map(optionItem);
     return { start: at - option[0].length, end: at, items };

@@ -1,13 +1,12 @@
 /** What stands under the pointer in a tile cell: words of the language, options of the magic. */
 
-import { syntaxTree } from '@codemirror/language';
 import { EditorState, Extension } from '@codemirror/state';
 import { hoverTooltip } from '@codemirror/view';
 import { wordOf } from '../words';
-import { isTileCell } from './cell';
+import { isCode, isTileCell, OPTION, WORD } from './cell';
 import { optionTold, wordTold } from './told';
 
-const NAME = /(?<![\w.])T\.([A-Za-z_]\w*)|(?<=\s)--[A-Za-z][\w-]*/g;
+const NAME = new RegExp(`${WORD.source}|${OPTION.source}`, 'g');
 
 interface Found {
   readonly from: number;
@@ -16,7 +15,7 @@ interface Found {
 }
 
 /** The word or option at a place of the text. */
-export function toldAt(state: EditorState, at: number): Found | null {
+function toldAt(state: EditorState, at: number): Found | null {
   const line = state.doc.lineAt(at);
   for (const match of line.text.matchAll(NAME)) {
     const from = line.from + match.index;
@@ -29,8 +28,7 @@ export function toldAt(state: EditorState, at: number): Found | null {
       return told && { from, to, told };
     }
     const word = wordOf(match[1]);
-    const code = !/String|Comment/.test(syntaxTree(state).resolveInner(from, 1).name);
-    return word !== null && code ? { from, to, told: wordTold(word) } : null;
+    return word !== null && isCode(state, from) ? { from, to, told: wordTold(word) } : null;
   }
   return null;
 }

@@ -83,9 +83,11 @@ function watcher(model: CellModel): Extension {
   return ViewPlugin.define(view => {
     const home: Home = { view, model };
     const leave = enter(home);
+    let waiting: number | undefined;
     // A bench comes a moment after its output.
     const look = (): void => {
-      window.setTimeout(() => {
+      window.clearTimeout(waiting);
+      waiting = window.setTimeout(() => {
         const now = benches(home).length > 0;
         if (view.dom.isConnected && view.state.field(offered, false) === !now) {
           view.dispatch({ effects: setOffered.of(now) });
@@ -94,7 +96,7 @@ function watcher(model: CellModel): Extension {
     };
     const end = watch(model, look);
     look();
-    return { destroy: () => (end(), leave()) };
+    return { destroy: () => (window.clearTimeout(waiting), end(), leave()) };
   });
 }
 

@@ -1,12 +1,9 @@
 /** Marks for what can be known without running: names that the language has not, options that the magic has not. */
 
-import { syntaxTree } from '@codemirror/language';
 import { Diagnostic } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
 import { missing, nearest, OPTIONS, wordOf } from '../words';
-
-const WORD = /(?<![\w.])T\.([A-Za-z_]\w*)/g;
-const OPTION = /(?<=\s)--[A-Za-z][\w-]*/g;
+import { isCode, OPTION, WORD } from './cell';
 
 /** The marks of a cell's text. */
 export function liveMarks(state: EditorState): Diagnostic[] {
@@ -32,14 +29,13 @@ function unknownOptions(state: EditorState): Diagnostic[] {
 
 function unknownWords(state: EditorState): Diagnostic[] {
   const start = state.doc.line(1).to;
-  const tree = syntaxTree(state);
   const out: Diagnostic[] = [];
   for (const match of state.sliceDoc(start).matchAll(WORD)) {
     const from = start + match.index;
     const to = from + match[0].length;
     const name = match[1]!;
     // A name that is being typed is not wrong yet.
-    if (wordOf(name) !== null || state.selection.main.head === to || /String|Comment/.test(tree.resolveInner(from, 1).name)) {
+    if (wordOf(name) !== null || state.selection.main.head === to || !isCode(state, from)) {
       continue;
     }
     // A package may bring a word of its own, which only the kernel knows: hence no error.

@@ -7,19 +7,12 @@
 import { syntaxTree } from '@codemirror/language';
 import { Extension, Range } from '@codemirror/state';
 import { Decoration, DecorationSet, EditorView, ViewPlugin, ViewUpdate } from '@codemirror/view';
-
-const MAGIC = /^\s*%%tile\b/;
-const OPTION = /(?<=\s)--?[A-Za-z][\w-]*/g;
-const WORD = /\bT\.[A-Za-z_]\w*/g;
+import { isCode, isTileCell, MAGIC, OPTION, WORD } from './cell';
 
 const magicLine = Decoration.line({ class: 'tb-magic-line' });
 const magicName = Decoration.mark({ class: 'tb-magic' });
 const magicOption = Decoration.mark({ class: 'tb-magic-option' });
 const tileWord = Decoration.mark({ class: 'tb-tile-word' });
-
-function isTileCell(view: EditorView): boolean {
-  return MAGIC.test(view.state.doc.line(1).text);
-}
 
 function magicMarks(view: EditorView): Range<Decoration>[] {
   const line = view.state.doc.line(1);
@@ -35,7 +28,6 @@ function magicMarks(view: EditorView): Range<Decoration>[] {
 function wordMarks(view: EditorView): Range<Decoration>[] {
   const out: Range<Decoration>[] = [];
   const body = view.state.doc.line(1).to;
-  const tree = syntaxTree(view.state);
   for (const range of view.visibleRanges) {
     const from = Math.max(range.from, body);
     if (from >= range.to) {
@@ -43,8 +35,7 @@ function wordMarks(view: EditorView): Range<Decoration>[] {
     }
     for (const match of view.state.sliceDoc(from, range.to).matchAll(WORD)) {
       const at = from + match.index;
-      const node = tree.resolveInner(at, 1).name;
-      if (!/String|Comment/.test(node)) {
+      if (isCode(view.state, at)) {
         out.push(tileWord.range(at, at + match[0].length));
       }
     }
@@ -77,7 +68,7 @@ class TileCellMarks {
 
   private draw(view: EditorView): void {
     // Every editor of the application comes through here: all but tile cells cost one regular expression.
-    this.decorations = isTileCell(view) && this.isPython() ? marks(view) : Decoration.none;
+    this.decorations = isTileCell(view.state) && this.isPython() ? marks(view) : Decoration.none;
   }
 }
 

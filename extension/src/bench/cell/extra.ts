@@ -1,7 +1,7 @@
 /** From a line of a pane to its line in the cell: a button and a key, where an editor listens; and the panel beside it. */
 
+import { button } from '../../dom';
 import { CompileRecord } from '../../record';
-import { button } from '../header';
 import { ExtraBench, PaneButton, PaneExtra, PaneView } from '../pane/door';
 import { EDIT_LINE, hasEditor, OPEN_PANEL, SourceLine, tell } from './link';
 

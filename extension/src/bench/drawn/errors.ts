@@ -1,6 +1,6 @@
 /** A map of errors by the tiles of blocks: all of a result, and parts of it element by element. */
 
-import { make, rove } from '../../dom';
+import { button, make, rove } from '../../dom';
 import { draw } from './svg';
 import { ErrorMapData, ErrorPartData } from '../state';
 
@@ -31,11 +31,7 @@ class ErrorMapView {
   private side = 1;
 
   constructor(private readonly data: ErrorMapData) {
-    this.buttons = data.parts.map((part, at) => {
-      const out = make('button', { type: 'button', class: 'tbx-button' }, part.title);
-      out.addEventListener('click', () => this.choose(at));
-      return out;
-    });
+    this.buttons = data.parts.map((part, at) => button(part.title, '', () => this.choose(at)));
     const bar = make('div', { class: 'tbx-errors-bar', role: 'toolbar', 'aria-label': 'parts of the map' }, ...this.buttons);
     rove(bar, this.buttons);
     this.plot.setAttribute('aria-label', `${data.label}. Arrow keys move, Enter looks closer, Escape goes back.`);

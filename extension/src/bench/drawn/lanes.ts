@@ -1,6 +1,7 @@
 /** What warps did when: a lane a warp on one axis, to zoom and pan, by mouse and by keyboard. */
 
-import { make, rove } from '../../dom';
+import { button, make, rove } from '../../dom';
+import { onResize } from '../size';
 import { draw } from './svg';
 import { LaneBlockData, LanesData } from '../state';
 
@@ -29,10 +30,10 @@ class LanesView {
   private width = 640;
 
   constructor(private readonly data: LanesData) {
-    this.blocks = data.blocks.map((block, at) => button(block.title, () => this.choose(at)));
+    this.blocks = data.blocks.map((block, at) => button(block.title, '', () => this.choose(at)));
     const tools = [
-      button('−', () => this.zoom(2), 'zoom out'), button('+', () => this.zoom(0.5), 'zoom in'),
-      button('All', () => this.window(0, this.block.length), 'the whole block')
+      button('−', 'zoom out', () => this.zoom(2)), button('+', 'zoom in', () => this.zoom(0.5)),
+      button('All', 'the whole block', () => this.window(0, this.block.length))
     ];
     const bar = make('div', { class: 'tbx-lanes-bar', role: 'toolbar', 'aria-label': 'timeline' }, ...tools, ...(this.blocks.length > 1 ? this.blocks : []));
     rove(bar, [...bar.children] as HTMLElement[]);
@@ -45,7 +46,7 @@ class LanesView {
     this.plot.addEventListener('wheel', event => this.wheel(event), { passive: false });
     this.pan();
     this.element.append(bar, this.said, this.plot, this.legend());
-    new ResizeObserver(() => this.fit()).observe(this.plot);
+    onResize(this.plot, () => this.fit());
     this.choose(0);
   }
 
@@ -223,6 +224,7 @@ class LanesView {
 
   private pan(): void {
     this.plot.addEventListener('pointerdown', event => {
+      this.plot.setPointerCapture(event.pointerId);
       const [begin, from, to] = [event.clientX, this.from, this.to];
       const move = (next: PointerEvent): void => {
         const by = ((begin - next.clientX) / Math.max(1, this.width - LEFT)) * (to - from);
@@ -230,12 +232,13 @@ class LanesView {
           this.window(from + by, to + by);
         }
       };
-      const up = (): void => {
-        window.removeEventListener('pointermove', move);
-        window.removeEventListener('pointerup', up);
-      };
-      window.addEventListener('pointermove', move);
-      window.addEventListener('pointerup', up);
+      const done = new AbortController();
+      const end = (): void => done.abort();
+      this.plot.addEventListener('pointermove', move, { signal: done.signal });
+      // A page may take the pointer for itself, to scroll for example: then no button is let go of.
+      for (const what of ['pointerup', 'pointercancel', 'lostpointercapture'] as const) {
+        this.plot.addEventListener(what, end, { signal: done.signal });
+      }
     });
   }
 
@@ -281,12 +284,6 @@ class LanesView {
     this.show(bar);
     return true;
   }
-}
-
-function button(text: string, act: () => void, title = ''): HTMLElement {
-  const out = make('button', { type: 'button', class: 'tbx-button', ...(title === '' ? {} : { title, 'aria-label': title }) }, text);
-  out.addEventListener('click', act);
-  return out;
 }
 
 /** 1, 2 or 5 times a power of ten, at least 1, that is not smaller. */

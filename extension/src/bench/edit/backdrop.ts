@@ -8,7 +8,7 @@ import { ROW } from '../pane/row';
 const MOST_COLOURED = 4000;
 
 /** Where a text is wrong: its line from 1, and characters from 0; `end` 0 where the whole line is meant. */
-export interface Wrong {
+interface Wrong {
   readonly line: number;
   readonly column: number;
   readonly end: number;

@@ -5,8 +5,7 @@
  * undoing, and a line with carets.
  */
 
-import { freshId, make } from '../../dom';
-import { button } from '../header';
+import { button, freshId, make } from '../../dom';
 import { ROW } from '../pane/row';
 import { ProblemData } from '../state';
 import { Backdrop } from './backdrop';

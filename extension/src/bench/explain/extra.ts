@@ -3,11 +3,11 @@
 import { unpack } from '../../check';
 import { ExtraBench, PaneExtra, PaneView, Token } from '../pane/door';
 import { saidOf } from '../said';
+import { isTile } from '../text/lines';
 import { explainAssembly, explainWord, Tables } from './opcodes';
 import { PACKED } from './packed';
 
 const LANGUAGES = new Set(['nvsass', 'ptx']);
-const TILE = new Set(['python', 'tile-ir']);
 let tables: Tables | null = null;
 const unpacked = unpack(PACKED).then(found => (tables = found as Tables));
 
@@ -23,7 +23,7 @@ export class Explanations implements PaneExtra {
     if (tables === null) {
       return '';
     }
-    if (TILE.has(language)) {
+    if (isTile(language)) {
       // What a stage's own words mean there is said elsewhere.
       return token.text.startsWith('T.') && saidOf(pane, line, token) === '' ? explainWord(tables, token.text.slice(2)) : '';
     }

@@ -24,7 +24,7 @@ function look(sentences: Sentences, name: string): string {
 }
 
 /** The opcode of a line with its modifiers, and where it stands; null for a line without one. */
-export function opcodeOf(line: string, language: string): { base: string; modifiers: string[]; from: number; to: number } | null {
+function opcodeOf(line: string, language: string): { base: string; modifiers: string[]; from: number; to: number } | null {
   const match = PLACES[language]?.exec(line) ?? null;
   if (match === null) {
     return null;

@@ -30,7 +30,7 @@ export interface Look {
 }
 
 /** Letters of the widest line number. */
-export function digits(look: Look): number {
+function digits(look: Look): number {
   return String(look.first + look.lines.length).length;
 }
 

@@ -1,6 +1,7 @@
 /** A grid of coloured cells on a canvas: numbers where they fit, words of the cell that is looked at below it. */
 
-import { make } from '../../dom';
+import { button, make } from '../../dom';
+import { onResize } from '../size';
 import { GridPlace } from './kept';
 
 /** What a grid shows. Cells are numbered by rows; colour -1 is an empty cell, -2 a grey one. */
@@ -29,18 +30,13 @@ export class CellGrid {
   private readonly sheet = make('div', { class: 'tbx-cells-sheet' });
   private readonly view: HTMLElement;
   private readonly said = make('p', { class: 'tbx-cells-said', role: 'status' });
-  private readonly watch: ResizeObserver;
   private picture: HTMLCanvasElement | null = null;
   private ink: string[] = [];
   private pending = false;
 
   constructor(private cells: Cells, private readonly place: GridPlace) {
     this.view = make('div', { class: 'tbx-cells-view', tabindex: '0', role: 'application', 'aria-roledescription': 'grid of cells' }, this.sheet);
-    const zoom = (by: number, name: string, title: string): HTMLElement => {
-      const out = make('button', { type: 'button', class: 'tbx-button', title, 'aria-label': title }, name);
-      out.addEventListener('click', () => this.zoom(by));
-      return out;
-    };
+    const zoom = (by: number, name: string, title: string): HTMLElement => button(name, title, () => this.zoom(by));
     const buttons = make('span', { class: 'tbx-cells-zoom' }, zoom(-1, '\u2212', 'smaller cells'), zoom(1, '+', 'larger cells'), zoom(0, 'fit', 'cells as they fit'));
     this.element = make('div', { class: 'tbx-cells' }, buttons, make('div', { class: 'tbx-cells-frame' }, this.canvas, this.view), this.said);
     this.view.addEventListener('scroll', () => this.soon());
@@ -48,8 +44,7 @@ export class CellGrid {
     this.view.addEventListener('pointerdown', event => this.point(event, true));
     this.view.addEventListener('pointermove', event => this.point(event, false));
     this.view.addEventListener('pointerleave', () => this.say());
-    this.watch = new ResizeObserver(() => (this.element.isConnected ? this.lay() : this.watch.disconnect()));
-    this.watch.observe(this.element);
+    onResize(this.element, () => this.lay());
     this.show(cells);
   }
 

@@ -1,6 +1,6 @@
 /** A list to choose from inside a tab, with what belongs to the chosen one below it. */
 
-import { make } from '../../dom';
+import { button, make } from '../../dom';
 import { Block, ChoiceBlock } from '../state';
 import { Kept } from './kept';
 
@@ -37,13 +37,11 @@ function stem(name: string): string {
 export function pressed(kept: Kept, key: string, label: string, names: readonly string[], changed: (name: string) => void): HTMLElement {
   const group = make('span', { class: 'tbx-pressed', role: 'group', 'aria-label': label }, `${label} `);
   const buttons = names.map(name => {
-    const out = make('button', { type: 'button', class: 'tbx-button' }, name);
-    out.addEventListener('click', () => {
+    return button(name, '', () => {
       kept.chosen.set(key, name);
       mark();
       changed(name);
     });
-    return out;
   });
   const mark = (): void => {
     const now = kept.chosen.get(key) ?? names[0];

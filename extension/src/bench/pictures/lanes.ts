@@ -7,13 +7,13 @@ import { Kept } from './kept';
 import { plainTable } from './tile';
 
 /** A row of words: those of one pass, or the bytes of one sector; each with the lanes that ask for it. */
-export interface PassRow {
+interface PassRow {
   readonly name: string;
   readonly lanes: readonly (readonly number[])[];
 }
 
 /** The passes over the banks, phase by phase: a bank gives one word a pass. */
-export function passRows(drawing: LanesDrawing): PassRow[] {
+function passRows(drawing: LanesDrawing): PassRow[] {
   const { lanes, width, banks, bank_bytes } = drawing;
   const words = Math.max(1, Math.floor(width / bank_bytes));
   const size = Math.max(1, Math.floor(banks / words));
@@ -37,7 +37,7 @@ export function passRows(drawing: LanesDrawing): PassRow[] {
 }
 
 /** The sectors that are moved, in order of their addresses, in cells of `unit` bytes. */
-export function sectorRows(drawing: LanesDrawing): { rows: PassRow[]; unit: number } {
+function sectorRows(drawing: LanesDrawing): { rows: PassRow[]; unit: number } {
   const { lanes, width, sector } = drawing;
   const unit = Math.max(1, Math.min(4, width));
   const found = new Map<number, number[][]>();

@@ -10,7 +10,7 @@ import { Kept } from './kept';
 const LINE = 64;
 
 /** The plane that a tile is drawn on: its last dimension along, all others down. */
-export interface Plane {
+interface Plane {
   readonly rows: number;
   readonly columns: number;
   /** The coordinates of a cell, and the cell of coordinates. */
@@ -18,7 +18,7 @@ export interface Plane {
   cell(index: readonly number[]): number;
 }
 
-export function planeOf(extents: readonly number[]): Plane {
+function planeOf(extents: readonly number[]): Plane {
   const size = extents.reduce((all, extent) => all * extent, 1);
   const last = extents[extents.length - 1] ?? 1;
   const columns = extents.length < 2 ? Math.min(LINE, last) : last;
@@ -41,7 +41,7 @@ export function planeOf(extents: readonly number[]): Plane {
 }
 
 /** Owner of each cell of a plane, its register, and how many hold it; -1 where nobody does. */
-export interface Holders {
+interface Holders {
   readonly threads: Int32Array;
   readonly registers: Int32Array;
   readonly copies: number;
@@ -68,7 +68,7 @@ function counted(modes: Modes, rank: number): { steps: Int32Array; owner: boolea
   return out;
 }
 
-export function holdersOf(tile: TileDrawing, plane: Plane): Holders {
+function holdersOf(tile: TileDrawing, plane: Plane): Holders {
   const { extents } = tile;
   const size = extents.reduce((all, extent) => all * extent, 1);
   const threads = new Int32Array(plane.rows * plane.columns).fill(-1);
@@ -98,7 +98,7 @@ export function holdersOf(tile: TileDrawing, plane: Plane): Holders {
 }
 
 /** Elements from the start of the buffer, with or without the swizzle. */
-export function offsetOf(tile: TileDrawing, index: readonly number[], swizzled: boolean): number {
+function offsetOf(tile: TileDrawing, index: readonly number[], swizzled: boolean): number {
   let total = 0;
   tile.places.forEach((modes, dim) => {
     let rest = index[dim] ?? 0;

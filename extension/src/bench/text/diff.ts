@@ -61,7 +61,7 @@ function alike(old: Bag, now: Bag, sameStart: boolean): number {
 }
 
 /** Longest common subsequence by Myers' greedy search; pairs of equal positions, ascending. */
-export function matches<T>(a: readonly T[], b: readonly T[]): [number, number][] {
+function matches<T>(a: readonly T[], b: readonly T[]): [number, number][] {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) {
     head += 1;

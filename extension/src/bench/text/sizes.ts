@@ -65,7 +65,7 @@ function isSize(value: unknown): value is number {
 }
 
 /** The names in front of brackets around a word, and those that it, or a call around it, is given to. */
-export function namesAround(words: readonly string[], at: number): Set<string> {
+function namesAround(words: readonly string[], at: number): Set<string> {
   const found = new Set<string>();
   let [depth, behindComma] = [0, false];
   for (let k = at - 1; k >= 0; k -= 1) {
