@@ -32,23 +32,36 @@ _KINDS: dict[str, type[AnyRecord]] = {
 
 
 def save(record: AnyRecord, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a record as JSON in a zip. The file is written aside and renamed; nothing is left where it fails.
+    """Write a record as JSON in a zip. Raises what `write_files` does."""
+    write_files({Path(path): packed_record(record)}, overwrite)
 
-    Raises `OptionError` where the file cannot be written, or is there already, unless `overwrite`.
+
+def write_files(files: Mapping[Path, str | bytes], overwrite: bool = False) -> tuple[Path, ...]:
+    """Write files, all or none; gives their paths. Each is written aside and renamed.
+
+    Raises `OptionError` where one is there already and `overwrite` is not given, or cannot be written.
     """
-    path = Path(path)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    if not overwrite and path.exists():
-        hint = "give another name, or overwrite=True"
-        raise OptionError("{path} is there already", path=path, hint=hint)
+    there = [path for path in files if path.exists()]
+    if there and not overwrite:
+        raise OptionError(
+            "{path} is there already", path=", ".join(str(path) for path in there),
+            hint="give another name, or overwrite=True",
+        )  # fmt: skip
+    aside = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in files}
+    path = next(iter(files))
     try:
-        aside.write_bytes(packed_record(record))
-        aside.replace(path)
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside[path].write_bytes(text if isinstance(text, bytes) else text.encode())
+        for path in files:
+            aside[path].replace(path)
     except OSError as error:
         raise OptionError("{path} cannot be written: {why}", path=path, why=error.strerror) from None
     finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+        for part in aside.values():
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+    return tuple(files)
 
 
 def packed_record(record: AnyRecord) -> bytes:

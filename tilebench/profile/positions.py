@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -164,6 +164,14 @@ class Fastest(NamedTuple):
     position: Position
     decided: bool
     by_rate: bool = False
+
+
+def positions_by_kernel(runs: Iterable[RunRecord]) -> tuple[Position, ...]:
+    """What was run under each kernel's name, each with all its runs, in the order of their first ones."""
+    by_name: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        by_name.setdefault(run.kernel, []).append(run)
+    return tuple(Position(tuple(runs)) for runs in by_name.values())
 
 
 def fastest(positions: Sequence[Position]) -> Fastest | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..profile.figures import aligned, number, percent_text, rate_text, seconds_text, span_text
-from ..profile.positions import Fastest, Position, difference, rank
+from ..profile.positions import Fastest, Position, difference, positions_by_kernel, rank
 from ..record import RunRecord, SweepRecord, SweepRow
 from .engine import varied_names
 
@@ -23,7 +23,7 @@ def table_of(record: SweepRecord, leader: tuple[SweepRow, Fastest] | None, summa
         first = leader is not None and row is leader[0]
         note = ("best" if leader is not None and leader[1].decided else "best so far") if first else ""
         rows.append([*_values(row, names), *time_cells(Position(row.runs), best, record.limits), note])
-    for other in others_of(record):
+    for other in positions_by_kernel(record.others):
         blank = [other.last.kernel, *[""] * (len(names) - 1)]
         cells = time_cells(other, best, record.limits) if other.seconds else ["-", "", "", "", ""]
         rows.append([*blank, *cells, other.last.failure])
@@ -56,14 +56,6 @@ def _note(row: SweepRow) -> str:
 def swept_names(record: SweepRecord) -> tuple[str, ...]:
     """The names whose values differ among the rows; those of the domains where there is one row."""
     return varied_names([row.config for row in record.rows]) or tuple(record.domains)
-
-
-def others_of(record: SweepRecord) -> tuple[Position, ...]:
-    """Other implementations, each with all its runs."""
-    by_name: dict[str, list[RunRecord]] = {}
-    for run in record.others:
-        by_name.setdefault(run.kernel, []).append(run)
-    return tuple(Position(tuple(runs)) for runs in by_name.values())
 
 
 def is_bound_by_flops(run: RunRecord, limits: Mapping[str, float]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..profile.positions import Position, is_apart, positions_of, same_work
+from ..profile.positions import Position, fastest, positions_of
 from ..record import RunRecord
 from .style import digits_within, number, rate_text, seconds_text, span_text
 
@@ -241,14 +241,9 @@ def _chart_of(runs: Sequence[RunRecord], ceilings: ChartCeilings | None, rate: s
 
 def _leader(points: Sequence[Point], positions: Sequence[Position]) -> Leader | None:
     """The fastest of the points that nothing speaks against."""
-    good = [k for k, p in enumerate(points) if p.seconds is not None and not p.flagged]
-    if not good:
-        return None
-    # Of positions that compute more or less than each other, the rates can be compared, and no time.
-    alike = all(same_work(positions[good[0]], positions[k]) for k in good)
-    rank = {k: (points[k].seconds or 0.0) if alike else -(points[k].rate or 0.0) for k in good}
-    best = min(good, key=lambda k: rank[k])
-    return Leader(points[best], alike and is_apart(positions[best], [positions[k] for k in good]))
+    good = [k for k, point in enumerate(points) if not point.flagged]
+    found = fastest([positions[k] for k in good])
+    return None if found is None else Leader(points[good[found.number]], found.decided)
 
 
 def method_lines(chart: Chart) -> list[str]:

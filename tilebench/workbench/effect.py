@@ -60,8 +60,7 @@ class Effects:
         """Whether a kernel has this code at other values of a control too; an illegal one is an effect."""
         where = "choices" if control.choice else "values"
         position = getattr(wish, where)
-        now = position.get(control.name, control.value)
-        others = [value for value in control.values if value != now]
+        others = [value for value in control.values if value != wish.value_of(control)]
         try:
             return bool(others) and all(
                 _code(self._subject.make(replace(wish, **{where: {**position, control.name: value}}))) == code

@@ -15,7 +15,7 @@ from ..schedule.choices import is_choice
 from .comparison import Against
 from .position_text import PositionWords, position_text, read_position
 from .tiers import plain_config
-from .wish import moved
+from .wish import EDITED, moved
 
 if TYPE_CHECKING:
     from ..kernel import Kernel
@@ -44,7 +44,7 @@ def start_values(
         raise OptionError(
             "the position is of {other}, and this is {name}", other=said.kernel, name=kernel.name
         )
-    if said.edit is not None or ("edited" in said.values and "edited" not in parameters):
+    if said.edit is not None or (EDITED in said.values and EDITED not in parameters):
         raise OptionError(
             "an edit is kept by the bench on which it was made",
             hint="save(...) of that bench writes its text",
@@ -110,9 +110,8 @@ def going(session: Session, text: str) -> Callable[[Wish, Picture], Wish]:
         )  # fmt: skip
     changes: Mapping[str, Any] = {**said.values, **({"target": said.target} if said.target else {})}
 
-    def how(wish: Wish, now: Picture) -> Wish:
-        knobs = (*session.subject.knobs, *now.offered)
-        there = moved(replace(wish, choices={}, edit=None), knobs, changes)
+    def how(wish: Wish, _: Picture) -> Wish:
+        there = moved(replace(wish, choices={}, edit=None), session.controls, changes)
         return there if said.edit is None else session.edits.back(there, said.edit)
 
     return how

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..profile.positions import ENOUGH_RUNS, Position
+from ..profile.positions import ENOUGH_RUNS, Position, positions_by_kernel
 from ..record import RunRecord
 from ..sweeps.others import Other, measure_other, others_of_words, problem_text
 from .wish import Wish, moved
@@ -69,8 +69,4 @@ def other_positions(picture: Picture) -> tuple[Position, ...]:
     swept = picture.sweep.progress.others if picture.sweep is not None else ()
     runs = (*swept, *picture.others)
     arrays = runs[-1].config.get("arrays") if runs else None
-    by_name: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        if run.config.get("arrays") == arrays:
-            by_name.setdefault(run.kernel, []).append(run)
-    return tuple(Position(tuple(runs)) for runs in by_name.values())
+    return positions_by_kernel(run for run in runs if run.config.get("arrays") == arrays)

@@ -121,7 +121,7 @@ class PictureMaker:
         for slider in self.subject.knobs:
             if not _is_offered(slider):
                 continue
-            now = wish.choices.get(slider.name) if slider.choice else wish.values.get(slider.name)
+            now = wish.value_of(slider)
             for value in slider.values:
                 if value == AS_WRITTEN:
                     continue

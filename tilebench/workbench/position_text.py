@@ -10,13 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import OptionError
 from .options import parse_line, parse_value
-
-if TYPE_CHECKING:
-    from .wish import Wish
+from .wish import EDITED, Wish
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,7 @@ def position_text(kernel: str, wish: Wish) -> str:
     """The position of a wish, whole: every parameter, each choice that overrides, a call's values, the
     target.
     """
-    named = {**wish.values, **wish.choices, **wish.sizes, "target": wish.target or "auto"}
-    if wish.edit is not None:
-        named["edited"] = wish.edit.number
+    named = wish.position if wish.edit is None else {**wish.position, EDITED: wish.edit.number}
     return " ".join([kernel, *(shlex.quote(f"{name}={spelled(value)}") for name, value in named.items())])
 
 
@@ -61,7 +57,7 @@ def read_position(text: str) -> PositionWords:
         )
     options = parse_line(text)
     values = dict(options.position)
-    edit = values.pop("edited", None)
+    edit = values.pop(EDITED, None)
     if edit is not None and type(edit) is not int:
         raise OptionError(
             "edited={edit} names no edit", edit=edit, expected="the number of an edit of this bench"

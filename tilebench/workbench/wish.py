@@ -70,6 +70,14 @@ class Wish:
         """Where the controls stand."""
         return {**self.values, **self.choices, **self.sizes, "target": self.target or "auto"}
 
+    def value_of(self, control: Slider) -> Any:
+        """The value of a control here; None for one of a call that nothing is said of."""
+        if control.choice:
+            return self.choices.get(control.name, control.value)
+        if control.launch:
+            return self.sizes.get(control.name, control.value if control.values else None)
+        return self.values.get(control.name, control.value)
+
     def without_left_edit(self) -> Wish:
         """The wish without an edit that belongs to another position."""
         return self if self.edit is None or self.edit.config == self.position else replace(self, edit=None)

@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "keep/overwritten",
         "a file that is there is taken away without a word",
-        "tilebench.kernel.saving.files:write_files",
+        "tilebench.record_files:write_files",
         "there and (not overwrite)",
         "False",
         (f"{SAVED}::test_nothing_that_is_there_is_overwritten",),

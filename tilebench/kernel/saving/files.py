@@ -1,14 +1,12 @@
-"""The files of a saved kernel: their texts, and writing them without taking anybody's away."""
+"""The files of a saved kernel: their texts."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import OptionError
+from ...record_files import write_files
 from .plan import SavePlan, plan_of, schedule_of
 from .surroundings import literal_of
 
@@ -16,35 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..kernel import Kernel
-
-
-def write_files(files: Mapping[Path, str | bytes], overwrite: bool = False) -> tuple[Path, ...]:
-    """Write files, all or none; gives their paths.
-
-    Raises `OptionError` where one is there already and `overwrite` is not given, or cannot be written.
-    """
-    there = [path for path in files if path.exists()]
-    if there and not overwrite:
-        raise OptionError(
-            "{path} is there already", path=", ".join(str(path) for path in there),
-            hint="give another name, or overwrite=True",
-        )  # fmt: skip
-    aside = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in files}
-    try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            aside[path].write_bytes(text if isinstance(text, bytes) else text.encode())
-        for path in files:
-            aside[path].replace(path)
-    except OSError as error:
-        raise OptionError(
-            "{path} cannot be written: {why}", path=error.filename, why=error.strerror
-        ) from None
-    finally:
-        for part in aside.values():
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
-    return tuple(files)
 
 
 def kernel_files(plan: SavePlan, path: Path, main: Sequence[str]) -> dict[Path, str | bytes]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import OptionError
 from ...record import BenchRecord
-from .files import kernel_files, write_files
+from .files import kernel_files
 from .plan import plan_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def save_measurement(
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
     """See `Kernel.save_measurement`; `runs` are of one position."""
-    from ...record_files import packed_record
+    from ...record_files import packed_record, write_files
 
     path = Path(path).with_suffix(".py")
     if not runs or not runs[-1].rounds:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import TargetError
 from ...plain import to_plain
-from .files import write_files
+from ...record_files import write_files
 
 if TYPE_CHECKING:
     from ..kernel import Kernel

@@ -27,6 +27,10 @@ class AskedBench(Protocol):
         """Every control that is shown now."""
         ...
 
+    def pin(self, name: str = "") -> str:
+        """Keep what the bench shows, to compare others with."""
+        ...
+
 
 Message = Mapping[str, Any]
 Answer = Callable[[AskedBench, Message], None]
@@ -96,10 +100,8 @@ def _count(bench: AskedBench, message: Message) -> None:
 
 
 def _pin(bench: AskedBench, message: Message) -> None:
-    session = bench.session
-    if session.picture.record is not None:
-        name = session.comparison.pin(str(message.get("name", "")), session.picture.record, session.wish)
-        session.notify(f"Pinned as {name}", pins=tuple(session.comparison.pins))
+    if bench.session.picture.record is not None:
+        bench.pin(str(message.get("name", "")))
 
 
 def _compare(bench: AskedBench, message: Message) -> None:

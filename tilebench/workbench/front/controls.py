@@ -36,15 +36,6 @@ def typed(text: str) -> Any:
         return text
 
 
-def value_now(knob: Slider, wish: Wish) -> Any:
-    """The value of a control in a wish."""
-    if knob.choice:
-        return wish.choices.get(knob.name, knob.value)
-    if knob.launch:
-        return wish.sizes.get(knob.name, None if not knob.values else knob.value)
-    return wish.values.get(knob.name, knob.value)
-
-
 def values_of(knob: Slider, now: Any) -> tuple[Any, ...]:
     """The values of a control in order; one that a program set beyond them is the last."""
     if not knob.values or any(_same(value, now) for value in knob.values):
@@ -59,7 +50,7 @@ def _same(first: Any, second: Any) -> bool:
 
 def control_data(knob: Slider, wish: Wish) -> ControlData:
     """A control in its position of now."""
-    now = value_now(knob, wish)
+    now = wish.value_of(knob)
     values = values_of(knob, now)
     index = next((k for k, value in enumerate(values) if _same(value, now)), -1)
     kind = "choice" if knob.choice else "launch" if knob.launch else "knob"
@@ -90,5 +81,5 @@ def change_of(message: Mapping[str, Any], knobs: Sequence[Slider], wish: Wish) -
         return {}
     if not knob.values:
         return {knob.name: typed(str(message.get("text", "")))}
-    values, index = values_of(knob, value_now(knob, wish)), message.get("index")
+    values, index = values_of(knob, wish.value_of(knob)), message.get("index")
     return {knob.name: values[index]} if isinstance(index, int) and 0 <= index < len(values) else {}
