@@ -49,7 +49,7 @@ def test_the_words_of_editors_are_the_language(generator: ModuleType) -> None:
     assert line.startswith("Add a product of tiles")
     assert notes[1] == "cuda:sm_75: fma; mma (float16, int8, uint8)"
     assert any(note.startswith("cuda:sm_86 to sm_87: fma; mma (float16, bfloat16") for note in notes)
-    assert table["facts"]["exp"][1][0].startswith("all targets: bfloat16, float16, float32")
+    assert table["facts"]["exp"][1][0].startswith("cpu: bfloat16, float16, float32, float4_e2m1fn, float64")
     assert set(table["options"]) == set(WORDS)
 
 
