@@ -111,6 +111,6 @@ def test_clocks_of_warps_say_what_clocks_of_blocks_say(case: Case, monkeypatch: 
 
 def test_there_are_many_of_each_kind() -> None:
     counts = {path.stem: len(cases_of(path.read_text())) for path in FILES}
-    assert set(counts) == {"bounds", "global_memory", "races", "roles", "tokens", "waits"}
+    assert set(counts) == {"bounds", "global_memory", "mbarriers", "races", "roles", "tokens", "waits"}
     assert sum(counts.values()) >= 100
     assert len({name for name, _ in CASES}) == len(CASES)

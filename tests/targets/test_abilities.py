@@ -110,7 +110,8 @@ def test_an_instruction_counts_where_the_machine_has_it() -> None:
 def test_the_words_of_threads() -> None:
     copies = ("cp_async", "cp_async_commit", "cp_async_wait")
     assert table("cuda:sm_80").words == (
-        *copies, "from_pieces", "ldmatrix", "load_pieces", "mma", "move_bits", "read_clock", "sync_threads",
-        "sync_warp", "vector_load", "vector_store",
+        *copies, "fence_async_shared", "fence_mbarrier_init", "from_pieces", "ldmatrix", "load_pieces",
+        "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_inval", "mbarrier_wait", "mma",
+        "move_bits", "read_clock", "sync_threads", "sync_warp", "vector_load", "vector_store",
     )  # fmt: skip
     assert table("null").functions == {}

@@ -14,6 +14,7 @@ from .gemm import WORDS as GEMM
 from .lowered.clocks import WORDS as CLOCKS
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.layouts import WORDS as LAYOUTS
+from .lowered.mbarriers import WORDS as MBARRIERS
 from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
 from .lowered.tokens import WORDS as TOKENS
@@ -39,6 +40,7 @@ FAMILIES = (
     NOTES,
     PROMISES,
     THREADS,
+    MBARRIERS,
     TOKENS,
     LAYOUTS,
     CLOCKS,

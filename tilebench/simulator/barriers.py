@@ -26,6 +26,21 @@ class Meeting:
     last: bool = False
 
 
+class Until:
+    """What threads wait for that others bring about, without being counted there themselves.
+
+    The word that yields it does nothing more behind it.
+    """
+
+    def open(self, waiting: Any) -> Any:
+        """Which of the waiting lanes (a mask) may go on now."""
+        raise NotImplementedError
+
+    def told(self, waiting: Any) -> str:
+        """What these lanes wait for, and how much of it is there."""
+        raise NotImplementedError
+
+
 class _Barrier:
     """One barrier in each of `blocks` blocks of `warps` warps."""
 

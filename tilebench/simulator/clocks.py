@@ -61,6 +61,23 @@ class Clocks:
         self.now = (self.now + present).astype(np.int32)
         return brought
 
+    def bring(self, block: int, groups: Any) -> Any:
+        """What some groups of one block leave for others, (groups,) stamps: what they do next is later."""
+        known = self.known[block, groups]
+        known[np.arange(len(groups)), groups] = self.now[block, groups]
+        self.now[block, groups] += 1
+        return known.max(axis=0)
+
+    def learn(self, block: int, groups: Any, stamps: Any) -> None:
+        """Some groups of one block know what others have left."""
+        self.known[block, groups] = np.maximum(self.known[block, groups], stamps)
+
+    def knows(self, block: int, groups: Any, stamps: Any) -> bool:
+        """Whether each of some groups knows all of what others have left; of itself it does."""
+        known = self.known[block, groups]
+        known[np.arange(len(groups)), groups] = np.iinfo(known.dtype).max
+        return bool((known >= stamps).all())
+
     def meet_blocks(self, blocks: Any) -> None:
         """A barrier of all threads of these blocks (a mask or a slice)."""
         if self.groups == 1:

@@ -1,7 +1,8 @@
 """The lanes as the meaning of a word sees them: values, regions, registers, barriers, what is in flight.
 
 A meaning is `meaning(lanes, statement, mask)`: it does what the statement does for the lanes of the mask
-(None: all). A plain function; or a generator that yields a `Meeting` where its threads wait for others.
+(None: all). A plain function; or a generator that yields a `Meeting` or an `Until` where its threads wait for
+others.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from ..errors import InternalError
 from ..ir import Region, Stmt, effects_of
 from .address import first_bit, stored_bits
 from .asynchrony import Hold, Operation
-from .barriers import Meeting
+from .barriers import Meeting, Until
 from .expressions import OWN, LaneExpressions
 from .launch import Launch
 from .memory import check_around
+from .phases import Phases
 from .refusal import refuse
 from .state import Mask
 
-Waits = Generator[Meeting, None, None]
+Waits = Generator["Meeting | Until", None, None]
 Meaning = Callable[["Lanes", Any, Mask], "Waits | None"]
 
 
@@ -40,6 +42,7 @@ class Lanes(LaneExpressions):
         self.meanings, self.functions = meanings, functions
         # How often a clock was read: what the clocks of the simulator say.
         self.clock_reads = 0
+        self.phases = Phases()
 
     def run(self, stmt: Stmt, mask: Mask) -> Waits | None:
         """Do a statement that is a word; what it waits for, where it does."""

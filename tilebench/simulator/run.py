@@ -18,6 +18,7 @@ from .arithmetic import FUNCTIONS
 from .counters import Counters
 from .lanes import Lanes, Meaning
 from .launch import launch_of, ordered_by_blocks
+from .mbarriers import MEANINGS as MBARRIERS
 from .scheduler import Scheduler
 from .words import MEANINGS
 
@@ -78,7 +79,7 @@ def _run_launch(
     kernel = next(stmt for stmt in function.body if isinstance(stmt, KernelLaunch))
     buffers: dict[str, Buffer] = {param.name: param for param in function.arrays}
     own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
-    simple = own - {SyncWarp} | _STRUCTURE
+    simple = own - {SyncWarp, *MBARRIERS} | _STRUCTURE
     by_blocks = ordered_by_blocks(kernel, simple)
     launch = launch_of(kernel, buffers, arrays, warp, by_blocks=by_blocks, counters=counters)
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]

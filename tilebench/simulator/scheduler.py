@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError
-from ..ir import If
-from .barriers import Barriers
+from ..ir import If, Stmt
+from .barriers import Barriers, Meeting, Until
 from .control import LOOPS, Loop, going, run_body, sides_of, turns_of
 from .lanes import Lanes
 from .state import Mask
@@ -39,6 +39,8 @@ class Scheduler:
         while self.ready or self.joins or self.waiting:
             if self.ready:
                 self._advance(self.ready.popleft())
+            elif self._look_again():
+                pass
             elif self.joins:
                 self._go_on(self.joins.pop())
             elif not self._part_blocks():
@@ -79,18 +81,32 @@ class Scheduler:
         if self.lanes.launch.counters is not None:
             self.lanes.launch.counters.at(stmt)
         for meeting in meaning:
-            opened = self.barriers.arrive(meeting, strand.mask, stmt)
-            if meeting.wait:
+            waits = isinstance(meeting, Until) or meeting.wait
+            opened = self._come(meeting, strand, stmt)
+            if waits:
                 strand.meeting, strand.waits = meeting, self.lanes.full(strand.mask)
                 self.waiting.append(strand)
             if opened is not None:
                 self._open(opened)
             if strand in self.waiting:
                 return False
-            if meeting.wait:
+            if waits:
                 self.ready.remove(strand)
         strand.meaning = strand.stmt = None
         return True
+
+    def _come(self, meeting: Meeting | Until, strand: Strand, stmt: Stmt) -> Any:
+        """A strand comes to where it waits: the lanes that may go on."""
+        if isinstance(meeting, Until):
+            return meeting.open(self.lanes.full(strand.mask))
+        return self.barriers.arrive(meeting, strand.mask, stmt)
+
+    def _look_again(self) -> bool:
+        """Whether somebody can go on by what others have done meanwhile."""
+        for strand in list(self.waiting):
+            if isinstance(strand.meeting, Until):
+                self._open(strand.meeting.open(strand.waits))
+        return bool(self.ready)
 
     def _open(self, opened: Any) -> None:
         """Let the lanes go on that a barrier held back."""
@@ -181,7 +197,7 @@ class Scheduler:
             going = self.lanes.full(strand.mask) & ~strand.waits
             if not going.any():
                 continue
-            if strand.meeting is None or not strand.meeting.last:
+            if not isinstance(strand.meeting, Until) and not (strand.meeting and strand.meeting.last):
                 raise InternalError(
                     "blocks that run together have parted in the middle of a word", at=place_of(strand),
                     hint="run them one at a time, or let the word wait with last=True",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir import Stmt
-from .barriers import Meeting
+from .barriers import Meeting, Until
 from .lanes import Waits
 from .state import Mask, Value
 
@@ -72,7 +72,7 @@ class Strand:
     frames: list[Frame]
     meaning: Waits | None = None
     stmt: Stmt | None = None
-    meeting: Meeting | None = None
+    meeting: Meeting | Until | None = None
     waits: Any = None
 
     def part(self, mask: Mask) -> Strand:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import Place
 from ..ir import If, LoopStmt, Stmt, WithStmt
-from .barriers import Barriers
+from .barriers import Barriers, Until
 from .control import LOOPS
 from .lanes import Lanes, unknown
 from .refusal import refuse
@@ -60,7 +60,15 @@ def refuse_deadlock(strands: list[Strand], barriers: Barriers) -> NoReturn:
 def _who_waits(strand: Strand, row: Any, barriers: Barriers, block: int) -> str:
     threads = np.flatnonzero(row)
     assert strand.meeting is not None
-    return f"threads {threads[0]} to {threads[-1]} wait for {barriers.told(strand.meeting, block)}"
+    if isinstance(strand.meeting, Until):
+        lanes = np.zeros_like(strand.waits)
+        lanes.reshape(barriers.lanes.blocks, -1)[block] = row
+        what = strand.meeting.told(lanes)
+    else:
+        what = barriers.told(strand.meeting, block)
+    first, last = threads[0], threads[-1]
+    who = f"thread {first} waits" if first == last else f"threads {first} to {last} wait"
+    return f"{who} for {what}"
 
 
 def place_of(strand: Strand) -> Place | None:

@@ -25,6 +25,7 @@ from .barriers import Meeting
 from .expressions import OWN
 from .extern import extern_call
 from .lanes import Lanes, Meaning, Waits, singles
+from .mbarriers import MEANINGS as MBARRIERS
 from .refusal import refuse
 from .state import Mask
 
@@ -138,5 +139,6 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         SyncThreads: sync_threads,
         SyncWarp: sync_warp,
         ExternCall: extern_call,
+        **MBARRIERS,
     }
 )

@@ -106,6 +106,8 @@ def test_only_the_parts_that_are_used() -> None:
         "bits",
         "philox",
         "cp.async",
+        "barriers in phases",
+        "float4_e2m1fn",
         "ldmatrix",
         "mma",
         "clocks",

@@ -18,7 +18,7 @@ from ....language.lowered.threads import (
 )
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
-from . import cp_async, mma
+from . import cp_async, mbarriers, mma
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
@@ -162,6 +162,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(ReadClock, None, _read_clock),
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(SyncWarp, None, _sync_warp),
+        *mbarriers.INTRINSICS,
         *cp_async.INTRINSICS,
         *mma.INTRINSICS,
     )

@@ -25,6 +25,7 @@ from .mma import MATRIX
 from .prelude_atomics import FENCES, SWAP, atomics
 from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
+from .prelude_mbarriers import mbarriers
 from .prelude_narrow import E2M1, E4M3, E5M2, PACKED, PACKED_FLOATS
 
 _HEAD = """\
@@ -319,6 +320,7 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed|tb_get_e2m1", _packed),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
+        Part("barriers in phases", r"tb_mbarrier_\w+|tb_fence_(?:mbarrier_init|async_shared)", mbarriers),
         Part("clocks", r"tb_read_\w+", _CLOCKS),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
         Part("unaligned", r"tb_(?:ld|from)_pieces", _UNALIGNED),
