@@ -11,7 +11,9 @@ from tests.everywhere import arrays_of, kernel_of
 from tests.passes.lowering import lower
 from tests.simulated import card_words, run_threaded
 from tilebench.ir import parse_function
+from tilebench.pictures.warp_accesses import warp_accesses
 from tilebench.simulator import Counters, Passes
+from tilebench.targets import manifest
 
 GEMM = """
 A_s = T.alloc_shared({a}, "float16")
@@ -151,6 +153,10 @@ def main(A: T.Tensor((32, 32), T.float16)):
     lanes_reading = sum(lane % 9 > 0 for lane in range(32))
     found = sectors_of(text, A=np.zeros((32, 32), np.float16))
     assert found == (1, lanes_reading, -(-bytes_read // 32))
+    # The picture of accesses says the same without a run.
+    machine = manifest("cuda").describe("sm_80")
+    (read,) = [a for a in warp_accesses(parse_function(text, card_words()), machine) if a.buffer == "A"]
+    assert (read.instructions, read.passes, read.least) == found
 
 
 def test_an_access_from_any_address_is_two_requests() -> None:

@@ -1,4 +1,4 @@
-"""How one tuning times its configurations: on which arrays, compared with what, and when one is given up."""
+"""How a tuning times a configuration: on which arrays, compared with what, and when it is given up."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from ..errors import TileError
 from ..kernel import Kernel
 from ..kernel.measuring.measure import measure_kernel
 from ..kernel.measuring.profiler import Profiler
-from .trials import Trial
+from ..record import RunRecord
 
 # The part of the time of a whole measurement that an estimate takes.
 _ESTIMATE = 0.1
+# Runs of a configuration that may be the best, with those of all others between them.
+RUNS = 3
 
 
 class Bench:
-    """Times configurations one after the other. `settings` are those of `autotune`; `given` the tensors of
+    """What a sweep's engine calls for each run. `settings` are those of `autotune`; `given` the tensors of
     `set_autotune_inputs`, if there are any."""
 
     def __init__(self, settings: Mapping[str, Any], given: Sequence[Any] | None = None) -> None:
@@ -25,28 +27,42 @@ class Bench:
         self.best: float | None = None
         # Inputs that are made once for all configurations with such arguments, where that is wanted.
         self.kept: dict[Any, list[Any]] = {}
+        # Kernels that had their first run, in which they are estimated and compared.
+        self._begun: list[Kernel] = []
 
-    def timed(self, trial: Trial) -> Trial:
-        """A compiled configuration with its time, or with why it has none."""
-        kernel = trial.kernel
-        assert kernel is not None  # its caller looks
+    @property
+    def seconds(self) -> float:
+        """The time of one run: all of a configuration take what `rep` says."""
+        return max(1e-3, self.settings.get("rep", 100) / 1e3) / RUNS
+
+    def run(self, kernel: Kernel, arrays: Sequence[Any], timeout: float | None = None) -> RunRecord:
+        """One run of a compiled configuration, the first with a comparison.
+
+        Raises `NotMeasured` with why there is none, `GivenUp` after an estimate.
+        """
         try:
-            inputs = self.inputs(kernel, trial.arrays)
-            arrays = list(kernel.with_outputs(inputs)[0]) if kernel.outputs else list(inputs)
-            seconds = max(1e-3, self.settings.get("rep", 100) / 1e3)
-            limit = self.limit()
-            if limit is not None:
-                estimate = self.measured(kernel, arrays, _ESTIMATE * seconds)
-                if estimate > limit:
-                    return trial.stopped(1e3 * estimate)
-            found = self.measured(kernel, arrays, seconds)
-            self.compare(kernel, inputs)
+            return self._run(kernel, arrays, self.settings.get("timeout") or timeout)
+        except TileError:
+            raise
         except Exception as error:
-            return trial.without(
-                error.message if isinstance(error, TileError) else f"{type(error).__name__}: {error}"
-            )
-        self.best = found if self.best is None else min(self.best, found)
-        return trial.timed(1e3 * found)
+            raise NotMeasured("{kind}: {why}", kind=type(error).__name__, why=str(error)) from error
+
+    def _run(self, kernel: Kernel, arrays: Sequence[Any], timeout: float | None) -> RunRecord:
+        first = not any(kernel is one for one in self._begun)
+        self._begun += [kernel] if first else []
+        inputs = self.inputs(kernel, arrays)
+        passed = list(kernel.with_outputs(inputs)[0]) if kernel.outputs else list(inputs)
+        limit = self.limit() if first else None
+        if limit is not None:
+            estimate = self.measured(kernel, passed, _ESTIMATE * self.seconds, timeout).seconds or 0.0
+            if estimate > limit:
+                raise GivenUp(estimate)
+        found = self.measured(kernel, passed, self.seconds, timeout)
+        if first:
+            self.compare(kernel, inputs)
+        assert found.seconds is not None  # `measured` looks
+        self.best = found.seconds if self.best is None else min(self.best, found.seconds)
+        return found
 
     def limit(self) -> float | None:
         """The seconds beyond which a configuration is not looked at closer; None without `early_stop`."""
@@ -54,14 +70,14 @@ class Bench:
             return None
         return self.best * self.settings.get("early_stop_factor", 2.0)
 
-    def measured(self, kernel: Kernel, arrays: Sequence[Any], seconds: float) -> float:
-        """Seconds of a launch. Raises `RuntimeError` with the reason of the child where there are none."""
-        record = measure_kernel(
-            kernel, arrays, seconds=seconds, check=False, timeout=self.settings.get("timeout")
-        )
+    def measured(
+        self, kernel: Kernel, arrays: Sequence[Any], seconds: float, timeout: float | None
+    ) -> RunRecord:
+        """A run of so many seconds. Raises `NotMeasured`, with the child's reason, where it has no time."""
+        record = measure_kernel(kernel, arrays, seconds=seconds, check=False, timeout=timeout)
         if record.seconds is None or record.failure:
-            raise NotMeasured(record.failure or "it was not measured")
-        return record.seconds
+            raise NotMeasured("{why}", why=record.failure or "it was not measured")
+        return record
 
     def inputs(self, kernel: Kernel, arrays: Sequence[Any] = ()) -> list[Any]:
         """What a configuration is timed on: what its call brought, or was given, or random arrays."""
@@ -113,6 +129,14 @@ class Bench:
 
 class NotMeasured(TileError):
     """A configuration that has no time, with the reason."""
+
+
+class GivenUp(NotMeasured):
+    """A configuration whose estimate is too far from the best; `seconds` is what was estimated."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("slower than the best by more than early_stop_factor")
+        self.seconds = seconds
 
 
 def _listed(results: Any) -> list[Any]:

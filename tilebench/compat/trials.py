@@ -25,14 +25,13 @@ class Trial:
     kernel: Kernel | None = None
     arrays: tuple[Any, ...] = ()
 
-    def without(self, why: str) -> Trial:
+    def without(self, state: State, why: str) -> Trial:
         """The same, which has no time for a reason."""
-        return replace(self, state="failed", why=why, kernel=None, arrays=())
+        return replace(self, state=state, why=why, kernel=None, arrays=())
 
-    def stopped(self, milliseconds: float) -> Trial:
+    def stopped(self, why: str, milliseconds: float) -> Trial:
         """The same, given up after an estimate."""
-        why = "slower than the best by more than early_stop_factor"
-        return replace(self, state="stopped", why=why, milliseconds=milliseconds, kernel=None, arrays=())
+        return replace(self.without("stopped", why), milliseconds=milliseconds)
 
     def timed(self, milliseconds: float) -> Trial:
         """The same with its time."""

@@ -1,7 +1,7 @@
 """`autotune`: the fastest of a list of configurations, found when a call leaves them open.
 
-Configurations are compiled at the same time, then timed one after the other in the measuring child, so that
-one that runs wild costs itself alone. What the compiler refuses is told apart from what failed.
+The engine of a sweep does it (`trying.py`): all are compiled at the same time, then timed in the measuring
+child, so that one that runs wild costs itself alone; those that may be the best get more runs, in turns.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import copy
 import inspect
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import ArgumentError, TileError
@@ -20,11 +18,11 @@ from ..kernel import JitFunction, Kernel
 from ..kernel.foreign import tell_options
 from ..kernel.measuring.profiler import TensorSupplyType, do_bench
 from ..kernel.snapshot.exact import frozen
-from ..profile.environment import allowed_cores
 from .bench import Bench
 from .compiling import jit, target_of
 from .kept_best import keep, kept, key_of_tuning
 from .trials import Trial, TuningReport, TuningResult
+from .trying import tried
 
 log = logging.getLogger("tilebench.compat")
 Configs = Sequence[Mapping[str, Any]] | Callable[..., Sequence[Mapping[str, Any]]]
@@ -158,10 +156,8 @@ def tune(
     if known is not None and _is_right(trials[known.best], bench):
         log.info("autotune: %s is the fastest by what was kept", dict(configs[known.best]))
         return _chosen(trials[known.best], known.report, known.reference)
-    with ThreadPoolExecutor(allowed_cores()) as pool:
-        trials = list(pool.map(_compiled, trials))
-    timed = [bench.timed(trial) if trial.kernel is not None else trial for trial in trials]
-    report = TuningReport(tuple(timed))
+    timed = tried(trials, bench)
+    report = TuningReport(timed)
     best = report.best
     if best is None:
         raise ArgumentError("no configuration of autotune runs: {why}", why=report.summary)
@@ -184,19 +180,6 @@ def _made(config: dict[str, Any], make: Callable[[dict[str, Any]], tuple[Kernel,
     except Exception as error:
         return Trial(config, "failed", f"{type(error).__name__}: {error}")
     return Trial(config, "compiled", kernel=kernel, arrays=tuple(arrays))
-
-
-def _compiled(trial: Trial) -> Trial:
-    """The same with its code made, which the compiler may refuse."""
-    if trial.kernel is None:
-        return trial
-    try:
-        trial.kernel.reach_code()
-    except TileError as error:
-        return replace(trial, state="illegal", why=str(error.message), kernel=None, arrays=())
-    except Exception as error:
-        return trial.without(f"{type(error).__name__}: {error}")
-    return trial
 
 
 def _is_right(trial: Trial, bench: Bench) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import TileError
 from ..kernel import Kernel, Package
 from ..plain import to_plain
-from ..profile.positions import ENOUGH_RUNS
+from ..profile.positions import ENOUGH_RUNS, Position
 from ..record import RunRecord, SweepRow
 from ..runtime.cancel import Cancelled
 from ..targets.devices import HOST
@@ -36,7 +36,10 @@ Measure = Callable[..., RunRecord]
 
 @dataclass(frozen=True)
 class SweepMethod:
-    """How a sweep measures: `repeats` runs of a configuration, each of `rounds` in `seconds`."""
+    """How a sweep measures: `repeats` runs of a configuration, each of `rounds` in `seconds`.
+
+    Where only the best is wanted, one that takes `within` times as long as the best so far has enough.
+    """
 
     repeats: int = ENOUGH_RUNS
     rounds: int = ROUNDS
@@ -44,6 +47,7 @@ class SweepMethod:
     check: bool = True
     seed: int = 0
     run: bool = True
+    within: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class SweepEngine:
     `known` are rows of before: what was compiled from the same code is not run again. `others` measure other
     implementations on the arrays of a kernel; each has a turn in every pass. `measure` stands in
     for the measuring child; `show` gets the progress after each step, `paused` holds the next one back
-    as long as it is true. `cancel` ends it at once.
+    as long as it is true. `cancel` ends it at once. With `all_first` all are compiled before one is timed.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class SweepEngine:
         cancel: threading.Event | None = None,
         show: Callable[[SweepProgress], object] | None = None,
         paused: Callable[[], bool] = lambda: False,
+        all_first: bool = False,
     ) -> None:
         self.candidates = list(candidates)
         self.method = method or SweepMethod()
@@ -91,7 +96,7 @@ class SweepEngine:
         self._others = others
         self.other_runs: list[RunRecord] = []
         self._names = varied_names([candidate.config for candidate in self.candidates])
-        self._ahead = CompileAhead(self.candidates, device)
+        self._ahead = CompileAhead(self.candidates, device, all_first=all_first)
         self._prepared: dict[int, Prepared] = {}
         # One child may serve several sweeps, and what is right in one says nothing of another.
         self._name = uuid.uuid4().hex
@@ -145,7 +150,8 @@ class SweepEngine:
         for number in range(1, self.method.repeats):
             first = number * count // self.method.repeats
             for index in [*range(first, count), *range(first)]:
-                if self.rows[index].state == "timed" and len(self.rows[index].runs) <= number:
+                row = self.rows[index]
+                if row.state == "timed" and len(row.runs) <= number and not self._is_complete(row):
                     yield index
             self._run_others()
         # What was timed before without a check has all its times, and gets one run with it.
@@ -221,8 +227,15 @@ class SweepEngine:
     # -- telling
     def _is_complete(self, row: SweepRow) -> bool:
         if row.state == "timed":
-            return len(row.runs) >= self.method.repeats
+            return len(row.runs) >= self.method.repeats or self._is_beaten(row)
         return row.state in ("illegal", "failed") or (row.state == "compiled" and not self.method.run)
+
+    def _is_beaten(self, row: SweepRow) -> bool:
+        """Whether a row is so much slower than the best that more runs of it decide nothing."""
+        if self.method.within is None:
+            return False
+        times = [Position(one.runs).seconds or 0.0 for one in self.rows if one.state == "timed"]
+        return (Position(row.runs).seconds or 0.0) > self.method.within * min(times)
 
     def _tell(self, index: int | None) -> None:
         if self.show is not None:

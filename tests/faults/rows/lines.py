@@ -80,4 +80,28 @@ FAULTS = (
         "not self._ratios",
         ("tests/workbench/test_sizes.py",),
     ),
+    Fault(
+        "lines/a-part-is-read-whole",
+        "an access that reads a part of its elements is drawn as if it read them all",
+        "tilebench.pictures.warp_accesses:_count",
+        "touch.first is None",
+        "True",
+        ("tests/simulator/test_counters.py",),
+    ),
+    Fault(
+        "lines/one-piece-for-two",
+        "an access from any address counts as one aligned piece",
+        "tilebench.simulator.lanes:Lanes.count_pieces",
+        "first + width - 1",
+        "first",
+        ("tests/simulator/test_counters.py",),
+    ),
+    Fault(
+        "lines/rows-without-strides",
+        "elements of an array with strides are counted where packed rows would have them",
+        "tilebench.simulator.access:LaneAccess.touch",
+        "start = first_bit(buffer, numbers) // 8",
+        "start = sum(numbers) * stored_bits(buffer.dtype) // 8",
+        ("tests/simulator/test_counters.py",),
+    ),
 )

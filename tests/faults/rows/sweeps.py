@@ -65,4 +65,20 @@ FAULTS = (
         "False",
         (f"{BENCH}::test_positions_that_noise_covers_have_the_colour_of_the_fastest",),
     ),
+    Fault(
+        "sweeps/beaten-by-little",
+        "a configuration that noise put behind gets no second run",
+        "tilebench.sweeps.engine:SweepEngine._is_beaten",
+        "self.method.within * min(times)",
+        "min(times)",
+        ("tests/compat/test_tuning_options.py::test_those_that_may_be_the_best_are_timed_in_turns",),
+    ),
+    Fault(
+        "sweeps/references-thrash",
+        "a third problem that alternates with two others has its reference computed in each run",
+        "tilebench.sweeps.child:problem_of",
+        "len(problems) > 2 and _a",
+        "len(problems) > 2",
+        ("tests/workbench/test_others.py::test_norms_are_found_by_their_results_and_looked_for_once",),
+    ),
 )
