@@ -54,7 +54,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["bench", "FILE", *N, "--sweep", "block=4..1"], ["is no range of block"]),
     (["bench", "FILE", *N, "--sweep", "block=1..1000000"], ["has 1000000 values"]),
     (["bench", "FILE", *N, "--sweep", "nope=1"], ["nothing called nope"]),
-    (["bench", "FILE", *N, "--sweep", "persistent=1,2"], ["persistent launch is not available"]),
+    (["bench", "FILE", *N, "--sweep", "cluster=1,2"], ["clusters is not available"]),
     (["bench", "FILE", *N, "--sweep", "block=1", "block=2"], ["block is swept twice"]),
     (
         ["bench", "FILE", "-D", "N=9", "--target", "cuda:sm_90a", "--sweep", "block=32,64"],
@@ -122,12 +122,12 @@ def test_choices_are_listed_once_and_without_those_that_are_refused(
     listed = called(capsys, "bench", file, *N, "--sweep", "nope=1")[2].partition("there are ")[2]
     names = [name.strip() for name in listed.split(",")]
     assert len(names) == len(set(names))
-    assert {"threads", "order", "NAME.num_stages"} < set(names)
-    assert not {"persistent", "cluster", "warp_specialize"} & set(names)
+    assert {"threads", "order", "persistent", "NAME.num_stages"} < set(names)
+    assert not {"cluster", "warp_specialize"} & set(names)
     with pytest.raises(ScheduleError) as caught:
         Schedule.of(thread=3)
     assert caught.value.hint is not None
-    assert "persistent" not in caught.value.hint
+    assert "cluster" not in caught.value.hint
     for name in set(OPTIONS["kernel"]) - set(offered("kernel")):
         with pytest.raises(ScheduleError, match="is not available in this version"):
             Schedule.of(**{name: 2})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -13,6 +13,7 @@ import tilebench
 import tilebench.language as T
 from tests.simulated import run_threaded
 from tilebench.errors import InternalError, TileError
+from tilebench.schedule import Schedule
 
 Arrays = dict[str, Any]
 
@@ -27,11 +28,15 @@ class Drawn:
     wanted: Any
     bound: float
     target: str
+    # Choices of a schedule over those in the kernel.
+    schedule: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def found_wrong(self) -> str:
         """What is wrong about the kernel; empty where it is right, or refused as a kernel may be."""
         try:
-            made = self.kernel.using(target=self.target)(**self.options)
+            made = self.kernel.using(target=self.target, schedule=Schedule.of(**self.schedule))(
+                **self.options
+            )
             made.stage("cuda")
         except InternalError:
             raise
@@ -110,6 +115,16 @@ POLICIES = [T.GemmWarpPolicy.Square, T.GemmWarpPolicy.FullRow, T.GemmWarpPolicy.
 TARGETS = ["cuda:sm_75", "cuda:sm_80", "cuda:sm_80", "cuda:sm_89", "cuda:sm_90a"]
 
 
+def _of_blocks(random: Random) -> dict[str, Any]:
+    """Choices of a schedule about blocks: their order, and how few take all tiles."""
+    chosen: dict[str, Any] = {}
+    if random.random() < 0.3:
+        chosen["persistent"] = random.choice([1, 2, 3, True])
+    if random.random() < 0.3:
+        chosen["order"] = {"panels": random.choice([1, 2, 3]), "axis": random.choice(["row", "column"])}
+    return chosen
+
+
 def _dtype(name: str) -> Any:
     return getattr(ml_dtypes, name) if name == "bfloat16" else np.dtype(name)
 
@@ -140,7 +155,8 @@ def drawn_product(random: Random) -> Drawn:
         "B": np.ascontiguousarray(b.T) if turned[1] else b,
         "C": np.full((m, n), 7, _dtype(out)),
     }
-    return Drawn(product, options, arrays, left @ b.astype(np.float64), 0.0, random.choice(TARGETS))
+    target = random.choice(TARGETS)
+    return Drawn(product, options, arrays, left @ b.astype(np.float64), 0.0, target, _of_blocks(random))
 
 
 @tilebench.jit
@@ -207,7 +223,7 @@ def drawn_attention(random: Random) -> Drawn:
     weights = np.exp(scores - scores.max(1, keepdims=True))
     wanted = weights / weights.sum(1, keepdims=True) @ v.astype(np.float64)
     arrays = {"Q": q, "K": k, "V": v, "Out": np.full((s, d), 7, np.float16)}
-    return Drawn(attention, options, arrays, wanted, 0.02, random.choice(TARGETS))
+    return Drawn(attention, options, arrays, wanted, 0.02, random.choice(TARGETS), _of_blocks(random))
 
 
 @tilebench.jit
@@ -248,7 +264,7 @@ def drawn_norm(random: Random) -> Drawn:
     wide = a.astype(np.float64)
     wanted = wide / np.sqrt((wide * wide).mean(1, keepdims=True) + 1e-3)
     arrays = {"A": a, "B": np.full((m, n), 7, np.float32)}
-    return Drawn(rms_norm, options, arrays, wanted, 1e-4, random.choice(TARGETS))
+    return Drawn(rms_norm, options, arrays, wanted, 1e-4, random.choice(TARGETS), _of_blocks(random))
 
 
 @tilebench.jit
@@ -316,7 +332,7 @@ def campaign(family: str, first: int, count: int) -> list[str]:
         except Exception as error:  # a fault, or the simulator's refusal: the campaign goes on
             what = f"{type(error).__name__}: {error}"
         if what:
-            wrong.append(f"{family} {seed} {drawn.target} {drawn.options}: {what}")
+            wrong.append(f"{family} {seed} {drawn.target} {drawn.options} {drawn.schedule}: {what}")
     return wrong
 
 

@@ -311,7 +311,7 @@ def test_schedule_choices_are_knobs(made: Any) -> None:
     session.want(**{"ko.num_stages": AS_WRITTEN})
     choices = {(c.address, c.name): (c.value, c.origin) for c in session.picture.record.choices}
     assert choices["loop ko", "num_stages"] == ("2", "kernel")
-    assert {"order", "A_s.swizzle", "B_s.swizzle", "C_local.policy"} == {
+    assert {"order", "persistent", "A_s.swizzle", "B_s.swizzle", "C_local.policy"} == {
         k.name for k in session.picture.offered
     }
     session.want(**{"C_local.policy": "full_row"})

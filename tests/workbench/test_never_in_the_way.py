@@ -161,8 +161,8 @@ def test_controls_that_change_nothing_on_a_target_are_not_shown(
     ]
     said = bench._view.widget.state["idle"]
     assert (
-        said
-        == "on cpu num_stages, threads, order, A_s.swizzle, B_s.swizzle and C_local.policy change nothing"
+        said == "on cpu num_stages, threads, order, persistent, A_s.swizzle, B_s.swizzle and C_local.policy "
+        "change nothing"
     )
     bench.set(target="cuda:sm_90a")
     assert bench.wait(LONG)

@@ -31,7 +31,8 @@ class KernelLaunch(WithStmt):
     """`with T.Kernel(gx, gy, gz, threads=128) as (bx, by, bz):`. `grid` counts blocks, x first.
 
     `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
-    `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time;
+    `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time,
+    `persistent` how many take the tiles of the grid one after another (True: as many as run at a time);
     `shared_bytes` what the shared-memory map of `threaded` takes, `clocks` where it leaves the times of what
     it does (`closing/clocks.py`).
     """
@@ -44,6 +45,7 @@ class KernelLaunch(WithStmt):
     threads: int = decision("scheduled", default=None, early=True)
     order: Panels | None = attribute(default=None)
     min_blocks: int | None = attribute(default=None)
+    persistent: bool | int | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
     clocks: Region | None = writes(default=None)
 

@@ -52,6 +52,7 @@ HINTS = (
         "blocks run in the order of their numbers",
     ),
     Hint("kernel", "min_blocks", KernelLaunch, "min_blocks"),
+    Hint("kernel", "persistent", KernelLaunch, "persistent"),
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
     Hint(

@@ -14,6 +14,7 @@ from .copy_aside import copy_aside
 from .find_padding import find_padding
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .inline_indices import inline_indices
+from .make_persistent import make_persistent
 from .name_reads import name_reads
 from .name_values import name_values
 from .open_placed import open_placed
@@ -34,6 +35,8 @@ COMMON: tuple[StageRow, ...] = (
             # What has been staged may be of 4 bits; its tile of bytes can be addressed too.
             ("widen_operands", widen_operands),
             ("apply_schedule", apply_schedule),
+            # Behind it, which says how many blocks stay and in which order they take tiles.
+            ("make_persistent", make_persistent),
         ),
         SCHEDULED_FORMS,
         # A schedule addresses what stands in any of the launches.

@@ -70,7 +70,16 @@ def _order(value: Any) -> Panels | None:
     raise ValueError('a number of panels, { panels = 8, axis = "row" }, or false')
 
 
-LATER = {"persistent": "persistent launch", "cluster": "clusters", "warp_specialize": "warp specialisation"}
+def _persistent(value: Any) -> bool | int:
+    if isinstance(value, bool):
+        return value
+    try:
+        return _whole(1)(value)
+    except ValueError:
+        raise ValueError("true, false, or how many blocks") from None
+
+
+LATER = {"cluster": "clusters", "warp_specialize": "warp specialisation"}
 
 
 def _not_yet(what: str) -> Callable[[Any], Any]:
@@ -86,6 +95,9 @@ OPTIONS: dict[str, dict[str, Option]] = {
     "kernel": {
         "threads": Option("threads of a block", _whole(1, 1 << 12)),
         "order": Option("order of blocks (rasterisation)", _order),
+        "persistent": Option(
+            "blocks that take one tile after another: true for as many as run at a time", _persistent
+        ),
         **{name: Option(what, _not_yet(what)) for name, what in LATER.items()},
     },
     "loop": {

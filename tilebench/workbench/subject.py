@@ -32,6 +32,7 @@ USUAL: Mapping[str, tuple[int, ...]] = {
 OFFERED: Mapping[tuple[str, str], tuple[Any, ...]] = {
     ("kernel", "threads"): (64, 128, 256, 512),
     ("kernel", "order"): (0, 2, 4, 8, 16),
+    ("kernel", "persistent"): (False, True),
     ("loop", "num_stages"): (0, 1, 2, 3, 4),
     ("buffer", "swizzle"): (False, True),
     ("gemm", "policy"): ("square", "full_row", "full_col"),
