@@ -265,17 +265,17 @@ FAULTS = (
     Fault(
         "order/last-panel",
         "the last panel of blocks is as high as the others",
-        "tilebench.passes.threads.rasterize:block_order",
-        "not emitter.facts.divides(size, across)",
+        "tilebench.passes.analysis.block_numbers:in_panels",
+        "not facts.divides(size, across)",
         "False",
         BLOCK,
     ),
     Fault(
         "order/axes-swapped",
         "panels of rows are swept as if they were of columns",
-        "tilebench.passes.threads.rasterize:block_order",
-        "(0, 1) if by_row else (1, 0)",
-        "(1, 0) if by_row else (0, 1)",
+        "tilebench.passes.analysis.block_numbers:in_panels",
+        "(0, 1) if launch.order.axis == 'row' else (1, 0)",
+        "(1, 0) if launch.order.axis == 'row' else (0, 1)",
         BLOCK,
     ),
     Fault(
