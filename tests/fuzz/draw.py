@@ -18,11 +18,12 @@ def draw(seed: int) -> Program:
     w = Writer(source)
     w.threads = None if w.chance(0.1) else w.pick(128, *THREADS)
     w.grid = w.pick((1,), (1,), (2,), (3,), (2, 2), (1, 3), (2, 1, 2))
-    # Integers of 4 bits are refused in most places, and would fill the report.
-    whole = INTS if w.chance(0.3) else INTS[:-2]
+    # What has 4 bits is refused in most places, and would fill the report.
+    narrow = w.chance(0.3)
+    whole, floats = (INTS, FLOATS) if narrow else (INTS[:-2], FLOATS[:-1])
     w.palette = (
-        w.pick("float32", *FLOATS),
-        w.pick("float16", *FLOATS, *whole),
+        w.pick("float32", *floats),
+        w.pick("float16", *floats, *whole),
         w.pick("int32", *whole, "bool"),
     )
     w.numbers += [

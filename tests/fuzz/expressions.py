@@ -118,6 +118,8 @@ def condition(w: Writer, site: Site, depth: int) -> str:
     if numbers and w.chance(0.6):
         number = w.pick(*numbers)
         bound = w.random.randint(0, max(number.high, 1))
+        if w.chance(0.1):
+            return f"{w.upto(1)} {w.pick('<', '<=')} {number.text} {w.pick('<', '<=', '!=')} {bound}"
         return f"{number.text} {w.pick('<', '<=', '>', '>=', '==', '!=')} {bound}"
     return value(w, site, "bool", max(depth, 1))
 
@@ -173,7 +175,9 @@ def _indices(w: Writer, site: Site, buffer: Buffer) -> list[str]:
         elif buffer.scope == "global":
             out.append(w.anywhere(extent))
         else:
-            out.append(w.start(extent - 1))
+            start = w.start(extent - 1)
+            # Counted from the end now and then.
+            out.append(str(int(start) - extent) if start.isdigit() and w.chance(0.1) else start)
     return out
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tests.fuzz.elements import parallel, single
 from tests.fuzz.expressions import Site, value
+from tests.fuzz.further import FURTHER, WITH_BODY
 from tests.fuzz.threads import threads
 from tests.fuzz.writer import Buffer, Number, Writer, kind_of
 
@@ -108,6 +110,8 @@ def reduce(w: Writer) -> None:
     kind = w.pick("sum", "max", "min")
     if source.kind == "int" and w.chance(0.4):
         kind = w.pick("bitand", "bitor", "bitxor")
+    elif source.kind in ("int", "float") and w.chance(0.15):
+        kind = w.pick("abssum", "absmax")
     nan = ", nan_propagate=True" if kind in ("max", "min") and w.chance(0.3) else ""
     w.say(f"T.reduce_{kind}({source.name}, {target.name}, dim={said}{clear}{nan})")
     return None
@@ -386,6 +390,7 @@ def drawn(w: Writer) -> None:
 STATEMENTS: tuple[tuple[Callable[[Writer], None], int], ...] = (
     (reducer, 1), (transposed, 1), (parallel, 8), (copy, 6), (fill, 2), (reduce, 4), (gemm, 4), (loop, 4),
     (branch, 2), (group, 1), (single, 1), (variable, 1), (turning, 1), (threads, 1), (macro, 1), (drawn, 1),
+    *FURTHER, *((partial(word, body=lambda w, count: body(w, count)), weight) for word, weight in WITH_BODY),
 )  # fmt: skip
 
 

@@ -88,8 +88,9 @@ class Writer:
     random: random.Random
     head: list[str] = field(default_factory=list[str])
     lines: list[str] = field(default_factory=list[str])
-    # What stands in front of the kernel's own launch.
+    # What stands in front of the kernel's own launch, and what has ended at a barrier of the grid.
     before: list[str] = field(default_factory=list[str])
+    done: list[str] = field(default_factory=list[str])
     depth: int = 0
     params: list[str] = field(default_factory=list[str])
     buffers: list[Buffer] = field(default_factory=list[Buffer])
@@ -375,7 +376,7 @@ class Writer:
         scalars = {each.partition(":")[0] for each in self.params}
         names = [name for name in self.sizes if name not in scalars]
         sizes = [f'    {name} = T.dynamic("{name}")' for name in names]
-        inside = [*self.head, *self.lines] or ["pass"]
+        inside = [*self.done, *self.head, *self.lines] or ["pass"]
         text = HEAD + "\n".join(
             [
                 "@tilebench.jit", "def kernel():", *sizes, "    @T.prim_func",
