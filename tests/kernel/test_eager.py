@@ -8,7 +8,7 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.passes.test_thread_groups import outputs
-from tilebench.errors import ArgumentError, LanguageError, TileError
+from tilebench.errors import ArgumentError, LanguageError, LaunchError, TileError
 
 SCALE = 3
 
@@ -332,3 +332,77 @@ def test_a_body_without_a_kernel_is_said_so_at_its_line() -> None:
 def test_an_array_that_nothing_speaks_of_is_refused_by_name() -> None:
     with pytest.raises(ArgumentError, match="B is an array, and nothing says that the kernel takes one"):
         says_nothing.using(target="cpu")(np.zeros(32, np.float32), np.zeros(32, np.float32))
+
+
+@tilebench.jit(target="cpu")
+def strided(A, B):
+    N, M, row, column = T.const("N, M, row, column")
+    A: T.StridedTensor[[N, M], [row, column], T.float32]
+    B: T.StridedTensor[[N, M], [row, column], T.float32]
+    with T.Kernel(N) as bx:
+        for j in T.Parallel(M):
+            B[bx, j] = A[bx, j] + row * 100 + column
+
+
+def test_strides_tell_constants() -> None:
+    whole = np.random.default_rng(0).random((6, 2, 5, 3), np.float32)
+    out = np.zeros_like(whole)
+    strided(whole[:, 0, :, 1], out[:, 1, :, 2])
+    np.testing.assert_array_equal(out[:, 1, :, 2], whole[:, 0, :, 1] + np.float32(3003))
+    assert not out[:, 0].any()
+    # Another call of the same shapes with strides of its own.
+    plain = np.zeros((6, 5), np.float32)
+    strided(np.ones((6, 5), np.float32), plain)
+    assert (plain == 502).all()
+    with pytest.raises(ArgumentError, match="row is 5 by stride 0 of A and 30 by stride 0 of B"):
+        strided(plain, out[:, 1, :, 2])
+    # Any stride fits an extent of 1, so it says nothing where another array does.
+    lone = np.zeros((1, 5), np.float32)
+    strided(np.lib.stride_tricks.as_strided(np.ones(5, np.float32), (1, 5), (4000, 4)), lone)
+    assert (lone == 1 + 100 * 1000 + 1).all()
+
+
+def test_a_kernel_of_shapes_needs_no_arrays() -> None:
+    like = T.StridedTensor((6, 5), (30, 3), "float32")
+    kernel = strided.compile(like, like)
+    assert kernel.parameters == {"N": 6, "M": 5, "row": 30, "column": 3}
+    assert strided.get_tir(like, like).name == "strided"
+
+
+@tilebench.jit(target="cpu")
+def asserted(A, B):
+    n, m = T.dynamic("n, m")
+    A: T.Tensor((n,), "float32")
+    B: T.Tensor((m,), "float32")
+    assert n == n
+    assert n == m, "as long"
+    with T.Kernel(T.ceildiv(n, 32)) as bx:
+        for i in T.Parallel(32):
+            B[bx * 32 + i] = A[bx * 32 + i]
+
+
+def test_sizes_are_asserted_in_front_of_the_kernel() -> None:
+    a, b = np.ones(40, np.float32), np.zeros(40, np.float32)
+    asserted(a, b)
+    assert (b == 1).all()
+    with pytest.raises(LaunchError, match="the assertion failed: as long") as caught:
+        asserted(a, np.zeros(50, np.float32))
+    assert caught.value.place is not None
+    assert 'assert n == m, "as long"' in caught.value.place.text
+
+
+@T.macro
+def copied(A, B):
+    with T.Kernel(1):
+        T.copy(A, B)
+
+
+@tilebench.jit(target="cpu")
+def in_a_macro(A: T.Tensor[[8, 8], T.float32], B: T.Tensor[[8, 8], T.float32]):
+    copied(A, B)
+
+
+def test_arrays_of_the_signature_make_the_body_the_kernel() -> None:
+    a, b = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros((8, 8), np.float32)
+    in_a_macro(a, b)
+    np.testing.assert_array_equal(a, b)

@@ -11,8 +11,9 @@ import tilebench
 import tilebench.language as T
 from tests.roads import jitted
 from tests.simulated import run_threaded
-from tilebench.errors import LanguageError, TargetError, TileError
+from tilebench.errors import LanguageError, TargetError, TileError, remember_source
 from tilebench.ir import parse_function, print_function
+from tilebench.kernel.calls.variants import Chooser, Variant
 from tilebench.language import registry
 from tilebench.reference import run_reference
 
@@ -96,3 +97,71 @@ def test_what_is_refused(body: str, what: str) -> None:
     with pytest.raises(TileError) as caught:
         jitted(body, P=np.zeros(128, np.int64)).using(target="cuda:sm_80")()
     assert what in str(caught.value)
+
+
+@tilebench.jit(target="cuda:sm_80")
+def in_front() -> Any:
+    """Arrays of the whole function, of sizes that a call passes, in two launches."""
+
+    @T.prim_func
+    def main(a: T.ptr, b: T.ptr, m: T.int32, n: T.int32, s: T.int32):
+        A = T.make_tensor(a, (m, n), "float16")
+        B = T.make_tensor(b, (m, n), "float16", (s, 1))
+        with T.Kernel(T.ceildiv(m, 32), T.ceildiv(n, 64)) as (bx, by):
+            S = T.alloc_shared((32, 64), "float16")
+            T.copy(A[bx * 32, by * 64], S)
+            T.copy(S, B[bx * 32, by * 64])
+        with T.Kernel(T.ceildiv(m, 32)) as bx:
+            for i in T.Parallel(32):
+                if bx * 32 + i < m:
+                    B[bx * 32 + i, 0] = 0
+
+    return main
+
+
+def test_in_front_of_the_kernel_its_sizes_come_with_a_call() -> None:
+    kernel = in_front()
+    tile = kernel.stage("tile")
+    assert tile.count("B = T.make_tensor((m, n), T.float16, b, strides=(s, 1))") == 2
+    text = kernel.stage("cuda")
+    assert text.count("tb_half* const A = (tb_half*)(a);") == 2
+    # Rows of whole vectors are what the aligned variant is for.
+    assert "tb_ld_global_16(A_v" in text
+    kernel.reach_code()
+    choose = Chooser(kernel.compilation.traced.function, kernel.compilation.machine)
+    call = {"a": 0, "b": 0, "m": 100, "n": 64, "s": 72}
+    assert choose(call, ()) == Variant()
+    assert choose({**call, "n": 63}, ()) == choose({**call, "s": 70}, ()) == Variant(aligned=False)
+    assert choose({**call, "m": 2**17, "s": 2**16}, ()) == Variant(wide=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("A = T.make_tensor(P[0], (4,))", "must stand inside `with T.Kernel(...)`"),
+        ("A = T.make_tensor(p, (0, 'n'))", "extent 1 of T.make_tensor"),
+        ("A = T.make_tensor(p, (4, 4), 'float32', (0, 1))", "a stride of T.make_tensor"),
+    ],
+)
+def test_what_is_refused_in_front(line: str, what: str) -> None:
+    name = "addresses_in_front"
+    text = f"""\
+import tilebench
+import tilebench.language as T
+
+@tilebench.jit(target="cuda:sm_80")
+def kernel():
+    @T.prim_func
+    def main(p: T.ptr, P: T.Tensor((4,), T.ptr), O: T.Tensor((4,), "float32")):
+        {line}
+        with T.Kernel(1):
+            O[0] = 1.0
+    return main
+"""
+    remember_source(name, text)
+    space: dict[str, Any] = {"__name__": name}
+    exec(compile(text, name, "exec"), space)
+    with pytest.raises(TileError) as caught:
+        space["kernel"]()
+    assert what in str(caught.value)
+    assert line in str(caught.value)

@@ -61,5 +61,5 @@ def test_signatures_read_as_they_are_written() -> None:
     assert str(inspect.signature(T.reduce_sum)) == (
         "(buffer: Tile, out: Tile, dim: int = -1, clear: bool = True, batch: int = 1) -> None"
     )
-    assert str(inspect.signature(T.float16)) == "(value: Number) -> Value"
+    assert str(inspect.signature(T.float16)) == "(value: Number | None = None) -> Value"
     assert str(inspect.signature(T.alloc_shared)).startswith("(shape: Shape, dtype: DTypeLike, ")

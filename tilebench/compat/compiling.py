@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-from ..frontend import trace
+from ..frontend import Traced, trace
+from ..ir import Function
 from ..kernel import Kernel
 from ..kernel import jit as own_jit
 from ..kernel.foreign import check_options, tell_options
@@ -46,10 +47,11 @@ def compile(
     func: Any = None, out_idx: int | Sequence[int] | None = None, execution_backend: object = None,
     target: object = None, **options: Any,
 ) -> Kernel:  # fmt: skip
-    """The kernel of one `@T.prim_func`."""
+    """The kernel of one `@T.prim_func`, or of what `get_tir` gives."""
     check_options(options)
     outputs = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
-    kernel = Kernel(trace(func), *resolve(target_of(target)), out_idx=outputs)
+    traced = Traced(func, "", 1, "", {}, {}, func.name) if isinstance(func, Function) else trace(func)
+    kernel = Kernel(traced, *resolve(target_of(target)), out_idx=outputs)
     tell_options(kernel, options)
     return kernel
 

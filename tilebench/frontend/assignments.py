@@ -10,7 +10,7 @@ from ..errors import LanguageError, TileError
 from ..ir import Const, DType, Let, Load, Var, walk
 from ..language.launch import LoopSpec
 from ..language.thread_numbers import is_thread_number
-from ..language.tracing.expressions import Value, cast_value
+from ..language.tracing.expressions import Pending, Value, cast_value
 from ..language.tracing.stores import assign_var, store_element
 from ..language.tracing.values import BufferView, ElementRef, RegionRef, VarRef
 from .expressions import Expressions
@@ -140,7 +140,7 @@ class Assignments(Expressions):
             self.check_enclosing(target)
         bound = (
             self.named(value, name)
-            if isinstance(value, Value) and not (fresh and isinstance(value, VarRef))
+            if isinstance(value, Value) and not (fresh and isinstance(value, (VarRef, Pending)))
             else value
         )
         self.scope.bind(name, Binding(bound, self.builder.frames[-1], self.place(target)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import ArgumentError, LanguageError, Place, TileError
-from ..ir import Buffer, DType, Expr, Function, Var, show
+from ..ir import Buffer, DType, Expr, Function, Var, show, walk
 from ..ir.arith import linear
 from ..ir.dtypes import ALL
 from ..language.annotations import TensorSpec
@@ -23,7 +23,7 @@ from ..language.eager import EagerTrace, names_of_const
 from ..language.tracing.builder import Builder, Tracing
 from ..language.tracing.values import BufferView
 from .finish import finished
-from .forms import bare_names, called_name, form_of_node, is_bare
+from .forms import bare_names, called_name, form_of_node, is_array, is_bare
 from .macros import inliner
 from .parameters import bind_param, refuse_size, scalar_dtype, sizes_in
 from .scope import Binding, Scope
@@ -35,10 +35,14 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class EagerForm:
-    """What the syntax of such a function says: its parameters that a call passes, and its constants."""
+    """What the syntax of such a function says: its parameters that a call passes, and its constants.
+
+    `strided`: it names `T.StridedTensor`, of which strides may tell constants.
+    """
 
     passed: tuple[str, ...]
     constants: tuple[str, ...]
+    strided: bool = False
 
 
 def eager_form(node: ast.FunctionDef) -> EagerForm | None:
@@ -46,7 +50,7 @@ def eager_form(node: ast.FunctionDef) -> EagerForm | None:
     if form_of_node(node) != "eager":
         return None
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    said = {*bare_names(node.body), *(each.arg for each in arguments if _is_array(each.annotation))}
+    said = {*bare_names(node.body), *(each.arg for each in arguments if is_array(each.annotation))}
     passed = tuple(argument.arg for argument in arguments if argument.arg in said)
     constants: dict[str, None] = {}
     for call in ast.walk(node):
@@ -54,14 +58,10 @@ def eager_form(node: ast.FunctionDef) -> EagerForm | None:
             text = call.args[0]
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 constants.update(dict.fromkeys(names_of_const(text.value)))
-    return EagerForm(passed, tuple(constants))
-
-
-def _is_array(annotation: ast.expr | None) -> bool:
-    """Whether an annotation in the signature is `T.Tensor(...)` or its kin."""
-    head = annotation.func if isinstance(annotation, ast.Call) else getattr(annotation, "value", None)
-    said = called_name(head) in ("Tensor", "StridedTensor")
-    return said and isinstance(annotation, (ast.Call, ast.Subscript))
+    strided = any(
+        called_name(part) == "StridedTensor" for part in ast.walk(node) if isinstance(part, ast.expr)
+    )
+    return EagerForm(passed, tuple(constants), strided)
 
 
 def _in_signature(node: ast.FunctionDef) -> list[ast.stmt]:
@@ -72,7 +72,7 @@ def _in_signature(node: ast.FunctionDef) -> list[ast.stmt]:
             ast.AnnAssign(ast.copy_location(ast.Name(each.arg), each), each.annotation, None, 1), each
         )
         for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        if each.annotation is not None and _is_array(each.annotation) and each.arg not in said
+        if each.annotation is not None and is_array(each.annotation) and each.arg not in said
     ]
 
 
@@ -197,8 +197,9 @@ def constants_of(
     form: EagerForm,
     values: Mapping[str, Any],
     shapes: Mapping[str, Shape],
+    strides: Mapping[str, Shape] | None = None,
 ) -> dict[str, int]:
-    """The constants of a call whose arrays have these shapes.
+    """The constants of a call whose arrays have these shapes and, where they may tell some, strides.
 
     Raises `ArgumentError` where shapes contradict each other, or do not tell a constant.
     """
@@ -209,7 +210,7 @@ def constants_of(
     solver = _Solver(tracer, {name: (number, "the call", None) for name, number in known.items()})
     for name, spec in tracer.specs.items():
         if name in shapes:
-            solver.array(name, spec, shapes[name])
+            solver.array(name, spec, shapes[name], (strides or {}).get(name))
     missing = [name for name in form.constants if name in tracer.eager.named and name not in solver.found]
     if missing:
         raise ArgumentError(
@@ -249,7 +250,7 @@ class _Solver:
         self.places = {name: binding.place for name, binding in tracer.scope.locals.items()}
         self.found = found
 
-    def array(self, name: str, spec: TensorSpec, shape: Shape) -> None:
+    def array(self, name: str, spec: TensorSpec, shape: Shape, strides: Shape | None) -> None:
         """What one array of the call says."""
         if len(shape) != len(spec.shape):
             raise ArgumentError(
@@ -259,6 +260,15 @@ class _Solver:
         for axis, (size, extent) in enumerate(zip(spec.shape, shape, strict=True)):
             if isinstance(size, Expr):
                 self.extent(name, f"extent {axis} of {name}", size, extent)
+        steps = list(enumerate(zip(spec.strides or (), strides or (), shape, strict=False)))
+        # The stride of an extent of 1 means nothing: it is asked where nothing else tells.
+        for axis, (size, step, extent) in sorted(steps, key=lambda row: row[1][2] == 1):
+            if isinstance(size, Expr) and (extent != 1 or not self.knows(size)):
+                self.extent(name, f"stride {axis} of {name}", size, step)
+
+    def knows(self, size: Expr) -> bool:
+        """Whether the names of a size have their numbers."""
+        return all(part.name in self.found for part in walk(size) if isinstance(part, Var))
 
     def extent(self, array: str, what: str, size: Expr, extent: int) -> None:
         """`factor * constant + rest` is the extent."""

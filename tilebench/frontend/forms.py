@@ -22,14 +22,17 @@ def form_of(function: Callable[..., Any]) -> Form:
 def form_of_node(node: ast.FunctionDef) -> Form:
     """The form of a function's syntax tree.
 
-    One that defines a `@T.prim_func` is lazy. Else `with T.Kernel`, `T.const` or the bare annotation of a
-    parameter says that the body is the kernel, also where others of them are missing.
+    One that defines a `@T.prim_func` is lazy. Else `with T.Kernel`, `T.const`, the bare annotation of a
+    parameter or one of `T.Tensor` in the signature says that the body is the kernel, also where others of
+    them are missing (a macro may open the kernel).
     """
     own = list(_own_statements(node))
     if any(isinstance(inner, ast.FunctionDef) and _is_prim_func(inner) for inner in own):
         return "lazy"
-    parameters = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    eager = parameters.intersection(bare_names(node.body)) or any(_is_word(inner) for inner in own)
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    eager = {each.arg for each in arguments}.intersection(bare_names(node.body))
+    eager = eager or any(is_array(each.annotation) for each in arguments)
+    eager = eager or any(_is_word(inner) for inner in own)
     return "eager" if eager else "lazy"
 
 
@@ -62,6 +65,13 @@ def _calls(node: ast.AST, word: str) -> bool:
 def called_name(function: ast.expr | None) -> str:
     """The last name of what is called: `Kernel` of `T.Kernel`; empty for anything else."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def is_array(annotation: ast.expr | None) -> bool:
+    """Whether an annotation in a signature is `T.Tensor(...)` or its kin."""
+    head = annotation.func if isinstance(annotation, ast.Call) else getattr(annotation, "value", None)
+    named = called_name(head) in ("Tensor", "StridedTensor")
+    return named and isinstance(annotation, (ast.Call, ast.Subscript))
 
 
 def is_bare(statement: ast.stmt) -> bool:

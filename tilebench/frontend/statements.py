@@ -181,7 +181,8 @@ class Statements(Assignments):
                 self.bind_loop(names, variables)
 
         body = self.filled("kernel", node, node.body, bind)
-        body, hints = (*self.builder.before, *body), self.builder.launch_hints
+        body = (*self.builder.tensors, *self.builder.before, *body)
+        hints = self.builder.launch_hints
         self.builder.before, self.builder.launch_hints = [], {}
         order, place = self.builder.order, self.place(node)
         launch = KernelLaunch(spec.grid, variables, body, order=order, place=place, **hints)

@@ -166,21 +166,27 @@ class JitFunction:
         self, *args: Any, target: str | None = None, schedule: ScheduleLike = None, **kwargs: Any
     ) -> Kernel:
         """The `Kernel` for these parameters, with a target or schedule for it alone."""
-        if target is None and schedule is None:
-            return self.kernel(args, kwargs)
-        return self.using(target=target or self.target, schedule=schedule or self.schedule).kernel(
-            args, kwargs
+        own = target is None and schedule is None
+        function = (
+            self if own else self.using(target=target or self.target, schedule=schedule or self.schedule)
         )
+        return function.kernel(*self._sized(args, kwargs))
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The text of the kernel for these parameters, or for these arrays: what its compiler gets."""
-        if self.eager is not None and args:
-            args, kwargs = (), self.eager.split(args, kwargs)[0]
-        return self.kernel(args, kwargs).get_kernel_source()
+        return self.kernel(*self._sized(args, kwargs)).get_kernel_source()
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Function:
-        """The kernel for these parameters in the stage `tile`."""
-        return self.kernel(args, kwargs).prim_func
+        """The kernel for these parameters, or these arrays, in the stage `tile`."""
+        return self.kernel(*self._sized(args, kwargs)).prim_func
+
+    def _sized(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """What a kernel is compiled for: in the eager form also of arrays, or `T.Tensor` in their place."""
+        if self.eager is None or not any(hasattr(arg, "shape") for arg in args):
+            return args, kwargs
+        return (), self.eager.split(args, kwargs)[0]
 
     def par_compile(
         self, configs: Sequence[Mapping[str, Any] | Sequence[Any]], num_workers: int | None = None, **_: Any

@@ -62,7 +62,7 @@ _OF_TVM = """
     has_let_value Add And Any Assert Call CallEffectKind CommReducer Div EQ Else FloorDiv FloorMod GE GT If
     IterVar LE LT Max Min Mod Mul NE Not Or PrimExpr ProducerLoad Range Reduce SizeVar Sub Then While arg
     block_attr buffer buffer_decl buffer_store buffer_var call_intrin call_packed call_pure_extern
-    call_llvm_intrin call_llvm_pure_intrin func_name func_ret index_map init iter_var let meta_var
+    call_llvm_intrin call_llvm_pure_intrin func_name func_ret index_map init iter_var meta_var
     prefetch ret target undef var void isnullptr tvm_storage_sync tvm_stack_alloca tvm_tuple
 """
 # Vectors of elements, which the compiler under TileLang writes out.

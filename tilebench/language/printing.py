@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError, Place
 from ..ir import Expr, Region, Stmt, attribute, node, operand, reads
+from ..ir.facts import Facts
 from .tracing.arithmetic import truth
-from .tracing.builder import for_tiles, inside_kernel
+from .tracing.builder import for_tiles, in_trace, inside_kernel
 from .tracing.expressions import Value
 from .tracing.kinds import Tile as AnyTile
 from .tracing.operands import part_of
@@ -116,9 +117,10 @@ def device_assert(condition: Condition, msg: str = "", no_stack_info: bool = Fal
     """Check a condition in the running kernel: `T.device_assert(i < n, "index")`; so does `assert`.
 
     The kernel goes on, and the call raises `LaunchError` at this line with the block and iteration that
-    failed first. A condition that Python knows is checked as the kernel is compiled.
+    failed first. A condition that Python knows is checked as the kernel is compiled; one on sizes that stands
+    in front of the kernel is checked by its blocks, as if it stood first in it.
     """
-    builder = inside_kernel("T.device_assert")
+    builder = in_trace("T.device_assert")
     given: object = condition
     if isinstance(given, AnyTile):
         raise LanguageError("T.device_assert of {name}, a tile, which has no truth value", name=given.name,
@@ -129,8 +131,10 @@ def device_assert(condition: Condition, msg: str = "", no_stack_info: bool = Fal
             raise LanguageError("the assertion failed: {said}" if msg else "the assertion failed", said=msg)
         return
     test = truth(condition.expr)
+    if Facts().proves(test):
+        return
     place, builder.speaks = builder.place, True
-    builder.emit(DeviceAssert(test, site=Saying(as_written(str(condition)), msg, place=place), place=place))
+    builder.say(DeviceAssert(test, site=Saying(as_written(str(condition)), msg, place=place), place=place))
 
 
 __all__ = ["device_assert", "print"]

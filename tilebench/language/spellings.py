@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DTypeError
+from ..errors import DTypeError, LanguageError
 from ..ir import DType
 from .annotations import Tensor
 from .elementwise import cast, if_then_else
 from .grid_barriers import sync_grid
 from .launch import Parallel
+from .tracing.builder import shown
 from .tracing.dtype_words import plain
-from .tracing.expressions import SHORT, WORDS, DTypeWord, Value
+from .tracing.expressions import SHORT, WORDS, DTypeWord, Pending, Value
 
 if TYPE_CHECKING:
     from .tracing.taken import Condition, DTypeLike, Number
@@ -44,6 +45,20 @@ def Select(condition: Condition, a: Number, b: Number) -> Any:
     return if_then_else(condition, a, b)
 
 
+def let(name: Value, value: Number) -> None:
+    """Give `x = T.int32()` its value: `T.let(x, value)`, once, in front of every use; `x = value` does both.
+
+    Raises `LanguageError` for another name, and for one that has its value.
+    """
+    given: object = name
+    if not isinstance(given, Pending):
+        raise LanguageError(
+            "T.let gives a value to a name of its own", text=shown(given), found="{text}",
+            hint="x = T.int32(), then T.let(x, value); or x = value",
+        )  # fmt: skip
+    given.give(value)
+
+
 def sync_global() -> None:
     """`T.sync_grid()`: every block of the launch waits for all others."""
     sync_grid()
@@ -58,6 +73,6 @@ uint = SHORT["uint"]
 tfloat32 = SHORT["tfloat32"]
 
 __all__ = [
-    "Buffer", "Cast", "Select", "boolean", "dtype", "float8_e4m3", "parallel", "sync_global", "tfloat32",
-    "uint",
+    "Buffer", "Cast", "Select", "boolean", "dtype", "float8_e4m3", "let", "parallel", "sync_global",
+    "tfloat32", "uint",
 ]  # fmt: skip

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, nearest
 from ...frontend.eager import EagerForm, constants_of
+from ...ir import Expr, show
+from ...language.annotations import TensorSpec
+from ...runtime.describe import describe
+from ...runtime.dlpack import row_major
 from ..kept import quick_key
 from ..snapshot.outside import Outside
 
@@ -66,19 +70,23 @@ class EagerCalls:
     def _constants(self, compiled: Mapping[str, Any], arrays: Sequence[Any]) -> dict[str, int]:
         """The constants that the shapes of these arrays tell, kept while what the function sees stands."""
         shapes = tuple(_shape(array) for array in arrays)
+        steps = tuple(_strides(array) for array in arrays) if self.form.strided else ()
         plain = quick_key((), compiled, "")
-        found = self._known.get((plain, shapes)) if plain is not None else None
+        found = self._known.get((plain, shapes, steps)) if plain is not None else None
         if found is not None and found[0].holds():
             return found[1]
         values = self.kernels.completed(compiled)
         known = {
             name: shape for name, shape in zip(self.form.passed, shapes, strict=True) if shape is not None
         }
-        numbers = constants_of(self.kernels.function, self.kernels.text, self.form, values, known)
+        strides = {
+            name: step for name, step in zip(self.form.passed, steps, strict=False) if step is not None
+        }
+        numbers = constants_of(self.kernels.function, self.kernels.text, self.form, values, known, strides)
         if plain is not None:
             if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
-            self._known[plain, shapes] = self.kernels.outside(), numbers
+            self._known[plain, shapes, steps] = self.kernels.outside(), numbers
         return numbers
 
     def _refused(
@@ -95,8 +103,33 @@ class EagerCalls:
 
 def _shape(array: Any) -> tuple[int, ...] | None:
     """The shape of an array; None for a scalar, and for what has none that can be read so."""
+    if isinstance(array, TensorSpec):
+        return _numbers(array.shape)
     shape = getattr(array, "shape", None)
     return tuple(int(extent) for extent in shape) if shape is not None else None
+
+
+def _numbers(sizes: Sequence[int | Expr]) -> tuple[int, ...]:
+    """Extents or strides of what stands in the place of an array. Raises `ArgumentError` for names."""
+    for size in sizes:
+        if not isinstance(size, int):
+            raise ArgumentError(
+                "T.Tensor in the place of an array has the size {size}", size=show(size), expected="a number"
+            )
+    return tuple(size for size in sizes if isinstance(size, int))
+
+
+def _strides(array: Any) -> tuple[int, ...] | None:
+    """The strides of an array, or of what stands for one; None for a scalar, or what a call will refuse."""
+    shape = _shape(array)
+    if shape is None:
+        return None
+    if isinstance(array, TensorSpec):
+        return row_major(shape) if array.strides is None else _numbers(array.strides)
+    try:
+        return describe(array).strides
+    except ArgumentError:
+        return None
 
 
 __all__ = ["EagerCalls"]

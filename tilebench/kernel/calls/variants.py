@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...ir import Buffer, Expr, Function, rename_buffers
+from ...ir import Buffer, Expr, Function, Var, rename_buffers, walk
 from ...ir.sizes import Number, size_value
+from ...language.addresses import TensorAt
+from ...language.structure import KernelLaunch
 from ...machine import Machine
 from ...targets.devices import HOST
 
@@ -65,7 +67,7 @@ def aligned_rows(function: Function, alignment: int) -> tuple[Expr, ...]:
 def row_steps(function: Function, alignment: int) -> list[tuple[Expr, int]]:
     """The sizes that say how far apart rows are, each with the elements that `alignment` bytes hold."""
     out: list[tuple[Expr, int]] = []
-    for buffer in (*function.arrays, *function.workspaces):
+    for buffer in (*function.arrays, *function.workspaces, *_at_addresses(function)):
         vector = buffer.dtype.elements_in(alignment)
         # Rows of a row-major array are as long as its last extent; what lies above is a multiple of it.
         steps = buffer.strides or ((buffer.row_elements,) if buffer.rank > 1 else ())
@@ -81,8 +83,11 @@ class Chooser:
     def __init__(self, function: Function, machine: Machine) -> None:
         self.alignment = machine.alignment
         self.rows = row_steps(function, machine.alignment)
-        self.arrays = (*function.arrays, *function.workspaces) if machine.index_bits < 64 else ()
+        there = _at_addresses(function)
+        known = (*function.arrays, *function.workspaces, *there)
+        self.arrays = known if machine.index_bits < 64 else ()
         self.sizes = [var.name for var in function.dimensions]
+        self.sizes += sorted({name for array in there for name in _names(array)}.difference(self.sizes))
         # Whether no call can take another variant than the aligned one.
         self.single = machine.alignment == 1 and machine.index_bits >= 64
         self._known: dict[tuple[Number, ...], tuple[bool, bool]] = {}
@@ -111,6 +116,24 @@ class Chooser:
                 self._known.clear()
             found = self._known[key] = rows, wide
         return found
+
+
+def _at_addresses(function: Function) -> tuple[Buffer, ...]:
+    """The arrays of `T.make_tensor` whose extents or strides only a call knows."""
+    found = {
+        statement.buffer.name: statement.buffer
+        for launch in function.body
+        if isinstance(launch, KernelLaunch)
+        for statement in launch.body
+        if isinstance(statement, TensorAt) and _names(statement.buffer)
+    }
+    return tuple(found.values())
+
+
+def _names(array: Buffer) -> set[str]:
+    """The sizes of a call that an array's extents and strides are made of."""
+    parts = [part for part in (*array.shape, *(array.strides or ())) if isinstance(part, Expr)]
+    return {var.name for part in parts for var in walk(part) if isinstance(var, Var)}
 
 
 def span_of(array: Buffer, values: Mapping[str, Number]) -> int:

@@ -61,6 +61,8 @@ class Builder:
     # Other hints of the launch, by its fields, and statements about the kernel in front of it.
     launch_hints: dict[str, Any] = field(default_factory=dict[str, Any])
     before: list[Stmt] = field(default_factory=list[Stmt])
+    # Arrays at addresses that are known in front of it: each launch has them.
+    tensors: list[Stmt] = field(default_factory=list[Stmt])
     # How a reduction over threads combines, where the kernel says it around.
     reducer: str = ""
     # Fragments of which an element is used outside T.Parallel, and where first.
@@ -229,6 +231,11 @@ def for_tiles(word: str) -> Builder:
             hint=_LOOPS.get(word, "move it before or after the loop; inside, work on elements"),
         )
     return builder
+
+
+def running() -> Builder | None:
+    """The running trace, None in plain Python."""
+    return _current.get()
 
 
 def in_trace(word: str) -> Builder:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import DTypeError, LanguageError
-from ...ir import Arith, Call, Expr, boolean, show
+from ...ir import Arith, Call, Expr, Let, Var, boolean, show
 from ...ir.dtypes import ALIASES, ALL, DType
 from .arithmetic import arithmetic, comparison, logical_not, negative
-from .builder import here
+from .builder import here, in_trace, running
 from .kinds import Scalar
-from .promote import cast_expr, computable
+from .promote import cast_expr, computable, convert, expr_of, number_of
 
 if TYPE_CHECKING:
     from .taken import Number
@@ -53,9 +53,12 @@ class DTypeWord(DType, str):  # noqa: SLOT000 -- the fields of `DType` are in a 
             raise DTypeError("torch has no dtype {name}", name=self.name)
         return found
 
-    def __call__(self, value: Number) -> Value:
-        """The value converted: floats round to nearest even, float to int goes towards zero."""
-        return cast_value(value, self)
+    def __call__(self, value: Number | None = None) -> Value:
+        """The value converted: floats round to nearest even, float to int goes towards zero.
+
+        Without one, `x = T.int32()`, a name to which `T.let(x, value)` gives its value.
+        """
+        return Pending(self) if value is None else cast_value(value, self)
 
 
 WORDS: dict[str, DTypeWord] = {
@@ -241,6 +244,61 @@ class Value(Scalar):
 
     def __iter__(self) -> NoReturn:
         refuse("a single value cannot be looped over", "loop over T.serial(...) or a Python list")
+
+
+class Pending(Value):
+    """The name that `x = T.int32()` makes: a value once `T.let(x, value)` has given it one."""
+
+    __slots__ = ("_frame", "_word", "name")
+
+    def __init__(self, dtype: DTypeWord) -> None:
+        builder = running()
+        self.name = (builder.target if builder is not None else "") or "value"
+        self._word = dtype
+        # Outside of a kernel it is a name and no more.
+        self._expr: Any = None if builder is not None else Var(self.name, type=ALL[dtype.name])
+        self._frame: Any = None
+
+    @property
+    def dtype(self) -> DTypeWord:
+        return self._word
+
+    @property
+    def expr(self) -> Expr:
+        """The name. Raises `LanguageError` where it has no value."""
+        builder = running()
+        if self._expr is None:
+            raise LanguageError(
+                "{name} has no value yet", name=self.name, hint="T.let({name}, value) gives it one, once"
+            )
+        if builder is not None and self._frame not in (None, *builder.frames):
+            raise LanguageError(
+                "{name} has its value inside a loop or branch that has ended", name=self.name,
+                hint="T.let({name}, value) in front of it, or {name} = T.alloc_var(...)",
+            )  # fmt: skip
+        return self._expr
+
+    def give(self, value: object) -> None:
+        """What `T.let` does: `LanguageError` for a second value, `DTypeError` for a float in an integer."""
+        builder = in_trace("T.let")
+        if self._expr is not None:
+            raise LanguageError(
+                "{name} has its value already", name=self.name,
+                hint="{name} = T.alloc_var(dtype, init=...) can be assigned again",
+            )  # fmt: skip
+        dtype = ALL[self._word.name]
+        given = expr_of(value, dtype if number_of(value) is not None else None)
+        if given.dtype.is_float and not dtype.is_float:
+            raise DTypeError(
+                "{name} is an {dtype}, and this a {given}", name=self.name, dtype=dtype, given=given.dtype,
+                hint="T.cast(x, T.{dtype}) cuts off the fraction",
+            )  # fmt: skip
+        var = Var(builder.unique(self.name), type=dtype, place=here())
+        builder.emit(Let(var, convert(given, dtype), place=here()))
+        self._expr, self._frame = var, builder.frames[-1]
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 def cast_value(value: object, dtype: object) -> Value:
