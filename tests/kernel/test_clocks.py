@@ -105,6 +105,18 @@ def test_a_timeline_is_a_table_and_a_strip_a_warp() -> None:
     assert timeline_text(RunRecord("gemm", "cpu", {}, failure="no card")) == "gemm on cpu: no card"
 
 
+def test_a_timeline_of_steps_speaks_of_no_time_and_no_place() -> None:
+    text = timeline_text(gemm().steps())
+    assert text.startswith(
+        "gemm_kernel on cuda:sm_80: steps of the simulator, in their order; they are no time\nblock 0: 2 warps, "
+    )
+    assert " steps each " in text
+    assert " of the steps\n" in text
+    assert "  a column is 1 step: L load" in text
+    for word in ("cycle", "multiprocessor", "of the time"):
+        assert word not in text
+
+
 def test_what_does_not_fit_is_left_out() -> None:
     """The rows of a warp end; what comes behind is counted on and not stored."""
     rows = np.zeros((1, 1, 4, 4), np.int64)

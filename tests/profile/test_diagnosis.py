@@ -342,8 +342,19 @@ def test_a_run_under_its_ceiling_is_bound_by_memory(stream: Any) -> None:
     run = run_of(stream, stream.record().bytes / 4.0e12)
     diagnosis = diagnose(base(stream, runs=(run,), ceilings=(5e13, 4.2e12)))
     assert diagnosis.bound == "memory"
-    assert "95 %" in diagnosis.why
+    assert diagnosis.why.startswith("Bound by memory: 95 % of that ceiling is reached. ")
+    assert str(diagnosis).endswith("%). Nothing stands out that keeps it from being faster.")
     assert diagnosis.findings == ()
+
+
+def test_a_run_above_its_ceiling_says_that_it_cannot_be(stream: Any) -> None:
+    run = run_of(stream, stream.record().bytes / 20e12)
+    diagnosis = diagnose(base(stream, runs=(run,), ceilings=(5e13, 4.2e12)))
+    assert diagnosis.why.startswith("Bound by memory: 476 % of that ceiling is reached. ")
+    assert (
+        "%). 20000.0 GB/s is above this machine's 4200.0 GB/s: caches were not cold, bytes" in diagnosis.why
+    )
+    assert diagnosis.why.endswith("or the ceiling is out of date.")
 
 
 def test_bandwidth_that_is_a_caches(stream: Any) -> None:

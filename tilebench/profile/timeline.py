@@ -78,14 +78,15 @@ def timeline_text(record: RunRecord) -> str:
     whole = [event for event in events if event.kind == "block"]
     last = max(event.end for event in whole)
     story, unit = story_of(record), record.event_unit
+    place = f" on multiprocessor {whole[0].iteration}" if unit == "cycles" else ""
     out = [
         _disturbance(record),
-        f"block {block} on multiprocessor {whole[0].iteration}: {len(whole)} warps, {last} {unit}",
+        f"block {block}{place}: {len(whole)} warps, {last} {unit}",
         *(told(story) if story is not None else ()),
         "",
-        *_table(events, len(whole), last),
+        *_table(events, len(whole), last, unit),
         "",
-        *_strips(events, last),
+        *_strips(events, last, unit),
     ]
     return "\n".join(out)
 
@@ -100,8 +101,8 @@ def _disturbance(record: RunRecord) -> str:
     return text
 
 
-def _table(events: Sequence[ClockEvent], warps: int, last: int) -> list[str]:
-    """A row a site: how often a warp did it, cycles of one, and its share of the block's time."""
+def _table(events: Sequence[ClockEvent], warps: int, last: int, unit: str) -> list[str]:
+    """A row a site: how often a warp did it, cycles or steps of one, and its share of the block's."""
     sums: dict[tuple[str, str, int], list[int]] = {}
     for event in events:
         if event.kind != "block":
@@ -109,7 +110,8 @@ def _table(events: Sequence[ClockEvent], warps: int, last: int) -> list[str]:
             counts[0] += 1
             counts[1] += event.end - event.start
     width = max([len(name) for _, name, _ in sums], default=4)
-    rows = [f"  {'':8s} {'':{width}s}  {'line':>5s} {'times':>7s} {'cycles each':>12s} {'of the time':>12s}"]
+    one, share_of = f"{unit} each", "of the time" if unit == "cycles" else f"of the {unit}"
+    rows = [f"  {'':8s} {'':{width}s}  {'line':>5s} {'times':>7s} {one:>12s} {share_of:>12s}"]
     for (kind, name, line), (times, cycles) in sums.items():
         share = cycles / warps / max(1, last)
         head = f"  {kind:8s} {name:{width}s}  {line or '':>5} {times / warps:7.4g}"
@@ -117,11 +119,11 @@ def _table(events: Sequence[ClockEvent], warps: int, last: int) -> list[str]:
     return rows
 
 
-def _strips(events: Sequence[ClockEvent], last: int) -> list[str]:
+def _strips(events: Sequence[ClockEvent], last: int, unit: str) -> list[str]:
     """A line a warp: in each column the letter of what took most of it."""
     column = max(1, -(-last // COLUMNS))
     legend = ", ".join(f"{letter} {kind}" for kind, letter in LETTERS.items())
-    out = [f"  a column is {column} cycles: {legend}"]
+    out = [f"  a column is {column} {unit if column > 1 else unit.removesuffix('s')}: {legend}"]
     for warp in sorted({event.warp for event in events}):
         filled: list[dict[str, int]] = [{} for _ in range(-(-last // column))]
         for event in events:

@@ -47,8 +47,11 @@ def _bound(case: Case) -> tuple[str, str]:
             run.seconds, flops=run.flops, bytes=run.bytes, peak_flops_s=flops, bandwidth_bytes_s=moved
         )
         kind = "latency" if found.bound.startswith("latency") else found.bound
-        part = max(found.of_memory, found.of_compute)
-        return kind, f"Bound by {found.bound}: {100 * part:.2g} % of that ceiling is reached. {found.why}"
+        part = 100 * max(found.of_memory, found.of_compute)
+        reached = f"{part:.0f}" if part >= 10 else f"{part:.2g}"
+        flags = "".join(f" {flag[0].upper()}{flag[1:]}." for flag in found.flags)
+        why = f"Bound by {found.bound}: {reached} % of that ceiling is reached. {found.why}.{flags}"
+        return kind, why
     if any(remark.pass_name == UNCOUNTED for remark in record.remarks):
         return "memory", "Data decides how much it computes, so what bounds it is not known from its counts."
     if not record.bytes:
