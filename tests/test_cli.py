@@ -249,7 +249,7 @@ def test_demo_writes_a_report_and_a_line_for_each_kernel(tmp_path: Path) -> None
         "row_sum",
         "softmax",
     ]
-    assert "stages pipelined, threaded, cuda" in lines[3]
+    assert "stages pipelined, cuda, sass" in lines[3]
     assert all("cpu:" in line and " allowed" in line and "/s" in line for line in [*lines[:3], *lines[4:-1]])
     assert re.search(r": \d+ KiB, made in \d+ s$", lines[-1])
     report = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -69,6 +69,6 @@ def bench_page(bench: Workbench, chromium: str, folder: Path, *, dark: bool = Fa
         page.emulate_media(color_scheme="dark" if dark else "light")
         page.expose_function("ask", ask)
         page.goto(place.as_uri())
-        page.locator(".tbx .tbx-row").first.wait_for(timeout=30_000)
+        page.locator(".tbx .tbx-row").first.wait_for()
         yield page
         assert page.console_errors == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -10,10 +11,10 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 # `--no-sandbox` because CI is root; the rest keeps Chromium from talking to anybody but the server.
 CHROMIUM_FLAGS = [
@@ -69,40 +70,54 @@ def lab_server(
 
     `app` is `jupyterlab` or `notebook` (Notebook 7).
     """
-    port = free_port()
     words = [sys.executable, "-m", app, "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    words += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    words += ["--ServerApp.port_retries=0", "--IdentityProvider.token="]
     words += [f"--ServerApp.root_dir={root}", "--LabApp.expose_app_in_browser=True"]
     words += ["--JupyterNotebookApp.expose_app_in_browser=True"] if app == "notebook" else []
     home.mkdir(parents=True, exist_ok=True)
     log = home / "server.log"
     with log.open("w") as out:
-        server = subprocess.Popen(
-            words, env=environment(home, labextensions), stdin=subprocess.DEVNULL, stdout=out, stderr=out
-        )
+        server, address = _started(words, environment(home, labextensions), out, log)
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait_for(address, server, log)
             yield address
         finally:
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            _end(server)
 
 
-def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
-        if server.poll() is not None:
-            break
+def _started(
+    words: Sequence[str], env: dict[str, str], out: IO[str], log: Path
+) -> tuple[subprocess.Popen[bytes], str]:
+    """A server that answers, and where. Somebody may take the free port first: then another is tried."""
+    for _ in range(5):
+        port = free_port()
+        server = subprocess.Popen(
+            [*words, f"--port={port}"], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        )
+        address = f"http://127.0.0.1:{port}"
+        if _answers(address, server):
+            return server, address
+        _end(server)
+    raise RuntimeError("the server did not start:\n" + log.read_text())
+
+
+def _answers(address: str, server: subprocess.Popen[bytes], seconds: float = 120.0) -> bool:
+    end = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < end:
         try:
             with urllib.request.urlopen(address + "/api", timeout=5):
-                return
+                return server.poll() is None  # and not another's server on the same port
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise RuntimeError("the server did not start:\n" + log.read_text())
+    return False
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(30)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 @contextmanager
@@ -114,6 +129,7 @@ def browser_page(chromium: str) -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         try:
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.set_default_timeout(60_000)
             errors: list[str] = []
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
@@ -121,6 +137,19 @@ def browser_page(chromium: str) -> Iterator[Any]:
             yield page
         finally:
             browser.close()
+
+
+def becomes(page: Any, read: Callable[[], Any], expected: Any, seconds: float = 60.0) -> None:
+    """Wait until `read()` gives what is expected: a page draws when the machine has time for it."""
+    end = time.monotonic() + seconds
+    while (found := read()) != expected and time.monotonic() < end:
+        page.wait_for_timeout(20)
+    assert found == expected
+
+
+def drawn(page: Any) -> None:
+    """Wait until the browser has drawn what was asked for before."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def write_notebook(path: Path, cells: Sequence[str]) -> None:
@@ -149,15 +178,15 @@ def open_notebook(page: Any, address: str, name: str, under: str = "lab/tree") -
     )
 
 
-def run_all(page: Any, seconds: float = 60.0) -> None:
+def run_all(page: Any, seconds: float = 180.0) -> None:
     """Run every cell; returns when each has its number. A run that did not start is asked for again."""
+    from playwright.sync_api import TimeoutError as Late
+
     for _ in range(3):
         page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-        try:
-            page.wait_for_function(RAN_ALL, timeout=seconds * 1000 / 3)
-        except Exception:
-            if page.evaluate(RAN_ANY):
-                raise
-        else:
-            return
-    raise AssertionError("no cell of the notebook ran")
+        with contextlib.suppress(Late):
+            page.wait_for_function(RAN_ANY, timeout=30_000)
+            break
+    else:
+        raise AssertionError("no cell of the notebook ran")
+    page.wait_for_function(RAN_ALL, timeout=seconds * 1000)

@@ -33,9 +33,8 @@ def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFa
         patch.delenv("TILEBENCH_VERIFY", raising=False)
         with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
             opened.set_viewport_size({"width": 1600, "height": 1000})
-            opened.set_default_timeout(60_000)
             open_notebook(opened, address, "bench.ipynb")
-            run_all(opened, 120)
+            run_all(opened)
             settled(opened)
             slider = opened.get_by_label("block_M")
             slider.focus()

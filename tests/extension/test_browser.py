@@ -84,7 +84,7 @@ def page(chromium: str, labextensions: Path, tmp_path_factory: pytest.TempPathFa
     with lab_server(root, home, labextensions) as address, browser_page(chromium) as opened:
         open_notebook(opened, address, "records.ipynb")
         run_all(opened)
-        opened.locator(".tb-failure").nth(1).wait_for(timeout=30_000)
+        opened.locator(".tb-failure").nth(1).wait_for()
         yield opened
 
 

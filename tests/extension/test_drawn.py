@@ -67,7 +67,7 @@ def test_a_timeline_is_recorded_moved_in_and_lights_lines(page: Any) -> None:
     page.get_by_role("tab", name="Timeline").click()
     page.get_by_role("button", name="Record").click()
     plot = page.locator(".tbx-lanes-plot")
-    plot.wait_for(timeout=60_000)
+    plot.wait_for()
     assert "Steps, not time" in page.locator(".tbx-tab").inner_text()
     plot.focus()
     page.keyboard.press("ArrowRight")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
+from tests.extension.lab import becomes, browser_page, lab_server, open_notebook, run_all, write_notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -45,14 +45,22 @@ def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
     with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
         opened.set_viewport_size({"width": 1600, "height": 1000})
         open_notebook(opened, address, "bench.ipynb")
-        run_all(opened, 120)
-        opened.locator(".tbx .tbx-row").first.wait_for(timeout=60_000)
+        run_all(opened)
+        opened.locator(".tbx .tbx-row").first.wait_for()
         settled(opened)
         yield opened
 
 
 def settled(page: Any) -> None:
-    page.locator(".tbx-status", has_text="up to date").wait_for(timeout=60_000)
+    page.locator(".tbx-status", has_text="up to date").wait_for()
+
+
+def idle(page: Any) -> None:
+    """Wait until the kernel has answered all that it was asked, and a while longer for what it then says."""
+    status = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status"
+    page.wait_for_function(f"{status} === 'idle'")
+    page.wait_for_timeout(500)
+    page.wait_for_function(f"{status} === 'idle'")
 
 
 def bench(page: Any) -> Any:
@@ -66,7 +74,8 @@ def test_everything_is_on_the_screen_at_once(page: Any, width: int, height: int)
     bench(page).evaluate("element => element.scrollIntoView({block: 'end'})")
     page.wait_for_timeout(200)
     for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-tabs", ".tbx-tab"):
-        assert page.locator(part).first.evaluate(VISIBLE), part
+        place = page.locator(part).first
+        becomes(page, lambda place=place, part=part: (part, place.evaluate(VISIBLE)), (part, True))
     shown = page.locator(".tbx-pane")
     assert shown.count() >= 2
     assert shown.first.evaluate(VISIBLE)
@@ -81,17 +90,17 @@ def test_a_key_moves_the_slider_and_the_picture_follows(page: Any) -> None:
     page.keyboard.press("ArrowRight")
     assert slider.get_attribute("aria-valuetext") == "128, 3 of 3"
     # Before there were twice as many blocks.
-    page.locator("[data-stage=laid_out] .tbx-row", has_text="T.Kernel(8, 4").wait_for(timeout=30_000)
+    page.locator("[data-stage=laid_out] .tbx-row", has_text="T.Kernel(8, 4").wait_for()
     settled(page)
     page.get_by_label("compared with").select_option("last")
     changed = page.locator(".tbx .tbx-sized", has_text="128")
-    changed.first.wait_for(timeout=20_000)
+    changed.first.wait_for()
     assert page.locator("[data-stage=source] .tbx-delta").inner_text() == "unchanged"
     page.get_by_label("compared with").select_option("before")
 
 
 def test_a_stage_that_is_made_is_shown_without_asking_anybody(page: Any) -> None:
-    page.wait_for_timeout(500)  # what the test before asked for may still be on its way
+    idle(page)  # what the test before asked for may still be on its way
     settled(page)
     before = page.locator(".tbx-status").inner_text()
     button = page.get_by_role("button", name="threaded", exact=True)
@@ -106,7 +115,7 @@ def test_a_line_of_the_kernel_finds_its_kin_in_the_emitted_text(page: Any) -> No
     source = page.locator("[data-stage=source] .tbx-code")
     source.locator(".tbx-row", has_text="T.gemm(").click()
     lit = page.locator("[data-stage=cuda] .tbx-row.tbx-lit")
-    lit.first.wait_for(timeout=30_000)
+    lit.first.wait_for()
     assert lit.count() > 1
     # Rows are drawn a little beyond what is seen; some of the kin are within it.
     box = page.locator("[data-stage=cuda] .tbx-code").bounding_box()
@@ -130,7 +139,7 @@ def test_a_divider_shares_the_width_anew(page: Any) -> None:
 
 def test_sass_is_made_when_it_is_asked_for(page: Any) -> None:
     page.get_by_role("button", name="sass", exact=True).click()
-    page.locator("[data-stage=sass] .tbx-row").first.wait_for(timeout=60_000)
+    page.locator("[data-stage=sass] .tbx-row").first.wait_for()
     settled(page)
     page.locator("[data-stage=sass] .tbx-code").focus()
     page.keyboard.press("End")

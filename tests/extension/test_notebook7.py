@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extension.lab import browser_page, lab_server, open_notebook, run_all, write_notebook
+from tests.extension.lab import becomes, browser_page, lab_server, open_notebook, run_all, write_notebook
 from tests.extension.test_live_bench import CELL, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -34,9 +34,8 @@ def test_a_bench_answers_keys_and_links_lines(chromium: str, labextensions: Path
             lab_server(root, tmp_path / "home", labextensions, app="notebook") as address,
             browser_page(chromium) as page,
         ):
-            page.set_default_timeout(60_000)
             open_notebook(page, address, "bench.ipynb", under="notebooks")
-            run_all(page, 120)
+            run_all(page)
             settled(page)
             bench = page.locator(".tbx")
             bench.scroll_into_view_if_needed()
@@ -53,7 +52,7 @@ def test_a_bench_answers_keys_and_links_lines(chromium: str, labextensions: Path
             cell = page.locator(".jp-Notebook .jp-Cell").nth(1)
             assert cell.locator(".tb-magic").all_inner_texts() == ["%%tile"]
             pinned = cell.locator(".cm-line.tb-pinned-line")
-            assert pinned.all_inner_texts() == ["                T.gemm(A_s, B_s, C_l)"]
+            becomes(page, pinned.all_inner_texts, ["                T.gemm(A_s, B_s, C_l)"])
             page.evaluate("void window.jupyterapp.commands.execute('tilebench:open-panel')")
             page.locator(".tb-panel .tbx [data-stage=cuda] .tbx-row").first.wait_for()
             assert [text for text in page.console_errors if FOREIGN not in text] == []

@@ -11,6 +11,7 @@ import pytest
 
 import tilebench
 from tests.extension.answered_page import bench_page
+from tests.extension.lab import drawn
 from tests.library.test_opcodes import PTX, SASS
 from tests.workbench.bench_kernels import functions
 
@@ -39,7 +40,7 @@ def test_every_drawn_opcode_is_explained(page: Any, stage: str, form: Any, langu
     seen: set[str] = set()
     for key in ("Home", "PageDown", "PageDown", "End"):
         page.keyboard.press(key)
-        page.wait_for_timeout(100)
+        drawn(page)
         rows = pane.locator(".tbx-row").evaluate_all(
             """rows => rows.map(row => {
                 const own = [...row.childNodes].filter(node => node.nodeName !== 'I');
@@ -64,7 +65,7 @@ def test_the_tip_says_what_opcode_and_parts_do(page: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("LDGSTS.E")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(150)
+    drawn(page)
     pane.locator(".tbx-row.tbx-now .tbx-said-of", has_text="LDGSTS").first.hover()
     said = tip.inner_text()
     assert said.startswith("LDGSTS: an asynchronous copy from global to shared memory")

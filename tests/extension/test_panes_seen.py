@@ -12,7 +12,7 @@ import pytest
 
 from tests import line_kernels
 from tests.extension.bench_page import page_of
-from tests.extension.lab import browser_page
+from tests.extension.lab import becomes, browser_page
 from tilebench.profile.lines import line_counters, line_sums
 from tilebench.record import CompileRecord, StageRecord
 from tilebench.recorder import make_record
@@ -41,7 +41,7 @@ def page(chromium: str, records: tuple[CompileRecord, ...], tmp_path: Path) -> I
     with browser_page(chromium) as opened:
         opened.set_viewport_size({"width": 1600, "height": 1000})
         opened.goto(address.as_uri())
-        opened.locator("[data-stage=sass] .tbx-row").first.wait_for(timeout=20_000)
+        opened.locator("[data-stage=sass] .tbx-row").first.wait_for()
         yield opened
         assert opened.console_errors == []
 
@@ -155,12 +155,11 @@ def test_the_prelude_is_folded_and_the_pane_opens_on_the_kernel(page: Any) -> No
 def test_a_difference_says_what_only_sizes_changed(page: Any, records: Any) -> None:
     page.evaluate("move(1)")
     page.get_by_label("compared with").select_option("last")
-    page.wait_for_timeout(200)
     sizes = Sizes.of(records[0].parameters, records[1].parameters)
     for stage in ("pipelined", "cuda"):
         found = text_diff(records[0].stage(stage).text, records[1].stage(stage).text, sizes)
         delta = page.locator(f"[data-stage={stage}] .tbx-delta")
-        assert delta.inner_text() == found.summary(), stage
+        becomes(page, delta.inner_text, found.summary())
         assert found.count("sized") >= 1
         assert f"{found.count('sized')} only in sizes" in delta.get_attribute("title")
     assert row(page, "pipelined", "T.Kernel(").locator("mark.tbx-size").first.inner_text() == "8"
@@ -206,7 +205,7 @@ def test_five_thousand_lines_scroll_at_sixty_frames_a_second(
     with browser_page(chromium) as page:
         page.set_viewport_size({"width": 1600, "height": 1000})
         page.goto(address.as_uri())
-        page.locator("[data-stage=sass] .tbx-row").first.wait_for(timeout=20_000)
+        page.locator("[data-stage=sass] .tbx-row").first.wait_for()
         page.get_by_label("figure beside the lines").select_option("instructions")
         found = page.locator("[data-stage=sass] .tbx-code").evaluate(SCROLL)
         print(

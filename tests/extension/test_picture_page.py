@@ -163,7 +163,7 @@ def test_buffers_are_walked_by_keys(page: Any) -> None:
 def test_a_tab_that_is_opened_asks_for_what_it_needs(page: Any) -> None:
     """What other values would take is worked out for the open tab alone, and comes behind it."""
     open_tab(page, "Memory")
-    page.get_by_text("Shared memory with other values of one slider").wait_for(timeout=20_000)
+    page.get_by_text("Shared memory with other values of one slider").wait_for()
     assert page.get_by_role("cell", name="128", exact=True).count() >= 2
 
 

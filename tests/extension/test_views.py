@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.extension.lab import becomes
 from tests.extension.test_cell_editing import cell, page, run, write  # noqa: F401  (a fixture)
 from tests.extension.test_live_bench import CELL, VISIBLE, settled
 
@@ -37,10 +38,10 @@ def beside(page: Any, text: str) -> None:  # noqa: F811
 
 
 def test_a_line_of_the_cell_finds_its_stage_lines(page: Any) -> None:  # noqa: F811
-    cell(page).locator(".tb-jump").first.wait_for(timeout=10_000)
+    cell(page).locator(".tb-jump").first.wait_for()
     beside(page, "T.gemm(")
     lit = first(page).locator("[data-stage=cuda] .tbx-row.tbx-lit")
-    lit.first.wait_for(timeout=10_000)
+    lit.first.wait_for()
     assert "Pinned to line 14 of the kernel" in first(page).locator(".tbx-said").inner_text()
     assert pinned(page) == ["T.gemm(A_s, B_s, C_l)"]
     # By the keyboard, and after an edit that moved the line.
@@ -64,10 +65,9 @@ def test_a_line_of_the_bench_finds_its_line_in_the_cell(page: Any) -> None:  # n
     for _ in range(8):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("g")
-    page.wait_for_timeout(200)
-    assert page.evaluate("document.activeElement.classList.contains('cm-content')")
-    assert page.evaluate("window.getSelection().toString()").strip() == "T.clear(C_l)"
-    assert line_of(page, "T.clear(C_l)").evaluate(VISIBLE)
+    becomes(page, lambda: page.evaluate("window.getSelection().toString()").strip(), "T.clear(C_l)")
+    becomes(page, lambda: page.evaluate("document.activeElement.classList.contains('cm-content')"), True)
+    becomes(page, lambda: line_of(page, "T.clear(C_l)").evaluate(VISIBLE), True)
     write(page, CELL)
 
 
@@ -76,7 +76,7 @@ def open_panel(page: Any, button: bool) -> None:  # noqa: F811
         first(page).get_by_role("button", name="Panel", exact=True).click()
     else:
         page.evaluate("window.jupyterapp.commands.execute('tilebench:open-panel')")
-    panel(page).locator(".tbx-row").first.wait_for(timeout=20_000)
+    panel(page).locator(".tbx-row").first.wait_for()
 
 
 @pytest.mark.parametrize("button", [True, False])
@@ -87,7 +87,8 @@ def test_a_panel_shows_the_same_live_bench(page: Any, button: bool) -> None:  # 
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.wait_for_timeout(400)
         for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
-            assert panel(page).locator(part).first.evaluate(VISIBLE), (size, part)
+            place = panel(page).locator(part).first
+            becomes(page, lambda place=place, part=part: (part, place.evaluate(VISIBLE)), (part, True))
         assert panel(page).locator(".tbx-pane").first.bounding_box()["height"] > size[1] / 4
     page.set_viewport_size({"width": 1280, "height": 720})
     # In a narrow place tabs are folded below the panes, and open one at a time.
@@ -120,9 +121,8 @@ def move_one_and_see_both(page: Any) -> None:  # noqa: F811
     assert value_of(panel(page)) == before
     panel(page).get_by_label("block_M").focus()
     page.keyboard.press("ArrowRight" if "1 of" in before or "2 of" in before else "ArrowLeft")
-    page.wait_for_timeout(200)
+    becomes(page, lambda: value_of(panel(page)) == value_of(first(page)) != before, True)
     settled_both(page)
-    page.wait_for_timeout(300)
     assert value_of(panel(page)) == value_of(first(page)) != before
     shown = [pane.get_attribute("data-stage") for pane in first(page).locator(".tbx-pane").all()]
     panel(page).get_by_role("button", name="bounded", exact=True).click()
@@ -136,7 +136,7 @@ def first_still_works(page: Any) -> None:  # noqa: F811
     before = value_of(first(page))
     first(page).get_by_label("block_M").focus()
     page.keyboard.press("ArrowLeft" if "3 of" in before else "ArrowRight")
-    page.wait_for_timeout(200)
+    becomes(page, lambda: value_of(first(page)) != before, True)
     settled(page)
     assert value_of(first(page)) != before
     assert page.locator("[data-tilebench-fallback]:visible").count() == 0
@@ -150,7 +150,7 @@ def test_create_new_view_for_output(page: Any) -> None:  # noqa: F811
             await window.jupyterapp.commands.execute('notebook:create-output-view');
         }"""
     )
-    panel(page).locator(".tbx-row").first.wait_for(timeout=20_000)
+    panel(page).locator(".tbx-row").first.wait_for()
     settled_both(page)
     for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
         assert panel(page).locator(part).first.evaluate(VISIBLE), part
@@ -178,7 +178,7 @@ def test_running_the_cell_again_renews_every_view(page: Any) -> None:  # noqa: F
     write(page, CELL.replace("block_M=32,64,128", "block_M=16,32"))
     page.evaluate("window.jupyterapp.shell.activateById([...window.jupyterapp.shell.widgets('main')][0].id)")
     run(page)
-    panel(page).locator(".tbx-row").first.wait_for(timeout=30_000)
+    panel(page).locator(".tbx-row").first.wait_for()
     settled_both(page)
     assert first(page).count() == panel(page).count() == 1
     assert value_of(panel(page)) == value_of(first(page))
@@ -189,7 +189,7 @@ def test_the_line_of_a_kernel_in_a_plain_cell_is_found_too(page: Any) -> None:  
     opens = "tilebench.workbench(gemm, with_={'M': 512, 'N': 512, 'K': 256}, target='cuda:sm_80')\n"
     write(page, CELL.partition("\n")[2] + opens)
     run(page)
-    first(page).locator(".tbx-row").first.wait_for(timeout=30_000)
+    first(page).locator(".tbx-row").first.wait_for()
     settled_both(page)
     # Beside the panel that is still open the bench may have room for one stage alone.
     source = first(page).get_by_role("button", name="source", exact=True)
@@ -198,8 +198,7 @@ def test_the_line_of_a_kernel_in_a_plain_cell_is_found_too(page: Any) -> None:  
     first(page).locator("[data-stage=source] .tbx-code").focus()
     for key in ("Home", *["ArrowDown"] * 8, "g"):
         page.keyboard.press(key)
-    page.wait_for_timeout(300)
-    assert page.evaluate("window.getSelection().toString()").strip() == "T.clear(C_l)"
+    becomes(page, lambda: page.evaluate("window.getSelection().toString()").strip(), "T.clear(C_l)")
     # What is in no cell any more is said to be so.
     write(page, opens)
     first(page).locator("[data-stage=source] .tbx-code").focus()

@@ -24,9 +24,8 @@ def run_notebook(chromium: str, folders: pytest.TempPathFactory, cells: Sequence
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.delenv("TILEBENCH_VERIFY", raising=False)
         with lab_server(root, folders.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(60_000)
             opened.set_viewport_size({"width": 1600, "height": 1000})
             open_notebook(opened, address, "notebook.ipynb")
             opened.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            opened.wait_for_function(RAN_ALL, timeout=120_000)
+            opened.wait_for_function(RAN_ALL, timeout=180_000)
             yield opened

@@ -28,12 +28,11 @@ def page(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.delenv("TILEBENCH_VERIFY", raising=False)
         with lab_server(root, tmp_path_factory.mktemp("home")) as address, browser_page(chromium) as opened:
-            opened.set_default_timeout(30_000)
             open_notebook(opened, address, "quickstart.ipynb")
             opened.root = root
             opened.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
             opened.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-            opened.wait_for_function(RAN_ALL, timeout=120_000)
+            opened.wait_for_function(RAN_ALL, timeout=180_000)
             yield opened
 
 
@@ -79,8 +78,8 @@ def test_a_slider_moved_by_keyboard_changes_stages_figures_and_chart(page: Any) 
     shot(cell, "before")
     slider(cell, "block_M").focus()
     page.keyboard.press("ArrowRight")
-    cell.locator("[data-stage=tile] .tbx-row:has-text('128, 32)')").wait_for(timeout=10_000)
-    cell.locator(".tbx-plot .tbx-point").nth(1).wait_for(timeout=30_000)
+    cell.locator("[data-stage=tile] .tbx-row:has-text('128, 32)')").wait_for()
+    cell.locator(".tbx-plot .tbx-point").nth(1).wait_for()
     gemm_cell(page)
     assert cell.locator(".tbx-chips").text_content() != before[1]
     assert cell.get_by_role("tab", name="Moves").inner_text().endswith("2")

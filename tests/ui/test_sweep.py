@@ -41,7 +41,7 @@ def test_a_sweep_is_begun_stopped_and_taken_up_from_the_bench(page: Any) -> None
     cell.get_by_role("button", name="Stop sweep").click()
     cell.locator(".tbx-sweep-said:has-text('sweep stopped at')").wait_for()
     cell.get_by_role("button", name="Go on").click()
-    cell.locator(".tbx-sweep-said:has-text('sweep done')").wait_for(timeout=120_000)
+    cell.locator(".tbx-sweep-said:has-text('sweep done')").wait_for(timeout=180_000)
     assert cell.get_by_role("button", name="More runs").is_visible()
 
 

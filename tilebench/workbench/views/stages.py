@@ -320,8 +320,9 @@ def heading(record: CompileRecord) -> str:
     facts = [f"target {record.target}", f"grid {grid}"]
     if record.edits:
         facts.append(f"edited by hand: {', '.join(edit.stage for edit in record.edits)}")
-    if record.seconds:
-        facts.append(f"compiled in {seconds_text(record.seconds)}")
+    made = [stage.name for stage in record.stages if not stage.pending]
+    if record.seconds and made:
+        facts.append(f"compiled to {made[-1]} in {seconds_text(record.seconds)}")
     return (
         f'<div class="hd"><h2>{escape(record.kernel)}</h2><span class="mono q">{escape(chosen)}</span>'
         f'<span class="q">{escape(" · ".join(facts))}</span></div>'

@@ -86,7 +86,7 @@ export function firstFolds(count: number, hasOrigin: (line: number) => boolean, 
   while (to < count && !hasOrigin(to)) {
     to += 1;
   }
-  return to > 12 && to < count ? [{ from: 0, to: to - 2, says: 'in front of the kernel' }] : [];
+  return to > 12 && to < count ? [{ from: 0, to, says: 'in front of the kernel' }] : [];
 }
 
 /** The definitions at the head of a stage, where they are more than a few: who reads the program points at a name. */
