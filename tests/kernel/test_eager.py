@@ -9,6 +9,8 @@ import tilebench
 import tilebench.language as T
 from tests.passes.test_thread_groups import outputs
 from tilebench.errors import ArgumentError, LanguageError, LaunchError, TileError
+from tilebench.ir.dtypes import dtype_of
+from tilebench.ir.packing import unpack
 
 SCALE = 3
 
@@ -406,3 +408,34 @@ def test_arrays_of_the_signature_make_the_body_the_kernel() -> None:
     a, b = np.arange(64, dtype=np.float32).reshape(8, 8), np.zeros((8, 8), np.float32)
     in_a_macro(a, b)
     np.testing.assert_array_equal(a, b)
+
+
+@tilebench.jit(target="cpu")
+def of_bytes(A, B):
+    M, K, S = T.const("M, K, S")
+    A: T.StridedTensor[[M, K], [S, 1], T.float4_e2m1fn]
+    B: T.Tensor[[M, K]]
+    with T.Kernel(1):
+        T.copy(A, B)
+
+
+def test_bytes_tell_how_many_elements_they_hold() -> None:
+    codes = np.random.default_rng(0).integers(0, 256, (6, 5), np.uint8)
+    like = of_bytes.compile(codes, T.Tensor((6, 10)))
+    assert like.parameters == {"M": 6, "K": 10, "S": 10}
+    out = np.zeros((6, 10), np.float32)
+    of_bytes(codes, out)
+    values = unpack(codes, (6, 10), dtype_of("float4_e2m1fn"))
+    np.testing.assert_array_equal(out, values.astype(np.float32))
+    # The same array with an element a byte.
+    again = np.zeros((6, 10), np.float32)
+    of_bytes(values, again)
+    np.testing.assert_array_equal(again, out)
+
+
+def test_a_tensor_without_a_dtype_is_of_float32() -> None:
+    n = T.dynamic("n")
+    assert T.Tensor[[4, 6]] == T.Tensor[4, 6] == T.Tensor((4, 6), "float32")
+    assert T.Tensor[(n,)] == T.Tensor((n,), "float32")
+    with pytest.raises(LanguageError, match="takes a shape and a dtype"):
+        T.Tensor[[4], "float32", 1]

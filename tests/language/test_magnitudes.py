@@ -32,8 +32,17 @@ def test_magnitudes(how: str, dim: int, clear: bool, dtype: str, kind: str) -> N
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_what_has_no_sign_is_refused() -> None:
-    body = BODY.format(kind="fragment", dtype="uint8", how="max", dim=1, clear=True)
-    head = 'A: T.Tensor((64, 64), "uint8"), O: T.Tensor((64, 64), "uint8")'
-    with pytest.raises(DTypeError, match=r"T\.reduce_absmax takes numbers with a sign, found uint8"):
+@pytest.mark.parametrize("how", ["max", "sum"])
+def test_numbers_without_a_sign_are_their_magnitudes(how: str) -> None:
+    a = np.random.default_rng(0).integers(0, 2**32, (64, 64), np.uint32)
+    head = 'A: T.Tensor((64, 64), "uint32"), O: T.Tensor((64, 64), "uint32")'
+    body = BODY.format(kind="fragment", dtype="uint32", how=how, dim=1, clear=True)
+    found = everywhere(body, head, A=a, O=np.zeros((64, 64), np.uint32))["O"][0]
+    np.testing.assert_array_equal(found, a.max(1) if how == "max" else a.sum(1, dtype=np.uint32))
+
+
+def test_bools_are_refused() -> None:
+    body = BODY.format(kind="fragment", dtype="bool", how="max", dim=1, clear=True)
+    head = 'A: T.Tensor((64, 64), "bool"), O: T.Tensor((64, 64), "bool")'
+    with pytest.raises(DTypeError, match=r"T\.reduce_absmax takes numbers, found bool"):
         kernel_of(body, head)()

@@ -146,6 +146,14 @@ REFUSED = {
         'with T.attr(A, "pragma", 1):\n    pass',
         "T.attr('pragma') is TileLang's, not here yet",
     ),
+    "products of floats": (
+        "c = T.alloc_local((1,), 'int32')\nT.dp4a(A, A, c)",
+        "T.dp4a sums products of bytes in int32, and A is of float32",
+    ),
+    "sums of bytes in floats": (
+        "a = T.alloc_local((4,), 'uint8')\nT.dp4a(a, a, C)",
+        "T.dp4a sums products of bytes in int32, and C is of float32",
+    ),
     "no number of a thread": (
         "T.tvm_thread_allreduce(1, A[0], True, C[0], b0)",
         "T.tvm_thread_allreduce reduces over threads by their numbers",

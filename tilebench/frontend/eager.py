@@ -9,7 +9,7 @@ the call. Then the whole function is traced with numbers, as any kernel is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -198,8 +198,11 @@ def constants_of(
     values: Mapping[str, Any],
     shapes: Mapping[str, Shape],
     strides: Mapping[str, Shape] | None = None,
+    in_bytes: Collection[str] = (),
 ) -> dict[str, int]:
     """The constants of a call whose arrays have these shapes and, where they may tell some, strides.
+
+    Those that are named `in_bytes` are arrays of bytes, which may hold several elements each.
 
     Raises `ArgumentError` where shapes contradict each other, or do not tell a constant.
     """
@@ -210,7 +213,8 @@ def constants_of(
     solver = _Solver(tracer, {name: (number, "the call", None) for name, number in known.items()})
     for name, spec in tracer.specs.items():
         if name in shapes:
-            solver.array(name, spec, shapes[name], (strides or {}).get(name))
+            per_byte = spec.dtype.per_byte if name in in_bytes else 1
+            solver.array(name, spec, *_in_elements(per_byte, shapes[name], (strides or {}).get(name)))
     missing = [name for name in form.constants if name in tracer.eager.named and name not in solver.found]
     if missing:
         raise ArgumentError(
@@ -218,6 +222,14 @@ def constants_of(
             function=source.node.name, hint="name it in the call: {function}(..., {name}=1024)",
         )  # fmt: skip
     return {name: number for name, (number, _, _) in solver.found.items()}
+
+
+def _in_elements(per_byte: int, shape: Shape, strides: Shape | None) -> tuple[Shape, Shape | None]:
+    """Shape and strides of an array whose bytes hold so many elements: rows are whole bytes."""
+    if per_byte == 1 or not shape:
+        return shape, strides
+    steps = None if strides is None else (*(step * per_byte for step in strides[:-1]), strides[-1])
+    return (*shape[:-1], shape[-1] * per_byte), steps
 
 
 def _head(tracer: EagerStatements, body: list[ast.stmt]) -> None:

@@ -11,6 +11,7 @@ from ..errors import LanguageError, ShapeError
 from ..ir import DType, Expr
 from .dynamic import global_shape, size_of
 from .tracing.dtype_words import plain
+from .tracing.expressions import Value
 from .views import viewed
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class TensorSpec:
 class Tensor:
     """An array in global memory, row-major: `A: T.Tensor((M, K), "float16")`.
 
-    `T.Tensor[[M, K], "float16"]` is the same.
+    `T.Tensor[[M, K], "float16"]` is the same, `T.Tensor[[M, K]]` is one of float32.
     `shape` is an extent, or a tuple or list of extents, each an integer of at least 0 or made of names of
     `T.dynamic`. Gives a `TensorSpec`; with `data=A.data`, in a kernel, a view of A as `T.view` does.
     Raises `ShapeError`, `DTypeError`.
@@ -43,13 +44,17 @@ class Tensor:
             return viewed("T.Tensor", data, shape, dtype)
         return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
-    def __class_getitem__(cls, given: object) -> TensorSpec:
-        if not isinstance(given, tuple) or len(given) != 2:  # pyright: ignore[reportUnknownArgumentType]
+    def __class_getitem__(cls, given: Any) -> TensorSpec:
+        parts = cast("list[Any]", list(given) if isinstance(given, tuple) else [given])  # pyright: ignore[reportUnknownArgumentType]
+        alone = all(isinstance(part, (int, Value)) for part in parts)
+        if not alone and len(parts) == 1:
+            parts.append("float32")
+        if not alone and len(parts) != 2:
             raise LanguageError(
-                "T.Tensor[...] takes a shape and a dtype", text=repr(given), found="{text}",  # pyright: ignore[reportUnknownArgumentType]
+                "T.Tensor[...] takes a shape and a dtype", text=repr(cast("object", given)), found="{text}",
                 expected="T.Tensor[[M, K], dtype]",
             )  # fmt: skip
-        shape, dtype = cast("tuple[Shape, DTypeLike]", given)
+        shape, dtype = (parts, "float32") if alone else parts
         return TensorSpec(global_shape(shape, "T.Tensor"), plain(dtype))
 
 

@@ -46,15 +46,17 @@ def reduce(buffer: Tile, out: Tile, reduce_type: str, dim: int = -1, clear: bool
     reduce_by(reduce_type, buffer, out, dim, clear)
 
 
-def _magnitudes(buf: Tile, word: str) -> BufferView:
-    """A fragment with the magnitudes of a tile. Raises `DTypeError` for what has no sign."""
+def _magnitudes(buf: Tile, word: str) -> Tile:
+    """A fragment with the magnitudes of a tile, itself where none has a sign; `DTypeError` for bools."""
     builder, src = for_tiles(word), whole_part(buf, word)
     dtype = src.view.buffer.dtype
-    if dtype.kind not in ("float", "int"):
+    if dtype.kind == "bool":
         raise DTypeError(
-            "{word} takes numbers with a sign, found {dtype}", word=word, dtype=dtype, also=[src.declared],
-            hint="T.reduce_max and T.reduce_sum reduce the others",
+            "{word} takes numbers, found {dtype}", word=word, dtype=dtype, also=[src.declared],
+            hint="T.reduce_max and T.reduce_sum reduce bools",
         )  # fmt: skip
+    if dtype.kind == "uint":
+        return buf
     tile = Buffer(builder.unique(f"{src.name}_abs"), src.view.buffer.extents, dtype, "fragment")
     builder.emit(AllocFragment(tile, place=builder.place))
     names = tuple(Var(builder.unique(f"i{axis}")) for axis in range(tile.rank))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import LanguageError, ShapeError
+from ..errors import DTypeError, LanguageError, ShapeError
 from ..ir import Arith, Buffer, Call, Cast, Expr, Load, Store, Var, int32, whole
 from .memory import AllocFragment
 from .reduce import Reduce
@@ -22,6 +22,8 @@ from .tracing.expressions import Value
 from .tracing.promote import expr_of
 from .tracing.stores import store_element
 from .tracing.values import BufferView, ElementRef, RegionRef
+
+_BYTES = ("int8", "uint8")
 
 if TYPE_CHECKING:
     from .tracing.taken import Number, Tile
@@ -133,12 +135,20 @@ def _reduced(builder: Builder, block: BlockThreads, value: Expr, axes: list[int]
 def dp4a(A: Tile, B: Tile, C: Tile) -> None:
     """`C[0] += A[0] * B[0] + A[1] * B[1] + A[2] * B[2] + A[3] * B[3]`, of bytes, summed in int32.
 
-    Each is a buffer, or the first of elements that follow each other. Raises `ShapeError` for other sides.
+    Each is a buffer, or the first of elements that follow each other. Raises `ShapeError` for other sides,
+    `DTypeError` for elements of A and B that are no bytes, and of C that are no int32.
     """
     inside_kernel("T.dp4a")
     target = _elements(C, 1)[0]
-    total = target.expr
-    for a, b in zip(_elements(A, 4), _elements(B, 4), strict=True):
+    total, sides = target.expr, (_elements(A, 4), _elements(B, 4))
+    for side, known in ((sides[0][0], _BYTES), (sides[1][0], _BYTES), (target, ("int32",))):
+        if side.dtype.name not in known:
+            raise DTypeError(
+                "T.dp4a sums products of bytes in int32, and {name} is of {dtype}", name=side.name,
+                dtype=side.dtype, known=" or ".join(known), expected="{known}",
+                also=[("{name} is declared here", side.view.place)],
+            )  # fmt: skip
+    for a, b in zip(*sides, strict=True):
         product = Arith("*", tuple(Cast(side.expr, type=int32) for side in (a, b)))
         total = Arith("+", (total, product))
     store_element(target, Value(total))

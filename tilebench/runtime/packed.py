@@ -20,6 +20,9 @@ from ..ir.packing import pack, packed_shape, unpack
 from ..record import ParamRecord
 from .dlpack import row_major
 
+# The dtypes of arrays that may hold packed elements, torch's pairs among them.
+BYTES = frozenset({"int8", "uint8", "float4_e2m1fn_x2"})
+
 
 @dataclass(frozen=True)
 class PackedCopy:

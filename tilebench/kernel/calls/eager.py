@@ -12,6 +12,7 @@ from ...ir import Expr, show
 from ...language.annotations import TensorSpec
 from ...runtime.describe import describe
 from ...runtime.dlpack import row_major
+from ...runtime.packed import BYTES
 from ..kept import quick_key
 from ..snapshot.outside import Outside
 
@@ -71,8 +72,9 @@ class EagerCalls:
         """The constants that the shapes of these arrays tell, kept while what the function sees stands."""
         shapes = tuple(_shape(array) for array in arrays)
         steps = tuple(_strides(array) for array in arrays) if self.form.strided else ()
+        kinds = tuple(getattr(array, "dtype", None) for array in arrays)
         plain = quick_key((), compiled, "")
-        found = self._known.get((plain, shapes, steps)) if plain is not None else None
+        found = self._known.get((plain, shapes, steps, kinds)) if plain is not None else None
         if found is not None and found[0].holds():
             return found[1]
         values = self.kernels.completed(compiled)
@@ -82,11 +84,14 @@ class EagerCalls:
         strides = {
             name: step for name, step in zip(self.form.passed, steps, strict=False) if step is not None
         }
-        numbers = constants_of(self.kernels.function, self.kernels.text, self.form, values, known, strides)
+        names = zip(self.form.passed, kinds, strict=True)
+        packed = [name for name, kind in names if str(kind).removeprefix("torch.") in BYTES]
+        kernels = self.kernels
+        numbers = constants_of(kernels.function, kernels.text, self.form, values, known, strides, packed)
         if plain is not None:
             if len(self._known) >= _MOST_SHAPES:
                 self._known.clear()
-            self._known[plain, shapes, steps] = self.kernels.outside(), numbers
+            self._known[plain, shapes, steps, kinds] = self.kernels.outside(), numbers
         return numbers
 
     def _refused(
