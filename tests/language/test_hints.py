@@ -69,7 +69,7 @@ def test_what_chooses_nothing_is_told_at_its_line(body: str, remark: str) -> Non
 REFUSED = [
     ("T.copy(A, O, eviction_policy='later')", "T.copy has no eviction_policy 'later'"),
     ("T.copy(A, O, prefer_instruction='cp')", "T.copy has no prefer_instruction 'cp'"),
-    ("T.set_max_nreg(40, 0)", "T.set_max_nreg belongs to the asynchronous words of Hopper"),
+    ("T.set_max_nreg(41, 0)", "T.set_max_nreg gives a thread 41 registers"),
     ("T.annotate_min_blocks_per_sm(0)", "T.annotate_min_blocks_per_sm"),
     ("T.annotate_l2_hit_ratio(A)", "T.annotate_l2_hit_ratio takes a dict"),
     ("T.annotate_restrict_buffers(3)", "T.annotate_restrict_buffers takes arrays"),

@@ -23,7 +23,7 @@ from tilebench.reference import check_function
 ROOM = Path(T.__file__).parent
 SUPPORT, PAGE = ROOM / "support.json", ROOM / "WORDS.md"
 # Words that are here to be refused by name.
-REFUSED = ("access_ptr", "set_max_nreg")
+REFUSED = ("access_ptr",)
 ROADS = ("reference", "cpu", "simulator", "sm_80", "sm_90a")
 _WORD = re.compile(r"\bT\.(\w+)")
 
@@ -38,15 +38,16 @@ def roads_of(kernel: WordKernel) -> set[str]:
     found: set[str] = set()
     for road in ("cpu", "simulator", "sm_80", "sm_90a"):
         try:
-            if _right(jit, road, kernel.sizes):
+            if _right(jit, road, kernel):
                 found |= {road, "reference"} if road in ("cpu", "simulator") else {road}
         except TileError:
             continue
     return found
 
 
-def _right(jit: Any, road: str, sizes: dict[str, int]) -> bool:
-    target = {"cpu": "cpu", "simulator": "cuda:sm_80"}.get(road, f"cuda:{road}")
+def _right(jit: Any, road: str, kernel: WordKernel) -> bool:
+    sizes = kernel.sizes
+    target = {"cpu": "cpu", "simulator": f"cuda:{kernel.simulated}"}.get(road, f"cuda:{road}")
     constants = {name: size for name, size in sizes.items() if name == "N"}
     made = jit.using(target=target).kernel((), constants)
     rest = {name: size for name, size in sizes.items() if name not in constants}

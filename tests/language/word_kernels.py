@@ -20,11 +20,15 @@ def kernel():
 
 
 class WordKernel(NamedTuple):
-    """A kernel as text, with the sizes at which it is run; `only` are the words it tells of, if not all."""
+    """A kernel as text, with the sizes at which it is run; `only` are the words it tells of, if not all.
+
+    `simulated` is the card whose code the simulator runs.
+    """
 
     text: str
     sizes: dict[str, int]
     only: tuple[str, ...] = ()
+    simulated: str = "sm_80"
 
 
 def _kernel(head: str, body: str, grid: str = "2", blocks: str = "bx", threads: int = 64) -> WordKernel:
@@ -216,4 +220,20 @@ KERNELS: list[WordKernel] = [
         """,
         grid="1",
     ),
+    _kernel(
+        _VECTOR.format(a="float32", o="float32"),
+        """
+        S = T.alloc_shared((64,), "float32")
+        with T.ws(0):
+            T.dec_max_nreg(24)
+            T.copy(A, S)
+            T.named_barrier_arrive(1, 256)
+        with T.ws(1):
+            T.set_max_nreg(240, 1)
+            T.sync_threads(1, 256)
+            T.copy(S, O)
+        """,
+        grid="1",
+        threads=256,
+    )._replace(only=("dec_max_nreg", "set_max_nreg", "named_barrier_arrive"), simulated="sm_90a"),
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from . import promises as _promises
 from . import random_numbers as _random_numbers
 from . import reduce as _reduce
 from . import reducers as _reducers
+from . import registers as _registers
 from . import spellings as _spellings
 from . import thread_numbers as _thread_numbers
 from . import thread_reduction as _thread_reduction
@@ -96,6 +97,7 @@ from .promises import *
 from .random_numbers import *
 from .reduce import *
 from .reducers import *
+from .registers import *
 from .spellings import *
 from .thread_numbers import *
 from .thread_reduction import *
@@ -224,6 +226,7 @@ __all__ += _hints.__all__
 __all__ += _promises.__all__
 __all__ += _random_numbers.__all__
 __all__ += _reducers.__all__
+__all__ += _registers.__all__
 __all__ += _magnitudes.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__

@@ -3,55 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from ..errors import LanguageError
 from .notes import note
-from .tracing.builder import in_trace, inside_kernel, shown
+from .tracing.builder import in_trace, shown
 from .tracing.operands import positive
 from .tracing.values import BufferView
 
 __all__ = [
     "annotate_compile_flags",
-    "annotate_consumer_reg_alloc",
     "annotate_l2_hit_ratio",
     "annotate_min_blocks_per_sm",
     "annotate_pass_configs",
-    "annotate_producer_reg_dealloc",
     "annotate_restrict_buffers",
-    "disable_warp_group_reg_alloc",
-    "no_set_max_nreg",
-    "set_max_nreg",
 ]
-
-
-def no_set_max_nreg() -> None:
-    """Leave the registers of warp groups as they are, which they are: no group here hands any over."""
-    inside_kernel("T.no_set_max_nreg")
-
-
-def disable_warp_group_reg_alloc() -> None:
-    """`T.no_set_max_nreg()` by its other name."""
-    inside_kernel("T.disable_warp_group_reg_alloc")
-
-
-def set_max_nreg(reg_count: int, is_inc: int) -> NoReturn:
-    """Hand registers from one warp group to another: of Hopper's asynchronous words, not here yet."""
-    in_trace("T.set_max_nreg")
-    raise LanguageError(
-        "T.set_max_nreg belongs to the asynchronous words of Hopper, which are not here yet",
-        hint="leave it out: groups of threads keep the registers that they have",
-    )
-
-
-def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:
-    """Registers that a group of loading warps hands over; a remark tells that no group does here."""
-    note(f"T.annotate_producer_reg_dealloc({reg_count}) chooses nothing here: no group hands registers over")
-
-
-def annotate_consumer_reg_alloc(reg_count: int = 240) -> None:
-    """Registers that a group of computing warps takes; a remark tells that no group does here."""
-    note(f"T.annotate_consumer_reg_alloc({reg_count}) chooses nothing here: no group hands registers over")
 
 
 def annotate_min_blocks_per_sm(n: int) -> None:

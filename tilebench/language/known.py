@@ -12,14 +12,13 @@ _LATER = """
     ptx_commit_group ptx_cp_async ptx_wait_group
     BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
     lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
-    tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp named_barrier_arrive nextafter
+    tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp nextafter
 """
 LATER = frozenset(_LATER.split())
 
 _COPIES = "T.copy does the same and waits for it; in T.Pipelined its loads run ahead"
 _PRODUCTS = "T.gemm does the same and waits for its result"
 _BARRIERS = "leave it out: what T.copy and T.gemm have to wait for is the compiler's to know"
-_REGISTERS = "leave it out: it changes no result"
 # Words of Hopper's asynchronous instructions, by what to write without them.
 _HOPPER = {
     _COPIES: """
@@ -36,9 +35,6 @@ _HOPPER = {
         mbarrier_arrive_expect_tx mbarrier_expect_tx mbarrier_wait_parity cp_async_barrier_noinc
         fence_proxy_async ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier
         ptx_init_barrier_thread_count pdl_trigger pdl_sync WarpSpecialize
-    """,
-    _REGISTERS: """
-        inc_max_nreg dec_max_nreg
     """,
     "T.Kernel without clusters": """
         ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait
@@ -88,7 +84,6 @@ _CURES = {
     "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",
     "BaseTileScheduler": "T.PersistentTileScheduler hands out the tiles",
     "gemm_sp": "T.gemm takes the operand with its zeros",
-    "named_barrier_arrive": "T.sync_threads(barrier_id, threads) arrives and waits",
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
     **{
         f"{kind}{bits}": f"{way}s are made as wide as they can be"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import LanguageError
 from ..ir import Buffer, Call, Cast, Const, Expr, Let, Load, Store, Var, int32, whole
 from ..ir.dtypes import uint32, uint64
-from .lowered.threads import SyncThreads, SyncWarp
+from .lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
 from .memory import AllocFragment
 from .threads.block import BlockThreads, block_of
 from .threads.over_block import over_block
@@ -35,10 +35,11 @@ _ALL = 0xFFFFFFFF
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> None:
     """All threads of the block wait for each other, and see what the others have written.
 
-    Barriers that the kernel's accesses need are there anyway; this one is kept as it is written. Under a
-    condition on the numbers of threads, `if tx < 64: T.sync_threads(3, 64)` is one of those `arrive_count`
-    threads, and all of the block wait with them. Raises `LanguageError` under another condition that differs
-    from thread to thread.
+    Barriers that the kernel's accesses need are there anyway; this one is kept as it is written.
+    `T.sync_threads(3, 256)` in groups of threads (`with T.ws(0):`) is the barrier of that number, which
+    opens when 256 threads have come to it, here or in other groups. In code of single threads, under a
+    condition on their numbers, `if tx < 64: T.sync_threads(3, 64)` is one of those threads, and all of the
+    block wait with them. Raises `LanguageError` under another condition that differs from thread to thread.
     """
     builder = for_tiles("T.sync_threads")
     if (barrier_id is None) != (arrive_count is None):
@@ -52,6 +53,17 @@ def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None)
     if count and not block_of(builder).numbers:
         # A block that asks for no number has its barriers as they are: it is one of all.
         block_of(builder).coordinates(builder)
+
+
+def named_barrier_arrive(barrier_id: int, thread_count: int) -> None:
+    """Be counted at the barrier of a number, and go on at once: `T.named_barrier_arrive(1, 256)`.
+
+    Others wait there, by `T.sync_threads(1, 256)`, until `thread_count` threads have come in all.
+    """
+    builder = for_tiles("T.named_barrier_arrive")
+    count = positive(thread_count, "T.named_barrier_arrive", "the count")
+    number = whole_number(barrier_id, "T.named_barrier_arrive", "the number")
+    builder.emit(NamedBarrierArrive(number, count, place=builder.place))
 
 
 def sync_warp(mask: int | None = None) -> None:
@@ -325,6 +337,7 @@ __all__ = [
     "ballot_sync",
     "match_all_sync",
     "match_any_sync",
+    "named_barrier_arrive",
     "shfl_down",
     "shfl_sync",
     "shfl_up",

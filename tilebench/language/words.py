@@ -23,6 +23,7 @@ from .notes import WORDS as NOTES
 from .placement import WORDS as PLACEMENT
 from .promises import WORDS as PROMISES
 from .reduce import WORDS as REDUCE
+from .registers import WORDS as REGISTERS
 from .scalars import FUNCTIONS as SCALARS
 from .structure import WORDS as STRUCTURE
 from .votes import WORDS as VOTES
@@ -47,6 +48,7 @@ FAMILIES = (
     EXTERN,
     ADDRESSES,
     VOTES,
+    REGISTERS,
 )
 
 

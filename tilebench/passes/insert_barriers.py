@@ -11,7 +11,7 @@ asynchronous instruction writes counts from the wait for its token on: it is the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import IRError
 from ..ir import (
@@ -44,6 +44,7 @@ from ..layout import SharedLayout
 from ..machine import Machine
 from .analysis.accesses import Access, accesses_of, apart, loads_of
 from .analysis.divergence import divergence, divergent_names
+from .analysis.hand_barriers import ordered_accesses, orders_of
 from .analysis.launches import launch_of
 from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from .context import Context
@@ -74,6 +75,7 @@ class _Search:
     def __init__(self, function: Function, machine: Machine) -> None:
         self.before: dict[int, str] = {}
         self.threads = threads_by_statement(function, machine)
+        self.orders = orders_of(function, self.threads)
         # What has been issued under each token, whether or not it is still in flight.
         self.flights: dict[str, list[Access]] = {}
         self.bytes: dict[str, _Bytes] = {}
@@ -103,6 +105,8 @@ class _Search:
     def clash(self, old: Access, new: Access) -> bool:
         if not (old.write or new.write):
             return False
+        if old.order is not None and new.order is not None and old.order.connected(new.order):
+            return False
         if old.buffer.name == new.buffer.name:
             return not apart(old, new)
         a, b = self.bytes.get(old.buffer.name), self.bytes.get(new.buffer.name)
@@ -119,8 +123,10 @@ class _Search:
 
     def of(self, stmt: Stmt, lets: Mapping[str, Expr]) -> list[Access]:
         """What a statement touches; global buffers that nothing writes never clash."""
-        stmt = substitute(stmt, lets) if lets else stmt
-        accesses = accesses_of(stmt)
+        if self.orders:
+            accesses = [access.moved(lets) for access in ordered_accesses(stmt, self.orders)]
+        else:
+            accesses = accesses_of(substitute(stmt, lets) if lets else stmt)
         for name in self.long:
             accesses = [access.without(name) for access in accesses]
         return [
@@ -168,8 +174,7 @@ class _Search:
 
     def _group(self, stmt: ThreadGroup, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         """Some threads' statements: for all others everything inside stays untold until they meet."""
-        resolved = substitute(stmt, lets) if lets else stmt
-        new = self.of(resolved, {})
+        new = self.of(stmt, lets)
         pending = self._meet(stmt, pending, new)
         self.body(stmt.body, [], dict(lets))
         return _joined(pending, new)
@@ -189,11 +194,10 @@ class _Search:
     def _if(self, stmt: If, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         # A clash of what came before with anything inside is met in front of the whole statement,
         # where all threads pass whatever the condition is.
-        resolved = substitute(stmt, lets) if lets else stmt
-        new = self.of(resolved, {})
+        new = self.of(stmt, lets)
         pending = self._meet(stmt, pending, new)
         known = len(self.before)
-        condition = self.of(resolved.but(then=(), orelse=()), {})
+        condition = self.of(stmt.but(then=(), orelse=()), lets)
         start = _joined(pending, condition)
         then = self.body(stmt.then, start, dict(lets))
         orelse = self.body(stmt.orelse, start, dict(lets))
@@ -274,7 +278,7 @@ def _without(access: Access, variables: tuple[Var, ...]) -> Access:
 
 
 def _read(access: Access) -> Access:
-    return Access(access.buffer, False, access.start, access.extent, access.version, access.known_version)
+    return replace(access, write=False)
 
 
 def _joined(a: list[Access], b: list[Access]) -> list[Access]:

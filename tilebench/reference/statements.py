@@ -28,12 +28,13 @@ from ..ir import (
 )
 from ..language.copy import Copy
 from ..language.extern import ExternCall
-from ..language.lowered.threads import SyncThreads, SyncWarp
+from ..language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
 from ..language.notes import Note
 from ..language.placement import AnnotatedLayout
 from ..language.promises import Assume, SafeValue
+from ..language.registers import SetMaxNreg
 from ..language.structure import (
     KernelLaunch,
     Parallel,
@@ -92,18 +93,17 @@ class StatementRunner(StoreRunner):
                 return lambda state: state.safe.update({name: value(state)})
             case Assume():
                 return self.promise(stmt)
-            case AnnotatedLayout() | Note():
+            case AnnotatedLayout() | Note() | SetMaxNreg():
                 # Arrays are seen through their layouts (`places.in_order`); a note does nothing.
                 return lambda state: None
+            case SyncThreads() | SyncWarp() | NamedBarrierArrive():  # done for all threads in turn
+                return self.body(())
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
             case While():
                 return self.turning(stmt)
             case ExternCall():
                 return extern_call(self, stmt)
-            case SyncThreads() | SyncWarp():
-                # Statements are done for all threads in turn.
-                return self.body(())
             case OpStmt() if (meaning := meaning_of(type(stmt))) is not None:
                 return self.tile(stmt, meaning)
             case _:

@@ -43,6 +43,8 @@ class Lanes(LaneExpressions):
         # How often a clock was read: what the clocks of the simulator say.
         self.clock_reads = 0
         self.phases = Phases()
+        # What words of a target keep from statement to statement, by their names.
+        self.kept: dict[str, Any] = {}
 
     def run(self, stmt: Stmt, mask: Mask) -> Waits | None:
         """Do a statement that is a word; what it waits for, where it does."""

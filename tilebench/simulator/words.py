@@ -15,6 +15,7 @@ from ..language.lowered.threads import (
     FromPieces,
     LoadPieces,
     MoveBits,
+    NamedBarrierArrive,
     SyncThreads,
     SyncWarp,
     VectorLoad,
@@ -115,6 +116,11 @@ def sync_threads(lanes: Lanes, stmt: SyncThreads, mask: Mask) -> Waits:
     yield Meeting(stmt.barrier, stmt.threads, last=True)
 
 
+def named_barrier_arrive(lanes: Lanes, stmt: NamedBarrierArrive, mask: Mask) -> Waits:
+    """`T.named_barrier_arrive(barrier=1, threads=64)`"""
+    yield Meeting(stmt.barrier, stmt.threads, wait=False)
+
+
 def sync_warp(lanes: Lanes, stmt: SyncWarp, mask: Mask) -> None:
     """`T.sync_warp()`"""
     warps = lanes.whole_warps(mask)
@@ -137,6 +143,7 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         AllocLocal: alloc_local,
         AllocVar: alloc_var,
         SyncThreads: sync_threads,
+        NamedBarrierArrive: named_barrier_arrive,
         SyncWarp: sync_warp,
         ExternCall: extern_call,
         **MBARRIERS,

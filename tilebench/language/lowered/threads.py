@@ -86,6 +86,19 @@ class SyncThreads(OpStmt):
 
 
 @node
+class NamedBarrierArrive(OpStmt):
+    """`T.named_barrier_arrive(barrier=1, threads=64)`: counted at that barrier, and on at once.
+
+    Those who wait there by `T.sync_threads` see what these threads have done.
+    """
+
+    word = "named_barrier_arrive"
+    stages = EVERY
+    barrier: int = attribute()
+    threads: int = attribute()
+
+
+@node
 class SyncWarp(OpStmt):
     """`T.sync_warp()`: the same for the threads of one warp."""
 
@@ -112,5 +125,7 @@ FUNCTIONS = (
     ScalarFunction("vote_ballot", 1, _uint32),
     ScalarFunction("vote_match", 1, _uint32),
 )
-_CLASSES = (VectorLoad, VectorStore, LoadPieces, FromPieces, MoveBits, SyncThreads, SyncWarp)
+_CLASSES = (
+    VectorLoad, VectorStore, LoadPieces, FromPieces, MoveBits, SyncThreads, NamedBarrierArrive, SyncWarp,
+)  # fmt: skip
 WORDS = tuple((each.word, Word(each)) for each in _CLASSES)

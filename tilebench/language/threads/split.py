@@ -185,6 +185,8 @@ class Splitter:
                 self.group(statement)
             case LoopStmt() if not isinstance(statement, Parallel):
                 self.loop(statement)
+            case SyncThreads() if statement.threads:
+                self.barrier_of_some(statement)
             case SyncThreads() | SyncWarp():
                 self.barrier(statement)
             case WarpVote():
@@ -232,9 +234,6 @@ class Splitter:
         self.out.append(tensor)
 
     def barrier(self, barrier: SyncThreads | SyncWarp) -> None:
-        if isinstance(barrier, SyncThreads) and barrier.threads:
-            self.barrier_of_some(barrier)
-            return
         if self.guards and isinstance(barrier, SyncThreads):
             raise LanguageError(
                 "a barrier of the block stands under a condition that differs from thread to thread",
@@ -246,7 +245,9 @@ class Splitter:
         self.out.append(barrier)
 
     def barrier_of_some(self, barrier: SyncThreads) -> None:
-        """A barrier with a count: here all threads pass it, those that it is for and the others."""
+        """A barrier with a count: a group's own as it is, else all pass it, also those it is not for."""
+        if self.guards and all(guard.group for guard in self.guards):
+            return self.together(barrier)
         tests = [replaced(guard.condition, self.touches.short) for guard in self.guards]
         found = how_many(all_of(tests), self.block.extents, self.coordinates) if tests else self.block.count
         if found != barrier.threads:
@@ -256,7 +257,7 @@ class Splitter:
                 expected="a condition on the numbers of threads that chooses as many",
             )  # fmt: skip
         self.flush()
-        self.out.append(SyncThreads(why=barrier.why, place=barrier.place))
+        return self.out.append(SyncThreads(why=barrier.why, place=barrier.place))
 
     def tiles(self, statement: Stmt) -> None:
         culprit = self.differing.culprit(statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...ir import (
     Arith,
@@ -30,10 +30,26 @@ MEMORY = ("shared", "global")
 
 
 @dataclass(frozen=True)
+class GroupOrder:
+    """Of threads from `first` on: the kernel's own barriers that tell of an access, and those before it."""
+
+    first: int
+    count: int
+    told: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+
+    def connected(self, other: GroupOrder) -> bool:
+        """Whether other threads tell of one of two accesses at a barrier that the other is behind."""
+        apart = self.first + self.count <= other.first or other.first + other.count <= self.first
+        return apart and bool(self.told & other.after or other.told & self.after)
+
+
+@dataclass(frozen=True)
 class Access:
     """A box of a buffer that is read or written. None in `start` is an unknown place in that dimension.
 
     Expressions hold loop variables and block indices; those of loops that have ended are forgotten.
+    `order` is there in kernels that have barriers by hand.
     """
 
     buffer: Buffer
@@ -42,6 +58,7 @@ class Access:
     extent: tuple[int, ...]
     version: Expr | None = None
     known_version: bool = True
+    order: GroupOrder | None = None
 
     def __hash__(self) -> int:
         # Kept: what is pending is gone through for each statement that follows.
@@ -51,22 +68,27 @@ class Access:
             self.__dict__["_hash"] = kept
         return kept
 
+    def ordered(self, order: GroupOrder | None) -> Access:
+        """The access of a statement with that order."""
+        return self if order is None else replace(self, order=order)
+
     def moved(self, values: Mapping[str, Expr]) -> Access:
         """The access as an earlier step of a loop made it."""
         start = tuple(None if each is None else replaced(each, values) for each in self.start)
         version = None if self.version is None else replaced(self.version, values)
-        return Access(self.buffer, self.write, start, self.extent, version, self.known_version)
+        return Access(self.buffer, self.write, start, self.extent, version, self.known_version, self.order)
 
     def anywhere(self) -> Access:
         """The access with its place forgotten: it may be all over the buffer."""
         rank = self.buffer.rank
-        return Access(self.buffer, self.write, (None,) * rank, (1,) * rank, None, False)
+        return Access(self.buffer, self.write, (None,) * rank, (1,) * rank, None, False, self.order)
 
     def without(self, name: str) -> Access:
         """The access after the loop of `name` has ended: what depends on the variable is unknown."""
         start = tuple(None if each is not None and mentions(each, name) else each for each in self.start)
         known = self.known_version and not (self.version is not None and mentions(self.version, name))
-        return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
+        version = self.version if known else None
+        return Access(self.buffer, self.write, start, self.extent, version, known, self.order)
 
     def unsettled(self, names: frozenset[str]) -> Access:
         """The access where these buffers may change meanwhile: a place that is read from them is unknown."""
@@ -74,7 +96,8 @@ class Access:
             return self
         start = tuple(None if _loads(part, names) else part for part in self.start)
         known = self.known_version and not _loads(self.version, names)
-        return Access(self.buffer, self.write, start, self.extent, self.version if known else None, known)
+        version = self.version if known else None
+        return Access(self.buffer, self.write, start, self.extent, version, known, self.order)
 
 
 def _loads(expr: Expr | None, names: frozenset[str]) -> bool:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import LayoutError, ResourceError
-from ...ir import Function, If, LoopStmt, Node, Stmt, WithStmt
-from ...language.lowered.threads import SyncThreads, SyncWarp
-from ...language.structure import ThreadGroup
+from ...ir import AllocStmt, Function, If, LoopStmt, Node, Stmt, WithStmt, children, names_read_and_written
+from ...ir.stmt import statements
+from ...language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
+from ...language.memory import AllocFragment
+from ...language.structure import Parallel, ThreadGroup
 from ...machine import Machine
 from .launches import launch_of
 
@@ -39,14 +41,20 @@ def threads_of_group(group: ThreadGroup, around: Threads, machine: Machine) -> T
 
 
 def threads_by_statement(function: Function, machine: Machine) -> dict[int, Threads]:
-    """The threads of every statement of a function, by its identity."""
+    """The threads of every statement of a function, by its identity.
+
+    A fragment is allocated for those who use it, where all of them are one group.
+    """
     launch = launch_of(function)
     by_statement: dict[int, Threads] = {}
+    grouped = False
 
     def visit(body: tuple[Stmt, ...], threads: Threads) -> None:
+        nonlocal grouped
         for statement in body:
             by_statement[id(statement)] = threads
             if isinstance(statement, ThreadGroup):
+                grouped = True
                 visit(statement.body, threads_of_group(statement, threads, machine))
             elif isinstance(statement, If):
                 visit(statement.then, threads)
@@ -55,7 +63,30 @@ def threads_by_statement(function: Function, machine: Machine) -> dict[int, Thre
                 visit(statement.body, threads)
 
     visit(launch.body, Threads(0, launch.threads))
+    if grouped:
+        users = users_of_memory(function, by_statement)
+        for statement in statements(launch.body):
+            if isinstance(statement, AllocFragment):
+                theirs = users.get(statement.buffer.name, frozenset[Threads]())
+                if len(theirs) == 1:
+                    by_statement[id(statement)] = next(iter(theirs))
     return by_statement
+
+
+def users_of_memory(function: Function, by_statement: Mapping[int, Threads]) -> dict[str, set[Threads]]:
+    """The threads that use each buffer, by its name."""
+    found: dict[str, set[Threads]] = {}
+    for statement in statements(launch_of(function).body):
+        nests = isinstance(statement, (WithStmt, If, LoopStmt)) and not isinstance(statement, Parallel)
+        if nests:
+            # Their own bounds and conditions; what is inside comes by itself.
+            roots = [part for part in children(statement) if not isinstance(part, Stmt)]
+        else:
+            roots = [] if isinstance(statement, AllocStmt) else [statement]
+        reads, writes = names_read_and_written(roots)
+        for name in reads | writes:
+            found.setdefault(name, set()).add(by_statement[id(statement)])
+    return found
 
 
 def refuse_strange_fragment(name: str, owner: Threads, user: Threads, statement: Node) -> None:
@@ -77,16 +108,22 @@ MOST_BARRIERS = 16
 def barrier_numbers(function: Function, machine: Machine) -> dict[tuple[int, int], int]:
     """A barrier's number for each group of several warps, by (first, count), in order of appearance.
 
+    Numbers that the kernel itself names stay its own.
+
     Raises `ResourceError` where there are more groups than barriers.
     """
-    numbers: dict[tuple[int, int], int] = {}
-    for threads in threads_by_statement(function, machine).values():
-        if not threads.whole and threads.count > machine.warp:
-            numbers.setdefault((threads.first, threads.count), len(numbers) + 1)
-    if len(numbers) >= MOST_BARRIERS:
+    taken = {s.barrier for s in statements(function.body) if isinstance(s, (SyncThreads, NamedBarrierArrive))}
+    free = [number for number in range(1, MOST_BARRIERS) if number not in taken]
+    groups = [
+        (threads.first, threads.count)
+        for threads in threads_by_statement(function, machine).values()
+        if not threads.whole and threads.count > machine.warp
+    ]
+    numbers = dict(zip(dict.fromkeys(groups), free, strict=False))
+    if len(numbers) < len(set(groups)):
         raise ResourceError(
             "the kernel has {count} groups of threads, and a block has barriers for {most}",
-            at=launch_of(function).place, count=len(numbers), most=MOST_BARRIERS - 1,
+            at=launch_of(function).place, count=len(set(groups)), most=len(free),
         )  # fmt: skip
     return numbers
 

@@ -25,8 +25,9 @@ from ...ir import (
 )
 from ...ir.dtypes import int32
 from ...ir.names import names_of
-from ...language.lowered.threads import SyncThreads, SyncWarp
+from ...language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
+from ...language.registers import SetMaxNreg
 from ...language.scopes import entered, entry_facts
 from ...language.structure import Serial, ThreadGroup, Unroll, Vectorized
 from ..analysis.launches import launch_of
@@ -126,7 +127,7 @@ class _Lowering:
                 # A store of the block, not of an element: one thread does it.
                 store = lower_one(self.emitter, statement, NOWHERE)
                 return [*store[:-1], If(self.emitter.tid.compare("==", 0), (store[-1],), ())]
-            case SyncThreads() | SyncWarp():
+            case SyncThreads() | SyncWarp() | NamedBarrierArrive() | SetMaxNreg():
                 return [statement]
             case _ if self.lowerings.has(statement) or not _is_scalar(statement):
                 row = self.lowerings.find(statement, self.emitter.machine)

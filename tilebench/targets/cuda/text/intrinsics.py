@@ -11,6 +11,7 @@ from ....language.lowered.threads import (
     FromPieces,
     LoadPieces,
     MoveBits,
+    NamedBarrierArrive,
     SyncThreads,
     SyncWarp,
     VectorLoad,
@@ -18,7 +19,7 @@ from ....language.lowered.threads import (
 )
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
-from . import cp_async, mbarriers, mma
+from . import cp_async, mbarriers, mma, registers
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
@@ -135,7 +136,13 @@ def _sync_threads(renderer: Renderer, statement: SyncThreads) -> None:
     renderer.line(barrier + (f"  // {statement.why}" if statement.why else ""), statement)
 
 
-def _check_barrier(renderer: Renderer, statement: SyncThreads) -> None:
+def _named_arrive(renderer: Renderer, statement: NamedBarrierArrive) -> None:
+    _check_barrier(renderer, statement)
+    number, threads = statement.barrier, statement.threads
+    renderer.line(f'asm volatile("bar.arrive {number}, {threads};" ::: "memory");', statement)
+
+
+def _check_barrier(renderer: Renderer, statement: SyncThreads | NamedBarrierArrive) -> None:
     number, threads = statement.barrier, statement.threads
     if not 0 <= number < BARRIERS or threads % renderer.machine.warp or threads > renderer.launch.threads:
         raise TargetError(
@@ -161,8 +168,10 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(FromPieces, None, _from_pieces),
         Intrinsic(ReadClock, None, _read_clock),
         Intrinsic(SyncThreads, None, _sync_threads),
+        Intrinsic(NamedBarrierArrive, None, _named_arrive),
         Intrinsic(SyncWarp, None, _sync_warp),
         *mbarriers.INTRINSICS,
         *cp_async.INTRINSICS,
         *mma.INTRINSICS,
+        *registers.INTRINSICS,
     )
