@@ -112,6 +112,7 @@ def test_the_words_of_threads() -> None:
     assert table("cuda:sm_80").words == (
         *copies, "fence_async_shared", "fence_mbarrier_init", "from_pieces", "ldmatrix", "load_pieces",
         "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_inval", "mbarrier_wait", "mma",
-        "move_bits", "read_clock", "sync_threads", "sync_warp", "vector_load", "vector_store",
+        "move_bits", "named_barrier_arrive", "read_clock", "set_max_nreg", "sync_threads", "sync_warp",
+        "tma_load", "vector_load", "vector_store",
     )  # fmt: skip
     assert table("null").functions == {}

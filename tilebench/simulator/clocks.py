@@ -6,6 +6,9 @@ an access is stamped with it. `known[b, g, h]` is the greatest stamp of group h 
 before what group g does now. Of its own group a thread knows what came before the last barrier that all
 of the group passed: threads of one warp are not in step (Volta and later), so that two of them are
 ordered by `T.sync_warp()` or a wider barrier alone. A shuffle exchanges registers and orders no memory.
+
+What asynchronous copies do that complete on a barrier is done by an engine of the block, a group of its own
+that passes no barrier: only who has waited for a copy's own barrier knows what it brought.
 """
 
 from __future__ import annotations
@@ -33,11 +36,24 @@ class Party:
 class Clocks:
     """The clocks of some blocks that run together, `groups` groups of threads each."""
 
-    def __init__(self, blocks: int, threads: int, size: int) -> None:
-        self.threads, self.size = threads, size
-        self.groups = -(-threads // size)
+    def __init__(self, blocks: int, threads: int, size: int, *, engine: bool = False) -> None:
+        self.size, self.engine = size, -(-threads // size)
+        self.groups = self.engine + engine
+        # The engine's agents have numbers behind those of the threads.
+        self.threads = (self.engine + 1) * size if engine else threads
         self.now = np.ones((blocks, self.groups), np.int32)
         self.known = np.zeros((blocks, self.groups, self.groups), np.int32)
+        # What each group has made known to the engine: the greatest stamp of every group.
+        self.fenced = np.zeros_like(self.known)
+
+    def _wide(self, present: Any) -> Any:
+        """(blocks, groups) of groups of threads, with the engine, which is never there."""
+        return present if present.shape[1] == self.groups else np.pad(present, ((0, 0), (0, 1)))
+
+    def deliver(self, block: int) -> int:
+        """The engine of a block hands on what it has done: its stamp."""
+        self.now[block, self.engine] += 1
+        return int(self.now[block, self.engine]) - 1
 
     def _joined(self, present: Any) -> Any:
         """What the groups `present` know and have done, together: (blocks, groups) stamps."""
@@ -51,12 +67,14 @@ class Clocks:
 
         `brought` (blocks, groups) are stamps that others left there before.
         """
+        present = self._wide(present)
         joined = np.maximum(self._joined(present), brought)
         self.known = np.where(present[:, :, None], joined[:, None, :], self.known)
         self.now = (self.now + present).astype(np.int32)
 
     def leave(self, present: Any) -> Any:
         """What the groups `present` bring to a barrier and do not wait: what they do next is later."""
+        present = self._wide(present)
         brought = self._joined(present)
         self.now = (self.now + present).astype(np.int32)
         return brought
@@ -67,6 +85,22 @@ class Clocks:
         known[np.arange(len(groups)), groups] = self.now[block, groups]
         self.now[block, groups] += 1
         return known.max(axis=0)
+
+    def fence(self, block: int, groups: Any) -> None:
+        """What some groups of one block know, and have done, the engine sees from here on."""
+        for group in groups:
+            brought = self.bring(block, np.array([group]))
+            self.fenced[block, group] = np.maximum(self.fenced[block, group], brought)
+
+    def unfenced(self, party: Party, writers: Any, stamps: Any) -> Any:
+        """Which writes the engine may not see: neither who wrote nor who asks has a fence behind them.
+
+        `writers` and `stamps` are (lanes, cells); what the engine itself wrote it sees.
+        """
+        group = (writers - 1) % self.threads // self.size
+        own = self.fenced[party.block[:, None], group, group]
+        asking = self.fenced[party.block[:, None], party.group[:, None], group]
+        return (writers != 0) & (group != self.engine) & (stamps > np.maximum(own, asking))
 
     def learn(self, block: int, groups: Any, stamps: Any) -> None:
         """Some groups of one block know what others have left."""
@@ -84,13 +118,13 @@ class Clocks:
             self.known[blocks, 0, 0] = self.now[blocks, 0]
             self.now[blocks] += 1
             return
-        present = np.zeros(self.now.shape, np.bool_)
+        present = np.zeros((len(self.now), self.engine), np.bool_)
         present[blocks] = True
         self.meet(present)
 
     def meet_groups(self, present: Any) -> None:
         """A barrier of each of these groups for itself (blocks, groups)."""
-        own = np.arange(self.groups)
+        present, own = self._wide(present), np.arange(self.groups)
         self.known[:, own, own] = np.where(present, self.now, self.known[:, own, own])
         self.now = self.now + present
 

@@ -100,6 +100,13 @@ class Counters:
         sectors.moved += int(found.sectors.sum())
         sectors.ideal += 0 if again else int(found.ideal.sum())
 
+    def count_box(self, first_bytes: Any, width: int) -> None:
+        """One copy of a box of an array, whose elements of `width` bytes begin at `first_bytes`."""
+        sectors = self._now.sectors
+        sectors.requests += 1
+        sectors.moved += len(np.unique(first_bytes // self.sector_bytes))
+        sectors.ideal += -(-len(first_bytes) * width // self.sector_bytes)
+
 
 def _by_warp(values: Any, lanes: Any, threads: int, warp: int) -> tuple[Any, Any]:
     """Numbers of lanes as (warps, lanes of a warp), 0 in those that are not there, and which are."""

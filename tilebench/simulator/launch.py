@@ -21,6 +21,8 @@ class Launch:
     arrays: Mapping[str, Any]
     warp: int
     group: int
+    # Whether asynchronous copies complete on barriers in shared memory.
+    engine: bool
     tracked: Mapping[str, Tracked]
     sites: Sites
     counters: Counters | None = None
@@ -49,10 +51,11 @@ def launch_of(
     warp: int,
     *,
     by_blocks: bool,
+    engine: bool = False,
     counters: Counters | None = None,
 ) -> Launch:
     """The launch of a kernel on arrays by parameter name."""
     group = kernel.threads if by_blocks else warp
     written = {effect.buffer.name for effect in effects_in(kernel) if effect.writes}
-    tracked = tracked_arrays(buffers, written, -(-kernel.threads // group))
-    return Launch(kernel, arrays, warp, group, tracked, Sites(), counters)
+    tracked = tracked_arrays(buffers, written, -(-kernel.threads // group) + engine)
+    return Launch(kernel, arrays, warp, group, engine, tracked, Sites(), counters)

@@ -38,7 +38,8 @@ def mbarrier_init(lanes: Lanes, stmt: MbarrierInit, mask: Mask) -> None:
                 also=[("it was made here", lanes.phases.barriers[place].made.place)],
             )  # fmt: skip
         brought = np.zeros(lanes.clocks.groups, np.int32)
-        lanes.phases.barriers[place] = PhaseBarrier(int(counts[rows[0]]), stmt, brought)
+        maker = int(touch.lanes[rows[0]])
+        lanes.phases.barriers[place] = PhaseBarrier(int(counts[rows[0]]), stmt, maker, brought)
 
 
 def mbarrier_inval(lanes: Lanes, stmt: MbarrierInval, mask: Mask) -> None:
@@ -76,13 +77,15 @@ def mbarrier_arrive(lanes: Lanes, stmt: MbarrierArrive, mask: Mask) -> None:
         barrier.arrived += count
         groups = np.unique(touch.party.group[named.rows])
         barrier.brought = np.maximum(barrier.brought, lanes.clocks.bring(named.block, groups))
-        barrier.settle()
+        barrier.settle(lanes, named.block)
 
 
 def mbarrier_expect(lanes: Lanes, stmt: MbarrierExpect, mask: Mask) -> None:
     """More bytes belong to the phase."""
     touch = lanes.phases.touch(lanes, stmt.barrier, mask)
     announce(lanes, stmt, stmt.bytes, mask, touch)
+    for named in lanes.phases.used(lanes, stmt, stmt.barrier, touch):
+        named.barrier.settle(lanes, named.block)
 
 
 def announce(lanes: Lanes, stmt: Any, bytes: Expr, mask: Mask, touch: Any) -> None:
@@ -106,8 +109,18 @@ def mbarrier_wait(lanes: Lanes, stmt: MbarrierWait, mask: Mask) -> Waits:
     yield PhaseWait(lanes, stmt, mask, parity)
 
 
-def fence(lanes: Lanes, stmt: FenceMbarrierInit | FenceAsyncShared, mask: Mask) -> None:
-    """Nothing between threads: fences are between a thread and asynchronous copies."""
+def fence_mbarrier_init(lanes: Lanes, stmt: FenceMbarrierInit, mask: Mask) -> None:
+    """Nothing between threads: the engine sees the barriers that these threads have made."""
+    active = lanes.full(mask)
+    for barrier in lanes.phases.barriers.values():
+        barrier.fenced = barrier.fenced or bool(active[barrier.maker])
+
+
+def fence_async_shared(lanes: Lanes, stmt: FenceAsyncShared, mask: Mask) -> None:
+    """Nothing between threads: the engine sees what these threads see."""
+    party = lanes.party(mask, lanes.active(mask))
+    for block in np.unique(party.block).tolist():
+        lanes.clocks.fence(block, np.unique(party.group[party.block == block]))
 
 
 def _numbers(lanes: Lanes, stmt: Any, expr: Expr, mask: Mask, least: int, most: int, told: str) -> Any:
@@ -127,6 +140,6 @@ MEANINGS: dict[type, Any] = {
     MbarrierArrive: mbarrier_arrive,
     MbarrierExpect: mbarrier_expect,
     MbarrierWait: mbarrier_wait,
-    FenceMbarrierInit: fence,
-    FenceAsyncShared: fence,
+    FenceMbarrierInit: fence_mbarrier_init,
+    FenceAsyncShared: fence_async_shared,
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import Buffer, DType, Node, Store
 from .address import byte_numbers, cells_of, first_bit, halves, merged, stored_bits
-from .asynchrony import InFlight
+from .asynchrony import InFlight, told
 from .clocks import Clocks, Party
 from .history import NOBODY, Clash, History
 from .refusal import refuse
@@ -89,6 +89,9 @@ class Watch:
         """The number of an agent in its block."""
         return (agent - 1) % self.clocks.threads
 
+    def _is_engine(self, agent: int) -> bool:
+        return self.thread(agent) >= self.clocks.engine * self.clocks.size
+
     def block(self, agent: int) -> tuple[int, int, int]:
         """The block of an agent, (x, y, z)."""
         number = (agent - 1) // self.clocks.threads
@@ -118,10 +121,31 @@ class Watch:
         if clash is not None:
             self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "an atomic"})
 
+    def check_fenced(
+        self, memory: Shared, cells: Any, party: Party, node: Node, name: str, does: str
+    ) -> None:
+        """Refuse an asynchronous access to what threads wrote without a fence for it."""
+        history = memory.history
+        writers, stamps = history.writer.agent[cells], history.write_stamp[cells]
+        wrong = self.clocks.unfenced(party, writers, stamps)
+        if wrong.any():
+            site = self.sites.node(int(history.writer.site[cells][wrong][0]))
+            refuse(
+                "{name} is {does} by a copy that goes on by itself, and thread {a} wrote it without"
+                " T.fence_async_shared() since", node, name=name, does=does,
+                a=self.thread(int(writers[wrong][0])), also=[("written here", site.place)] if site else [],
+            )  # fmt: skip
+
     def _refuse(self, clash: Clash, party: Party, node: Node, words: dict[str, str]) -> NoReturn:
         mine, other = int(party.agent[clash.lane]), clash.other
         site = self.sites.node(clash.site)
         did = "wrote" if clash.wrote else "read"
+        if other != NOBODY and self._is_engine(other) and self.block(mine) == self.block(other):
+            refuse(
+                "{kind} of {name} by thread {a}, and {by} {did} it: the thread has not waited for the barrier"
+                " that this completes on",
+                node, **words, a=self.thread(mine), did=did, by=told(site) if site else "a copy",
+            )  # fmt: skip
         there = [("the other access", site.place)] if site is not None and site is not node else []
         if other == NOBODY or self.block(mine) != self.block(other):
             refuse(

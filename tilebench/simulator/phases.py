@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir import Region, Stmt
+from ..ir import Node, Region, Stmt
+from .asynchrony import Hold
 from .barriers import Until
 from .refusal import refuse
 from .state import Mask
 
 if TYPE_CHECKING:
     from .access import Touch
+    from .clocks import Party
     from .lanes import Lanes
 
 BITS = 64
@@ -30,27 +32,40 @@ class PhaseBarrier:
     """One barrier of one block: what its phase takes, and what has come of it.
 
     `brought` are stamps of those who have arrived in this phase, `ended` those of the last phases that are
-    over, the youngest last.
+    over, the youngest last. `maker` is the lane that made it, and it is `fenced` when that has told
+    the engine of it. `copies` are what is under way in this phase, `unseen` those of phases that are
+    over and that nobody has waited for.
     """
 
     count: int
     made: Stmt
+    maker: int
     brought: Any
     arrived: int = 0
     announced: int = 0
     came: int = 0
     phase: int = 0
     ended: list[Any] = field(default_factory=list[Any])
+    copies: list[tuple[Node, Hold, Party]] = field(default_factory=list["tuple[Node, Hold, Party]"])
+    unseen: list[Node] = field(default_factory=list[Node])
+    fenced: bool = False
 
-    def settle(self) -> bool:
-        """Whether the phase is over; then the next one has begun."""
+    def settle(self, lanes: Lanes, block: int) -> None:
+        """End the phase if it is over: what was under way is there, and the next one begins."""
         if self.arrived < self.count or self.announced != self.came:
-            return False
+            return
+        for statement, hold, engine in self.copies:
+            hold.memory.flight.end(hold.cells, writes=hold.writes)
+            site = lanes.launch.sites.number(statement)
+            hold.memory.history.complete(hold.cells, engine, lanes.clocks, site, writes=hold.writes)
+        if self.copies:
+            self.brought[lanes.clocks.engine] = lanes.clocks.deliver(block)
+        self.unseen += [statement for statement, _, _ in self.copies]
+        self.copies = []
         self.ended = [*self.ended[-1:], self.brought]
         self.brought = np.zeros_like(self.brought)
         self.arrived = self.announced = self.came = 0
         self.phase += 1
-        return True
 
     def told(self) -> str:
         """How far the phase at hand is, in words."""
@@ -97,6 +112,15 @@ class Phases:
             name = f"{region.buffer.name}[{index}]" if index else region.buffer.name
             place = int(touch.party.block[row]), int(slots[row])
             yield place, name, np.flatnonzero(inverse.reshape(-1) == number)
+
+    def check_end(self) -> None:
+        """Refuse copies that nobody has waited for when the kernel ends."""
+        for barrier in self.barriers.values():
+            for statement in (*(s for s, _, _ in barrier.copies), *barrier.unseen):
+                refuse(
+                    "this may still be in flight when the kernel ends: nobody waits for the barrier that it"
+                    " completes on", statement,
+                )  # fmt: skip
 
     def used(self, lanes: Lanes, stmt: Stmt, region: Region, touch: Touch) -> list[Named]:
         """The barriers that lanes use, seen by them and whole, or a refusal."""
@@ -148,6 +172,7 @@ class PhaseWait(Until):
                 self.stmt, odd=odd, phase=barrier.phase - 1, before=barrier.phase - 2, name=named.name,
                 hint="wait for each phase in turn: parities 0, 1, 0, 1",
             )  # fmt: skip
+        barrier.unseen = []
         if barrier.ended:
             clocks.learn(named.block, groups, barrier.ended[-1])
 

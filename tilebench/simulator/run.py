@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InternalError
 from ..ir import Buffer, Function, If, While
 from ..ir.room import is_deep, with_room
+from ..ir.stmt import statements
 from ..language.lowered.threads import SyncWarp
 from ..language.meanings.extern import refuse_addresses
 from ..language.structure import KernelLaunch, Serial, Unroll
@@ -81,7 +82,8 @@ def _run_launch(
     own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
     simple = own - {SyncWarp, *MBARRIERS} | _STRUCTURE
     by_blocks = ordered_by_blocks(kernel, simple)
-    launch = launch_of(kernel, buffers, arrays, warp, by_blocks=by_blocks, counters=counters)
+    engine = any(type(node) in MBARRIERS for node in statements(kernel.body))
+    launch = launch_of(kernel, buffers, arrays, warp, by_blocks=by_blocks, engine=engine, counters=counters)
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
     at_once = max(1, MOST_LANES // kernel.threads)
 

@@ -46,6 +46,7 @@ class Scheduler:
             elif not self._part_blocks():
                 refuse_deadlock(self.waiting, self.barriers)
         self.lanes.tokens.check_end()
+        self.lanes.phases.check_end()
 
     # -- one strand
     def _advance(self, strand: Strand) -> None:

@@ -34,7 +34,7 @@ class LaneState:
         for k, var in enumerate(kernel.vars):
             numbers = np.array([block[k] for block in blocks], np.int64)
             self.values[var.name] = int(numbers[0]) if self.blocks == 1 else np.repeat(numbers, self.threads)
-        self.clocks = Clocks(self.blocks, self.threads, launch.group)
+        self.clocks = Clocks(self.blocks, self.threads, launch.group, engine=launch.engine)
         self.watch = Watch(self.clocks, launch.grid, launch.sites)
         widths = [stored_bits(a.buffer.dtype) for a in walk(kernel) if isinstance(a, AllocShared)]
         cell = max(8, min(widths, default=32))
@@ -43,7 +43,7 @@ class LaneState:
         self.tokens = Tokens(self.lanes)
         x, y, _ = launch.grid
         linear = np.array([bx + x * (by + y * bz) for bx, by, bz in blocks], np.int64)
-        first = np.repeat(linear * self.threads + 1, self.threads).astype(np.int32)
+        first = np.repeat(linear * self.clocks.threads + 1, self.threads).astype(np.int32)
         block = np.repeat(np.arange(self.blocks, dtype=np.int64), self.threads)
         self._all = np.arange(self.lanes)
         self._everyone = Party(first + self.tid.astype(np.int32), block, self.tid // launch.group, first)
@@ -59,6 +59,12 @@ class LaneState:
         if mask is None:
             return whole
         return Party(whole.agent[lanes], whole.block[lanes], whole.group[lanes], whole.first[lanes])
+
+    def engine_of(self, party: Party) -> Party:
+        """The engines of the threads' blocks, as the clocks know them."""
+        group = np.full_like(party.group, self.clocks.engine)
+        agent = party.first + self.clocks.engine * self.clocks.size
+        return Party(agent.astype(party.agent.dtype), party.block, group, party.first)
 
     def full(self, mask: Mask) -> Any:
         """A mask as an array."""

@@ -114,6 +114,15 @@ class FakeDriver:
         self.allowed[attribute] = value
         return 0
 
+    def _cuTensorMapEncodeTiled(self, out: Any, *given: Any) -> int:
+        """Writes down what it was told: element, rank, address, extents, strides, box, and the choices."""
+        element, rank, address, extents, strides, box, _, *choices = given
+        count = rank.value
+        words = [element.value, count, address.value, *extents, *list(strides)[: count - 1], *box]
+        words += [each.value for each in choices]
+        ctypes.memmove(out, (ctypes.c_uint64 * 16)(*words), 128)
+        return 0
+
     def _cuMemAlloc_v2(self, out: Any, size: Any) -> int:
         out._obj.value = 0x7F0000000000
         return 0

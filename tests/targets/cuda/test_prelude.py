@@ -107,6 +107,7 @@ def test_only_the_parts_that_are_used() -> None:
         "philox",
         "cp.async",
         "barriers in phases",
+        "tensor maps",
         "float4_e2m1fn",
         "ldmatrix",
         "mma",

@@ -7,7 +7,7 @@ of the `align` of its buffer, and no two parameters may overlap.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,6 +20,9 @@ from ..intrinsics import Intrinsic
 from .dialect import Dialect
 from .renderer import Renderer
 from .statements import STATEMENTS
+
+# Parameters of a kernel behind its own, and what is said of each.
+Further = Callable[[Renderer, Function], list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,13 @@ class Rendered:
 
 
 def render(
-    function: Function, machine: Machine, dialect: Dialect, intrinsics: Iterable[Intrinsic] = ()
-) -> Rendered:
+    function: Function, machine: Machine, dialect: Dialect, intrinsics: Iterable[Intrinsic] = (),
+    further: Further | None = None,
+) -> Rendered:  # fmt: skip
     """The text of a function in stage `threaded` for a machine.
+
+    `further` gives parameters of a kernel behind its own, each with what a comment says of it, and notes
+    their names in the renderer.
 
     Raises `TargetError` at the user's line for a statement, function or dtype that has no code.
     """
@@ -49,7 +56,8 @@ def render(
     renderers = [Renderer(part, machine, dialect, rows) for part in parts]
     for renderer, part in zip(renderers, parts, strict=True):
         # The head of one of several comes from its launch, which has a line of its own.
-        _kernel(renderer, part, part if part is function else renderer.launch)
+        head = part if part is function else renderer.launch
+        _kernel(renderer, part, head, further(renderer, part) if further else [])
     numbers = line_numbers(function)
     # The kernel's own text stands between ours and its kernels, and no line of a stage is behind it.
     texts: tuple[str, ...] = function.known("sources", ())
@@ -70,11 +78,18 @@ def _names_for(text: str, dialect: Dialect) -> list[str]:
     return [line for name, line in dialect.own_names.items() if name in used]
 
 
-def _kernel(renderer: Renderer, function: Function, head: Stmt) -> None:
+def _kernel(renderer: Renderer, function: Function, head: Stmt, further: list[tuple[str, str]]) -> None:
     launch, dialect = renderer.launch, renderer.dialect
     renderer.expressions.wide = function.known("offsets", 32) == 64
     written = _written(function)
-    params = ", ".join([_parameter(renderer, param, param.name in written) for param in function.params])
+    params = ", ".join(
+        [
+            *(_parameter(renderer, param, param.name in written) for param in function.params),
+            *(parameter for parameter, _ in further),
+        ]
+    )
+    for _, said in further:
+        renderer.line(f"// {said}", None)
     entry = renderer.names[function.name]
     if launch.shared_bytes:
         renderer.line(dialect.shared_block, None)

@@ -49,6 +49,8 @@ class Renderer:
         self.names = names_in_c(function, dialect.reserved | called, dialect.reserved_starts)
         self.expressions = Expressions(dialect, self.names, machine.name)
         self.expressions.rough.counters = counters_of(function)
+        # Names of parameters that a target adds, by what each stands for.
+        self.further: dict[Any, str] = {}
         self.own_text = "".join(function.known("sources", ()))
         self.lines: list[str] = []
         self.sources: list[Stmt | Function | None] = []

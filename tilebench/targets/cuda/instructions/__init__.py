@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ....ir import Word
 from ....passes.threads.lowering import Lowering
-from . import cp_async, mma
+from . import cp_async, mma, tma
 
-_CLASSES = (*cp_async.CLASSES, *mma.CLASSES)
+_CLASSES = (*cp_async.CLASSES, *mma.CLASSES, *tma.CLASSES)
 WORDS: tuple[tuple[str, Word], ...] = tuple((cls.word, Word(cls)) for cls in _CLASSES)
 LOWERINGS: tuple[Lowering, ...] = (*cp_async.LOWERINGS, *mma.LOWERINGS)

@@ -19,6 +19,7 @@ from .host import HostArray
 from .launch import Launch
 from .memory import DeviceMemory
 from .modules import Modules
+from .tensor_maps import TensorMaps
 
 
 class CudaExecutable:
@@ -35,6 +36,9 @@ class CudaExecutable:
         self.params = build.function.params
         self.arrays = build.function.arrays
         self.kinds = letters(build.function)
+        # Behind the parameters, the maps of arrays of which boxes are copied.
+        maps = TensorMaps(build.function)
+        self._maps = maps if maps.maps else None
         self._words = Words(build.function)
         self.grid = Grid(build.function, build.machine)
         self.alignment = max((array.align for array in self.arrays), default=1)
@@ -50,8 +54,9 @@ class CudaExecutable:
             launch = self._launches.get(ordinal)
             if launch is None:
                 entry, threads, shared = self.build.data["launches"][0]
+                kinds = self.kinds + "T" * (0 if self._maps is None else len(self._maps.maps))
                 launch = self._launches[ordinal] = Launch(
-                    self.modules.function(ordinal, entry), self.kinds, grid=self.grid.constant or (1,),
+                    self.modules.function(ordinal, entry), kinds, grid=self.grid.constant or (1,),
                     block=(threads,), shared=shared,
                 )  # fmt: skip
             return launch
@@ -66,7 +71,7 @@ class CudaExecutable:
             grid = grid or self.grid(arguments)
             round_trip(
                 self.arrays, infos, self.written,
-                lambda pointers: self.launch_on(0)(0, *self._words(arguments, pointers), grid=grid),
+                lambda pointers: self.launch_on(0)(0, *self._packed(arguments, pointers), grid=grid),
             )  # fmt: skip
             return
         bits, foreign, pointers = 0, False, list[int]()
@@ -81,16 +86,21 @@ class CudaExecutable:
             explain_places(self.arrays, infos, self.alignment)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        words = pointers if self._fixed else self._words(arguments, pointers)
+        words = pointers if self._fixed and self._maps is None else self._packed(arguments, pointers)
         launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
         if foreign:
             settle(infos, ordinal)
+
+    def _packed(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
+        """What the launch packs: words of the parameters, and maps."""
+        words = self._words(arguments, pointers)
+        return words if self._maps is None else (*words, *self._maps(arguments, pointers))
 
     def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
         grid = self.grid(arguments)
         if 0 not in grid:
-            self.launch_on(ordinal)(stream, *self._words(arguments, pointers), grid=grid)
+            self.launch_on(ordinal)(stream, *self._packed(arguments, pointers), grid=grid)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
@@ -104,7 +114,7 @@ class CudaExecutable:
 
         def run(pointers: Sequence[int]) -> None:
             if 0 not in grid:
-                launch(0, *self._words(arguments, pointers), grid=grid)
+                launch(0, *self._packed(arguments, pointers), grid=grid)
 
         return CudaArrays(context(0), run, arrays)
 

@@ -19,7 +19,7 @@ from ....language.lowered.threads import (
 )
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
-from . import cp_async, mbarriers, mma, registers
+from . import cp_async, mbarriers, mma, registers, tma
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
@@ -174,4 +174,5 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         *cp_async.INTRINSICS,
         *mma.INTRINSICS,
         *registers.INTRINSICS,
+        *tma.INTRINSICS,
     )

@@ -11,8 +11,9 @@ from ...clike import render as clike
 from ...clike.render import Rendered
 from .dialect import CUDA
 from .intrinsics import intrinsics
+from .tma import parameters
 
 
 def render(function: Function, machine: Machine) -> Rendered:
     """CUDA C of a function in stage `threaded`. Raises `TargetError` for what has no CUDA code."""
-    return clike.render(function, machine, CUDA, intrinsics())
+    return clike.render(function, machine, CUDA, intrinsics(), parameters)

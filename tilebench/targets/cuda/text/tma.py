@@ -1,0 +1,81 @@
+"""The text of copies by the tensor memory accelerator, and the maps among a kernel's parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....errors import TargetError
+from ....ir import Function
+from ...clike.prelude import Wanted
+from ...clike.renderer import Renderer
+from ...intrinsics import Intrinsic, Meaning
+from ..instructions.tma import TmaLoad
+from ..tensor_maps import map_of, tensor_maps
+
+TYPE = "tb_tensor_map"
+STRUCT = f"struct __align__(64) {TYPE} {{ unsigned long long words[16]; }};"
+
+
+def parameters(renderer: Renderer, function: Function) -> list[tuple[str, str]]:
+    """A parameter of the kernel for each map, with what the map says; the renderer learns their names."""
+    out: list[tuple[str, str]] = []
+    taken = set(renderer.names.values())
+    for map in tensor_maps(function):
+        base = f"{renderer.names[map.array.name]}_map"
+        numbers = (base if k == 0 else f"{base}_{k}" for k in range(len(taken) + 1))
+        name = next(each for each in numbers if each not in taken)
+        taken.add(name)
+        renderer.further[map] = name
+        out.append((f"const __grid_constant__ {TYPE} {name}", f"{name} is of {map.told}"))
+    return out
+
+
+def _load(renderer: Renderer, statement: TmaLoad) -> None:
+    map, machine = map_of(statement), renderer.machine
+    if "tma" not in machine.features:
+        raise TargetError(
+            "T.{word} needs copies of the tensor memory accelerator (sm_90), which {target} has not",
+            at=statement.place, word=statement.word, target=machine.name,
+        )  # fmt: skip
+    name, rank = renderer.further[map], len(statement.src.start)
+    # Coordinates begin with the innermost dimension.
+    at = ", ".join(renderer.text(part) for part in reversed(statement.src.start))
+    to, barrier = renderer.address(statement.dst), renderer.address(statement.barrier)
+    renderer.line(f"tb_tma_load_{rank}d({to}, {name}, {barrier}, {at});", statement)
+
+
+_LOAD = """\
+TB void tb_tma_load_{rank}d(void* to, const {type}& map, void* barrier, {parameters}) {{
+  unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  unsigned done = (unsigned)__cvta_generic_to_shared(barrier);
+  asm volatile("cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               " [%0], [%1, {{{places}}}], [%2];"
+               :: "r"(at), "l"(&map), "r"(done), {operands} : "memory");
+}}"""
+
+
+def loads(wanted: Wanted) -> str:
+    """The prelude's part: only the ranks that the kernel names."""
+    out = [STRUCT]
+    for rank in range(1, 6):
+        if wanted.has(f"tb_tma_load_{rank}d"):
+            out.append(
+                _LOAD.format(
+                    rank=rank, type=TYPE, parameters=", ".join(f"int x{k}" for k in range(rank)),
+                    places=", ".join(f"%{3 + k}" for k in range(rank)),
+                    operands=", ".join(f'"r"(x{k})' for k in range(rank)),
+                )
+            )  # fmt: skip
+    return "\n".join(out)
+
+
+def _simulated(name: str) -> Meaning:
+    def run(lanes: Any, statement: Any, mask: Any) -> Any:
+        from ..instructions import tma_meaning  # with the simulator, which texts do not need
+
+        return getattr(tma_meaning, name)(lanes, statement, mask)
+
+    return run
+
+
+INTRINSICS = (Intrinsic(TmaLoad, _simulated("tma_load"), _load),)
