@@ -155,8 +155,11 @@ def drawn_product(random: Random) -> Drawn:
         "B": np.ascontiguousarray(b.T) if turned[1] else b,
         "C": np.full((m, n), 7, _dtype(out)),
     }
-    target = random.choice(TARGETS)
-    return Drawn(product, options, arrays, left @ b.astype(np.float64), 0.0, target, _of_blocks(random))
+    chosen = _of_blocks(random)
+    if random.random() < 0.25 and options["outer"] == 1:
+        chosen["loop"] = {"ko": {"split": random.choice([2, 3, 7])}}
+    wanted = left @ b.astype(np.float64)
+    return Drawn(product, options, arrays, wanted, 0.0, random.choice(TARGETS), chosen)
 
 
 @tilebench.jit

@@ -63,7 +63,10 @@ class KernelLaunch(WithStmt):
 
 @node
 class Serial(LoopStmt):
-    """`for i in T.serial(stop, start=0, step=1)`; in order, and while `condition` holds."""
+    """`for i in T.serial(stop, start=0, step=1)`; in order, and while `condition` holds.
+
+    `split` is how many blocks are to share its iterations (`passes/split_loops.py`).
+    """
 
     word = "serial"
     stages = EVERY
@@ -73,6 +76,7 @@ class Serial(LoopStmt):
     start: Expr = operand(default=ZERO)
     step: Expr = operand(default=ONE)
     condition: Expr | None = operand(default=None)
+    split: int | None = attribute(default=None)
 
 
 @node
@@ -127,7 +131,7 @@ class Pipelined(LoopStmt):
     """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead.
 
     `num_stages` is None in `tile` where the kernel says nothing, and a number in `scheduled`; from
-    `bounded` on `plan` says what was made of it.
+    `bounded` on `plan` says what was made of it. `split` is as in `serial`.
     """
 
     word = "Pipelined"
@@ -138,6 +142,7 @@ class Pipelined(LoopStmt):
     start: Expr = operand(default=ZERO)
     condition: Expr | None = operand(default=None)
     num_stages: int = decision("scheduled", default=None, early=True, used="bounded")
+    split: int | None = attribute(default=None)
     plan: Plan | None = decision("bounded", default=None)
 
 

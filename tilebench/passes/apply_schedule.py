@@ -35,7 +35,7 @@ class Hint:
 
     kind: str
     option: str
-    of: type[Node]
+    of: type[Node] | tuple[type[Node], ...]
     field: str
     fallback: Any = None
     told: str = ""
@@ -55,6 +55,7 @@ HINTS = (
     Hint("kernel", "persistent", KernelLaunch, "persistent"),
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
+    Hint("loop", "split", (Pipelined, Serial), "split"),
     Hint(
         "buffer", "swizzle", AllocShared, "swizzle", None, "decided by bank conflicts",
         "the layout with the fewest bank conflicts is taken",
@@ -92,6 +93,13 @@ def _targets(function: Function, directive: Directive) -> tuple[Node, ...]:
     if directive.kind == "kernel":
         return launches_of(function)
     node = resolve(function, directive.kind, directive.address).node
+    hints = [hint for hint in HINTS if (hint.kind, hint.option) == (directive.kind, directive.name)]
+    if directive.name != "num_stages" and not any(isinstance(node, hint.of) for hint in hints):
+        raise ScheduleError(
+            "{address} has no {option}", at=node.place, address=directive.address, option=directive.name,
+            found="T.{word}", word=getattr(node, "word", ""), expected="{option} of T.{words}",
+            words=" or T.".join(word for hint in hints for word in _words(hint)),
+        )  # fmt: skip
     if (directive.kind, directive.name) == ("loop", "num_stages") and not isinstance(node, Pipelined):
         raise ScheduleError(
             "the loop {address} is not pipelined, so it has no num_stages",
@@ -100,6 +108,12 @@ def _targets(function: Function, directive: Directive) -> tuple[Node, ...]:
             hint="write it as T.Pipelined in the kernel",
         )
     return (node,)
+
+
+def _words(hint: Hint) -> list[str]:
+    """The words of the statements that a hint is of."""
+    classes: Any = hint.of if isinstance(hint.of, tuple) else (hint.of,)
+    return [str(cls.word) for cls in classes]
 
 
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:

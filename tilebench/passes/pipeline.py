@@ -20,6 +20,7 @@ from .name_values import name_values
 from .open_placed import open_placed
 from .place_elements import place_elements
 from .plan_pipeline import plan_pipeline
+from .split_loops import split_loops
 from .stage_operands import stage_operands
 from .tell_notes import tell_notes
 from .widen_operands import widen_operands
@@ -35,6 +36,8 @@ COMMON: tuple[StageRow, ...] = (
             # What has been staged may be of 4 bits; its tile of bytes can be addressed too.
             ("widen_operands", widen_operands),
             ("apply_schedule", apply_schedule),
+            # Before blocks are counted: a tile has several from here on.
+            ("split_loops", split_loops),
             # Behind it, which says how many blocks stay and in which order they take tiles.
             ("make_persistent", make_persistent),
         ),
