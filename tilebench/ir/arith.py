@@ -161,6 +161,8 @@ def _bounds(expr: Expr, ranges: Mapping[str, Range]) -> Range:
     if isinstance(expr, Call) and expr.word in ("min", "max") and len(expr.args) == 2:
         (a, b), (c, d) = bounds(expr.args[0], ranges), bounds(expr.args[1], ranges)
         return (min(a, c), min(b, d)) if expr.word == "min" else (max(a, c), max(b, d))
+    if isinstance(expr, Call) and expr.word == "shfl":
+        return bounds(expr.args[0], ranges)  # that of another lane
     if isinstance(expr, Call) and expr.word == "abs":
         low, high = bounds(expr.args[0], ranges)
         return (max(0, low, -high), max(-low, high)) if (low, high) != INFINITE else INFINITE

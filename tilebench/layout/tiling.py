@@ -12,14 +12,16 @@ from .fragment import REPLICATED, Fragment, FragmentMode
 
 @lru_cache(maxsize=1024)
 def split_groups(
-    extents: tuple[int, int], atom: tuple[int, ...], groups: int, policy: str
+    extents: tuple[int, int], atom: tuple[int, ...], groups: int, policy: str, *, rows_first: bool = False
 ) -> tuple[int, int]:
     """How many groups of threads share out the rows and the columns of a tile.
 
     `atom` is the part of the tile that one instruction covers. `full_row` puts all groups along the
     rows, `full_col` along the columns, `4x2` four along the rows and two along the columns; `square` takes
-    the split with the least work of a group and, of those, the one that reads the fewest rows and columns.
-    Groups that are left over are idle. Raises `LayoutError` where a split in numbers is one of others.
+    the split with the least work of a group and, of those, the one that reads the fewest rows and columns, or
+    with `rows_first` the one with most groups along the rows, and none that cuts columns into odd numbers of
+    parts where another is left. Groups that are left over are idle. Raises `LayoutError` where a split in
+    numbers is one of others.
     """
     if policy == "full_row":
         return groups, 1
@@ -35,10 +37,12 @@ def split_groups(
         return rows, columns
     counts = [-(-extent // size) for extent, size in zip(extents, atom, strict=True)]
 
-    def key(rows: int) -> tuple[int, int, int]:
+    def key(rows: int) -> tuple[bool, int, int, int]:
         columns = groups // rows
         deep, wide = -(-counts[0] // rows), -(-counts[1] // columns)
-        return deep * wide, deep * atom[0] + wide * atom[1], -columns
+        read = -rows if rows_first else deep * atom[0] + wide * atom[1]
+        odd = rows_first and columns > 1 and wide % 2 == 1
+        return odd, deep * wide, read, -columns
 
     divisors = [rows for rows in range(1, groups + 1) if groups % rows == 0]
     best = min(divisors, key=key)

@@ -21,6 +21,7 @@ from ..record import Choice
 from ..schedule import Directive, Schedule, candidates, resolve
 from .analysis.launches import launches_of
 from .check_threads import check_threads
+from .choose_instructions import dtypes_of
 from .context import Context
 
 
@@ -122,6 +123,24 @@ def _check_instruction(directive: Directive, node: Node, context: Context) -> No
         raise ScheduleError(
             "{machine} has no gemm instruction {name}", at=node.place, machine=context.machine.name,
             name=directive.value, hint="its table holds: " + ", ".join(dict.fromkeys(known)),
+        )  # fmt: skip
+    if isinstance(node, Gemm):
+        _check_dtypes(directive.value, node, context)
+
+
+def _check_dtypes(name: str, gemm: Gemm, context: Context) -> None:
+    """Refuse an instruction that a schedule names for operands that it has no row for."""
+    rows = [row for row in context.machine.instructions_for("gemm") if row.name == name and row.dtypes]
+    dtypes = dtypes_of(gemm)
+    fitting = [row for row in rows if row.dtypes == dtypes]
+    lacking = next((row.asked for row in fitting if row.asked and not getattr(gemm, row.asked)), "")
+    if rows and (not fitting or lacking):
+        a, b, c = dtypes
+        what = "{name} multiplies {a} and {b} into {c} where T.gemm says {asked}=True"
+        raise ScheduleError(
+            what if fitting else "{name} does not multiply {a} and {b} into {c}", at=gemm.place, name=name,
+            a=a, b=b, c=c, asked=lacking,
+            hint="" if fitting else "its table holds: " + "; ".join(" ".join(row.dtypes) for row in rows),
         )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from .infer_layouts import infer_layouts
 from .make_ring import make_ring
 from .open_parts import open_parts
 from .own_rows import own_rows
+from .place_operands import place_operands
 from .spill_elements import spill_elements
 from .spill_operands import spill_operands
 from .store_alike import store_alike
@@ -44,6 +45,8 @@ LAYOUT_ROW = StageRow(
         ("spill_elements", spill_elements),
         # Of loops as they will be; the inference sees vectors where rows begin.
         ("align_rows", align_rows),
+        # Before it: copies see which layouts are given, and how narrow those make them.
+        ("place_operands", place_operands),
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),

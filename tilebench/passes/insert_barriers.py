@@ -5,7 +5,8 @@ statements without a barrier between them clash when they touch the same bytes a
 search keeps what has been touched since the last barrier. A loop is walked again with its earlier
 steps' accesses until every version of a ring has come round. Threads of a group meet at a barrier of
 their own, and the block's stands in front of a group that touches what others have. What an
-asynchronous instruction writes counts from the wait for its token on: it is then that it is there.
+asynchronous instruction writes counts from the wait for its token on: it is then that it is there. What
+threads write for an instruction that reads shared memory by itself passes a fence in front of the barrier.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ..ir import (
 from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
 from ..ir.stmt import statements
+from ..language.lowered.mbarriers import FenceAsyncShared
 from ..language.lowered.threads import SyncThreads
 from ..language.lowered.tokens import Wait
 from ..language.memory import AllocShared
@@ -46,6 +48,7 @@ from .analysis.accesses import Access, accesses_of, apart, loads_of
 from .analysis.divergence import divergence, divergent_names
 from .analysis.hand_barriers import ordered_accesses, orders_of
 from .analysis.launches import launch_of
+from .analysis.proxies import fenced_buffers
 from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from .context import Context
 
@@ -74,6 +77,9 @@ class _Search:
 
     def __init__(self, function: Function, machine: Machine) -> None:
         self.before: dict[int, str] = {}
+        # The statements that a fence stands in front of, before their barrier or because they are one.
+        self.fenced: set[int] = set()
+        self.read_apart = fenced_buffers(function, machine)
         self.threads = threads_by_statement(function, machine)
         self.orders = orders_of(function, self.threads)
         # What has been issued under each token, whether or not it is still in flight.
@@ -143,9 +149,13 @@ class _Search:
 
     def statement(self, stmt: Stmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         if isinstance(stmt, SyncThreads):
+            self._fence(stmt, pending)
             return []
         if isinstance(stmt, Wait):
-            return _joined(pending, self.flights.get(stmt.token, []))
+            issued = self.flights.get(stmt.token, [])
+            if not stmt.pending:
+                self.flights[stmt.token] = []  # all of it is done now
+            return _joined(pending, issued)
         if isinstance(stmt, ThreadGroup):
             return self._group(stmt, pending, lets)
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
@@ -182,6 +192,7 @@ class _Search:
     def _meet(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> list[Access]:
         """A barrier before `stmt` when one is needed; what is still pending after it."""
         if id(stmt) in self.before:
+            self._fence(stmt, pending)
             return []
         if self.threads[id(stmt)].count == 1:
             return pending  # one thread does everything in order
@@ -189,7 +200,13 @@ class _Search:
         if why is None:
             return pending
         self.before[id(stmt)] = why
+        self._fence(stmt, pending)
         return []
+
+    def _fence(self, stmt: Stmt, pending: list[Access]) -> None:
+        """A fence in front of a barrier behind which others find what threads wrote."""
+        if self.read_apart and any(a.write and a.buffer.name in self.read_apart for a in pending):
+            self.fenced.add(id(stmt))
 
     def _if(self, stmt: If, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         # A clash of what came before with anything inside is met in front of the whole statement,
@@ -299,6 +316,8 @@ def insert_barriers(function: Function, context: Context) -> Function:
         placed_body: list[Stmt] = []
         for statement in body:
             why = search.before.get(id(statement))
+            if id(statement) in search.fenced:
+                placed_body.append(FenceAsyncShared(place=statement.place))
             if why is not None:
                 barriers = barrier(search.threads[id(statement)], numbers, context.machine, why)
                 placed_body += [wait.at(statement.place) for wait in barriers]

@@ -49,7 +49,9 @@ def gemm_seeds(
             tile = gemm_microtile(m, n, threads.count, MICRO_TILE, MICRO_TILE, context.machine.warp)
         return {gemm.c.buffer.name: on_true_extents(tile)}
     with gemm.place or nullcontext():
-        across, along = split_groups((m, n), atom.extents, groups_of(row, gemm, threads), policy)
+        across, along = split_groups(
+            (m, n), atom.extents, groups_of(row, gemm, threads), policy, rows_first=bool(row.most)
+        )
     seeds: dict[str, Fragment] = {}
     # The number of a group counts along the columns of C first, then along its rows.
     digits = {"c": ((along, 1), (across, 0)), "a": ((along, REPLICATED), (across, 0)),

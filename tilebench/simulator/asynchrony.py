@@ -30,20 +30,35 @@ class InFlight:
         self.cells = cells
         self.operations: list[Node] = []
         self.writing: Any = None
+        self.writers: Any = None
         self.reading: Any = None
         self.readers: Any = None
 
     def check_read(self, cells: Any, node: Node, name: str) -> None:
         """Refuse a read of a target in flight."""
         if self.operations:
-            self._refuse(self.writing[cells], node, "{name} is read while {by} still writes it", name)
+            self._refuse(self._written_by(cells), node, "{name} is read while {by} still writes it", name)
 
     def check_write(self, cells: Any, node: Node, name: str) -> None:
         """Refuse a write to a target or to a source in flight."""
         if self.operations:
-            self._refuse(self.writing[cells], node, "{name} is written while {by} still writes it", name)
+            self._refuse(self._written_by(cells), node, "{name} is written while {by} still writes it", name)
             reading = np.where(self.readers[cells] > 0, self.reading[cells], 0)
             self._refuse(reading, node, "{name} is written while {by} still reads it", name)
+
+    def is_written(self, cells: Any) -> Any:
+        """For each cell whether something is still at work on it."""
+        return self.writers[cells] > 0 if self.operations else np.zeros(np.shape(cells), np.bool_)
+
+    def holders(self, cells: Any) -> list[Node]:
+        """The operations that are still at work on some of the cells."""
+        if not self.operations:
+            return []
+        numbers = np.unique(self._written_by(cells))
+        return [self.operations[int(number) - 1] for number in numbers if number]
+
+    def _written_by(self, cells: Any) -> Any:
+        return np.where(self.writers[cells] > 0, self.writing[cells], 0)
 
     def _refuse(self, numbers: Any, node: Node, what: str, name: str) -> None:
         if numbers.any():
@@ -54,7 +69,9 @@ class InFlight:
 
     def _number(self, operation: Node) -> int:
         if not self.operations:
-            self.writing, self.reading, self.readers = (np.zeros(self.cells, np.int32) for _ in range(3))
+            self.writing, self.writers, self.reading, self.readers = (
+                np.zeros(self.cells, np.int32) for _ in range(4)
+            )
         if not self.operations or self.operations[-1] is not operation:
             self.operations.append(operation)
         return len(self.operations)
@@ -64,6 +81,7 @@ class InFlight:
         number = self._number(operation)
         if writes:
             self.writing[cells] = number
+            self.writers[cells] += 1
         else:
             self.reading[cells] = number
             np.add.at(self.readers, cells, 1)
@@ -71,7 +89,7 @@ class InFlight:
     def end(self, cells: Any, *, writes: bool) -> None:
         """An operation lets go of cells."""
         if writes:
-            self.writing[cells] = 0
+            self.writers[cells] -= 1
         else:
             np.subtract.at(self.readers, cells, 1)
 

@@ -72,8 +72,12 @@ class History:
 
     def unwritten(self, cells: Any) -> bool:
         """Whether nobody has ever written one of the cells."""
-        fresh = self.writer.agent[cells] == NOBODY
-        return bool((fresh if self.stored is None else fresh & ~self.stored[cells]).any())
+        return bool(self.is_fresh(cells).any())
+
+    def is_fresh(self, cells: Any) -> Any:
+        """For each cell whether nobody has ever written it."""
+        fresh: Any = self.writer.agent[cells] == NOBODY
+        return fresh if self.stored is None else fresh & ~self.stored[cells]
 
     def combine(
         self, cells: Any, party: Party, clocks: Clocks, site: int, *, stores: bool = False

@@ -17,10 +17,11 @@ from ..ir import Region, Stmt, effects_of
 from .address import first_bit, stored_bits
 from .asynchrony import Hold, Operation
 from .barriers import Meeting, Until
-from .expressions import OWN, LaneExpressions
+from .expressions import OWN
 from .launch import Launch
 from .memory import check_around
 from .phases import Phases
+from .proxies import LaneProxies
 from .refusal import refuse
 from .state import Mask
 
@@ -28,7 +29,7 @@ Waits = Generator["Meeting | Until", None, None]
 Meaning = Callable[["Lanes", Any, Mask], "Waits | None"]
 
 
-class Lanes(LaneExpressions):
+class Lanes(LaneProxies):
     """Some blocks of a launch, with the meanings of the words that their threads run."""
 
     def __init__(

@@ -131,7 +131,7 @@ class Watch:
         if wrong.any():
             site = self.sites.node(int(history.writer.site[cells][wrong][0]))
             refuse(
-                "{name} is {does} by a copy that goes on by itself, and thread {a} wrote it without"
+                "{name} is {does} past the view of threads, and thread {a} wrote it without"
                 " T.fence_async_shared() since", node, name=name, does=does,
                 a=self.thread(int(writers[wrong][0])), also=[("written here", site.place)] if site else [],
             )  # fmt: skip

@@ -21,10 +21,14 @@ IDLE_INTEGER = 0x55
 
 @dataclass
 class Registers:
-    """The buffers of one thread: (elements, lanes), and what asynchronous operations hold of them."""
+    """The buffers of one thread: (elements, lanes), and what asynchronous operations hold of them.
+
+    `unsettled` are the lanes that have written since their last fence of registers; None: no lane had one.
+    """
 
     values: Any
     flight: InFlight
+    unsettled: Any = None
 
 
 def _key(buffer: Buffer) -> tuple[str, tuple[Any, ...], str]:
@@ -85,6 +89,8 @@ class LaneRegisters(LaneAccess):
         if own.flight.operations:
             cells = self.register_cells(number, len(values))
             own.flight.check_write(cells[lanes], node, buffer.name)
+        if own.unsettled is not None:
+            own.unsettled[lanes] = True
         for k in range(len(values)):
             if not isinstance(number, int):
                 own.values[number[lanes] + k, lanes] = values[k][lanes]

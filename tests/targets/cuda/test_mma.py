@@ -87,10 +87,10 @@ def numbers(rng: np.random.Generator, shape: tuple[int, int], dtype: str) -> Any
     return rng.standard_normal(shape).astype(NUMPY[dtype])
 
 
-def check(shape: tuple[int, int, int], arch: str = "sm_80", **options: Any) -> str:
+def check(shape: tuple[int, int, int], arch: str = "sm_80", schedule: Any = None, **options: Any) -> str:
     """The product in the simulator against NumPy, within its bound; gives the stage `threaded`."""
     m, n, k = shape
-    kernel = product.using(target=f"cuda:{arch}")(m, n, k, **options)
+    kernel = product.using(target=f"cuda:{arch}", schedule=schedule)(m, n, k, **options)
     text = kernel.stage("threaded")
     kernel.stage("cuda")
     ta, tb = options.get("turned", (False, False))

@@ -111,6 +111,8 @@ def test_only_the_parts_that_are_used() -> None:
         "float4_e2m1fn",
         "ldmatrix",
         "mma",
+        "wgmma",
+        "wgmma_keep",
         "clocks",
         "move bits",
     }

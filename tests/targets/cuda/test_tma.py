@@ -244,7 +244,7 @@ WAIT = "        T.mbarrier_wait(full[0:1], 0)\n"
         (("full[0:1])\n        T.mbar", "full[0:1], swizzle=64)\n        T.mbar"),
          "no tensor map has this box: its rows have 128 bytes, and a swizzle of 64 needs as many"),
         ((MEET, f"        T.sync_threads()\n        S[tid] = A[0, tid]\n{MEET}"),
-         "S is overwritten by a copy that goes on by itself, and thread 0 wrote it without T.fence_async"),
+         "S is overwritten past the view of threads, and thread 0 wrote it without T.fence_async"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_copy_is_told(change: tuple[str, str], said: str) -> None:

@@ -40,7 +40,7 @@ def gemm_by_atoms(
     `load(dst, src, turned)` is the statement of the row's matrix load, where it has one.
     Raises `LayoutError` where operands do not lie as the instruction takes them.
     """
-    layout, placed = _accumulator(emitter, gemm, row)
+    layout, placed = accumulator_of(emitter, gemm, row)
     sums, before, after = accumulators(emitter, gemm)
     depth = gemm.mnk[2]
     sides = (_side(gemm, row, field, layout, placed) for field in ("a", "b"))
@@ -142,7 +142,11 @@ def _steps(emitter: Emitter, issue: _Issue, first: Expr | int, depth: int) -> li
     return [*body, *issue.step(emitter, start + steps, ghosts=True)] if rest else body
 
 
-def _accumulator(emitter: Emitter, gemm: Gemm, row: Instruction) -> tuple[Fragment, PlacedAtoms]:
+def accumulator_of(emitter: Emitter, gemm: Gemm, row: Instruction) -> tuple[Fragment, PlacedAtoms]:
+    """How the sums of a product lie, and how they repeat the instruction's.
+
+    Raises `LayoutError` where they do not.
+    """
     tile, atom = emitter.fragments.get(gemm.c.buffer.name), row.operand("c").fragment
     placed = None if tile is None or atom is None else placed_atoms(tile.layout, atom)
     if tile is None or placed is None:

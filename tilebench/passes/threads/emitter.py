@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from ...ir import Buffer, Const, Expr, Let, Var
+from ...ir import Buffer, Call, Const, Expr, Let, Region, Stmt, Var, int32
 from ...ir.facts import NOTHING, Facts
 from ...layout import Fragment
 from ...machine import Machine
@@ -46,7 +46,10 @@ class Emitter:
         self._bound: set[str] = set()
         self._scopes: list[list[str]] = [[]]
         self._digits: dict[tuple[int, int], Expr] = {}
+        self._uniform: dict[tuple[int, int], Expr] = {}
         self._prologue: list[Let] = []
+        # What was issued under a token: registers that hold sums then, and what is left to do with them.
+        self.issued: dict[str, dict[str, tuple[Region, list[Stmt]]]] = {}
         # What the digits add to coordinates, by the fragment that asked.
         self._parts: dict[Fragment, list[Expr]] = {}
         self.tid = Var(self.name("tid"))
@@ -160,6 +163,22 @@ class Emitter:
             bound = self._digits[key] = variable
         return bound
 
+    def uniform_digit(self, divisor: int, count: int) -> Expr:
+        """`digit`, which is the same in a warp, as a number that the compiler below knows to be so."""
+        digit, key = self.digit(divisor, count), (divisor, count)
+        if isinstance(digit, Const):
+            return digit
+        if key not in self._uniform:
+            variable = Var(self._outermost(f"{self.tid.name}_{divisor}"))
+            self._prologue.append(Let(variable, Call("shfl", (digit, Const(0)), type=int32)))
+            self.facts = self.facts.with_range(variable.name, 0, count - 1)
+            self._uniform[key] = variable
+        return self._uniform[key]
+
+    def issue(self, token: str, sums: Region, after: list[Stmt]) -> None:
+        """Note that something issued under a token fills registers; `after` is left to do behind the wait."""
+        self.issued.setdefault(token, {})[sums.buffer.name] = (sums, after)
+
     def _outermost(self, base: str) -> str:
         """A name bound at the head of what the threads do, whatever scope is open now."""
         name = self._free(base)
@@ -173,11 +192,12 @@ class Emitter:
 
         `first` is the number, among the threads so far, of the group's first.
         """
-        before = self.threads, self.tid, self._digits, self._prologue, self._parts
+        before = self.threads, self.tid, self._digits, self._prologue, self._parts, self._uniform
         number = self.tid - first
         head: list[Let] = []
         with self.scope():
             self.threads, self._digits, self._prologue, self._parts = threads, {}, head, {}
+            self._uniform = {}
             if number is not self.tid:
                 self.tid = Var(self.name("tid_in_group"))
                 head.append(Let(self.tid, number))
@@ -185,7 +205,7 @@ class Emitter:
             try:
                 yield head
             finally:
-                self.threads, self.tid, self._digits, self._prologue, self._parts = before
+                self.threads, self.tid, self._digits, self._prologue, self._parts, self._uniform = before
 
     @property
     def prologue(self) -> list[Let]:

@@ -121,7 +121,7 @@ def _scalars() -> dict[str, frozenset[str]]:
 def manifest() -> Manifest:
     """The CUDA manifest."""
     from ...passes.gpu_road import gpu_road
-    from .instructions import LOWERINGS, WORDS
+    from .instructions import LOWERINGS, VALUES, WORDS
 
     return Manifest(
         name="cuda",
@@ -149,6 +149,7 @@ def manifest() -> Manifest:
         device=CARD,
         rehearse=True,
         words=WORDS,
+        values=VALUES,
         intrinsics=_intrinsics,
         lowered=_lowered,
         scalars=_scalars,

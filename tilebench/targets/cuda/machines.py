@@ -14,6 +14,7 @@ from ...errors import TargetError, nearest
 from ...language.gemm import gemm_dtypes
 from ...machine import SM, WHOLE_BLOCK, Instruction, Machine, MemoryLevel, OperandForm
 from .tensor_cores import mma_rows
+from .warp_groups import wgmma_rows
 
 PREFIX = "cuda:"
 # The architecture that `cuda` alone means where no device can be asked: the newest one whose
@@ -175,7 +176,7 @@ def _gemm_rows(chip: _Chip, capability: tuple[int, int]) -> list[Instruction]:
         Instruction("gemm", "fma", dtypes, (1, 1, 1), tiles, cost=_issue(_results(chip, dtypes[2])))
         for dtypes in gemm_dtypes()
     ]
-    return [*fma, *mma_rows(capability, chip.tensor, chip.fp64)]
+    return [*fma, *mma_rows(capability, chip.tensor, chip.fp64), *wgmma_rows()]
 
 
 def _results(chip: _Chip, accumulator: str) -> float:

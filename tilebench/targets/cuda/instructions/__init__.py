@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ....ir import Word
 from ....passes.threads.lowering import Lowering
-from . import cp_async, mma, tma
+from . import cp_async, mma, tma, wgmma
 
-_CLASSES = (*cp_async.CLASSES, *mma.CLASSES, *tma.CLASSES)
+_CLASSES = (*cp_async.CLASSES, *mma.CLASSES, *tma.CLASSES, *wgmma.CLASSES)
 WORDS: tuple[tuple[str, Word], ...] = tuple((cls.word, Word(cls)) for cls in _CLASSES)
-LOWERINGS: tuple[Lowering, ...] = (*cp_async.LOWERINGS, *mma.LOWERINGS)
+VALUES: tuple[type, ...] = wgmma.VALUES
+LOWERINGS: tuple[Lowering, ...] = (*cp_async.LOWERINGS, *mma.LOWERINGS, *wgmma.LOWERINGS)

@@ -19,7 +19,7 @@ from ....language.lowered.threads import (
 )
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
-from . import cp_async, mbarriers, mma, registers, tma
+from . import cp_async, mbarriers, mma, registers, tma, wgmma
 
 # Bytes of one access, and the memories whose accesses the prelude has functions for.
 WIDTHS = (1, 2, 4, 8, 16)
@@ -175,4 +175,5 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         *mma.INTRINSICS,
         *registers.INTRINSICS,
         *tma.INTRINSICS,
+        *wgmma.INTRINSICS,
     )

@@ -28,6 +28,7 @@ from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_mbarriers import mbarriers
 from .prelude_narrow import E2M1, E4M3, E5M2, PACKED, PACKED_FLOATS
 from .tma import loads
+from .wgmma import WARP_GROUPS
 
 _HEAD = """\
 #define TB static __device__ __forceinline__
@@ -343,5 +344,6 @@ PRELUDE = Prelude(
         Part("integer", r"tb_floor(?:div|mod)", _INTEGER),
         Part("infinity", r"tb_(?:inf|nan)_\w+", _infinity),
         *MATRIX,
+        *WARP_GROUPS,
     ),
 )
