@@ -14,7 +14,8 @@ from tilebench.workbench.front.answers import answer
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
 from tilebench.workbench.front.picture_tabs import picture_blocks
-from tilebench.workbench.front.widget import measured_plain, packed_other, script
+from tilebench.workbench.front.script import script
+from tilebench.workbench.front.widget import measured_plain, packed_other
 from tilebench.workbench.live import Workbench
 from tilebench.workbench.packed import pack
 

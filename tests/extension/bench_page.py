@@ -10,7 +10,8 @@ from tilebench.plain import to_plain
 from tilebench.record import CompileRecord
 from tilebench.workbench.front.build import bench_state
 from tilebench.workbench.front.gutters import plain_gutters
-from tilebench.workbench.front.widget import measured_plain, script
+from tilebench.workbench.front.script import script
+from tilebench.workbench.front.widget import measured_plain
 from tilebench.workbench.packed import pack
 from tilebench.workbench.picture import Picture
 from tilebench.workbench.subject import Wish

@@ -13,7 +13,7 @@ from tests.extension.answered_page import bench_page
 from tests.extension.lab import browser_page
 from tests.workbench.bench_kernels import functions
 from tilebench.record import BenchRecord
-from tilebench.workbench.front.widget import script
+from tilebench.workbench.front.script import script
 from tilebench.workbench.parts import static_bundle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

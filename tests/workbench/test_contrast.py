@@ -11,7 +11,7 @@ import pytest
 
 from tilebench.workbench import parts, report
 from tilebench.workbench.check_view import _DARK, _LIGHT
-from tilebench.workbench.front.widget import script
+from tilebench.workbench.front.script import script
 from tilebench.workbench.style import PALETTE, contrast, css
 from tilebench.workbench.views.stages import stages_body
 

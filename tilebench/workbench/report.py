@@ -15,7 +15,7 @@ from .chart import ChartCeilings, chart_of
 from .check_view import check_body
 from .errors_view import error_body
 from .front.build import bench_state
-from .front.widget import script
+from .front.script import script
 from .history import MoveHistory, history_body
 from .packed import pack
 from .picture import Picture

@@ -52,9 +52,11 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   let drawn: BenchState | null = null;
   let waiting = false;
   let newestApart = 0;
+  // What is being unpacked when a view ends comes behind its end.
+  let ended = false;
   const draw = (): void => {
     const state = base();
-    if (state.kernel !== undefined) {
+    if (state.kernel !== undefined && !ended) {
       drawn = state;
       bench.show({ record, state: { ...state, status: status() }, gutters, apart, other });
     }
@@ -67,6 +69,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     waiting = true;
     queueMicrotask(() => {
       waiting = false;
+      if (ended) {
+        return;
+      }
       if (base() === drawn) {
         bench.showStatus(status());
       } else {
@@ -128,7 +133,10 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     model.off('change:record', came);
     model.off('change:apart', pictured);
     model.off('change:other', compared);
+    ended = true;
     bench.dispose();
+    // Jupyter's widgets keep the place of a view that has ended, and the page with it would grow with every run.
+    el.replaceChildren();
   };
 }
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from operator import is_not
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...plain import to_plain
@@ -23,15 +22,14 @@ from .build import RUNNING, bench_state, status_data
 from .chart_data import chart_data
 from .gutters import plain_gutters
 from .picture_tabs import picture_blocks
+from .script import loader, script, shared_script
 from .sweep_data import sweep_tab
 
 if TYPE_CHECKING:
     from ...pictures.collect import KernelPictures
 
 
-def script() -> str:
-    """The front end as one module without imports, built from `extension/src/bench`."""
-    return Path(__file__).with_name("bench.js").read_text(encoding="utf-8")
+_NOT_MEASURED: dict[str, Any] = {"chart": None, "sweep": []}
 
 
 @lru_cache(maxsize=1)
@@ -39,7 +37,8 @@ def _view_class() -> Any:
     anywidget: Any = importlib.import_module("anywidget")
     traitlets: Any = importlib.import_module("traitlets")
     body: dict[str, Any] = {
-        "_esm": script(),
+        "_esm": loader(),
+        "script": traitlets.Unicode("").tag(sync=True),
         "__module__": __name__,
         "state": traitlets.Dict({}).tag(sync=True),
         # Of the state what changes most often, by itself: while work runs nothing else is sent.
@@ -48,7 +47,7 @@ def _view_class() -> Any:
         "apart": traitlets.Unicode("").tag(sync=True),
         "other": traitlets.Unicode("").tag(sync=True),
         # Apart from the state, so that a move does not send again what it has not changed.
-        "measured": traitlets.Dict({"chart": None, "sweep": []}).tag(sync=True),
+        "measured": traitlets.Dict(_NOT_MEASURED).tag(sync=True),
     }
     return type("TilebenchBench", (anywidget.AnyWidget,), body)
 
@@ -90,13 +89,15 @@ class View:
         self._charted: tuple[object, ...] = (None,)
         self._shown = first
         state = self._state(first)
-        self.widget: Any = _view_class()(state=state, status=state["status"])
+        self.widget: Any = _view_class()(state=state, status=state["status"], script=shared_script.name())
         widgets: Any = importlib.import_module("ipywidgets")
         # A box is marked by ipywidgets when its kernel is gone; a widget of one's own is not.
         self.box: Any = widgets.VBox([self.widget])
 
         def said(_widget: Any, content: Any, _buffers: Any) -> None:
-            if isinstance(content, dict):
+            if content == {"kind": "script"}:
+                self.widget.send({"kind": "script", "text": script()})
+            elif isinstance(content, dict):
                 asked(content)  # pyright: ignore[reportUnknownArgumentType]
 
         self.widget.on_msg(said)
@@ -157,7 +158,13 @@ class View:
             self.widget.other = packed_other(other)
 
     def close(self) -> None:
-        """End the widgets and their layouts: each is a model that lives until it is closed."""
+        """End the widgets and their layouts: each is a model that lives until it is closed.
+
+        In a page also after that: hence without what is long.
+        """
+        with self.widget.hold_sync():
+            self.widget.record = self.widget.apart = self.widget.other = ""
+            self.widget.state, self.widget.measured = {}, _NOT_MEASURED
         for widget in (self.widget, self.box):
             widget.layout.close()
             widget.close()
