@@ -16,6 +16,11 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** What has the focus in the page that an element stands in: a bench may stand in a window of its own. */
+export function focusedNear(element: Node): Element | null {
+  return element.ownerDocument?.activeElement ?? null;
+}
+
 /** A small button. Where its text is a sign, it is called what its `title` says. */
 export function button(text: string, title: string, pressed: () => void): HTMLButtonElement {
   const called: Record<string, string> = /\p{L}/u.test(text) ? {} : { 'aria-label': title };
@@ -47,7 +52,7 @@ export function rove(group: HTMLElement, items: HTMLElement[], moved?: (at: numb
   };
   items.forEach((item, index) => (item.tabIndex = index === 0 ? 0 : -1));
   group.addEventListener('keydown', event => {
-    const now = items.findIndex(item => item === document.activeElement);
+    const now = items.findIndex(item => item === focusedNear(group));
     const last = items.length - 1;
     const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: last }[event.key];
     if (now < 0 || next === undefined) {

@@ -208,3 +208,42 @@ def test_the_line_of_a_kernel_in_a_plain_cell_is_found_too(page: Any) -> None:  
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:  # noqa: F811
     assert page.console_errors == []
+
+
+def test_a_window_of_its_own_shows_the_same_bench_and_follows_its_cell(page: Any) -> None:  # noqa: F811
+    write(page, CELL)
+    run(page)
+    settled(first(page))
+    with page.expect_popup() as opening:
+        first(page).get_by_role("button", name="Window").click()
+    window = opening.value
+    window.set_viewport_size({"width": 1200, "height": 800})
+    there = window.locator(".tbx")
+    there.locator("[data-stage=cuda] .tbx-row").first.wait_for(timeout=30_000)
+    assert window.title() == "Bench: gemm"
+    assert there.evaluate(VISIBLE)
+    assert there.bounding_box()["height"] > 700
+    colours = "each => getComputedStyle(each).backgroundColor"
+    assert there.evaluate(colours) == first(page).evaluate(colours)
+    # A move there is one here, and the focus stays where it is.
+    slider = there.get_by_label("block_M")
+    slider.focus()
+    window.keyboard.press("ArrowRight")
+    first(page).locator(".tbx-chips", has_text="24 KiB shared").wait_for(timeout=30_000)
+    there.locator(".tbx-chips", has_text="24 KiB shared").wait_for(timeout=30_000)
+    assert first(page).get_by_label("block_M").get_attribute("aria-valuetext") == "128, 3 of 3"
+    assert slider.evaluate("each => each.ownerDocument.activeElement === each")
+    # Its lines and those of the cell know each other.
+    there.locator("[data-stage=source] .tbx-row", has_text="T.gemm(").click()
+    page.wait_for_function("document.querySelector('.tb-pinned-line')?.textContent.includes('T.gemm')")
+    line_of(page, "T.clear(").click()
+    page.keyboard.press("Control+Alt+j")
+    there.locator("[data-stage=source] .tbx-lit", has_text="T.clear(").wait_for()
+    # The cell's next bench is the window's; closing it leaves the other.
+    write(page, CELL.replace("num_stages=2", "num_stages=3"))
+    run(page)
+    there.locator(".tbx-chips", has_text="24 KiB shared").wait_for(timeout=60_000)
+    there.locator("[data-stage=laid_out] .tbx-row", has_text="T.Plan(3)").wait_for(timeout=30_000)
+    window.close()
+    settled(first(page))
+    assert first(page).count() == 1

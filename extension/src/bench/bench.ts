@@ -1,6 +1,6 @@
 /** One bench, put together: everything that shows a kernel draws it with this, from a record and a state. */
 
-import { button, make, rove } from '../dom';
+import { button, focusedNear, make, rove } from '../dom';
 import { AgainstChoice } from './against';
 import { SHOW_LINE, SourceLine } from './cell/link';
 import { Controls } from './controls';
@@ -151,9 +151,10 @@ export class Bench {
   private stageBar(picture: Picture): void {
     const held = new Set(picture.record?.stages.map(stage => stage.name));
     const names = picture.state.stages.filter(name => held.has(name) || picture.state.live);
-    const focused = this.stages.contains(document.activeElement) ? document.activeElement?.textContent : null;
-    const onEdits = document.activeElement?.classList.contains('tbx-edit-choice') ?? false;
-    const onAgainst = this.against.elements.find(each => each === document.activeElement);
+    const active = focusedNear(this.stages);
+    const focused = this.stages.contains(active) ? active?.textContent : null;
+    const onEdits = active?.classList.contains('tbx-edit-choice') ?? false;
+    const onAgainst = this.against.elements.find(each => each === active);
     const toggles = names.map(name => {
       const out = button(name, `show or hide the stage ${name}`, () => this.toggleStage(name, !this.shown.includes(name)));
       out.setAttribute('aria-pressed', String(this.shown.includes(name)));

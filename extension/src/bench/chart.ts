@@ -1,6 +1,6 @@
 /** The chart of measured positions: which picture of them is shown, what it says in words, and its table. */
 
-import { button, make } from '../dom';
+import { button, focusedNear, make } from '../dom';
 import { draw } from './drawn/svg';
 import { headElement } from './blocks';
 import { heat, Rest } from './heat';
@@ -55,7 +55,7 @@ export class ChartView {
 
   /** A chart is drawn anew with each run: the control that had the focus keeps it. */
   private focused(): () => void {
-    const active = document.activeElement;
+    const active = focusedNear(this.element);
     const label = active !== null && this.element.contains(active) ? active.getAttribute('aria-label') : null;
     return () => {
       const again = label === null ? undefined : [...this.element.querySelectorAll<HTMLElement>('[aria-label]')].find(each => each.getAttribute('aria-label') === label);

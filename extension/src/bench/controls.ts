@@ -1,6 +1,6 @@
 /** Sliders, fields and choices. They only say what is wanted; what is so comes back with the next state. */
 
-import { freshId, make } from '../dom';
+import { focusedNear, freshId, make } from '../dom';
 import { Host } from './data';
 import { ControlData as Control } from './state';
 
@@ -30,7 +30,7 @@ export class Controls {
     const shape = JSON.stringify([controls.map(control => [control.name, control.labels, control.kind]), idle]);
     if (shape !== this.shape) {
       this.shape = shape;
-      const focused = [...this.shown].find(([, one]) => one.element.contains(document.activeElement))?.[0] ?? '';
+      const focused = [...this.shown].find(([, one]) => one.element.contains(focusedNear(one.element)))?.[0] ?? '';
       this.build(controls);
       if (idle !== '') {
         this.knobs.append(make('span', { class: 'tbx-quiet' }, idle));
@@ -116,7 +116,7 @@ export class Controls {
     return {
       element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input),
       update: now => {
-        if (document.activeElement !== input) {
+        if (focusedNear(input) !== input) {
           input.value = now.text;
         }
       }

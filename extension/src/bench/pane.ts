@@ -1,6 +1,6 @@
 /** One stage's text with its header: rows, search, folds, gutters and what is said of a place, put together. */
 
-import { freshId, make } from '../dom';
+import { focusedNear, freshId, make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
 import { PaneButton, PaneHost, PaneView } from './pane/door';
 import { Head } from './pane/head';
@@ -65,7 +65,7 @@ export class Pane implements PaneView {
   }
 
   get hasFocus(): boolean {
-    return document.activeElement === this.sheet.view;
+    return focusedNear(this.sheet.view) === this.sheet.view;
   }
 
   focus(): void {

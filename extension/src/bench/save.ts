@@ -3,7 +3,7 @@
  * answers, what is in the page itself as downloads.
  */
 
-import { button, freshId, make } from '../dom';
+import { button, focusedNear, freshId, make } from '../dom';
 import { FORMAT } from '../record';
 import { Ask, Picture } from './data';
 import { zipped } from './zip';
@@ -56,7 +56,7 @@ export class SaveMenu {
     this.picture = picture;
     const { live, position } = picture.state;
     // What somebody is typing there is left alone.
-    if (position !== this.position && document.activeElement !== this.line) {
+    if (position !== this.position && focusedNear(this.line) !== this.line) {
       this.line.value = position;
     }
     this.position = position;
@@ -111,7 +111,7 @@ export class SaveMenu {
 
   private async copy(): Promise<void> {
     try {
-      await navigator.clipboard.writeText(this.line.value);
+      await (this.line.ownerDocument.defaultView ?? window).navigator.clipboard.writeText(this.line.value);
       this.said.textContent = 'Copied: %%tile takes it, and so does go() of a bench.';
     } catch {
       // A page that may not write to the clipboard: the line is selected, for the keys that may.

@@ -1,6 +1,6 @@
 /** The tabs beside the panes: the chart, and everything that is said of the kernel in tables. */
 
-import { freshId, make, rove } from '../dom';
+import { focusedNear, freshId, make, rove } from '../dom';
 import { blockElements } from './blocks';
 import { ChartView } from './chart';
 import { Apart } from './data';
@@ -64,7 +64,7 @@ export class Side {
   }
 
   private drawBar(): void {
-    const focused = this.bar.contains(document.activeElement);
+    const focused = this.bar.contains(focusedNear(this.bar));
     const made = this.tabs.map(tab => {
       const badge = tab.badge === '' ? [] : [make('span', { class: `tbx-badge tbx-tone-${tab.tone || 'plain'}` }, tab.badge)];
       const selected = String(tab.name === this.chosen);

@@ -1,6 +1,7 @@
 /** The tile cells that stand in the page, and which of them a bench belongs to. */
 
 import { EditorView } from '@codemirror/view';
+import { pages } from '../window';
 import { benchesOf, CellModel } from './cell';
 
 /** An editor with its cell. */
@@ -46,9 +47,10 @@ export function written(bench: HTMLElement): Home | null {
   return [...homes].find(home => nameOf(home) === file && book !== null && notebookOf(home.view.dom) === book) ?? null;
 }
 
-/** Every bench in the page whose kernel stands in a cell, wherever it is shown. */
+/** Every bench in the page and its windows whose kernel stands in a cell, wherever it is shown. */
 export function benches(home: Home): HTMLElement[] {
-  return [...document.querySelectorAll<HTMLElement>('.tbx[data-file]')].filter(bench => written(bench) === home);
+  const all = pages().flatMap(page => [...page.querySelectorAll<HTMLElement>('.tbx[data-file]')]);
+  return all.filter(bench => written(bench) === home);
 }
 
 /** The cell of an element, of an editor for example. */

@@ -11,6 +11,8 @@ export const EDIT_LINE = 'tilebench-edit-line';
 export const PINNED = 'tilebench-pinned';
 /** From a bench: show it in a panel of its own. */
 export const OPEN_PANEL = 'tilebench-open-panel';
+/** From a bench: show it in a window of its own. */
+export const OPEN_WINDOW = 'tilebench-open-window';
 
 /** A line of a kernel's source: its number in the cell, and its text, by which it is found after edits. */
 export interface SourceLine {

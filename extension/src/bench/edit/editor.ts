@@ -5,7 +5,7 @@
  * undoing, and a line with carets.
  */
 
-import { button, freshId, make } from '../../dom';
+import { button, focusedNear, freshId, make } from '../../dom';
 import { ROW } from '../pane/row';
 import { ProblemData } from '../state';
 import { Backdrop } from './backdrop';
@@ -72,7 +72,7 @@ export class Editor {
   }
 
   get hasFocus(): boolean {
-    return document.activeElement === this.area;
+    return focusedNear(this.area) === this.area;
   }
 
   focus(line = 0): void {
@@ -190,7 +190,7 @@ export class Editor {
     if (indent !== '') {
       event.preventDefault();
       // The one way in which a browser remembers what to undo.
-      document.execCommand('insertText', false, `\n${indent}`);
+      this.area.ownerDocument.execCommand('insertText', false, `\n${indent}`);
     }
   }
 

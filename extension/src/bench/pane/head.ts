@@ -1,6 +1,6 @@
 /** The header of a pane: the stage with its facts, what gutters and the difference add up to, and the buttons. */
 
-import { make } from '../../dom';
+import { focusedNear, make } from '../../dom';
 import { StageRecord } from '../../record';
 import { Gutter, PaneButton } from './door';
 
@@ -34,7 +34,7 @@ export class Head {
   }
 
   showButtons(buttons: readonly PaneButton[]): void {
-    const focused = [...this.buttons.children].indexOf(document.activeElement ?? this.element);
+    const focused = [...this.buttons.children].indexOf(focusedNear(this.element) ?? this.element);
     const made = buttons.filter(each => each.text !== '').map(each => {
       const said = { title: `${each.name} (${each.key})`, 'aria-label': `${each.name}: ${this.stage.name}` };
       const out = make('button', { type: 'button', class: 'tbx-icon', ...said }, each.text);

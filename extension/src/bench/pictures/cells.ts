@@ -146,7 +146,7 @@ export class CellGrid {
       return;
     }
     this.inks();
-    const scale = window.devicePixelRatio || 1;
+    const scale = this.canvas.ownerDocument.defaultView?.devicePixelRatio || 1;
     [this.canvas.width, this.canvas.height] = [Math.round(wide * scale), Math.round(high * scale)];
     [this.canvas.style.width, this.canvas.style.height] = [`${wide}px`, `${high}px`];
     context.setTransform(scale, 0, 0, scale, 0, 0);
