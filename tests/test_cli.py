@@ -293,4 +293,5 @@ def test_lab_starts_for_root_on_this_machine_alone(
     assert ("--allow-root" in calls[0]) == said
     assert ("--ip=127.0.0.1" in calls[0]) == said
     assert "--no-browser" in calls[0]
+    assert "--LabApp.default_url=/lab/tree/quickstart.ipynb" in calls[0]
     assert ("running as root" in out) == said

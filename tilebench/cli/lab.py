@@ -25,7 +25,9 @@ def lab(parser: Parser, words: list[str]) -> int:
     need_lab()
     folder = Path(options.dir)
     target = copy_quickstart(folder)
+    # The printed address is the notebook's too: without a browser it is what people follow.
     command = [sys.executable, "-m", "jupyterlab", str(target)]
+    command += [f"--LabApp.default_url=/lab/tree/{target.name}"]
     command += ["--no-browser"] * options.no_browser
     command += [f"--port={options.port}"] if options.port else []
     if is_root():
