@@ -8,7 +8,8 @@ Copies by an asynchronous instruction are issued under a token, one group a step
 waiting for its own group. A copy that passes through registers is loaded into a fragment in front of what
 a step computes and stored behind that, so that nobody waits for memory. A version is filled again only
 after what reads it is done: a synchronous reader by the barrier at the head of a step, an asynchronous one
-by a wait for its token before that. Asynchronous work outside of a ring is waited for at once.
+by a wait for its token before that (`products_ahead`). Asynchronous work outside of a ring is waited for at
+once.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from .analysis.stages import is_staged, opened
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
 from .plan_pipeline import check_plans
+from .products_ahead import ProductsAhead, products_that_go_on
 from .staged_ring import StagedRing
 from .versions import at_version, without_waits
 
@@ -74,6 +76,7 @@ class _Ring:
     late: frozenset[int]
     # The fragment that each of the others is loaded into, by the identity of the copy.
     registers: dict[int, AllocFragment]
+    products: ProductsAhead
 
     @property
     def buffers(self) -> set[str]:
@@ -175,8 +178,11 @@ class _Rings:
         asynchronous = frozenset([id(copy) for copy in copies if self.is_asynchronous(copy)])
         token = self.names.fresh(loop.vars[0].name + "_ahead") if asynchronous else ""
         registers = self._through_registers([copy for copy in copies if id(copy) not in asynchronous])
-        late = frozenset([id(copy) for copy in copies if _is_late(copy, loop, stages, asynchronous)])
-        ring = _Ring(loop, copies, stages, token, asynchronous, late, registers)
+        products = self._products(loop, {copy.dst.buffer.name for copy in copies})
+        late = asynchronous
+        if not products.products:
+            late = frozenset([id(copy) for copy in copies if _is_late(copy, loop, stages, asynchronous)])
+        ring = _Ring(loop, copies, stages, token, asynchronous, late, registers, products)
         for name in ring.buffers:
             # Loops in turn may share a buffer: it has the versions of the deepest.
             self.versions[name] = max(stages, self.versions.get(name, 0))
@@ -195,7 +201,20 @@ class _Rings:
         )  # fmt: skip
         # Groups that the last steps committed are empty, but a target may want them waited for.
         drained = (Wait(token, by=ring.by, place=loop.place),) if token else ()
+        drained = (*products.drained(), *drained)
         return (*allocated, *registers.values(), *self._prologue(ring), main, *drained)
+
+    def _products(self, loop: Pipelined, ringed: set[str]) -> ProductsAhead:
+        """The products of a loop that go on into its next step."""
+        found = products_that_go_on(loop, ringed, self.context.machine)
+        if not found:
+            return ProductsAhead(loop)
+        for product in found:
+            self.context.remark(
+                NAME, "applied", f"the product into {product.c.buffer.name} goes on into the next step: what "
+                "it reads is filled again behind the wait for it", product,
+            )  # fmt: skip
+        return ProductsAhead(loop, found, self.names.fresh(loop.vars[0].name + "_products"))
 
     def _through_registers(self, copies: Sequence[Copy]) -> dict[int, AllocFragment]:
         """A fragment for each copy that can be loaded early and stored late."""
@@ -231,7 +250,10 @@ class _Rings:
         head: list[Stmt] = []
         if ring.token:
             head.append(Wait(ring.token, pending=stages - 2, by=ring.by, place=loop.place))
-        compute = tuple(at_version(statement, ring.buffers, step % stages) for statement in rest)
+        compute = tuple(
+            at_version(statement, ring.buffers, step % stages) for statement in ring.products.issued(rest)
+        )
+        compute = (*compute, *ring.products.waited())
         parts = [ring.fetch(ahead, (step + (stages - 1)) % stages, last) for last in (False, True)]
         first, last = [
             (If(ahead.compare("<", loop.stop), part, (), place=loop.place),) if part else () for part in parts

@@ -38,6 +38,7 @@ from . import (
     thread_code,
     threads,
     tiles,
+    warp_groups,
     workbench,
 )
 
@@ -48,6 +49,7 @@ FAULTS: tuple[Fault, ...] = (
     *launches.FAULTS,
     *layouts.FAULTS,
     *products.FAULTS,
+    *warp_groups.FAULTS,
     *memory.FAULTS,
     *threads.FAULTS,
     *thread_code.FAULTS,

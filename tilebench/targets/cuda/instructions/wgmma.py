@@ -91,10 +91,9 @@ def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     if known == {}:
         return []  # waited for in parts already
     issued = list((known or {}).values())
-    waits: list[Stmt] = [WgmmaWait(c=sums, pending=statement.pending) for sums, _ in issued]
-    if statement.pending == 0:
-        waits += [after for _, rest in issued for after in rest]
-    return waits or [WgmmaWait(pending=statement.pending)]
+    if statement.pending or not issued:
+        return [WgmmaWait(pending=statement.pending)]  # sums are still the instruction's
+    return [*(WgmmaWait(c=sums) for sums, _ in issued), *(after for _, rest in issued for after in rest)]
 
 
 def _check_name(statement: Commit | Wait) -> None:

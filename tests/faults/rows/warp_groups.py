@@ -1,0 +1,84 @@
+"""Faults in products of warp groups: descriptors, sums and operands in flight, fences, versions of a ring."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+WGMMA = "tests/targets/cuda/test_wgmma.py"
+BITS = f"{WGMMA}::test_products_to_the_last_bit"
+RINGS = "tests/targets/cuda/test_wgmma_rings.py"
+
+FAULTS = (
+    Fault(
+        "warp-groups/unchecked-descriptor",
+        "an instruction reads panels across k as if their rows ran along it",
+        "tilebench.targets.cuda.instructions.wgmma_gemm:form_of",
+        "MatrixForm(line, read.plain(0, 8) * read.size, lead, turned=True)",
+        "MatrixForm(line, read.plain(0, 8) * read.size, lead)",
+        (BITS,),
+    ),
+    Fault(
+        "warp-groups/rows-of-one-group",
+        "all warp groups read the first one's rows",
+        "tilebench.targets.cuda.instructions.wgmma_gemm:_origin",
+        "total + emitter.uniform_digit(divisor, count) * step",
+        "total",
+        (BITS,),
+    ),
+    Fault(
+        "warp-groups/panels-as-wide-as-the-tile",
+        "a tile has no rows for what an instruction reads past it",
+        "tilebench.passes.place_operands:_candidates",
+        "max(shape[demand.other], first + demand.reach)",
+        "shape[demand.other]",
+        (BITS,),
+    ),
+    Fault(
+        "warp-groups/no-fence",
+        "what threads wrote passes no fence on its way to an instruction",
+        "tilebench.passes.insert_barriers:_Search._fence",
+        "a.write and a.buffer.name in self.read_apart",
+        "False",
+        (BITS, RINGS),
+    ),
+    Fault(
+        "warp-groups/filled-while-read",
+        "a step does not wait for the product whose tile it fills again",
+        "tilebench.passes.products_ahead:ProductsAhead.waited",
+        "pending=1",
+        "pending=2",
+        (RINGS,),
+    ),
+    Fault(
+        "warp-groups/sum-used-in-flight",
+        "a product goes on though the loop uses its sum",
+        "tilebench.passes.products_ahead:products_that_go_on",
+        "product.c.buffer.name in used",
+        "False",
+        (f"{RINGS}::test_a_sum_that_the_loop_uses_is_waited_for_there",),
+    ),
+    Fault(
+        "warp-groups/few-bits-of-a-long-sum",
+        "sums of 8-bit floats stay in the matrix unit",
+        "tilebench.targets.cuda.instructions.wgmma_gemm:product",
+        "bool(row.exact_k) and not gemm.fast_accum",
+        "False",
+        (f"{WGMMA}::test_few_bits_of_a_sum_are_added_up_in_float32",),
+    ),
+    Fault(
+        "warp-groups/one-writer-at-a-time",
+        "a sum counts as done when the first of the products that add to it is",
+        "tilebench.simulator.asynchrony:InFlight.end",
+        "self.writers[cells] -= 1",
+        "self.writers[cells] = 0",
+        (f"{RINGS}::test_a_ring_that_fills_too_early_is_refused",),
+    ),
+    Fault(
+        "warp-groups/taken-unasked",
+        "an instruction that no card has proved is chosen by its cost",
+        "tilebench.passes.choose_instructions:fitting_rows",
+        "not row.optional",
+        "True",
+        (f"{WGMMA}::test_the_road_without_a_request_is_as_before",),
+    ),
+)

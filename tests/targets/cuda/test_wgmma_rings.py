@@ -1,0 +1,143 @@
+"""Products of warp groups in a ring: what goes on into the next step, and what is waited for in its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilebench
+import tilebench.language as T
+from tests.simulated import card_words, run_threaded
+from tests.targets.cuda.test_wgmma import NT, arrays_of, by_the_card, check_bits, compiled, made
+from tilebench.ir import parse_function
+from tilebench.ir.sizes import for_sizes
+from tilebench.schedule import Schedule
+from tilebench.simulator import SimulationError
+
+AHEAD = {"tile": (128, 64, 32), "threads": 256, "turned": NT}
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_a_product_goes_on_into_the_next_step_of_a_ring(stages: int) -> None:
+    kernel = check_bits((128, 72, 160), stages=stages, **AHEAD)
+    loop = kernel.stage("pipelined").split("for ko in ")[1]
+    words = re.findall(r"T\.(\w+)\(", re.sub(r"T\.Instr\(", "(", loop))
+    ahead = ["copy", "copy", "commit"]
+    assert words[:12] == ["serial", "wait", "gemm", "commit", "wait", *ahead, "wait", "wait", "copy"]
+    waits = re.findall(r'T\.wait\("(\w+)"(?:, pending=(\d))?', loop)
+    left = "" if stages == 2 else str(stages - 2)
+    assert waits == [("ko_ahead", left), ("ko_products", "1"), ("ko_products", ""), ("ko_ahead", "")]
+    told = [
+        remark.message for remark in kernel.compilation.context.remarks if remark.pass_name == "make_ring"
+    ]
+    goes_on = "the product into C_l goes on into the next step: what it reads is filled again behind"
+    assert f"{goes_on} the wait for it" in told
+    # Threads meet twice a step: where a tile has come, and where one may be filled again.
+    step = kernel.stage("threaded").split("for ko in ")[1].split("T.wgmma_wait(c=C_l)")[0]
+    assert re.findall(r'sync_threads\(why="(.*?)"', step) == [
+        "A_s: read after write",
+        "A_s: write after read",
+    ]
+    assert step.count("T.fence_async_shared()") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        (("T.wgmma_wait(pending=1)", "T.wgmma_wait(pending=2)"), "A_s is written while T.wgmma of line"),
+        (
+            ('            T.sync_threads(why="A_s: write after read")\n', ""),
+            "a race in shared memory: a write of A_s",
+        ),
+        (("        T.wgmma_wait(c=C_l)\n", ""), "C_l is read while T.wgmma of line"),
+        (("            T.fence_async_shared()\n", ""), "A_s is read past the view of threads"),
+    ],
+)
+def test_a_ring_that_fills_too_early_is_refused(change: tuple[str, str], refusal: str) -> None:
+    kernel = made(128, 64, 160, stages=2, **AHEAD)
+    text = kernel.stage("threaded")
+    assert change[0] in text
+    function = parse_function(text.replace(*change), card_words())
+    with pytest.raises(SimulationError, match=refusal):
+        run_threaded(function, arrays_of((128, 64, 160), AHEAD), warp=32)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        # Registers are filled for each step; a narrow sum is rounded in each, and parts of a sum are added.
+        {"fragments": "a"},
+        {"acc": "float16"},
+        {"ab": ("float8_e4m3fn", "float8_e4m3fn")},
+    ],
+)
+def test_what_has_work_behind_it_is_waited_for_in_its_step(options: dict[str, Any]) -> None:
+    text = made(128, 64, 160, stages=3, **AHEAD, **options).stage("pipelined")
+    assert "ko_products" not in text
+    assert 'T.wait("gemm_C_l", by=T.Instr("wgmma"))' in text
+
+
+@tilebench.jit
+def sums_of_steps(scaled, depth, turns):
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, depth), "float16"), B: T.Tensor((64, depth), "float16"), n: T.int32,
+        C: T.Tensor((64, 64), "float32"), D: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            A_s = T.alloc_shared((64, 32), "float16")
+            B_s = T.alloc_shared((64, 32), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            D_l = T.alloc_fragment((64, 64), "float32")
+            T.clear(C_l)
+            T.clear(D_l)
+            for ko in T.Pipelined(n if turns is None else turns, num_stages=3):
+                T.copy(A[0, ko * 32], A_s)
+                T.copy(B[0, ko * 32], B_s)
+                T.gemm(A_s, B_s, C_l, transpose_B=True)
+                T.gemm(B_s, A_s, D_l, transpose_B=True)
+                if scaled:
+                    for i, j in T.Parallel(64, 64):
+                        C_l[i, j] *= 0.5
+            T.copy(C_l, C)
+            T.copy(D_l, D)
+
+    return main
+
+
+TWO = Schedule.of(gemm={"C_l": {"instruction": "wgmma"}, "D_l": {"instruction": "wgmma"}})
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+def test_a_loop_of_any_number_of_steps_and_two_sums(steps: int) -> None:
+    kernel = sums_of_steps.using(target="cuda:sm_90a", schedule=TWO)(False, 160, None)
+    assert 'if 0 < n:\n            T.wait("ko_products"' in kernel.stage("pipelined")
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal((64, 160)).astype(np.float16) for _ in range(2))
+    c, d = (np.full((64, 64), 7, np.float32) for _ in range(2))
+    kernel.stage("threaded")
+    sized = for_sizes(kernel.compilation.functions["threaded"], {"n": steps})
+    run_threaded(sized, {"A": a, "B": b, "C": c, "D": d}, warp=32)
+    x, y = a[:, : steps * 32], b[:, : steps * 32]
+    np.testing.assert_array_equal(c, by_the_card({"A": x, "B": y, "C": c}, {"turned": NT}))
+    np.testing.assert_array_equal(d, by_the_card({"A": y, "B": x, "C": c}, {"turned": NT}))
+
+
+def test_a_sum_that_the_loop_uses_is_waited_for_there() -> None:
+    text = sums_of_steps.using(target="cuda:sm_90a", schedule=TWO)(True, 160, 5).stage("pipelined")
+    assert "ko_products" not in text
+    assert text.count('T.wait("gemm_C_l"') == text.count('T.wait("gemm_D_l"') == 1
+
+
+def test_a_ring_of_128x256_has_no_spill_no_advisory_and_one_wait() -> None:
+    kernel = made(4096, 4096, 4096, tile=(128, 256, 64), turned=NT, stages=4, threads=256)
+    code = compiled(kernel)
+    (report,) = code.resources.values()
+    assert (report.spill_store_bytes, report.spill_load_bytes, code.advisories) == (0, 0, ())
+    sass = kernel.stage("sass")
+    kinds = re.findall(r"(HGMMA|WARPGROUP\.ARRIVE|WARPGROUP\.DEPBAR\.LE gsb0, 0x\d)", sass)
+    wait = "WARPGROUP.DEPBAR.LE gsb0, 0x"
+    assert kinds == ["WARPGROUP.ARRIVE", *["HGMMA"] * 4, wait + "1", wait + "0"]

@@ -1,0 +1,92 @@
+"""Products that go on into the next step of a ring, while its operands are fetched and its barrier is met.
+
+A product by an asynchronous instruction is issued under a token of the loop, a group a step, and a step waits
+for all of them but its own: what the step before multiplied is read then, and may be filled again. So units
+that multiply are at work while threads wait for tiles and for each other. Behind the loop the last one is
+waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..ir import Expr, If, Stmt, effects_in
+from ..ir.expr import TRUE
+from ..language.accumulation import gemm_sum_dtype
+from ..language.copy import Copy
+from ..language.gemm import Gemm
+from ..language.lowered.decisions import Instr
+from ..language.lowered.tokens import Commit, Wait
+from ..language.structure import Pipelined
+from ..machine import Machine
+from .choose_instructions import row_of
+
+
+@dataclass(frozen=True)
+class ProductsAhead:
+    """The products of a loop that go on into its next step, and their token; none: each is waited for."""
+
+    loop: Pipelined
+    products: tuple[Gemm, ...] = ()
+    token: str = ""
+
+    @property
+    def by(self) -> Instr | None:
+        """Their instruction."""
+        return self.products[0].by if self.products else None
+
+    def issued(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """What a step computes, with these products under their token and without waits of their own."""
+        if not self.products:
+            return tuple(body)
+        own = {id(product) for product in self.products}
+        tokens = {product.token for product in self.products}
+        kept = [s for s in body if not (isinstance(s, (Commit, Wait)) and s.token in tokens)]
+        return tuple(s.but(token=self.token) if id(s) in own and isinstance(s, Gemm) else s for s in kept)
+
+    def waited(self) -> tuple[Stmt, ...]:
+        """What stands behind the products of a step."""
+        if not self.products:
+            return ()
+        place = self.loop.place
+        return (
+            Commit(self.token, by=self.by, place=place),
+            Wait(self.token, pending=1, by=self.by, place=place),
+        )
+
+    def drained(self) -> tuple[Stmt, ...]:
+        """What stands behind the loop; of one that may have no step nothing was issued then."""
+        if not self.products:
+            return ()
+        last = Wait(self.token, by=self.by, place=self.loop.place)
+        some: Expr = self.loop.start.compare("<", self.loop.stop)
+        return (last,) if some == TRUE else (If(some, (last,), (), place=self.loop.place),)
+
+
+def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> tuple[Gemm, ...]:
+    """The products of a loop's body that need not be waited for in their own step: all, or none.
+
+    Their operands are tiles in shared memory that the ring fills, or that nothing in the loop writes; their
+    sums are used by nothing else in it. Copies that shall be issued in front of what a step computes would
+    fill what the step before still reads.
+    """
+    products = tuple(s for s in loop.body if isinstance(s, Gemm) and _goes_on(s, machine))
+    others = [s for s in loop.body if s not in products and not isinstance(s, (Commit, Wait))]
+    first = any(isinstance(s, Copy) and s.at_stage is not None and s.at_stage.last is False for s in others)
+    used = {effect.buffer.name for s in others for effect in effects_in(s)}
+    written = {effect.buffer.name for s in others for effect in effects_in(s) if effect.writes}
+    for product in products:
+        operands = {product.a.buffer.name, product.b.buffer.name}
+        if first or product.c.buffer.name in used or operands & (written - ringed):
+            return ()
+    return products
+
+
+def _goes_on(gemm: Gemm, machine: Machine) -> bool:
+    """Whether a product is one asynchronous operation on shared tiles, with nothing to do behind it."""
+    row = row_of(gemm, machine)
+    if not row.asynchronous or (row.exact_k and not gemm.fast_accum):
+        return False
+    scopes = {gemm.a.buffer.scope, gemm.b.buffer.scope}
+    return scopes == {"shared"} and gemm_sum_dtype(gemm.c.buffer.dtype) == gemm.c.buffer.dtype
