@@ -294,8 +294,9 @@ def add(a: Expr, b: Expr, *more: Expr) -> Expr:
     dtype = a.dtype
     if not dtype.is_integer:
         return Arith("+", (*_terms(a, "+"), b))
-    total = 0
-    out: list[Expr] = []
+    if type(b) is Const and not b.value and not more:
+        return a
+    total, out = 0, list[Expr]()
     for side in (a, b, *more):
         # Nothing is called here: a GEMM adds 300 times.
         terms = side.args if type(side) is Arith and side.op == "+" and len(side.args) > 1 else (side,)

@@ -43,15 +43,16 @@ def _look(expr: Expr) -> Seen:
         return _NOTHING
     if kind is Var:
         return Seen(frozenset((expr.name,)), 1, False, False)  # type: ignore[attr-defined]
-    below = [seen(part) for part in parts_of(expr)]
-    size, loads, calls_own = 1, kind is Load, kind is Extern
-    for part in below:
-        size += part.size
-        loads = loads or part.loads
-        calls_own = calls_own or part.calls_own
-    if len(below) == 1:
-        return Seen(below[0].names, size, loads, calls_own)
-    return Seen(_NOTHING.names.union(*[part.names for part in below]), size, loads, calls_own)
+    names, size, loads, calls_own = _NOTHING.names, 1, kind is Load, kind is Extern
+    for part in parts_of(expr):
+        inner, count, loading, calling = seen(part)
+        size += count
+        loads = loads or loading
+        calls_own = calls_own or calling
+        # Of two parts one mostly has no names, or the same ones.
+        if inner and inner is not names:
+            names = names | inner if names else inner
+    return Seen(names, size, loads, calls_own)
 
 
 def mentions(expr: Expr, name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var
 from ...ir.arith import Linear, linear
-from ...ir.expr_walks import replaced
+from ...ir.expr_walks import replaced, seen
 from ...ir.rewrite import folded
 from ...layout import offset_expr, swizzle_expr
 from .emitter import Emitter
@@ -103,6 +103,9 @@ def lower_expr(emitter: Emitter, expr: Expr, element: Coordinates, before: list[
             buffer, index = lower_access(emitter, part, element, before, lower)
             return Load(buffer, index, place=part.place)
         if isinstance(part, (Arith, Call)):
+            known = seen(part)
+            if not known.loads and (element.shift is None or element.shift[0] not in known.names):
+                return part
             args = tuple([lower(arg) for arg in part.args])
             if all(map(operator.is_, args, part.args)):
                 return part

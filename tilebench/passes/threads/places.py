@@ -15,13 +15,12 @@ def placed(body: Iterable[Stmt], source: Node) -> list[Stmt]:
 
 def _place(statement: Stmt, source: Node) -> Stmt:
     changes: dict[str, object] = {}
-    for name, is_body in statement.below:
-        if is_body:
-            body: tuple[Stmt, ...] = getattr(statement, name)
-            named = tuple([_place(inner, source) for inner in body])
-            # What a block inside has lowered has its places: nothing of it is made again.
-            if not all(map(operator.is_, named, body)):
-                changes[name] = named
+    for name in statement.bodies:
+        body: tuple[Stmt, ...] = getattr(statement, name)
+        named = tuple([_place(inner, source) for inner in body])
+        # What a block inside has lowered has its places: nothing of it is made again.
+        if not all(map(operator.is_, named, body)):
+            changes[name] = named
     if statement.place is None:
         changes["place"] = source.place
     return statement.but(**changes) if changes else statement

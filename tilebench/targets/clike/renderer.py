@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...errors import TargetError
-from ...ir import DType, Expr, Extern, Function, Region, Stmt, walk
+from ...ir import DType, Expr, Extern, Function, Region, Stmt, children, walk
 from ...ir.expr_walks import seen
 from ...ir.facts import Facts
 from ...ir.node import operands
@@ -30,8 +30,9 @@ def _own_calls(function: Function) -> Iterator[Extern | ExternCall]:
         if isinstance(statement, ExternCall):
             yield statement
         for operand in operands(statement):
-            if not isinstance(operand, Expr) or seen(operand).calls_own:
-                yield from (part for part in walk(operand) if isinstance(part, Extern))
+            for part in children(operand) if isinstance(operand, Region) else (operand,):
+                if isinstance(part, Expr) and seen(part).calls_own:
+                    yield from (inner for inner in walk(part) if isinstance(inner, Extern))
 
 
 class Renderer:

@@ -26,8 +26,9 @@ class RoughBounds:
 
     def know(self, facts: Facts) -> None:
         """From here on these facts hold, and no others."""
-        self.facts = facts
-        self._known.clear()
+        if facts is not self.facts:
+            self.facts = facts
+            self._known.clear()
 
     def of(self, expr: Expr) -> Range:
         """The least and the greatest value."""
