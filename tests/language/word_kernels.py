@@ -236,4 +236,23 @@ KERNELS: list[WordKernel] = [
         grid="1",
         threads=256,
     )._replace(only=("dec_max_nreg", "set_max_nreg", "named_barrier_arrive"), simulated="sm_90a"),
+    _kernel(
+        _VECTOR.format(a="float32", o="float32"),
+        """
+        S = T.alloc_shared((64,), "float32")
+        full = T.alloc_barrier([64, 64])
+        with T.threads(0, 64):
+            T.copy(A, S)
+            T.barrier_arrive(full[0])
+        with T.threads(64, 64):
+            T.barrier_wait(full[0], 0)
+            T.mbarrier_arrive(full[1])
+            T.mbarrier_wait_parity(full[1], 0)
+            T.copy(S, O)
+        """,
+        grid="1",
+        threads=128,
+    )._replace(
+        only=("alloc_barrier", "barrier_arrive", "barrier_wait", "mbarrier_arrive", "mbarrier_wait_parity")
+    ),
 ]  # fmt: skip

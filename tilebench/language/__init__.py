@@ -20,6 +20,7 @@ from . import further_functions as _further_functions
 from . import hints as _hints
 from . import macros as _macros
 from . import magnitudes as _magnitudes
+from . import mbarriers as _mbarriers
 from . import persistent as _persistent
 from . import pointers as _pointers
 from . import printing as _printing
@@ -89,6 +90,7 @@ from .layouts import ForwardFragment as Fragment
 from .layouts import ForwardLayout as Layout
 from .macros import *
 from .magnitudes import *
+from .mbarriers import *
 from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, alloc_var, swizzle
 from .persistent import *
 from .pointers import *
@@ -228,6 +230,7 @@ __all__ += _random_numbers.__all__
 __all__ += _reducers.__all__
 __all__ += _registers.__all__
 __all__ += _magnitudes.__all__
+__all__ += _mbarriers.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__
 __all__ += _bits.__all__

@@ -31,9 +31,7 @@ _HOPPER = {
         ptx_wgmma_sp_rs alloc_wgmma_desc initialize_wgmma_descriptor compute_gmma_descriptor
     """,
     _BARRIERS: """
-        alloc_barrier alloc_cluster_barrier barrier_arrive barrier_wait mbarrier_arrive
-        mbarrier_arrive_expect_tx mbarrier_expect_tx mbarrier_wait_parity cp_async_barrier_noinc
-        fence_proxy_async ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier
+        alloc_cluster_barrier cp_async_barrier_noinc ptx_arrive_cluster_barrier
         ptx_init_barrier_thread_count pdl_trigger pdl_sync WarpSpecialize
     """,
     "T.Kernel without clusters": """

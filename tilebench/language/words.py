@@ -18,6 +18,7 @@ from .lowered.mbarriers import WORDS as MBARRIERS
 from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
 from .lowered.tokens import WORDS as TOKENS
+from .mbarriers import WORDS as HAND_BARRIERS
 from .memory import WORDS as MEMORY
 from .notes import WORDS as NOTES
 from .placement import WORDS as PLACEMENT
@@ -49,6 +50,7 @@ FAMILIES = (
     ADDRESSES,
     VOTES,
     REGISTERS,
+    HAND_BARRIERS,
 )
 
 

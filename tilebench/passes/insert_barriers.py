@@ -34,6 +34,7 @@ from ..ir import (
     substitute,
     walk,
 )
+from ..ir.dtypes import uint64
 from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
 from ..ir.stmt import statements
@@ -99,6 +100,9 @@ class _Search:
             layout = alloc.layout or SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
             size = -(-layout.cosize * alloc.versions * alloc.buffer.dtype.bits // 8)
             self.versions = max(self.versions, alloc.versions)
+            if self.orders and alloc.buffer.dtype is uint64:
+                # A ring by hand comes round with its barriers.
+                self.versions = max(self.versions, alloc.buffer.extents[0])
             if alloc.offset is not None:
                 self.bytes[alloc.buffer.name] = _Bytes(alloc.offset, alloc.offset + size)
         self.stored = stored
@@ -158,6 +162,9 @@ class _Search:
             return _joined(pending, issued)
         if isinstance(stmt, ThreadGroup):
             return self._group(stmt, pending, lets)
+        passed = self.orders.passed(pending, stmt, self.threads[id(stmt)])
+        if passed is not None:
+            return passed
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
             value = replaced(stmt.value, lets)
             if is_small(value):
@@ -185,9 +192,24 @@ class _Search:
     def _group(self, stmt: ThreadGroup, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         """Some threads' statements: for all others everything inside stays untold until they meet."""
         new = self.of(stmt, lets)
+        if self.orders:
+            return self._group_by_hand(stmt, pending, new, lets)
         pending = self._meet(stmt, pending, new)
         self.body(stmt.body, [], dict(lets))
         return _joined(pending, new)
+
+    def _group_by_hand(
+        self, stmt: ThreadGroup, pending: list[Access], new: list[Access], lets: dict[str, Expr]
+    ) -> list[Access]:
+        """The same where groups have their own order: for what the group itself did it meets inside."""
+        inside = self.threads[id(stmt.body[0])]
+        own = [access for access in pending if self.orders.is_own(access, inside)]
+        others = self._meet(stmt, [access for access in pending if access not in own], new)
+        if id(stmt) in self.before:
+            own = []
+        left = self.body(stmt.body, [a for a in own if a.order and not a.order.met], dict(lets))
+        seen = [access if access in left else self.orders.met(access) for access in _joined(own, new)]
+        return _joined(_joined(others, seen), left)
 
     def _meet(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> list[Access]:
         """A barrier before `stmt` when one is needed; what is still pending after it."""

@@ -10,6 +10,8 @@ from ..ir import (
     Node,
     map_bodies,
 )
+from ..ir.stmt import statements
+from ..language.lowered.mbarriers import MbarrierInit
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
 from .analysis.launches import launch_of
@@ -103,6 +105,11 @@ def map_shared(function: Function, context: Context) -> Function:
     Raises `ResourceError` with the sum when it is more than a block may have.
     """
     named = Lives(AllocShared, Life).of(function)
+    for barrier in statements(function.body):
+        if isinstance(barrier, MbarrierInit):
+            # Its bytes are a barrier's to the end.
+            life = named[barrier.barrier.buffer.name]
+            life.first, life.last = 0, max(other.last for other in named.values())
     lives = list(named.values())
     total = place(lives)
     if total > context.machine.shared.per_block:

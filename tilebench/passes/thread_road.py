@@ -9,6 +9,7 @@ from .context import StageRow
 from .forms import THREADED_FORMS
 from .insert_barriers import insert_barriers
 from .insert_clocks import insert_clocks
+from .make_barriers import make_barriers
 from .map_shared import map_shared
 from .rotate_steps import rotate_steps
 from .threads.lowering import Lowerings
@@ -21,6 +22,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
     return StageRow(
         "threaded",
         (
+            # First: their memory takes part in the map, and what is done with them in the search for hazards.
+            ("make_barriers", make_barriers),
             # Memory that operations work in is shared memory like any other: it takes part in the map.
             ("allocate_workspaces", partial(allocate_workspaces, lowerings=lowerings)),
             # The map before barriers: two buffers in the same bytes are a hazard.

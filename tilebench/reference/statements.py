@@ -28,7 +28,7 @@ from ..ir import (
 )
 from ..language.copy import Copy
 from ..language.extern import ExternCall
-from ..language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
+from ..language.lowered.threads import SyncThreads, SyncWarp
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
 from ..language.notes import Note
@@ -52,6 +52,7 @@ from .orders import in_parts, is_free, ordered
 from .own_memory import collapsed, copied, outer_locals
 from .places import in_order
 from .races import check, suspects
+from .roles import by_roles, is_by_hand
 from .scope import LoopScope
 from .state import Run, State
 from .stores import StoreRunner
@@ -96,7 +97,7 @@ class StatementRunner(StoreRunner):
             case AnnotatedLayout() | Note() | SetMaxNreg():
                 # Arrays are seen through their layouts (`places.in_order`); a note does nothing.
                 return lambda state: None
-            case SyncThreads() | SyncWarp() | NamedBarrierArrive():  # done for all threads in turn
+            case SyncThreads() | SyncWarp():  # done for all threads in turn
                 return self.body(())
             case Serial() | Unroll() | Pipelined() | Vectorized():
                 return self.loop(stmt)
@@ -112,7 +113,7 @@ class StatementRunner(StoreRunner):
 
     # -- launch and loops
     def kernel(self, launch: KernelLaunch) -> Run:
-        body = self.body(launch.body)
+        body = by_roles(self, launch) if is_by_hand(launch) else self.body(launch.body)
         names = [var.name for var in launch.vars]
         grid = (*launch.blocks, 1, 1, 1)[:3]
 
@@ -294,7 +295,6 @@ class StatementRunner(StoreRunner):
     def branch(self, branch: If) -> Run:
         condition, numbers, place = self.prepare(branch.condition), self.numbers, branch.place
         then, other = self.body(branch.then), self.body(branch.orelse)
-        some_else = bool(branch.orelse)
 
         def run(state: State) -> None:
             test = condition(state)
@@ -306,7 +306,7 @@ class StatementRunner(StoreRunner):
             with state.narrowed(yes, doubt) as some:
                 if some:
                     then(state)
-            if some_else:
+            if branch.orelse:
                 # In doubt the reference takes the branch that the value says, here its opposite.
                 turned = None if doubt is None else (doubt[0], np.logical_not(doubt[1]))
                 with state.narrowed(no, turned) as some:

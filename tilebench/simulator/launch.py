@@ -58,4 +58,4 @@ def launch_of(
     group = kernel.threads if by_blocks else warp
     written = {effect.buffer.name for effect in effects_in(kernel) if effect.writes}
     tracked = tracked_arrays(buffers, written, -(-kernel.threads // group) + engine)
-    return Launch(kernel, arrays, warp, group, engine, tracked, Sites(), counters)
+    return Launch(kernel, arrays, warp, group, engine, tracked, Sites(kernel.body), counters)

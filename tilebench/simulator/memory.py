@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..ir import Buffer, DType, Node, Store
+from ..errors import Place
+from ..ir import Buffer, DType, Node, Stmt, Store, children, walk
+from ..ir.stmt import statements
 from .address import byte_numbers, cells_of, first_bit, halves, merged, stored_bits
 from .asynchrony import InFlight, told
 from .clocks import Clocks, Party
@@ -60,9 +62,11 @@ class Tracked:
 
 
 class Sites:
-    """The statements and expressions that touch memory, by number."""
+    """The statements and expressions that touch memory, by number; `body` is the kernel's."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: tuple[Stmt, ...] = ()) -> None:
+        self.body = body
+        self.places: dict[int, Place | None] = {}
         self.numbers: dict[int, int] = {}
         self.nodes: list[Node] = []
 
@@ -77,6 +81,18 @@ class Sites:
     def node(self, number: int) -> Node | None:
         """The node of a number; None for one that is not known."""
         return self.nodes[number] if number >= 0 else None
+
+    def place(self, node: Node) -> Place | None:
+        """The line of a node: its own, or that of the statement that it is part of."""
+        if node.place is not None:
+            return node.place
+        if not self.places:
+            for stmt in statements(self.body):
+                parts = [
+                    part for child in children(stmt) if not isinstance(child, Stmt) for part in walk(child)
+                ]
+                self.places.update({id(part): stmt.place for part in parts})
+        return self.places.get(id(node))
 
 
 class Watch:
@@ -146,7 +162,9 @@ class Watch:
                 " that this completes on",
                 node, **words, a=self.thread(mine), did=did, by=told(site) if site else "a copy",
             )  # fmt: skip
-        there = [("the other access", site.place)] if site is not None and site is not node else []
+        there = (
+            [("the other access", self.sites.place(site))] if site is not None and site is not node else []
+        )
         if other == NOBODY or self.block(mine) != self.block(other):
             refuse(
                 "a race in {where} memory: {kind} of {name} by block {a}, and {b} {did} it:"

@@ -12,8 +12,12 @@ class SimulationError(LaunchError):
     """The simulated code did what a GPU must not: a race, an access outside, a barrier that not all reach."""
 
     title = "simulation error"
+    # What it is about; where that has no place of its own, the statement has one.
+    node: Node | None = None
 
 
 def refuse(what: str, node: Node | None, **values: Any) -> NoReturn:
     """Raise a `SimulationError` at the statement or expression, with the template's values."""
-    raise SimulationError(what, at=None if node is None else node.place, **values)
+    error = SimulationError(what, at=None if node is None else node.place, **values)
+    error.node = node
+    raise error

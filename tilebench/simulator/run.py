@@ -20,6 +20,7 @@ from .counters import Counters
 from .lanes import Lanes, Meaning
 from .launch import launch_of, ordered_by_blocks
 from .mbarriers import MEANINGS as MBARRIERS
+from .refusal import SimulationError
 from .scheduler import Scheduler
 from .words import MEANINGS
 
@@ -89,7 +90,12 @@ def _run_launch(
 
     def run() -> None:
         for start in range(0, len(chosen), at_once):
-            Scheduler(Lanes(launch, chosen[start : start + at_once], meanings, functions)).run()
+            try:
+                Scheduler(Lanes(launch, chosen[start : start + at_once], meanings, functions)).run()
+            except SimulationError as error:
+                if error.place is None and error.node is not None:
+                    error.place = launch.sites.place(error.node)
+                raise
 
     # What has been stored cannot be taken back, so it is known beforehand whether it fits.
     with_room(run, sure=is_deep(function))

@@ -10,7 +10,7 @@ asynchronous copy brought whose bytes were counted here, is seen by those who ha
 from __future__ import annotations
 
 from ...ir import Expr, OpStmt, Region, Word, node, operand, reads, writes
-from ..stages import THREAD
+from ..stages import EVERY, THREAD
 
 
 @node
@@ -43,7 +43,7 @@ class MbarrierArrive(OpStmt):
     """
 
     word = "mbarrier_arrive"
-    stages = THREAD
+    stages = EVERY
     barrier: Region = reads()
     count: Expr | None = operand(default=None)
     bytes: Expr | None = operand(default=None)
@@ -54,7 +54,7 @@ class MbarrierExpect(OpStmt):
     """`T.mbarrier_expect(full[i], bytes)`: the phase does not end before so many more bytes have come."""
 
     word = "mbarrier_expect"
-    stages = THREAD
+    stages = EVERY
     barrier: Region = reads()
     bytes: Expr = operand()
 
@@ -64,7 +64,7 @@ class MbarrierWait(OpStmt):
     """`T.mbarrier_wait(full[i], parity)`: on behind the phase of that parity."""
 
     word = "mbarrier_wait"
-    stages = THREAD
+    stages = EVERY
     barrier: Region = reads()
     parity: Expr = operand()
 
@@ -74,7 +74,7 @@ class FenceMbarrierInit(OpStmt):
     """`T.fence_mbarrier_init()`: asynchronous copies and the cluster see the barriers of this thread."""
 
     word = "fence_mbarrier_init"
-    stages = THREAD
+    stages = EVERY
 
 
 @node
@@ -82,7 +82,7 @@ class FenceAsyncShared(OpStmt):
     """`T.fence_async_shared()`: asynchronous copies see what this thread sees of shared memory."""
 
     word = "fence_async_shared"
-    stages = THREAD
+    stages = EVERY
 
 
 CLASSES = (

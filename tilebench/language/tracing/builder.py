@@ -63,6 +63,8 @@ class Builder:
     before: list[Stmt] = field(default_factory=list[Stmt])
     # Arrays at addresses that are known in front of it: each launch has them.
     tensors: list[Stmt] = field(default_factory=list[Stmt])
+    # The barriers that `T.get_mbarrier` names by number.
+    barriers: Any = None
     # How a reduction over threads combines, where the kernel says it around.
     reducer: str = ""
     # Fragments of which an element is used outside T.Parallel, and where first.

@@ -31,17 +31,40 @@ MEMORY = ("shared", "global")
 
 @dataclass(frozen=True)
 class GroupOrder:
-    """Of threads from `first` on: the kernel's own barriers that tell of an access, and those before it."""
+    """Of threads from `first` on: the kernel's own barriers that tell of an access, and those before it.
+
+    While a body is gone through, `arrived` are those that they have come to since, by name and number, and
+    those that others come to behind them; `met` says that the group itself knows of the access: it is others
+    that may not.
+    """
 
     first: int
     count: int
     told: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
+    arrived: frozenset[tuple[str, Expr]] = frozenset()
+    met: bool = False
 
     def connected(self, other: GroupOrder) -> bool:
         """Whether other threads tell of one of two accesses at a barrier that the other is behind."""
         apart = self.first + self.count <= other.first or other.first + other.count <= self.first
         return apart and bool(self.told & other.after or other.told & self.after)
+
+    def moved(self, values: Mapping[str, Expr]) -> GroupOrder:
+        """The order as an earlier step of a loop had it."""
+        if not self.arrived:
+            return self
+        return replace(self, arrived=frozenset((name, replaced(e, values)) for name, e in self.arrived))
+
+    def without(self, name: str) -> GroupOrder:
+        """The order behind the loop of `name`: which barrier it was of several is unknown."""
+        if not self.arrived:
+            return self
+        return replace(self, arrived=frozenset((n, e) for n, e in self.arrived if not mentions(e, name)))
+
+    def within(self, first: int, count: int) -> bool:
+        """Whether all its threads are among others."""
+        return first <= self.first and self.first + self.count <= first + count
 
 
 @dataclass(frozen=True)
@@ -76,7 +99,8 @@ class Access:
         """The access as an earlier step of a loop made it."""
         start = tuple(None if each is None else replaced(each, values) for each in self.start)
         version = None if self.version is None else replaced(self.version, values)
-        return Access(self.buffer, self.write, start, self.extent, version, self.known_version, self.order)
+        order = None if self.order is None else self.order.moved(values)
+        return Access(self.buffer, self.write, start, self.extent, version, self.known_version, order)
 
     def anywhere(self) -> Access:
         """The access with its place forgotten: it may be all over the buffer."""
@@ -88,7 +112,8 @@ class Access:
         start = tuple(None if each is not None and mentions(each, name) else each for each in self.start)
         known = self.known_version and not (self.version is not None and mentions(self.version, name))
         version = self.version if known else None
-        return Access(self.buffer, self.write, start, self.extent, version, known, self.order)
+        order = None if self.order is None else self.order.without(name)
+        return Access(self.buffer, self.write, start, self.extent, version, known, order)
 
     def unsettled(self, names: frozenset[str]) -> Access:
         """The access where these buffers may change meanwhile: a place that is read from them is unknown."""
@@ -134,6 +159,20 @@ def versions_differ(a: Expr, b: Expr) -> bool:
     return _distance(a, b) not in (None, 0)
 
 
+def same_number(a: Expr, b: Expr) -> bool:
+    """Whether two numbers of a barrier are proved the same: equal, or remainders of a whole ring apart."""
+    if _distance(a, b) == 0:
+        return True
+    x, y = linear(a), linear(b)
+    if x.constant != y.constant or len(x.terms) != 1 or len(y.terms) != 1:
+        return False
+    (one, by), (two, other) = x.terms[0], y.terms[0]
+    if by != other or not (isinstance(one, Arith) and isinstance(two, Arith) and one.op == two.op == "%"):
+        return False
+    n, distance = const_of(one.args[1]), _distance(one.args[0], two.args[0])
+    return bool(n) and n == const_of(two.args[1]) and distance is not None and distance % n == 0
+
+
 def apart(a: Access, b: Access) -> bool:
     """Whether two accesses of one buffer are proved to touch nothing in common."""
     if a.version is not None and b.version is not None and versions_differ(a.version, b.version):
@@ -142,6 +181,8 @@ def apart(a: Access, b: Access) -> bool:
         if x is None or y is None:
             continue
         distance = _distance(x, y)
+        if distance is None and nx == ny == 1 and versions_differ(x, y):
+            return True
         if distance is not None and (distance >= ny or -distance >= nx):
             # Of two versions that may differ nothing follows, but the boxes are apart in each.
             return True
