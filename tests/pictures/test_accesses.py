@@ -70,6 +70,15 @@ def test_a_product_touches_shared_memory_as_the_simulator_counts(
     assert drawn(kernel, whole=True) == simulated(kernel)
 
 
+def test_what_a_product_reads_by_itself_is_no_access_of_a_warp() -> None:
+    schedule = Schedule.of(gemm={"C_l": {"instruction": "wgmma"}})
+    sizes = {"M": 128, "N": 128, "K": 96, "block_M": 64, "block_N": 64, "threads": 128, "num_stages": 3}
+    kernel = kernel_at(gemm_kernel, schedule=schedule, **sizes)
+    assert "T.wgmma(" in kernel.stage("threaded")
+    assert drawn(kernel, whole=True) == simulated(kernel)
+    assert {p.access.word for p in kernel.accesses()} == {"cp_async", "vector_store"}
+
+
 @pytest.mark.parametrize("swizzle", [False, True])
 def test_conflicts_of_a_tile_are_counted_as_the_simulator_does(swizzle: bool) -> None:
     schedule = Schedule.of(buffer={"A_s": {"swizzle": swizzle}, "B_s": {"swizzle": swizzle}})

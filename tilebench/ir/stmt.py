@@ -40,7 +40,12 @@ class WordStmt(Stmt):
 
 
 class OpStmt(WordStmt):
-    """`T.word(operands, attribute=value)`."""
+    """`T.word(operands, attribute=value)`.
+
+    `by_proxy`: what it does to shared memory it does by itself, and not thread by thread.
+    """
+
+    by_proxy: ClassVar[bool] = False
 
 
 class LoopStmt(WordStmt):

@@ -30,6 +30,7 @@ class Wgmma(OpStmt):
 
     word = "wgmma"
     stages = THREAD
+    by_proxy = True
     c: Region = accumulates(unless="clear")
     a: Region = reads()
     b: Region = reads()
