@@ -32,20 +32,24 @@ KINDS = {
 
 
 @tilebench.jit(target="cuda")
-def products(count, m, n, k, a="float16", b="float16", c="float32"):
+def products(count, m, n, k, a="float16", b="float16", c="float32", turned=False, fast=False):
+    box = (n, k) if turned else (k, n)
+
     @T.prim_func
     def main(
-        A: T.Tensor((count, m, k), a), B: T.Tensor((count, k, n), b),
+        A: T.Tensor((count, m, k), a), B: T.Tensor((count, *box), b),
         C: T.Tensor((count, m, n), c), D: T.Tensor((count, m, n), c),
     ):  # fmt: skip
         with T.Kernel(count, threads=32) as block:
             A_s = T.alloc_shared((m, k), a)
-            B_s = T.alloc_shared((k, n), b)
+            B_s = T.alloc_shared(box, b)
             C_l = T.alloc_fragment((m, n), c)
             T.copy(A[block, 0:m, 0:k], A_s)
-            T.copy(B[block, 0:k, 0:n], B_s)
+            T.copy(B[block, :, :], B_s)
             T.copy(C[block, 0:m, 0:n], C_l)
-            T.gemm(A_s, B_s, C_l, allow_tf32=a == "float32")
+            T.gemm(
+                A_s, B_s, C_l, transpose_B=turned, allow_tf32=a == "float32", fast_accum=fast and "8_" in a
+            )
             T.copy(C_l, D[block, 0:m, 0:n])
 
     return main

@@ -21,6 +21,7 @@ from tests.passes.decisions import Edit, edits_of
 from tests.simulated import run_threaded
 from tilebench.errors import TileError
 from tilebench.kernel import Kernel, compile_from
+from tilebench.schedule import Schedule
 
 STAGES = ("bounded", "laid_out", "pipelined")
 # Where kernels are written: the file of an error about a line that was not edited.
@@ -108,13 +109,15 @@ def conversions(L):
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel for `cuda:sm_80`, its arrays, its result in NumPy, and by how much it may be off."""
+    """A kernel, its arrays, its result in NumPy, by how much it may be off, and the target and a schedule."""
 
     kernel: Callable[..., Any]
     values: dict[str, Any]
     shapes: tuple[tuple[int, ...], ...]
     result: Callable[..., Any]
     bound: float = 0.0
+    target: str = "cuda:sm_80"
+    schedule: Schedule | None = None
 
 
 def soft(x: Any) -> Any:
@@ -135,13 +138,20 @@ CASES = {
     "attention": Case(attention, {"L": 40, "D": 32}, ((40, 32),) * 4,
                       lambda q, k, v: soft(q @ k.T) @ v, 2.0**-6),
     "conversions": Case(conversions, {"L": 32}, ((32, 32), (32, 32)), lambda a: a),
+    "warp groups": Case(
+        kernels.gemm_kernel,
+        {"M": 60, "N": 44, "K": 72, "block_M": 64, "block_N": 32, "block_K": 16, "threads": 128,
+         "num_stages": 3},
+        ((60, 72), (72, 44), (60, 44)), lambda a, b: a @ b, target="cuda:sm_90a",
+        schedule=Schedule.of(gemm={"C_l": {"instruction": "wgmma"}}),
+    ),
 }  # fmt: skip
 
 
 @cache
 def plain(name: str) -> Kernel:
     case = CASES[name]
-    return case.kernel.using(target="cuda:sm_80")(**case.values)
+    return case.kernel.using(target=case.target, schedule=case.schedule)(**case.values)
 
 
 @cache
@@ -167,7 +177,8 @@ def refused_wrongly(error: TileError, edit: Edit, stage: str, kernel: Kernel) ->
 
     Where two lines disagree, a layout and a statement that uses it, it may stand at the other one.
     """
-    if edit.legal:
+    # A layout that others can read is none for an instruction that reads it by itself.
+    if edit.legal and not error.message.startswith("wgmma cannot read "):
         return "a legal edit is refused"
     if error.place is None or type(error).__name__ == "InternalError":
         return "the error is no message for a user"

@@ -287,8 +287,8 @@ def _touches(statement: Stmt) -> Iterable[MemoryTouch]:
     if isinstance(statement, Store):
         if statement.buffer.scope in MEMORY:
             yield MemoryTouch(statement, statement.buffer, statement.index, 1, written=True)
-    # Of a piece's memory only the address counts there: it was read before. What an instruction reads by itself
-    # is no access of a warp.
+    # Of a piece's memory only the address counts there: it was read before. What an instruction reads by
+    # itself is no access of a warp.
     elif not isinstance(statement, (FromPieces, KernelLaunch)) and not getattr(statement, "by_proxy", False):
         for effect in effects_of(statement):
             region = effect.region

@@ -141,3 +141,46 @@ def test_a_ring_of_128x256_has_no_spill_no_advisory_and_one_wait() -> None:
     kinds = re.findall(r"(HGMMA|WARPGROUP\.ARRIVE|WARPGROUP\.DEPBAR\.LE gsb0, 0x\d)", sass)
     wait = "WARPGROUP.DEPBAR.LE gsb0, 0x"
     assert kinds == ["WARPGROUP.ARRIVE", *["HGMMA"] * 4, wait + "1", wait + "0"]
+
+
+@tilebench.jit
+def by_groups(depth):
+    """Two of three warp groups multiply, each with sums of its own."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, depth), "float16"), B: T.Tensor((64, depth), "float16"),
+        C: T.Tensor((128, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=384):
+            A_s = T.alloc_shared((128, 64), "float16")
+            B_s = T.alloc_shared((64, 64), "float16")
+            upper = T.alloc_fragment((64, 64), "float32")
+            lower = T.alloc_fragment((64, 64), "float32")
+            with T.threads(128, 128):
+                T.clear(upper)
+            with T.threads(256, 128):
+                T.clear(lower)
+            for ko in T.serial(depth // 64):
+                T.copy(A[0, ko * 64], A_s)
+                T.copy(B[0, ko * 64], B_s)
+                with T.threads(128, 128):
+                    T.gemm(A_s[0:64, :], B_s, upper, transpose_B=True)
+                with T.threads(256, 128):
+                    T.gemm(A_s[64:128, :], B_s, lower, transpose_B=True)
+            with T.threads(128, 128):
+                T.copy(upper, C[0:64, :])
+            with T.threads(256, 128):
+                T.copy(lower, C[64:128, :])
+
+    return main
+
+
+def test_groups_of_threads_multiply_each_its_own() -> None:
+    both = Schedule.of(gemm={"upper": {"instruction": "wgmma"}, "lower": {"instruction": "wgmma"}})
+    kernel = by_groups.using(target="cuda:sm_90a", schedule=both)(192)
+    arrays = arrays_of((128, 64, 192), {"turned": NT})
+    kernel.stage("threaded")
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": NT}))
+    assert compiled(kernel).advisories == ()
