@@ -40,44 +40,6 @@ def gemm_kernel(
 
 
 @tilebench.jit
-def gemm_nt_kernel(
-    M,
-    N,
-    K,
-    block_M=128,
-    block_N=128,
-    block_K=64,
-    num_stages=3,
-    threads=256,
-    dtype="float16",
-    panel=8,
-    turned=True,
-):
-    @T.prim_func
-    def main(
-        A: T.Tensor((M, K), dtype),
-        B: T.Tensor((N, K) if turned else (K, N), dtype),
-        C: T.Tensor((M, N), dtype),
-    ):
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
-            A_s = T.alloc_shared((block_M, block_K), dtype)
-            B_s = T.alloc_shared((block_N, block_K) if turned else (block_K, block_N), dtype)
-            C_l = T.alloc_fragment((block_M, block_N), "float32")
-            T.use_swizzle(panel)
-            T.clear(C_l)
-            for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
-                T.copy(A[by * block_M, ko * block_K], A_s)
-                if turned:
-                    T.copy(B[bx * block_N, ko * block_K], B_s)
-                else:
-                    T.copy(B[ko * block_K, bx * block_N], B_s)
-                T.gemm(A_s, B_s, C_l, transpose_B=turned)
-            T.copy(C_l, C[by * block_M, bx * block_N])
-
-    return main
-
-
-@tilebench.jit
 def gemm_regions(
     M, N, K, block_M=128, block_N=128, block_K=32, num_stages=2, threads=256, dtype="float16", accum="float32"
 ):
@@ -138,5 +100,43 @@ def softmax_kernel(M, N, block_M=4, dtype="float16", threads=128):
             for i, j in T.Parallel(block_M, N):
                 X[i, j] = X[i, j] / total[i]
             T.copy(X, C[bx * block_M, 0])
+
+    return main
+
+
+@tilebench.jit
+def gemm_nt_kernel(
+    M,
+    N,
+    K,
+    block_M=128,
+    block_N=128,
+    block_K=64,
+    num_stages=3,
+    threads=256,
+    dtype="float16",
+    panel=8,
+    turned=True,
+):
+    @T.prim_func
+    def main(
+        A: T.Tensor((M, K), dtype),
+        B: T.Tensor((N, K) if turned else (K, N), dtype),
+        C: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            A_s = T.alloc_shared((block_M, block_K), dtype)
+            B_s = T.alloc_shared((block_N, block_K) if turned else (block_K, block_N), dtype)
+            C_l = T.alloc_fragment((block_M, block_N), "float32")
+            T.use_swizzle(panel)
+            T.clear(C_l)
+            for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
+                T.copy(A[by * block_M, ko * block_K], A_s)
+                if turned:
+                    T.copy(B[bx * block_N, ko * block_K], B_s)
+                else:
+                    T.copy(B[ko * block_K, bx * block_N], B_s)
+                T.gemm(A_s, B_s, C_l, transpose_B=turned)
+            T.copy(C_l, C[by * block_M, bx * block_N])
 
     return main
