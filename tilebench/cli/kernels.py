@@ -127,6 +127,11 @@ def run(parser: Parser, words: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="compare every element with the reference")
     parser.add_argument("--bench", action="store_true", help="time it in a child process")
     parser.add_argument(
+        "--work",
+        action="store_true",
+        help="count operations and bytes while the reference runs it (small sizes)",
+    )
+    parser.add_argument(
         "--everywhere",
         action="store_true",
         help="check it on every target; cards that are not here are simulated",
@@ -138,6 +143,11 @@ def run(parser: Parser, words: list[str]) -> int:
         return everywhere(subject, subject.first_wish((), False, True))
     kernel = _kernel(options)
     arguments: list[Any] = kernel.random_arguments(options.seed)
+    worked = ""
+    if options.work:
+        from ..kernel.measuring.worked import work_text
+
+        worked = work_text(kernel, *arguments)
     _launch(kernel, arguments)
     print(f"{kernel.name} ran on {kernel.target}")
     for argument, array in zip(kernel.arguments, arguments, strict=True):
@@ -149,6 +159,8 @@ def run(parser: Parser, words: list[str]) -> int:
             f"  {argument.name}: {shape} {argument.dtype}, {'written' if argument.written else 'read'}"
             + _span(argument, array)
         )
+    if worked:
+        print(worked)
     wrong = False
     if options.check:
         report = kernel.check(seed=options.seed)
