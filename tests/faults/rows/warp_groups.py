@@ -45,8 +45,8 @@ FAULTS = (
         "warp-groups/filled-while-read",
         "a step does not wait for the product whose tile it fills again",
         "tilebench.passes.products_ahead:ProductsAhead.waited",
-        "pending=1",
-        "pending=2",
+        "Wait(self.token, pending=1, by=self.by, place=place)",
+        "Wait(self.token, pending=2, by=self.by, place=place)",
         (RINGS,),
     ),
     Fault(
