@@ -39,7 +39,7 @@ from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import EVERYONE, Instr
-from ..language.lowered.tokens import Commit, Wait
+from ..language.lowered.tokens import BY_HAND, Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Pipelined, Serial, Unroll
 from .analysis.stages import is_staged, opened
@@ -119,7 +119,7 @@ class _Rings:
         if isinstance(node, Pipelined):
             return self.pipelined(map_bodies(node, self.statement))
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
-            return _waited(node)
+            return node if getattr(node, "token", "") == BY_HAND else _waited(node)
         return map_bodies(node, self.statement)
 
     def with_versions(self, node: Any) -> Any:
@@ -130,7 +130,7 @@ class _Rings:
 
     def is_asynchronous(self, statement: Any) -> bool:
         """Whether an operation's instruction is done only when it has been waited for."""
-        if not takes_instruction(statement) or statement.by is None or isinstance(statement, (Commit, Wait)):
+        if not takes_instruction(statement) or statement.by is None:
             return False
         rows = self.context.machine.instructions_for(statement.word)
         if all(not row.asynchronous for row in rows):
