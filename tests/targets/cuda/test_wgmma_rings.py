@@ -184,3 +184,51 @@ def test_groups_of_threads_multiply_each_its_own() -> None:
     run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
     np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": NT}))
     assert compiled(kernel).advisories == ()
+
+
+@tilebench.jit
+def parts_of_tiles(depth, turned, step):
+    """Versions by hand, and operands that are parts of a tile which start where a loop says."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, depth), "float16"),
+        B: T.Tensor((64, depth) if turned else (depth, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            A_s = T.alloc_shared((2, 64, 64), "float16")
+            B_s = T.alloc_shared((2, 64, 64), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            T.clear(C_l)
+            for k in T.serial(depth // 64):
+                T.copy(A[0:64, k * 64 : k * 64 + 64], A_s[k % 2, :, :])
+                if turned:
+                    T.copy(B[0:64, k * 64 : k * 64 + 64], B_s[k % 2, :, :])
+                else:
+                    T.copy(B[k * 64 : k * 64 + 64, 0:64], B_s[k % 2, :, :])
+                for kk in T.serial(64 // step):
+                    at = kk * step
+                    if turned:
+                        T.gemm(
+                            A_s[k % 2, :, at : at + step],
+                            B_s[k % 2, :, at : at + step],
+                            C_l,
+                            transpose_B=True,
+                        )
+                    else:
+                        T.gemm(A_s[k % 2, :, at : at + step], B_s[k % 2, at : at + step, :], C_l)
+            T.copy(C_l, C)
+
+    return main
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("step", [16, 32])
+def test_parts_of_tiles(turned: bool, step: int) -> None:
+    asked = Schedule.of(gemm={"C_l": {"instruction": "wgmma"}})
+    kernel = parts_of_tiles.using(target="cuda:sm_90a", schedule=asked)(192, turned, step)
+    arrays = arrays_of((64, 64, 192), {"turned": (False, turned)})
+    kernel.stage("threaded")
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": (False, turned)}))

@@ -238,16 +238,15 @@ def _starts(emitter: Emitter, side: AtomSide) -> tuple[int, ...]:
 
 
 def _whole_start(emitter: Emitter, side: AtomSide, form: MatrixForm) -> bool:
-    """Whether a region whose start is no constant begins at whole lines."""
-    size = side.region.buffer.dtype.bits // 8
-    for dim in (side.free, side.k_dim):
-        start = side.region.start[side.dims[dim]]
-        if isinstance(start, Const):
-            continue
-        fast = (dim == side.free) == form.turned
-        if emitter.facts.divisor(start) % (form.swizzle // size if fast else 8):
-            return False
-    return True
+    """Whether a region whose start is no constant begins where the swizzle does: along the dimension that lines
+    run along at a line, and at a step of k where that is k; else at 8 lines."""
+    line = form.swizzle // (side.region.buffer.dtype.bits // 8)
+    units = {side.free: line if form.turned else 8, side.k_dim: 8 if form.turned else side.unit}
+    return all(
+        emitter.facts.divisor(side.region.start[side.dims[dim]]) % unit == 0
+        for dim, unit in units.items()
+        if not isinstance(side.region.start[side.dims[dim]], Const)
+    )
 
 
 class _Read(NamedTuple):
