@@ -68,7 +68,7 @@ class Instruction:
     An `optional` one is taken only where a schedule or a kernel names it. One instruction may cover its
     shape as often as `most` says along each extent (empty: once), at a cost that grows alike; groups then
     share a tile by its rows first. `by_proxy` says that it reads shared memory past the view that threads
-    have of it: what they wrote there is seen after a fence of its own.
+    have of it: what they wrote there is seen after a fence of its own. `clears`: it can start a sum at zero.
 
     Raises `TargetError` as it is made where the row contradicts itself.
     """
@@ -88,6 +88,7 @@ class Instruction:
     optional: bool = False
     most: tuple[int, ...] = ()
     by_proxy: bool = False
+    clears: bool = False
 
     def __post_init__(self) -> None:
         for wrong, what in self._contradictions():

@@ -22,6 +22,7 @@ from .own_rows import own_rows
 from .place_operands import place_operands
 from .spill_elements import spill_elements
 from .spill_operands import spill_operands
+from .start_sums import start_sums
 from .store_alike import store_alike
 from .thread_road import THREAD_ROW, thread_row
 from .threads.lowering import Lowering, with_rows
@@ -45,6 +46,8 @@ LAYOUT_ROW = StageRow(
         ("spill_elements", spill_elements),
         # Of loops as they will be; the inference sees vectors where rows begin.
         ("align_rows", align_rows),
+        # Then a fill that it makes superfluous takes no part in the inference.
+        ("start_sums", start_sums),
         # Before it: copies see which layouts are given, and how narrow those make them.
         ("place_operands", place_operands),
         ("infer_layouts", infer_layouts),

@@ -58,6 +58,14 @@ FAULTS = (
         (f"{RINGS}::test_a_sum_that_the_loop_uses_is_waited_for_there",),
     ),
     Fault(
+        "warp-groups/old-sum-forgotten",
+        "a sum starts afresh in a product behind what reads its zeros",
+        "tilebench.passes.start_sums:_started",
+        "any((e.buffer.name == name for e in effects_in(out[k])))",
+        "isinstance(out[k], Gemm) and out[k].c.buffer.name == name",
+        ("tests/passes/test_texts.py::test_text[start_sums.clears]",),
+    ),
+    Fault(
         "warp-groups/few-bits-of-a-long-sum",
         "sums of 8-bit floats stay in the matrix unit",
         "tilebench.targets.cuda.instructions.wgmma_gemm:product",

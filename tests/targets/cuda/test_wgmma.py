@@ -143,7 +143,11 @@ def test_narrow_sums_are_rounded_once_and_sums_may_start_afresh() -> None:
 def test_a_sum_is_the_next_operand_where_it_lies() -> None:
     both = Schedule.of(gemm={"s": {"instruction": "wgmma"}, "o": {"instruction": "wgmma"}})
     kernel = chained.using(target="cuda:sm_90a", schedule=both)(128, 64, 64, 48, threads=256)
-    assert "T.convert_layout(" not in kernel.stage("laid_out")
+    text = kernel.stage("laid_out")
+    assert "T.convert_layout(" not in text
+    # Sums start in their products, with nothing between but copies: of the second stands the first in front.
+    assert text.count("clear_accum=True") == 2
+    assert "T.fill(" not in text
     rng = np.random.default_rng(3)
     a, b, c = (rng.standard_normal(shape).astype(np.float16) for shape in ((128, 64), (64, 64), (64, 48)))
     out, most = np.full((128, 48), np.nan, np.float32), np.full(128, np.nan, np.float32)

@@ -14,6 +14,7 @@ from tests.simulated import card_words, run_threaded
 from tests.targets.cuda.test_wgmma import NT, arrays_of, by_the_card, check_bits, compiled, made
 from tilebench.ir import parse_function
 from tilebench.ir.sizes import for_sizes
+from tilebench.library.kernels.attention import attention_kernel
 from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 
@@ -232,3 +233,16 @@ def test_parts_of_tiles(turned: bool, step: int) -> None:
     kernel.stage("threaded")
     run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
     np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": (False, turned)}))
+
+
+def test_attention_has_no_spill_and_no_advisory() -> None:
+    both = Schedule.of(gemm={"s": {"instruction": "wgmma"}, "acc": {"instruction": "wgmma"}})
+    sizes = (1, 2, 2, 1024, 1024, 128, "float16", False, False, False, False, False)
+    kernel = attention_kernel.using(target="cuda:sm_90a", schedule=both)(*sizes, 128, 128, 2, 256)
+    code = compiled(kernel)
+    (report,) = code.resources.values()
+    assert (report.spill_store_bytes, report.spill_load_bytes, code.advisories) == (0, 0, ())
+    products = re.findall(r"HGMMA\.64x128x16\.F32 R\d+, (gdesc|R\d+)", kernel.stage("sass"))
+    # Scores start in their first product, with both operands in shared memory; weights come from registers.
+    assert [name == "gdesc" for name in products] == [True] * 8 + [False] * 8
+    assert len(re.findall(r"HGMMA\.64x128x16\.F32 R\d+, gdesc\[UR\d+\], RZ, !UPT", kernel.stage("sass"))) == 1

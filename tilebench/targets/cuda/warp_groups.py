@@ -132,5 +132,5 @@ def _row(shape: WgmmaShape, cost: float) -> Instruction:
     return Instruction(
         "gemm", WGMMA, (), (ROWS, shape.n, shape.k), operands, group=GROUP, asynchronous=True,
         completes="group", cost=cost, needs=("wgmma",), optional=True, most=(1, MOST // shape.n, 1),
-        by_proxy=True,
+        by_proxy=True, clears=True,
     )  # fmt: skip

@@ -136,16 +136,18 @@ def _side(gemm: Gemm, row: Instruction, field: str, layout: Fragment, placed: Pl
 
 
 def _steps(emitter: Emitter, issue: _Product, first: Expr, steps: int, clear: Expr) -> list[Stmt]:
-    """Steps of k from `first` on: written out, or in a loop of as many at a time."""
-    together = max(n for n in range(1, UNROLLED_K + 1) if steps % n == 0)
+    """Steps of k from `first` on: written out, or in a loop of as many at a time.
+
+    A sum that starts afresh does so in a step of its own: it needs no registers before.
+    """
     if steps == 1:
         return issue.step(emitter, first, clear)
+    if clear == TRUE:
+        return [*issue.step(emitter, first, TRUE), *_steps(emitter, issue, first + 1, steps - 1, FALSE)]
+    together = max(n for n in range(1, UNROLLED_K + 1) if steps % n == 0)
 
     def cleared(turn: Expr) -> Expr:
-        if clear == FALSE:
-            return FALSE
-        begins = turn.compare("==", 0)
-        return begins if clear == TRUE else all_of([begins, clear])
+        return FALSE if clear == FALSE else all_of([turn.compare("==", 0), clear])
 
     with emitter.scope():
         outer = emitter.variable("k0", steps // together) if together < steps else None
@@ -238,8 +240,10 @@ def _starts(emitter: Emitter, side: AtomSide) -> tuple[int, ...]:
 
 
 def _whole_start(emitter: Emitter, side: AtomSide, form: MatrixForm) -> bool:
-    """Whether a region whose start is no constant begins where the swizzle does: along the dimension that lines
-    run along at a line, and at a step of k where that is k; else at 8 lines."""
+    """Whether a region whose start is no constant begins where the swizzle does.
+
+    That is at a line along the lines (at a step of k, where they run along k), and at 8 lines across them.
+    """
     line = form.swizzle // (side.region.buffer.dtype.bits // 8)
     units = {side.free: line if form.turned else 8, side.k_dim: 8 if form.turned else side.unit}
     return all(

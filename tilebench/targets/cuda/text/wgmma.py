@@ -38,6 +38,7 @@ def _wgmma(renderer: Renderer, statement: Wgmma) -> None:
         )  # fmt: skip
     forms = [form for form in (statement.a_form, statement.b_form) if form is not None]
     name = f"tb_wgmma_{statement.shape}_{'_'.join(types)}" + ("" if statement.a_form else "_registers")
+    name += "_first" if statement.clear == TRUE else ""
     options = ", ".join(f"{form.high:#x}u, {int(form.turned)}" for form in forms)
     sides = [
         renderer.address(statement.a)
@@ -45,11 +46,10 @@ def _wgmma(renderer: Renderer, statement: Wgmma) -> None:
         else _matrix(renderer, statement.a, forms[0]),
         _matrix(renderer, statement.b, forms[-1]),
     ]
-    keep = "1" if statement.clear == FALSE else "0" if statement.clear == TRUE else ""
-    keep = keep or f"!({renderer.text(statement.clear)})"
-    renderer.line(
-        f"{name}<{options}>({renderer.address(statement.c)}, {', '.join(sides)}, {keep});", statement
-    )
+    arguments = [renderer.address(statement.c), *sides]
+    if statement.clear != TRUE:
+        arguments.append("1" if statement.clear == FALSE else f"!({renderer.text(statement.clear)})")
+    renderer.line(f"{name}<{options}>({', '.join(arguments)});", statement)
 
 
 def _matrix(renderer: Renderer, region: Region, form: MatrixForm) -> str:
@@ -107,12 +107,12 @@ template <int pending, class R> TB void tb_wgmma_wait_{count}(R* c) {{
 }}"""
 _PRODUCT = """\
 template <{options}>
-TB void tb_wgmma_{name}({to}* c, {left}, unsigned b, int keep) {{
-  asm volatile("{{.reg .pred keep; {setup} setp.ne.b32 keep, %{keep}, 0;"
+TB void tb_wgmma_{name}({to}* c, {left}, unsigned b{more}) {{
+  asm volatile("{{.reg .pred keep; {setup} setp.ne.b32 keep, {keep}, 0;"
     " wgmma.mma_async.sync.aligned.{shape}.{c}.{a}.{b} {{{outs}}}, {first}, second, keep{flags};}}"
     : {results} : {operands});
 }}"""
-_NAME = re.compile(r"tb_wgmma_(m\d+n\d+k\d+)_(\w+?)_(\w+?)_([a-z0-9]+)(_registers)?$")
+_NAME = re.compile(r"tb_wgmma_(m\d+n\d+k\d+)_(\w+?)_(\w+?)_([a-z0-9]+)(_registers)?(_first)?$")
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8}
 
 
@@ -129,8 +129,8 @@ def _wait_of(count: int) -> str:
     )
 
 
-def _one(shape: str, c: str, a: str, b: str, registers: str | None) -> str:
-    """The function of one instruction."""
+def _one(shape: str, c: str, a: str, b: str, registers: str | None, begins: str | None) -> str:
+    """The function of one instruction; of one that begins a sum, whose registers held nothing before."""
     tile: WgmmaShape | None = shape_of(shape, _BITS[a])
     assert tile is not None
     to, kind = ("float", "f") if c == "f32" else ("int", "r")
@@ -146,19 +146,24 @@ def _one(shape: str, c: str, a: str, b: str, registers: str | None) -> str:
         operands += ['"r"(a)', '"n"(a_high)']
         number += 2
     setup += f" .reg .b64 second; mov.b64 second, {{%{number}, %{number + 1}}};"
-    operands += ['"r"(b)', '"n"(b_high)', '"r"(keep)']
+    operands += ['"r"(b)', '"n"(b_high)'] + ([] if begins else ['"r"(keep)'])
+    number += 2
+    keep = "0" if begins else f"%{number}"
+    number += not begins
     flags = "" if c == "s32" else ", 1, 1"
     if _BITS[a] == 16:
         turns = ["b_turned"] if registers else ["a_turned", "b_turned"]
-        flags += "".join(f", %{number + 3 + k}" for k in range(len(turns)))
+        flags += "".join(f", %{number + k}" for k in range(len(turns)))
         operands += [f'"n"({turn})' for turn in turns]
     options = ["unsigned b_high, int b_turned"]
     options = options if registers else ["unsigned a_high, int a_turned", *options]
     return _PRODUCT.format(
-        options=", ".join(options), name=f"{shape}_{c}_{a}_{b}{registers or ''}", to=to,
-        left="const void* a" if registers else "unsigned a", setup=setup, keep=number + 2, shape=shape,
+        options=", ".join(options), name=f"{shape}_{c}_{a}_{b}{registers or ''}{begins or ''}",
+        to=to, left="const void* a" if registers else "unsigned a", setup=setup, keep=keep, shape=shape,
+        more="" if begins else ", int keep",
         c=c, a=a, b=b, outs=", ".join(f"%{k}" for k in range(sums)), first=first, flags=flags,
-        results=", ".join(f'"+{kind}"(c[{k}])' for k in range(sums)), operands=", ".join(operands),
+        results=", ".join(f'"{"=" if begins else "+"}{kind}"(c[{k}])' for k in range(sums)),
+        operands=", ".join(operands),
     )  # fmt: skip
 
 
