@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,40 @@ def test_norms_are_found_by_their_results_and_looked_for_once(monkeypatch: pytes
         others_child.time_other(package, "numpy", "numpy", 6, 5, 0.001)
     assert counts["reference"] == 8
     assert len(child._loaded.problems) == 2  # pyright: ignore[reportPrivateUsage]
+    child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+class Compiler:
+    """Stands in for torch on the host: it compiles by leaving functions as they are, and says which."""
+
+    def __init__(self) -> None:
+        self.codes: list[Any] = []
+
+    def from_numpy(self, array: Any) -> Any:
+        return array
+
+    def compile(self, function: Any) -> Any:
+        self.codes.append(function.__code__)
+        return function
+
+
+def test_what_another_compiles_is_compiled_once_a_problem(gemm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch keeps compiled functions by their code, and gives up after a few of one code."""
+    torch = Compiler()
+    formula = next(each for each in FORMULAS if each.name == "A @ B")
+
+    def plain(_: Any, x: Any) -> Any:
+        return x[0].astype(np.float32) @ x[1].astype(np.float32)
+
+    monkeypatch.setattr(others_child, "FORMULAS", (replace(formula, torch=plain),))
+    monkeypatch.setattr(others_child, "_torch", lambda: torch)
+    packages = [package_of(gemm.using(target="cpu")(**{**SHAPES, "M": m}), {}) for m in (16, 32, 48)]
+    for _ in range(3):
+        for package in packages:
+            record = others_child.time_other(package, "torch.compile", "torch.compile", 3, 5, 0.001)
+            assert record.seconds, record.failure
+    assert len(torch.codes) == 3
+    assert len({id(code) for code in torch.codes}) == 3
     child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
 
 

@@ -7,7 +7,7 @@ heat, other work) falls on all alike and is seen as the spread of each. What is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ Expected = Mapping[str, Bounded]
 class SweepProblem:
     """What the configurations of one sweep with the same arguments share: the inputs, and what is right.
 
-    `formula` is the one whose result that is, once it was looked for.
+    `formula` is the one whose result that is, once it was looked for, `compiled` that by another's compiler.
     """
 
     inputs: Arrays
@@ -46,6 +46,7 @@ class SweepProblem:
     expected: Expected | None = None
     by: str = ""
     formula: Formula | None = None
+    compiled: Callable[..., Any] | None = None
 
     @property
     def bytes(self) -> int:

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
@@ -129,7 +130,12 @@ def _runner(
     def call(given: Arrays) -> Any:
         return formula.torch(place.torch, given)
 
-    ready: Any = place.torch.compile(call) if what == "torch.compile" else call
+    if what == "torch.compile":
+        # Once a problem, and with code of its own: torch keeps what it compiled by code, makes it general for
+        # the second shape, and after a few of one code it compiles no more and says nothing.
+        own = FunctionType(call.__code__.replace(), globals(), "call", None, call.__closure__)
+        problem.compiled = problem.compiled or place.torch.compile(own)
+    ready: Any = problem.compiled if what == "torch.compile" else call
     return lambda: ready(inputs)
 
 

@@ -81,4 +81,12 @@ FAULTS = (
         "len(problems) > 2",
         ("tests/workbench/test_others.py::test_norms_are_found_by_their_results_and_looked_for_once",),
     ),
+    Fault(
+        "sweeps/compiled-by-one-code",
+        "torch compiles all problems from one code: general ones, and after eight none",
+        "tilebench.sweeps.others_child:_runner",
+        "call.__code__.replace()",
+        "call.__code__",
+        ("tests/workbench/test_others.py::test_what_another_compiles_is_compiled_once_a_problem",),
+    ),
 )
