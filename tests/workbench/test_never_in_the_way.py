@@ -77,6 +77,20 @@ def test_while_work_runs_only_its_status_is_sent(space: dict[str, Any], interact
     assert not any("record" in each for each in messages)  # nothing was compiled anew
 
 
+def test_a_move_sends_nothing_to_draw_before_something_has_come_of_it(
+    space: dict[str, Any], interactive: None
+) -> None:
+    """The list of moves has another row at once; to draw that would stand in the way of the text."""
+    bench = opened(space)
+    assert bench.wait(LONG)
+    messages = sent(bench)
+    bench.set(block_M=32)
+    assert bench.wait(LONG)
+    drawn = [each for each in messages if each != ["status"]]
+    assert {"record", "state"} <= set(drawn[0])
+    assert bench._view.widget.state["position"].startswith("gemm M=200 N=170 K=130 block_M=32 ")
+
+
 def test_the_first_step_of_a_hand_is_answered_at_once(space: dict[str, Any], interactive: None) -> None:
     bench = opened(space)
     assert bench.wait(LONG)

@@ -21,6 +21,7 @@ export class Header {
   private readonly sweep: SweepControl;
   private since = 0;
   private ticking: number | null = null;
+  private figures = '';
 
   constructor(private readonly host: Host) {
     this.run = this.toggle('Measure', 'run', 'time each position, in a process of its own');
@@ -48,10 +49,15 @@ export class Header {
     this.run.setAttribute('aria-pressed', String(state.run));
     this.check.setAttribute('aria-pressed', String(state.check));
     this.showStatus(state.status);
-    this.chips.replaceChildren(...state.chips.map(chipElement));
     this.sweep.show(state.sweep, state.live);
-    const line = sparkline(state.chart, state.here);
-    this.spark.replaceChildren(...(line === null ? [] : [line]));
+    // What is put in anew is laid out anew, with all that stands beside it.
+    const figures = JSON.stringify([state.chips, state.chart?.points.map(point => [point.number, point.seconds, point.time]), state.here]);
+    if (figures !== this.figures) {
+      this.figures = figures;
+      this.chips.replaceChildren(...state.chips.map(chipElement));
+      const line = sparkline(state.chart, state.here);
+      this.spark.replaceChildren(...(line === null ? [] : [line]));
+    }
   }
 
   showStatus(status: StatusData): void {

@@ -7,10 +7,11 @@ watched never dies.
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from operator import is_not
+from operator import is_, is_not
 from typing import TYPE_CHECKING, Any
 
 from ...plain import to_plain
@@ -57,10 +58,27 @@ def packed_other(record: CompileRecord | None) -> str:
     return "" if record is None else pack({"record": to_plain(record), "runs": [], "gutters": []}, level=1)
 
 
-def _but_status_same(first: Picture, second: Picture) -> bool:
-    """Whether two pictures differ in nothing but what the thread does. They share what has not changed."""
-    names = (each.name for each in fields(Picture) if each.name != "status")
-    return all(getattr(first, name) is getattr(second, name) for name in names)
+# Time in which Jupyter's thread takes a message and gives it to the socket; it needs a tenth of that.
+SENDING_S = 0.001
+
+# What an answer changes before there is anything of it.
+_BEGUN = ("status", "history", "edits", "pins", "notice")
+
+
+def _only_begun(old: Picture, new: Picture) -> bool:
+    """Whether nothing has come but word of what the thread does and of the move that it is at.
+
+    Pictures share what has not changed. The list of moves is drawn with the first that comes of one: drawn
+    before, it stands in the way of what a mover waits for.
+    """
+    names = (each.name for each in fields(Picture) if each.name not in _BEGUN)
+    return (
+        all(getattr(old, name) is getattr(new, name) for name in names)
+        and (old.edits, old.pins) == (new.edits, new.pins)
+        and new.notice in ("", old.notice)
+        and len(old.runs) == len(new.runs)
+        and all(map(is_, old.runs, new.runs))
+    )
 
 
 def measured_plain(picture: Picture) -> dict[str, Any]:
@@ -118,9 +136,9 @@ class View:
     def show(self, picture: Picture) -> None:
         """Draw what has changed since the last picture; one message for all of it."""
         running = picture.status.phase in ("queued", *RUNNING)
-        same = _but_status_same(picture, self._shown)
+        begun = _only_begun(self._shown, picture)
         self._shown = picture
-        if running and same:
+        if running and begun:
             self.widget.status = to_plain(status_data(picture))
             return
         with self.widget.hold_sync():
@@ -143,6 +161,10 @@ class View:
             self.widget.status = state["status"]
             if not running or {**state, "status": self.widget.state["status"]} != self.widget.state:
                 self.widget.state = state
+        if running:
+            # What computes goes on in this thread, and Python changes threads every 5 ms: the one that sends
+            # is let in front.
+            time.sleep(SENDING_S)
 
     def _draw_apart(self, picture: Picture) -> None:
         """The long blocks, where they have changed."""
