@@ -74,7 +74,7 @@ def test_everything_is_on_the_screen_at_once(page: Any, width: int, height: int)
     page.wait_for_timeout(300)
     bench(page).evaluate("element => element.scrollIntoView({block: 'end'})")
     page.wait_for_timeout(200)
-    for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-tabs", ".tbx-tab"):
+    for part in (".tbx-header", ".tbx-controls", ".tbx-stages", ".tbx-tabs", ".tbx-tab"):
         place = page.locator(part).first
         becomes(page, lambda place=place, part=part: (part, place.evaluate(VISIBLE)), (part, True))
     shown = page.locator(".tbx-pane")

@@ -101,6 +101,24 @@ def test_folded_tabs_are_drawn_when_they_open(page: Any) -> None:
     assert page.locator(".tbx-tab").is_hidden()
 
 
+def test_the_rest_of_a_line_stands_deeper_than_its_beginning(page: Any) -> None:
+    """Also where lines are deep and the pane is narrow, as far as a word has room there."""
+    found = page.locator("[data-stage=source] .tbx-row").evaluate_all(
+        """rows => rows.map(row => {
+            const text = [...row.childNodes].slice(1).map(node => node.textContent).join('');
+            return [Number(row.dataset.line), text.length - text.trimStart().length];
+        })"""
+    )
+    first: dict[int, int] = {}
+    rest: list[tuple[int, int]] = []
+    for line, depth in found:
+        if line in first and first[line] <= 12:
+            rest.append((line, depth - first[line]))
+        first.setdefault(line, depth)
+    assert len(rest) > 5
+    assert [line for line, deeper in rest if deeper < 2] == []
+
+
 def test_pointing_at_a_figure_says_what_it_means(page: Any) -> None:
     page.get_by_label("figure beside the lines").select_option("instructions")
     row(page, "source", "T.gemm(").locator("[data-gutter=instructions]").hover()

@@ -86,7 +86,7 @@ def test_a_panel_shows_the_same_live_bench(page: Any, button: bool) -> None:  # 
     for size in ((1280, 720), (1600, 1000)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.wait_for_timeout(400)
-        for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
+        for part in (".tbx-header", ".tbx-controls", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
             place = panel(page).locator(part).first
             becomes(page, lambda place=place, part=part: (part, place.evaluate(VISIBLE)), (part, True))
         assert panel(page).locator(".tbx-pane").first.bounding_box()["height"] > size[1] / 4
@@ -152,7 +152,7 @@ def test_create_new_view_for_output(page: Any) -> None:  # noqa: F811
     )
     panel(page).locator(".tbx-row").first.wait_for()
     settled_both(page)
-    for part in (".tbx-header", ".tbx-knobs", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
+    for part in (".tbx-header", ".tbx-controls", ".tbx-stages", ".tbx-pane", ".tbx-tabs"):
         assert panel(page).locator(part).first.evaluate(VISIBLE), part
     move_one_and_see_both(page)
     # A line that is chosen in the view is marked in the cell, and the other way round.

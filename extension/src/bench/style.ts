@@ -20,7 +20,7 @@ export const STYLE =
   `.tbx{color-scheme:light dark;${pairs.join(';')}}${THEMES}` +
   TOKENS.map(([kind, colour]) => `.tbx .tb-t-${kind}{color:var(--${colour})}`).join('') +
   `
-.tbx{position:relative;display:flex;flex-direction:column;height:min(80vh,900px);min-height:360px;color:var(--fg);background:var(--bg);
+.tbx{position:relative;contain:layout paint style;display:flex;flex-direction:column;height:min(80vh,900px);min-height:360px;color:var(--fg);background:var(--bg);
 font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid var(--line);border-radius:6px;overflow:hidden;margin:4px 0;text-align:left}
 .tbx *,.tbx *::before{box-sizing:border-box}
 .jp-LinkedOutputView{container-type:size}.jp-LinkedOutputView .tbx{min-height:260px;height:max(260px,calc(100cqh - 20px))}
@@ -44,22 +44,22 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-button[aria-pressed=true]{background:var(--link);border-color:var(--accent);color:var(--fg)}
 .tbx button:hover{border-color:var(--accent)}
 .tbx select{padding:1px 4px;line-height:20px;max-width:190px}
-.tbx-controls{padding:3px 10px 4px;max-height:30%;overflow:auto}
+.tbx-controls{display:flex;flex-wrap:wrap;gap:2px 14px;padding:3px 10px 4px;max-height:30%;overflow:auto}.tbx-more[open]{flex-basis:100%}.tbx-controls>.tbx-knobs{display:contents}
 .tbx-knobs{display:flex;flex-wrap:wrap;gap:2px 14px}
 .tbx-knob{display:flex;align-items:center;gap:7px;min-height:26px}
 .tbx-knob label{font-family:var(--jp-code-font-family,ui-monospace,monospace);font-size:12px}
 .tbx-knob input[type=range]{width:92px;accent-color:var(--accent);border:0;background:none;height:20px;padding:0}
 .tbx-knob input[type=text]{width:110px;padding:1px 5px}
 .tbx-knob output{min-width:3ch;font-variant-numeric:tabular-nums;font-weight:600}
-.tbx-more>summary{cursor:pointer;color:var(--dim);font-size:12px;line-height:22px}
+.tbx-more>summary{cursor:pointer;color:var(--dim);font-size:12px;line-height:26px}
 .tbx-notes{flex:0 0 auto;max-height:38%;overflow:auto}.tbx-notes:empty{display:none}
 .tbx-notes p{margin:0;padding:3px 10px;border-bottom:1px solid var(--line)}
 .tbx-problem{padding:5px 10px;border-bottom:1px solid var(--line);border-left:4px solid var(--bad)}
 .tbx-problem pre,.tbx-quote{margin:2px 0 0;font:12px/1.45 var(--jp-code-font-family,ui-monospace,monospace);white-space:pre-wrap;background:none;color:inherit;border:0;padding:0}
-.tbx-stages{display:flex;flex-wrap:wrap;align-items:center;gap:3px 4px;padding:3px 10px;font-size:12px}
+.tbx-stages{display:flex;flex-wrap:wrap;align-items:center;gap:3px;padding:3px 8px;font-size:12px}
 .tbx-stages .tbx-button{padding:0 6px;line-height:18px;border-radius:9px}
-.tbx-stages select{line-height:18px;padding:0 2px;max-width:130px;margin-left:4px}
-.tbx-gap{margin-left:12px}.tbx-said{margin-left:8px}
+.tbx-stages select{line-height:18px;padding:0 2px;max-width:130px;margin-left:4px;field-sizing:content}.tbx-places{display:flex;gap:3px}
+.tbx-gap{margin-left:8px}.tbx-said{margin-left:8px}
 .tbx-body{flex:1 1 0;min-height:0;display:flex;overflow:hidden}
 .tbx-panes{flex:1 1 0;min-width:0;display:flex;overflow-x:auto;overflow-y:hidden}
 .tbx-stale .tbx-body{border-left:6px double var(--warn)}
@@ -98,9 +98,9 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-pending{padding:8px 12px;font-style:italic;margin:0}
 .tbx-side{flex:0 0 30%;min-width:220px;max-width:75%;display:flex;flex-direction:column;overflow:hidden}
 .tbx-tabs{flex:0 0 auto;display:flex;flex-wrap:wrap;background:var(--bar);border-bottom:1px solid var(--line)}
-.tbx-tabs button{border:0;border-radius:0;background:none;padding:2px 7px;line-height:20px;font-size:12.5px;cursor:pointer;color:var(--dim)}
+.tbx-tabs button{border:0;border-radius:0;background:none;padding:2px 6px;line-height:20px;font-size:12px;cursor:pointer;color:var(--dim)}
 .tbx-tabs button[aria-selected=true]{color:var(--fg);box-shadow:inset 0 -2px var(--accent);background:var(--bg)}
-.tbx-badge{margin-left:5px;font-size:11px;border:1px solid currentColor;border-radius:8px;padding:0 5px}
+.tbx-badge{margin-left:4px;font-size:11px;border:1px solid currentColor;border-radius:8px;padding:0 4px}
 .tbx-tab{flex:1 1 0;min-height:0;overflow:auto;padding:8px 12px;contain:content}
 .tbx-say{margin:4px 0;max-width:76ch}
 .tbx-wide{overflow-x:auto;margin:4px 0 10px}

@@ -22,6 +22,9 @@ export interface Fold {
 /** Where a line may be cut, the best first: behind a blank, behind an opening bracket, behind another sign. */
 const BREAKS = [/[\s]/, /[([{]/, /[,;=+*/|&)\]}.]/];
 
+/** Letters of a word with its bracket: `T.alloc_shared((`. */
+const WORD_ROOM = 16;
+
 /** Where to cut `line` so that no piece is longer than `columns`: at a token in its last half, else anywhere. */
 function cuts(line: string, columns: number, indent: number, from: number): number[] {
   const out: number[] = [];
@@ -61,10 +64,12 @@ export function rowsOf(lines: readonly string[], columns: number, folds: readonl
     }
     const text = lines[line]!;
     const own = text.length - text.trimStart().length;
-    const indent = Math.min(own + 4, Math.floor(columns / 3));
     const long = columns > 0 && text.length > columns;
     // Beside an indentation of more than half a row only syllables fit: it is shown as half a row.
     let start = long ? Math.max(0, own - Math.floor(columns / 2)) : 0;
+    // The rest of a line stands deeper than its beginning, as long as a word of the language has room there.
+    const deeper = Math.min(own - start + 2, columns - WORD_ROOM);
+    const indent = Math.min(own - start + 4, Math.max(Math.floor(columns / 3), deeper));
     let first = true;
     for (const end of [...(long ? cuts(text, columns, indent, start) : []), text.length]) {
       out.push({ line, start, end, first, indent: first ? 0 : indent, folded: 0 });
