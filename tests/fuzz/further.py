@@ -1,5 +1,5 @@
 """Statements that meet the whole kernel: prints, asserts, votes over tiles, atomics, barriers of the grid,
-macros with arguments."""
+macros with arguments, vectors."""
 
 from __future__ import annotations
 
@@ -166,5 +166,38 @@ def called(w: Writer, body: Body) -> None:
         w.say(f"{name}({tile.name}, {result})")
 
 
-FURTHER: tuple[tuple[Callable[[Writer], None], int], ...] = ((said, 1), (atomics, 1), (grid_barrier, 1))
+def vectors(w: Writer) -> None:
+    """Elements side by side, loaded, computed with and stored together."""
+    if w.group or w.elements:
+        return
+    lanes, count = w.pick(2, 2, 4, 8, 16), w.pick(1, 3, 16, 40)
+    dtype = w.pick("float32", "float32", "float16", "bfloat16", "float64", "int32", "uint8", "int16")
+    source = w.input((lanes * count,), dtype)
+    target = w.output((lanes * count,), dtype)
+    if target.slab is None or len(source.shape) != 1:
+        return
+    i, v = w.name("i"), w.name("v")
+    ahead = w.pick("", "", " + 1", f" - {lanes}", f" + {lanes}")
+    with w.block(f"for {i} in T.Parallel({count}):"):
+        w.say(f"{v} = {source.name}[T.Ramp({i} * {lanes}{ahead}, 1, {lanes})]")
+        if w.chance(0.3):
+            bits = "uint32" if dtype not in ("float64",) and lanes * BITS[dtype] >= 64 else "uint64"
+            number = lanes * BITS[dtype] // int(bits.removeprefix("uint"))
+            if number in (2, 4, 8, 16):
+                w.say(f"{v} = T.reinterpret(T.reinterpret({v}, T.{bits}x{number}), T.{dtype}x{lanes})")
+        if w.chance(0.6):
+            w.say(f"{v} = {v} {w.pick('+', '*', '-')} {w.pick(f'{v}[0]', v, '2', f'T.{dtype}(3)')}")
+        place = f"{target.name}[T.Ramp({target.slab.start} + {i} * {lanes}, 1, {lanes})]"
+        w.say(f"{place} = {w.pick(v, v, f'{v}[{lanes - 1}]')}")
+
+
+BITS = {
+    "float32": 32, "float16": 16, "bfloat16": 16, "float64": 64, "int32": 32, "uint8": 8, "int16": 16,
+}  # fmt: skip
+FURTHER: tuple[tuple[Callable[[Writer], None], int], ...] = (
+    (said, 1),
+    (atomics, 1),
+    (grid_barrier, 1),
+    (vectors, 1),
+)
 WITH_BODY: tuple[tuple[Callable[[Writer, Body], None], int], ...] = ((voted, 1), (called, 1))

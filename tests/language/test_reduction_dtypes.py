@@ -13,7 +13,7 @@ from tilebench.ir import DType
 from tilebench.ir.dtypes import ALL, dtype_of
 
 WHOLE = [each.name for each in ALL.values() if each.is_integer and each.per_byte == 1]
-FLOATS = [each.name for each in ALL.values() if each.is_float]
+FLOATS = [each.name for each in ALL.values() if each.is_float and each.per_byte == 1]
 PAIRS = [(a, b) for a in (*WHOLE, *FLOATS) for b in (*WHOLE, *FLOATS) if dtype_of(a).kind == dtype_of(b).kind]
 BODY = """
 x = T.alloc_fragment((3, 70), "{a}")

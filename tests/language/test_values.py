@@ -88,7 +88,9 @@ def test_limits_of_floats(name: str) -> None:
     assert float(as_numpy) == top.value
     assert math.isfinite(top.value)
     with np.errstate(over="ignore"):
-        assert not np.isfinite(np.array(top.value * 1.1).astype(ALL[name].numpy).astype(float))
+        above = float(np.array(top.value * 1.1).astype(ALL[name].numpy))
+    # Of 4 bits all are numbers: what is above is the largest.
+    assert not math.isfinite(above) if ALL[name].has_nan else above == top.value == 6.0
     assert T.min_value(name).expr == Const(-top.value, type=ALL[name])
 
 
@@ -153,10 +155,9 @@ def test_names_that_are_not_there() -> None:
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("float32x4", "T.float32x4 is of vectors, which are no values of kernels here"),
-        ("float8_e4m3x16", "T.float8_e4m3x16 is of vectors, which are no values of kernels here"),
-        ("Ramp", "T.Ramp is of vectors, which are no values of kernels here"),
-        ("add2", "T.add2 is TileLang's, not here yet"),
+        ("float32x3", "there is no T.float32x3"),
+        ("Shuffle", "T.Shuffle is of vectors that are no neighbours"),
+        ("AtomicAdd", "T.AtomicAdd is TileLang's, not here yet"),
         ("FloorDiv", "T.FloorDiv is the compiler's under TileLang, and no word of kernels"),
         ("CUDASourceCodeKernel", "T.CUDASourceCodeKernel is TileLang's, not here yet"),
     ],

@@ -237,3 +237,20 @@ def test_a_while_loop_ends_by_another_name_of_its_memory() -> None:
     T.copy(S, O)
     """
     assert everywhere(body, _head(O=((4,), "int32")))["O"].tolist() == [0, 0, 5, 5]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_a_fill_with_one_of_its_own_elements(dtype: str) -> None:
+    """What is filled in is the value of before, as without the view."""
+    head = f'A: T.Tensor((64, 64), "{dtype}"), O: T.Tensor((64, 64), "{dtype}")'
+    out = everywhere(
+        f"""
+        b = T.alloc_shared((2, 8), "{dtype}")
+        T.copy(A[0:2, 0:8], b)
+        s = T.view(b, (16,), "{dtype}")
+        T.fill(s, s[11] + 1)
+        T.copy(s, O[0, 0:16])
+        """,
+        head,
+    )
+    assert (out["O"][0, :16] == out["A"][1, 3] + 1).all()

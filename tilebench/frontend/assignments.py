@@ -11,6 +11,7 @@ from ..ir import Const, DType, Let, Load, Var, walk
 from ..language.launch import LoopSpec
 from ..language.thread_numbers import is_thread_number
 from ..language.tracing.expressions import Pending, Value, cast_value
+from ..language.tracing.kinds import SideBySide
 from ..language.tracing.stores import assign_var, store_element
 from ..language.tracing.values import BufferView, ElementRef, RegionRef, VarRef
 from .expressions import Expressions
@@ -53,7 +54,11 @@ class Assignments(Expressions):
                 self.assign_many(target, value, node)
             case ast.Subscript():
                 base, key = self.expr(target.value), self.expr(target.slice)
-                if isinstance(base, BufferView):
+                lanes = isinstance(base, BufferView) and self.of_lanes(key, value)
+                if lanes:
+                    self.current = node
+                    lanes.store(base, _parts(key), value)
+                elif isinstance(base, BufferView):
                     self.store(target, self.element(target, base, key), value, node)
                 elif isinstance(base, VarRef):
                     self.current = node
@@ -66,6 +71,10 @@ class Assignments(Expressions):
                 self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")
             case _:
                 self.refuse(target, "this cannot be assigned to")
+
+    def of_lanes(self, key: Any, value: Any) -> SideBySide | None:
+        """The vector among the parts of a key, or the value: what stores several elements."""
+        return next((part for part in (*_parts(key), value) if isinstance(part, SideBySide)), None)
 
     def element(self, target: ast.Subscript, base: Any, key: Any) -> Any:
         """`held[key]`, with the subscript as the place of what is wrong with it."""
@@ -230,3 +239,8 @@ class Assignments(Expressions):
                 base[key] = result
         else:
             self.refuse(target, "an attribute cannot be assigned in a kernel", "use a name or a buffer")
+
+
+def _parts(key: Any) -> tuple[Any, ...]:
+    """The indices of a key, one a dimension."""
+    return tuple(key) if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

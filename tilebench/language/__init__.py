@@ -35,7 +35,9 @@ from . import thread_numbers as _thread_numbers
 from . import thread_reduction as _thread_reduction
 from . import thread_words as _thread_words
 from . import tile_idioms as _tile_idioms
+from . import vectors as _vectors
 from . import views as _views
+from . import wide_accesses as _wide_accesses
 from .addresses import *
 from .annotate_layouts import annotate_layout
 from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
@@ -110,7 +112,10 @@ from .tile_idioms import *
 from .tracing.expressions import SHORT as _short
 from .tracing.expressions import WORDS as _dtypes
 from .tracing.taken import show_types as _show_types
+from .vectors import *
+from .vectors import vector_word as _vector_word
 from .views import *
+from .wide_accesses import *
 from .words import registry
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
@@ -239,6 +244,8 @@ __all__ += _products_by_hand.__all__
 __all__ += _bits.__all__
 __all__ += _addresses.__all__
 __all__ += _views.__all__
+__all__ += _vectors.__all__
+__all__ += _wide_accesses.__all__
 __all__ += _tile_idioms.__all__
 __all__ += _float_functions.__all__
 __all__ += _further_functions.__all__
@@ -256,6 +263,9 @@ def __getattr__(name: str) -> _Any:
         return _float_functions.FAST[name]
     if name.startswith("__"):
         raise AttributeError(name)
+    vector = _vector_word(name)
+    if vector is not None:
+        return vector
     added = _function_of(name)
     if added is not None:
         return added

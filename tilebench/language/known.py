@@ -10,9 +10,7 @@ from ..errors import LanguageError, nearest
 _LATER = """
     AtomicAdd CUDASourceCodeKernel async_copy dyn gemm_sp
     ptx_commit_group ptx_cp_async ptx_wait_group
-    BaseTileScheduler allocate c2d_im2col add2 sub2 mul2 fma2 max2 min2 abs2 ldg32 ldg64 ldg128 ldg256
-    lds32 lds64 lds128 stg32 stg64 stg128 stg256 sts32 sts64 sts128 loop_break
-    tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp nextafter
+    BaseTileScheduler allocate c2d_im2col loop_break tma_load_2sm ptx_ldmatrix ptx_mma ptx_mma_sp nextafter
 """
 LATER = frozenset(_LATER.split())
 
@@ -60,34 +58,23 @@ _OF_TVM = """
     prefetch ret target undef var void isnullptr tvm_storage_sync tvm_stack_alloca tvm_tuple
 """
 # Vectors of elements, which the compiler under TileLang writes out.
-_OF_VECTORS = "Ramp Broadcast Shuffle ramp broadcast vscale extract_lane vectorlow vectorhigh vectorcombine"
+_OF_VECTORS = "Shuffle ramp broadcast vscale vectorlow vectorhigh vectorcombine"
 _VECTOR = re.compile(r"(u?int|float|bfloat)\d+(_e\dm\d(fn)?)?x\d+")
 _WHOLE = "write x + y of elements in T.Parallel: vectors of them are the compiler's to make"
 _COPY_OR_GEMM = "write it with T.copy and T.gemm, which take the instructions that the card has"
 ELSEWHERE = {
     **dict.fromkeys(_BLACKWELL.split(), ("for Blackwell, which is no target here", _COPY_OR_GEMM)),
     **dict.fromkeys(_OF_TVM.split(), ("the compiler's under TileLang, and no word of kernels", "")),
-    **dict.fromkeys(_OF_VECTORS.split(), ("of vectors, which are no values of kernels here", _WHOLE)),
+    **dict.fromkeys(_OF_VECTORS.split(), ("of vectors that are no neighbours", _WHOLE)),
 }
-_WIDE = {
-    "ldg": "read the elements, A[i]: load", "lds": "read the elements, S[i]: load",
-    "stg": "write the elements, A[i] = x: store", "sts": "write the elements, S[i] = x: store",
-}  # fmt: skip
-_BITS = (32, 64, 128, 256)
 _CURES = {
     "ptx_cp_async": _COPIES, "async_copy": _COPIES, "ptx_commit_group": _COPIES,
     "ptx_wait_group": _COPIES, "ptx_ldmatrix": _PRODUCTS, "ptx_mma": _PRODUCTS, "ptx_mma_sp": _PRODUCTS,
-    **dict.fromkeys("add2 sub2 mul2 fma2 max2 min2 abs2".split(), _WHOLE),  # noqa: SIM905
     "AtomicAdd": "write T.atomic_add(A[i], x)", "allocate": "write T.alloc_shared or T.alloc_local",
     "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",
     "BaseTileScheduler": "T.PersistentTileScheduler hands out the tiles",
     "gemm_sp": "T.gemm takes the operand with its zeros",
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
-    **{
-        f"{kind}{bits}": f"{way}s are made as wide as they can be"
-        for kind, way in _WIDE.items()
-        for bits in _BITS
-    },
 }  # fmt: skip
 
 
@@ -105,8 +92,10 @@ def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
             f"T.{name} comes with Hopper's instructions, which are not here yet",
             HOPPER[name],
         )
-    if name in ELSEWHERE or name.startswith("tcgen05_") or _VECTOR.fullmatch(name):
-        what, hint = ELSEWHERE.get(name, ELSEWHERE["Ramp" if _VECTOR.fullmatch(name) else "alloc_tmem"])
+    if _VECTOR.fullmatch(name):
+        return f"there is no T.{name}", "vectors have 2, 4, 8 or 16 elements, each of 8 bits or more"
+    if name in ELSEWHERE or name.startswith("tcgen05_"):
+        what, hint = ELSEWHERE.get(name, ELSEWHERE["alloc_tmem"])
         return f"T.{name} is {what}", hint
     if name in LATER:
         return f"T.{name} is TileLang's, not here yet", _CURES.get(name, "")

@@ -30,6 +30,7 @@ from ...ir import (
     Var,
     all_of,
     map_children,
+    walk,
     whole,
     zero_of,
 )
@@ -204,11 +205,17 @@ class _Opener:
         value: Expr = read if read.dtype == dtype else Cast(read, type=dtype, place=copy.place)
         return around(Store(copy.dst.buffer, _moved(copy.dst, names), value, place=copy.place), copy.place)
 
-    def filled(self, fill: Fill) -> Stmt:
+    def filled(self, fill: Fill) -> Any:
+        """A fill, element by element. The value is one, of before: it may be an element that is filled."""
+        before: list[Stmt] = []
+        value = fill.value
+        if any(isinstance(part, Load) for part in walk(value)):
+            value = Var(self.names.fresh("filled"), type=fill.value.dtype)
+            named = self.step(Let(value, fill.value, place=fill.place))
+            before += [named] if isinstance(named, Stmt) else named
         names, around = self.loop([size for size in fill.dst.extent or () if size != 1] or [1])
-        return around(
-            Store(fill.dst.buffer, _moved(fill.dst, names), fill.value, place=fill.place), fill.place
-        )
+        store = Store(fill.dst.buffer, _moved(fill.dst, names), value, place=fill.place)
+        return (*before, around(store, fill.place)) if before else around(store, fill.place)
 
     def loop(self, box: Sequence[int]) -> tuple[tuple[Var, ...], Any]:
         """Variables over a box, and what makes the loop of a store over it."""

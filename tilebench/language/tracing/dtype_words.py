@@ -18,6 +18,11 @@ def plain(given: object) -> DType:
     if isinstance(word, (DType, str, type, np.dtype)) or type(word).__module__.startswith("torch"):
         return ALL[dtype_of(given).name]
     name = getattr(given, "name", "")
+    if hasattr(given, "lanes"):
+        raise DTypeError(
+            "T.{name} is a type of values, not of elements in memory", name=name, element=word.element,
+            hint="give the buffer one more dimension, of {element!r}; A[i : i + n] = v stores a vector",
+        )  # fmt: skip
     raise DTypeError(
         "{what} is no dtype",
         what=shown(given),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ...ir import Expr
 
 
@@ -22,4 +25,16 @@ class Tile:
 
     @property
     def name(self) -> str:
+        raise NotImplementedError
+
+
+class SideBySide:
+    """Several values side by side: a key of a buffer, or what is stored in a box of one."""
+
+    __slots__ = ()
+
+    def load(self, view: Any, key: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def store(self, view: Any, key: Sequence[Any], value: Any) -> None:
         raise NotImplementedError

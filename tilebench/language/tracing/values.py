@@ -10,7 +10,7 @@ from ...ir import Buffer, Const, Expr, Load, Region, show
 from .builder import BodyFrame, here, in_trace
 from .expressions import DTypeWord, Value, refuse, word_for
 from .indexing import UnknownExtent, index_box, index_expr
-from .kinds import Tile
+from .kinds import SideBySide, Tile
 from .stores import assign_var, store_element
 
 
@@ -184,10 +184,13 @@ class BufferView(Tile):
     def __repr__(self) -> str:
         return f"{self.name}{list(self.shape)}: {self.buffer.dtype} in {self.scope} memory"
 
-    def __getitem__(self, key: object) -> ElementRef | RegionRef:
+    def __getitem__(self, key: object) -> Any:
         """An element (all integers) or a box (any slice). Raises `ShapeError` for a wrong rank or range."""
         self.check_scope()
         parts = self._parts(key)
+        for part in parts:
+            if isinstance(part, SideBySide):
+                return part.load(self, parts)
         if any(isinstance(each, slice) for each in parts):
             return self._box(parts)
         return ElementRef(self, tuple(index_expr(self, axis, each) for axis, each in enumerate(parts)))
