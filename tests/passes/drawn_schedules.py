@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -320,8 +320,35 @@ def drawn_chain(random: Random) -> Drawn:
     return Drawn(chain, options, arrays, wanted, 0.0, random.choice(TARGETS))
 
 
+def drawn_groups(random: Random) -> Drawn:
+    """Products and attention by warp groups, in tiles that they like and others."""
+    if random.random() < 0.3:
+        drawn = drawn_attention(random)
+        own = {"threads": random.choice([128, 128, 256]), "bM": random.choice([32, 64, 128])}
+        names: tuple[str, ...] = ("scores", "out")
+    else:
+        drawn = drawn_product(random)
+        own = {
+            "threads": random.choice([128, 128, 256, 256, 384, 64]),
+            "bM": random.choice([32, 64, 64, 96, 128]),
+            "bN": random.choice([8, 16, 24, 40, 64, 72, 96]), "bK": random.choice([16, 16, 32, 48, 64, 24]),
+        }  # fmt: skip
+        names = ("C_l",)
+    asked = {name: {"instruction": "wgmma"} for name in names}
+    options = {**drawn.options, **own}
+    wanted = drawn.wanted
+    if options.get("skip", -1) >= 0:
+        # Which terms are left out is told by tiles along k.
+        a, b = (drawn.arrays[name].astype(np.float64) for name in "AB")
+        a, b = (a.T if options["a_turned"] else a), (b.T if options["b_turned"] else b)
+        wanted = a * (np.arange(a.shape[1]) // options["bK"] % 3 != options["skip"]) @ b
+    schedule = {**drawn.schedule, "gemm": asked}
+    return replace(drawn, options=options, target="cuda:sm_90a", schedule=schedule, wanted=wanted)
+
+
 FAMILIES = {
     "product": drawn_product, "attention": drawn_attention, "norm": drawn_norm, "chain": drawn_chain,
+    "warp groups": drawn_groups,
 }  # fmt: skip
 
 

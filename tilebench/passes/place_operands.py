@@ -175,9 +175,10 @@ def _candidates(buffer: Buffer, demands: Sequence[_Demand]) -> list[SharedLayout
         panels = _fitting(demand, shape[-1] * bits // 8, bits)
         if not panels:
             raise ScheduleError(
-                "no panels of {tile} start where {name} needs parts of {unit} elements", at=demand.gemm.place,
-                tile=buffer.name, name=demand.row.name, unit=demand.unit,
-                hint="make the tile a multiple of 16 wide for each warp group",
+                "{name} reads {tile} in panels of {least} columns at least, and parts of it are {unit} wide",
+                at=demand.gemm.place, name=demand.row.name, tile=buffer.name, unit=demand.unit,
+                least=min(demand.form.panels) * 8 // bits,
+                hint="make each warp group's part a multiple of {least} wide, or split along rows",
             )  # fmt: skip
     found: list[SharedLayout] = []
     for atom in _fitting(demands[0], shape[-1] * bits // 8, bits):

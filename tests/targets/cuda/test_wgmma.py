@@ -202,6 +202,11 @@ def test_the_road_without_a_request_is_as_before() -> None:
             "help: give A as (m, k)",
         ),
         (
+            {"threads": 256, "tile": (64, 48, 32), "turned": (False, False), "policy": "full_col"},
+            "wgmma reads B_s in panels of 16 columns at least, and parts of it are 24 wide",
+            "help: make each warp group's part a multiple of 16 wide, or split along rows",
+        ),
+        (
             {"threads": 128, "ab": ("float64", "float64"), "acc": "float64"},
             "wgmma does not multiply float64 and float64 into float64",
             "help: its table holds: float16 float16 float32",
