@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LanguageError, ShapeError
-from ..ir import Expr, OpStmt, Region, Word, attribute, decision, node, operand, reads, writes
+from ..ir import Expr, OpStmt, Region, Word, addresses, attribute, decision, node, operand, reads, writes
 from ..layout import Fragment
 from .layouts import loop_map
 from .lowered.decisions import Instr, Stage
@@ -33,7 +33,8 @@ class Copy(OpStmt):
     Reads outside a global buffer give zero, writes outside are skipped. From `bounded` on both
     regions have extents and `src_within`/`dst_within` say which dimensions need a test; from
     `laid_out` on `by` is the instruction and `map` which thread moves what.
-    An asynchronous instruction completes when its `token` has been waited for.
+    An asynchronous instruction completes when its `token` has been waited for, or the `barrier` that counts
+    its bytes.
     `coalesced_width` is the user's cap of the vector width, in elements; one that is `sync` goes by none.
     """
 
@@ -48,7 +49,12 @@ class Copy(OpStmt):
     by: Instr | None = decision("laid_out", default=None, early=True)
     map: Fragment | None = decision("laid_out", default=None, early=True)
     token: str = attribute(default="")
+    barrier: Region | None = addresses(default=None)
     sync: bool = attribute(default=False, used="bounded")
+
+    def settled(self) -> frozenset[str]:
+        # What goes in boxes is shared out among no threads.
+        return frozenset({"map"} if self.by is not None and self.by.box else ())
 
 
 @node

@@ -12,6 +12,7 @@ from .extensions import word_of
 from .extern import WORDS as EXTERN
 from .gemm import WORDS as GEMM
 from .lowered.clocks import WORDS as CLOCKS
+from .lowered.copy_barriers import WORDS as COPY_BARRIERS
 from .lowered.decisions import Instr, Panels, Plan, Stage
 from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.mbarriers import WORDS as MBARRIERS
@@ -43,6 +44,7 @@ FAMILIES = (
     PROMISES,
     THREADS,
     MBARRIERS,
+    COPY_BARRIERS,
     TOKENS,
     LAYOUTS,
     CLOCKS,

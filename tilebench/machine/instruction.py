@@ -53,6 +53,22 @@ class OperandForm:
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """What the boxes of an instruction can be that copies a box of an array at a time.
+
+    An array has at most `rank` dimensions, a box `extent` elements in each; addresses and strides of an
+    array are multiples of `align` bytes. In shared memory its rows follow each other, or lie in panels of
+    so many bytes as in one of the `swizzles` (`layout.atom_layout`). At most `pieces` boxes make up a tile.
+    """
+
+    rank: int = 5
+    extent: int = 256
+    align: int = 16
+    swizzles: tuple[int, ...] = (128, 64, 32)
+    pieces: int = 32
+
+
+@dataclass(frozen=True)
 class Instruction:
     """One instruction of a target, for operands of given dtypes.
 
@@ -69,6 +85,7 @@ class Instruction:
     shape as often as `most` says along each extent (empty: once), at a cost that grows alike; groups then
     share a tile by its rows first. `by_proxy` says that it reads shared memory past the view that threads
     have of it: what they wrote there is seen after a fence of its own. `clears`: it can start a sum at zero.
+    A copy by one with `boxes` is done by no thread, in boxes of that kind.
 
     Raises `TargetError` as it is made where the row contradicts itself.
     """
@@ -89,6 +106,7 @@ class Instruction:
     most: tuple[int, ...] = ()
     by_proxy: bool = False
     clears: bool = False
+    boxes: Boxes | None = None
 
     def __post_init__(self) -> None:
         for wrong, what in self._contradictions():

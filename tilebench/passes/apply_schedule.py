@@ -64,6 +64,7 @@ HINTS = (
     Hint("gemm", "policy", Gemm, "policy", None, "square", "the tile is split as evenly as warps allow"),
     Hint("gemm", "instruction", Gemm, "by"),
     Hint("copy", "vector", Copy, "coalesced_width"),
+    Hint("copy", "instruction", Copy, "by"),
 )  # fmt: skip
 
 # What a schedule chose, by the identity of the node and the option. Staging directives act in
@@ -118,11 +119,12 @@ def _words(hint: Hint) -> list[str]:
 
 
 def _check_instruction(directive: Directive, node: Node, context: Context) -> None:
-    known = [row.name for row in context.machine.instructions_for("gemm")]
+    known = [row.name for row in context.machine.instructions_for(directive.kind)]
     if known and directive.value not in known:
         raise ScheduleError(
-            "{machine} has no gemm instruction {name}", at=node.place, machine=context.machine.name,
-            name=directive.value, hint="its table holds: " + ", ".join(dict.fromkeys(known)),
+            "{machine} has no {kind} instruction {name}", at=node.place, machine=context.machine.name,
+            kind=directive.kind, name=directive.value,
+            hint="its table holds: " + ", ".join(dict.fromkeys(known)),
         )  # fmt: skip
     if isinstance(node, Gemm):
         _check_dtypes(directive.value, node, context)

@@ -8,22 +8,26 @@ warp form at every access, counted by the hardware's rules. A `swizzle=` choice 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..errors import LayoutError
 from ..ir import Expr, Function, Load, OpStmt, Region, Store, effects_of, map_bodies, walk
 from ..ir.arith import evaluate
 from ..ir.stmt import statements
+from ..language.copy import Copy
 from ..language.extern import ExternCall
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
-from ..layout import Fragment, SharedLayout
-from ..layout.choose import AccessPattern, PricedLayout, candidates, price
+from ..layout import Fragment, SharedLayout, atom_layout
+from ..layout.choose import ATOMS, AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine, MatrixLoad
+from .analysis.boxes import Cut, boxes_of, cut
 from .analysis.matrix_rows import matrix_rows
 from .analysis.sites import BOX, SiteAccess, box_index, is_mapped, vector_of
 from .choose_instructions import row_of
@@ -37,12 +41,13 @@ INSTRUCTIONS_LOOKED_AT = 4
 def choose_shared(function: Function, context: Context) -> Function:
     """The function with a layout on every shared buffer."""
     patterns, pointed = patterns_of(function, context.machine), _pointed(function)
+    boxed = _for_boxes(function, context.machine)
 
     def step(node: Any) -> Any:
         if isinstance(node, AllocShared):
             name = node.buffer.name
             chosen = node.layout or (_rows(node, context) if name in pointed else None)
-            layout = chosen or _best(node, patterns.get(name, []), context)
+            layout = chosen or _best(node, patterns.get(name, []), boxed.get(name, []), context)
             return node.but(layout=layout, swizzle=None)
         return map_bodies(node, step)
 
@@ -62,6 +67,26 @@ def _options(alloc: AllocShared, vector_bytes: int) -> list[SharedLayout]:
     ]
 
 
+def layouts_for_boxes(alloc: AllocShared, machine: Machine) -> list[SharedLayout]:
+    """The layouts that a tile may have and that copies in boxes may fill: rows, and panels of each atom."""
+    bits, extents = alloc.buffer.dtype.bits, alloc.buffer.extents
+    options = _options(alloc, max(machine.vector_bytes))
+    panels: list[SharedLayout] = []
+    for atom in ATOMS if alloc.swizzle is not False else ():
+        with suppress(LayoutError):
+            panels.append(atom_layout(extents, bits, atom))
+    return list(dict.fromkeys([*options, *panels]))
+
+
+def _for_boxes(function: Function, machine: Machine) -> dict[str, list[Copy]]:
+    """The copies in boxes of each tile that they fill."""
+    found: dict[str, list[Copy]] = {}
+    for node in statements(function.body):
+        if isinstance(node, Copy) and boxes_of(node, machine) is not None:
+            found.setdefault(node.dst.buffer.name, []).append(node)
+    return found
+
+
 def _pointed(function: Function) -> frozenset[str]:
     """The buffers that functions of the kernel's own text get pointers to: they see rows."""
     calls = [node for node in statements(function.body) if isinstance(node, ExternCall)]
@@ -75,7 +100,9 @@ def _rows(alloc: AllocShared, context: Context) -> SharedLayout:
     return SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
 
 
-def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -> SharedLayout:
+def _best(
+    alloc: AllocShared, patterns: list[AccessPattern], boxed: list[Copy], context: Context
+) -> SharedLayout:
     dtype, shared, name = alloc.buffer.dtype, context.machine.shared, alloc.buffer.name
     rows = SharedLayout.rows(alloc.buffer.extents, dtype.per_byte)
     if alloc.of_fragment:
@@ -84,6 +111,12 @@ def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -
             "T.Parallel, and every thread needs them", alloc, bytes=alloc.buffer.bytes,
         )  # fmt: skip
     options = _options(alloc, max(context.machine.vector_bytes))
+    if boxed:
+        options = [
+            layout
+            for layout in layouts_for_boxes(alloc, context.machine)
+            if _takes_boxes(boxed, layout, context)
+        ]
     if not options:
         context.remark(
             NAME, "missed", f"{name} is not swizzled: its rows have no whole vectors to change places", alloc,
@@ -116,6 +149,15 @@ def _best(alloc: AllocShared, patterns: list[AccessPattern], context: Context) -
         candidates=len(options),
     )
     return choice.layout
+
+
+def _takes_boxes(boxed: list[Copy], layout: SharedLayout, context: Context) -> bool:
+    """Whether boxes give a layout, for each copy that fills the tile by them."""
+    found = [(copy, boxes_of(copy, context.machine)) for copy in boxed]
+    return all(
+        boxes is not None and isinstance(cut(copy.src, copy.dst.buffer, layout, boxes), Cut)
+        for copy, boxes in found
+    )
 
 
 def _words(layout: SharedLayout) -> str:
@@ -155,6 +197,8 @@ def _of_node(
                     yield access.buffer.name, pattern
         case Gemm():
             yield from _gemm(node, fragments, machine)
+        case Copy() if boxes_of(node, machine) is not None:
+            return  # no thread fills the tile
         case OpStmt() if is_mapped(node) and node.map is not None:  # type: ignore[attr-defined]
             for effect in effects_of(node):
                 if effect.region is not None and effect.buffer.scope == "shared":

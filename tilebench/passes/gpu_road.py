@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .align_rows import align_rows
+from .allow_boxes import allow_boxes
 from .check_tiles import check_tiles
 from .choose_instructions import choose_instructions
 from .choose_shared import choose_shared
 from .context import StageRow
 from .count_registers import count_registers
+from .cut_boxes import cut_boxes
 from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .infer_layouts import infer_layouts
 from .make_ring import make_ring
@@ -50,9 +52,13 @@ LAYOUT_ROW = StageRow(
         ("start_sums", start_sums),
         # Before it: copies see which layouts are given, and how narrow those make them.
         ("place_operands", place_operands),
+        # Behind every layout that is given: a copy in boxes needs one of its own kind.
+        ("allow_boxes", allow_boxes),
         ("infer_layouts", infer_layouts),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),
+        # Layouts say how a tile is cut into boxes.
+        ("cut_boxes", cut_boxes),
         # Layouts say how many registers of a thread a fragment takes.
         ("count_registers", count_registers),
     ),

@@ -303,6 +303,8 @@ class _Inference:
         width = max(1, self.width(node) * bits // 8)
         name = node.by.name if node.by is not None else self.copy_row(node)
         rows = self.machine.instructions_for(node.word)
+        if any(row.name == name and row.boxes for row in rows):
+            return Instr(name)
         if not any(row.name == name and self.reaches(row, node, width) for row in rows):
             others = [row for row in rows if row.shape == (width,) and not row.asynchronous]
             if others:

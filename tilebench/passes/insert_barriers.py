@@ -38,6 +38,8 @@ from ..ir.dtypes import uint64
 from ..ir.expr_walks import replaced
 from ..ir.facts import is_small
 from ..ir.stmt import statements
+from ..language.copy import Copy
+from ..language.lowered.copy_barriers import ExpectCopies
 from ..language.lowered.mbarriers import FenceAsyncShared
 from ..language.lowered.threads import SyncThreads
 from ..language.lowered.tokens import Wait
@@ -52,6 +54,7 @@ from .analysis.launches import launch_of
 from .analysis.proxies import fenced_buffers
 from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from .context import Context
+from .copy_barriers import issued_behind
 
 HAZARDS = {
     (True, False): "read after write",
@@ -147,7 +150,11 @@ class _Search:
 
     # -- the walk
     def body(self, body: tuple[Stmt, ...], pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
-        for statement in body:
+        for number, statement in enumerate(body):
+            if isinstance(statement, ExpectCopies):
+                # In front of its copies, which one thread issues together with it.
+                copies = issued_behind(body, number)
+                pending = self._meet(statement, pending, [a for copy in copies for a in self.of(copy, lets)])
             pending = self.statement(statement, pending, lets)
         return pending
 
@@ -179,6 +186,8 @@ class _Search:
             return self._if(stmt, pending, lets)
         new = self.of(stmt, lets)
         pending = self._meet(stmt, pending, new)
+        if getattr(stmt, "barrier", None) is not None and isinstance(stmt, Copy):
+            return pending  # who waits for its barrier sees what it brings
         token = getattr(stmt, "token", "")
         if token:
             self.flights[token] = _joined(self.flights.get(token, []), new)

@@ -39,15 +39,17 @@ from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import EVERYONE, Instr
-from ..language.lowered.tokens import BY_HAND, Commit, Wait
+from ..language.lowered.tokens import Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
-from ..language.structure import Pipelined, Serial, Unroll
-from .analysis.stages import is_staged, opened
+from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from .analysis.stages import is_staged, items_of, opened, versions_of
 from .choose_instructions import row_of, takes_instruction
 from .context import Context
+from .copy_barriers import CopyBarriers, Filling, in_boxes
 from .plan_pipeline import check_plans
 from .products_ahead import ProductsAhead, products_that_go_on
 from .staged_ring import StagedRing
+from .turns import length_of
 from .versions import at_version, without_waits
 
 NAME = "make_ring"
@@ -77,6 +79,22 @@ class _Ring:
     # The fragment that each of the others is loaded into, by the identity of the copy.
     registers: dict[int, AllocFragment]
     products: ProductsAhead
+    # Those that go in boxes, and their barriers.
+    boxed: tuple[Copy, ...]
+    filling: Filling | None
+
+    def version(self, step: Expr) -> Expr:
+        """The version of the tiles of a step, counted from the loop's first."""
+        return step % self.stages if self.filling is None else self.filling.version(step)
+
+    def fetch_boxes(self, index: Expr, step: Expr) -> tuple[Stmt, ...]:
+        """The copies in boxes for an iteration, the step of that number."""
+        if self.filling is None:
+            return ()
+        name = self.loop.vars[0].name
+        copies = [substitute(copy, {name: index}) for copy in self.boxed]
+        versions = [at_version(copy, self.buffers, self.version(step)) for copy in copies]
+        return self.filling.issued(versions, step)
 
     @property
     def buffers(self) -> set[str]:
@@ -90,7 +108,8 @@ class _Ring:
     def fetch(self, step: Expr, version: Expr, last: bool | None = None) -> tuple[Stmt, ...]:
         """The copies of one step, into one version; or what of them comes last in a step, or the rest."""
         name = self.loop.vars[0].name
-        parts = [part for copy in self.copies for part in self._parts(copy, last)]
+        own = [copy for copy in self.copies if not in_boxes(copy)]
+        parts = [part for copy in own for part in self._parts(copy, last)]
         return tuple(at_version(substitute(part, {name: step}), self.buffers, version) for part in parts)
 
     def _parts(self, copy: Copy, last: bool | None) -> tuple[Copy, ...]:
@@ -114,13 +133,35 @@ class _Rings:
         self.names = Names(function)
         # How many versions each ringed buffer has.
         self.versions: dict[str, int] = {}
+        self.barriers = CopyBarriers(self.names)
+        # The statements around the one at hand, outermost first.
+        self.path: list[Any] = []
 
     def statement(self, node: Any) -> Any:
-        if isinstance(node, Pipelined):
-            return self.pipelined(map_bodies(node, self.statement))
+        if in_boxes(node):
+            return self.in_boxes(node)
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
-            return node if getattr(node, "token", "") == BY_HAND else _waited(node)
-        return map_bodies(node, self.statement)
+            return _waited(node)
+        if isinstance(node, Function):
+            return map_bodies(node, self.statement)
+        self.path.append(node)
+        below = map_bodies(node, self.statement)
+        self.path.pop()
+        if isinstance(node, KernelLaunch):
+            return below.but(body=(*self.barriers.statements(), *below.body))
+        return self.pipelined(below) if isinstance(node, Pipelined) else below
+
+    def in_boxes(self, copy: Copy) -> tuple[Stmt, ...] | Copy:
+        """A copy in boxes that is waited for at once; one of a ring is left to that."""
+        if copy.at_stage is not None:
+            return copy
+        base = copy.dst.buffer.name
+        filling = self.barriers.filling(base, 1, self.path, ONE, copy.place)
+        return (
+            *filling.issued([copy], ZERO),
+            filling.awaited(ZERO, copy.place),
+            *filling.counted(ONE, copy.place),
+        )  # fmt: skip
 
     def with_versions(self, node: Any) -> Any:
         """The function with its ringed buffers allocated as often as there are versions."""
@@ -130,7 +171,7 @@ class _Rings:
 
     def is_asynchronous(self, statement: Any) -> bool:
         """Whether an operation's instruction is done only when it has been waited for."""
-        if not takes_instruction(statement) or statement.by is None:
+        if not takes_instruction(statement) or statement.by is None or isinstance(statement, (Commit, Wait)):
             return False
         rows = self.context.machine.instructions_for(statement.word)
         if all(not row.asynchronous for row in rows):
@@ -163,26 +204,38 @@ class _Rings:
     def in_stages(self, loop: Pipelined) -> tuple[Stmt, ...]:
         """The pipeline of a loop whose statements have stages of their own."""
         ahead = [s for s in opened(loop.body) if isinstance(s, Copy) and s.at_stage]
-        copies = [copy for copy in ahead if self.is_asynchronous(copy)]
+        boxed = [copy for copy in ahead if in_boxes(copy)]
+        copies = [copy for copy in ahead if self.is_asynchronous(copy) and not in_boxes(copy)]
         token = self.names.fresh(loop.vars[0].name + "_ahead") if copies else ""
         by = Instr(copies[0].by.name) if copies and copies[0].by else None
-        ring = StagedRing(loop, token, by, frozenset([id(copy) for copy in copies]))
+        counts, steps = versions_of(items_of(loop)), length_of(loop)
+        fillings: dict[str, Filling] = {}
+        for copy in boxed:
+            name = copy.dst.buffer.name
+            fillings[name] = self.barriers.filling(name, counts.get(name, 1), self.path, steps, copy.place)
+        ring = StagedRing(loop, token, by, frozenset([id(copy) for copy in copies]), fillings)
         for name, count in ring.versions.items():
             self.versions[name] = max(count, self.versions.get(name, 0))
         told = ", ".join(f"{name}: {count} versions" for name, count in sorted(ring.versions.items()))
         self.context.remark(NAME, "applied", told or "no tile needs versions", loop)
-        return ring.statements()
+        counted = [s for filling in fillings.values() for s in filling.counted(steps, loop.place)]
+        return (*ring.statements(), *counted)
 
     def ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> Any:
         # What is waited for already, because it stood in the loop, is issued without its wait here.
-        asynchronous = frozenset([id(copy) for copy in copies if self.is_asynchronous(copy)])
+        boxed = tuple(copy for copy in copies if in_boxes(copy))
+        alone = [copy for copy in copies if not in_boxes(copy)]
+        asynchronous = frozenset([id(copy) for copy in alone if self.is_asynchronous(copy)])
         token = self.names.fresh(loop.vars[0].name + "_ahead") if asynchronous else ""
-        registers = self._through_registers([copy for copy in copies if id(copy) not in asynchronous])
+        registers = self._through_registers([copy for copy in alone if id(copy) not in asynchronous])
         products = self._products(loop, {copy.dst.buffer.name for copy in copies})
         late = asynchronous
         if not products.products:
             late = frozenset([id(copy) for copy in copies if _is_late(copy, loop, stages, asynchronous)])
-        ring = _Ring(loop, copies, stages, token, asynchronous, late, registers, products)
+        filling, steps = None, length_of(loop)
+        if boxed:
+            filling = self.barriers.filling(loop.vars[0].name, stages, self.path, steps, loop.place)
+        ring = _Ring(loop, copies, stages, token, asynchronous, late, registers, products, boxed, filling)
         for name in ring.buffers:
             # Loops in turn may share a buffer: it has the versions of the deepest.
             self.versions[name] = max(stages, self.versions.get(name, 0))
@@ -201,7 +254,8 @@ class _Rings:
         )  # fmt: skip
         # Groups that the last steps committed are empty, but a target may want them waited for.
         drained = (Wait(token, by=ring.by, place=loop.place),) if token else ()
-        drained = (*products.drained(), *drained)
+        counted = filling.counted(steps, loop.place) if filling is not None else ()
+        drained = (*products.drained(), *drained, *counted)
         return (*allocated, *registers.values(), *self._prologue(ring), main, *drained)
 
     def _products(self, loop: Pipelined, ringed: set[str]) -> ProductsAhead:
@@ -248,19 +302,27 @@ class _Rings:
         step = loop.vars[0] - loop.start
         ahead = loop.vars[0] + (stages - 1)
         head: list[Stmt] = []
+        boxes = ring.fetch_boxes(ahead, step + (stages - 1))
+        if boxes:
+            boxes = (If(ahead.compare("<", loop.stop), boxes, (), place=loop.place),)
+        # In front, where one thread holds nobody up; of a product that goes on, behind the wait for it.
+        behind = boxes if ring.products.products else ()
+        if ring.filling is not None:
+            head += [*(() if behind else boxes), ring.filling.awaited(step, loop.place)]
         if ring.token:
             head.append(Wait(ring.token, pending=stages - 2, by=ring.by, place=loop.place))
         compute = tuple(
-            at_version(statement, ring.buffers, step % stages) for statement in ring.products.issued(rest)
+            at_version(statement, ring.buffers, ring.version(step))
+            for statement in ring.products.issued(rest)
         )
         compute = (*compute, *ring.products.waited())
-        parts = [ring.fetch(ahead, (step + (stages - 1)) % stages, last) for last in (False, True)]
+        parts = [ring.fetch(ahead, ring.version(step + (stages - 1)), last) for last in (False, True)]
         first, last = [
             (If(ahead.compare("<", loop.stop), part, (), place=loop.place),) if part else () for part in parts
         ]
         if last:
-            return (*head, *first, *compute, *last, *ring.committed())
-        return (*head, *first, *ring.committed(), *compute)
+            return (*head, *first, *compute, *behind, *last, *ring.committed())
+        return (*head, *first, *ring.committed(), *compute, *behind)
 
     def _prologue(self, ring: _Ring) -> tuple[Stmt, ...]:
         """The first `stages - 1` fills; fewer when the loop is shorter."""
@@ -274,7 +336,8 @@ class _Rings:
         name = self.names.fresh(f"{loop.vars[0].name}_first")
         first = Var(name)
         index: Expr = loop.start + first
-        body = ring.fetch(index, first)
+        version = first if ring.filling is None or ring.filling.before == ZERO else ring.version(first)
+        body = (*ring.fetch_boxes(index, first), *ring.fetch(index, version))
         known = start is not None and stop is not None and stop - start >= count
         if not known:
             body = (If(index.compare("<", loop.stop), body, (), place=loop.place),)

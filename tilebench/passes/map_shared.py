@@ -11,6 +11,8 @@ from ..ir import (
     map_bodies,
 )
 from ..ir.stmt import statements
+from ..language.copy import Copy
+from ..language.lowered.copy_barriers import OpenBarriers
 from ..language.lowered.mbarriers import MbarrierInit
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
@@ -20,6 +22,9 @@ from .context import Context
 
 # The widest access is 16 bytes; a swizzle permutes rows of 128 bytes, so such a buffer starts on one.
 ALIGN, SWIZZLED_ALIGN = 16, 128
+# Where copies in boxes may begin.
+BOX_ALIGN = 128
+FOREVER = 1 << 60
 
 
 @dataclass
@@ -27,6 +32,8 @@ class Life(Span[AllocShared]):
     """A shared buffer, with when it holds something and its first byte."""
 
     offset: int = 0
+    # Whether copies in boxes fill it.
+    boxed: bool = False
 
     @property
     def layout(self) -> SharedLayout:
@@ -43,6 +50,10 @@ class Life(Span[AllocShared]):
 
     @property
     def align(self) -> int:
+        return max(self.own_align, BOX_ALIGN) if self.boxed else self.own_align
+
+    @property
+    def own_align(self) -> int:
         swizzle = self.layout.swizzle
         if swizzle is None or not swizzle.bits:
             return ALIGN
@@ -105,11 +116,13 @@ def map_shared(function: Function, context: Context) -> Function:
     Raises `ResourceError` with the sum when it is more than a block may have.
     """
     named = Lives(AllocShared, Life).of(function)
-    for barrier in statements(function.body):
-        if isinstance(barrier, MbarrierInit):
-            # Its bytes are a barrier's to the end.
-            life = named[barrier.barrier.buffer.name]
-            life.first, life.last = 0, max(other.last for other in named.values())
+    for node in statements(function.body):
+        if isinstance(node, Copy) and node.barrier is not None:
+            named[node.dst.buffer.name].boxed = True
+        if isinstance(node, (OpenBarriers, MbarrierInit)):
+            # Nothing may take their bytes as long as they are barriers.
+            life = named[(node.barriers if isinstance(node, OpenBarriers) else node.barrier).buffer.name]
+            life.first, life.last = 0, FOREVER
     lives = list(named.values())
     total = place(lives)
     if total > context.machine.shared.per_block:

@@ -41,6 +41,7 @@ from ..ir import (
 from ..ir.expr_walks import mentions
 from ..ir.names import Names
 from ..ir.stmt import statements
+from ..language.lowered.mbarriers import MbarrierWait
 from ..language.lowered.threads import SyncThreads
 from ..language.memory import AllocLocal
 from ..language.structure import Serial, Unroll
@@ -180,6 +181,8 @@ def _matched(loop: Serial, sizes: dict[str, int]) -> _Step | None:
     parts = loop.body[-1] if loop.body else None
     if len(meets) != 1 or not isinstance(parts, Unroll) or const_of(loop.step) != 1 or loop.condition:
         return None
+    if any(isinstance(s, MbarrierWait) for s in statements(loop.body)):
+        return None  # a step's tiles are there behind its own barrier alone
     waits, rest = loop.body[: meets[0] + 1], loop.body[meets[0] + 1 : -1]
     named = tuple(s for s in rest if isinstance(s, (Let, AllocLocal)))
     copies = tuple(s for s in rest if not isinstance(s, (Let, AllocLocal)))

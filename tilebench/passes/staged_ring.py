@@ -7,7 +7,7 @@ iterations fill it; where there is no such iteration any more, a statement is pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,22 @@ from ..language.lowered.decisions import Instr
 from ..language.lowered.tokens import Commit, Wait
 from ..language.structure import Pipelined, Serial
 from .analysis.stages import Item, items_of, versions_of
+from .copy_barriers import Filling, in_boxes
 from .versions import at_version, without_waits
 
 
 @dataclass(frozen=True)
 class StagedRing:
-    """One loop. `asynchronous` are copies, by identity, issued under `token` by the instruction `by`."""
+    """One loop. `asynchronous` are copies, by identity, issued under `token` by the instruction `by`.
+
+    `fillings` are the barriers of tiles, by their names, that copies in boxes fill.
+    """
 
     loop: Pipelined
     token: str
     by: Instr | None
     asynchronous: frozenset[int]
+    fillings: Mapping[str, Filling]
 
     @property
     def items(self) -> list[Item]:
@@ -77,11 +82,25 @@ class StagedRing:
         moved = [substitute(s, {loop.vars[0].name: iteration}) for s in moved]
         moved = [at_version(s, set(), Const(0)) for s in moved]
         for name, count in self.versions.items():
-            moved = [at_version(s, {name}, step % count) for s in moved]
+            filling = self.fillings.get(name)
+            version = step % count if filling is None else filling.version(step)
+            moved = [at_version(s, {name}, version) for s in moved]
+        moved = self._on_barriers(item, moved, step)
         exists = iteration.compare("<", loop.stop)
         if always or exists == TRUE:
             return moved
         return [] if exists == FALSE else [If(exists, tuple(moved), (), place=item.body[0].place)]
+
+    def _on_barriers(self, item: Item, body: Sequence[Any], step: Expr) -> list[Stmt]:
+        """Copies in boxes on their barriers, and in front of what uses their tiles the wait for those."""
+        filled = {s.dst.buffer.name for s in body if in_boxes(s)}
+        place = item.body[0].place
+        used = [name for name in self.fillings if name in item.touches and name not in filled]
+        out: list[Stmt] = [self.fillings[name].awaited(step, place) for name in used]
+        for statement in body:
+            name = statement.dst.buffer.name if in_boxes(statement) else ""
+            out += self.fillings[name].issued([statement], step) if name else [statement]
+        return out
 
     # -- what is in flight
     def _has_copy(self, item: Item) -> bool:

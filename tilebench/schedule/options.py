@@ -116,6 +116,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
     },
     "copy": {
         "vector": Option("most elements of one access", _whole(1, 64)),
+        "instruction": Option("the instruction from the target's table", _one_of("ld.st", "cp.async", "tma")),
     },
 }
 

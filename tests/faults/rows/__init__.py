@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..fault import Fault
 from . import (
     atomics,
+    boxes,
     control,
     copies,
     counts,
@@ -50,6 +51,7 @@ FAULTS: tuple[Fault, ...] = (
     *layouts.FAULTS,
     *products.FAULTS,
     *warp_groups.FAULTS,
+    *boxes.FAULTS,
     *memory.FAULTS,
     *threads.FAULTS,
     *thread_code.FAULTS,

@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "map/swizzles-start-anywhere",
         "a swizzled buffer is not aligned to its pattern",
-        "tilebench.passes.map_shared:Life.align",
+        "tilebench.passes.map_shared:Life.own_align",
         "max(SWIZZLED_ALIGN, _a)",
         "ALIGN",
         MAP,

@@ -120,8 +120,8 @@ FAULTS = (
         "ring/released-a-stage-early",
         "the copy for a later step goes into the stage that is being read",
         "tilebench.passes.make_ring:_Rings._step",
-        "(step + (stages - 1)) % stages",
-        "step % stages",
+        "ring.version(step + (stages - 1))",
+        "ring.version(step)",
         RING,
     ),
     Fault(

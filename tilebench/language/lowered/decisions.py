@@ -58,9 +58,12 @@ class Instr:
     """The instruction chosen from the target's table, by its name.
 
     `bytes` is the width of one access for copies, `lanes` the threads that take part in one
-    exchange for reductions; 0 where it says nothing.
+    exchange for reductions; 0 where it says nothing. `box` is what one instruction moves of an array, by the
+    array's dimensions, and `swizzle` the bytes of the panels that it lies in, for copies in boxes.
     """
 
     name: str
     bytes: int = 0
     lanes: int = 0
+    box: tuple[int, ...] = ()
+    swizzle: int = 0

@@ -9,6 +9,8 @@ asynchronous copy brought whose bytes were counted here, is seen by those who ha
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ...ir import Expr, OpStmt, Region, Word, node, operand, reads, writes
 from ..stages import EVERY, THREAD
 
@@ -44,6 +46,7 @@ class MbarrierArrive(OpStmt):
 
     word = "mbarrier_arrive"
     stages = EVERY
+    for_all: ClassVar[bool] = True
     barrier: Region = reads()
     count: Expr | None = operand(default=None)
     bytes: Expr | None = operand(default=None)

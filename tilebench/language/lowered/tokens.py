@@ -8,11 +8,8 @@ How a target does that is said by the instruction's name in `by`, which has its 
 from __future__ import annotations
 
 from ...ir import OpStmt, Word, attribute, decision, node
-from ..stages import TILES
+from ..stages import RINGS
 from .decisions import Instr
-
-# The token of what a kernel issues and waits for itself; passes add no wait to it, and take none away.
-BY_HAND = "by_hand"
 
 
 @node
@@ -20,9 +17,9 @@ class Commit(OpStmt):
     """`T.commit("ko")`: what was issued under the token since the last commit is one group from now on."""
 
     word = "commit"
-    stages = TILES
+    stages = RINGS
     token: str = attribute()
-    by: Instr | None = decision("pipelined", default=None, early=True)
+    by: Instr | None = decision("pipelined", default=None)
 
 
 @node
@@ -33,10 +30,10 @@ class Wait(OpStmt):
     """
 
     word = "wait"
-    stages = TILES
+    stages = RINGS
     token: str = attribute()
     pending: int = attribute(default=0)
-    by: Instr | None = decision("pipelined", default=None, early=True)
+    by: Instr | None = decision("pipelined", default=None)
 
 
 WORDS = tuple((cls.word, Word(cls)) for cls in (Commit, Wait))

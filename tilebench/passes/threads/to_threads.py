@@ -6,6 +6,7 @@ Control flow keeps its shape and is written here; every operation is lowered by 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import TypeGuard
 
 from ...errors import ResourceError
 from ...ir import (
@@ -100,7 +101,7 @@ class _Lowering:
                     lowered += [inner.at(inner.place or statement.place) for inner in found]
                 else:
                     lowered += placed(found, statement)
-        return tuple(lowered)
+        return tuple(joined_turns(lowered))
 
     def statement(self, statement: Stmt) -> list[Stmt]:
         before: list[Stmt] = []
@@ -159,6 +160,27 @@ class _Lowering:
         with self.emitter.acting(threads, Const(first)) as head:
             body = self.block(group.body)
         return [If(all_of(tests), (*placed(list(head), group), *body), ())]
+
+
+def joined_turns(body: list[Stmt]) -> list[Stmt]:
+    """Statements with what one thread does for all, one after the other, under one condition."""
+    out: list[Stmt] = []
+    for statement in body:
+        last = out[-1] if out else None
+        if _is_for_all(statement) and _is_for_all(last) and last.condition == statement.condition:
+            out[-1] = last.but(then=(*last.then, *statement.then))
+        else:
+            out.append(statement)
+    return out
+
+
+def _is_for_all(statement: Stmt | None) -> TypeGuard[If]:
+    """Whether one thread tells a barrier, or an instruction that goes on by itself, what all of them want."""
+    return (
+        isinstance(statement, If)
+        and not statement.orelse
+        and all(getattr(part, "for_all", False) for part in statement.then)
+    )
 
 
 def _is_scalar(statement: Stmt) -> bool:

@@ -12,7 +12,7 @@ from functools import cache
 
 from ...errors import TargetError, nearest
 from ...language.gemm import gemm_dtypes
-from ...machine import SM, WHOLE_BLOCK, Instruction, Machine, MemoryLevel, OperandForm
+from ...machine import SM, WHOLE_BLOCK, Boxes, Instruction, Machine, MemoryLevel, OperandForm
 from .tensor_cores import mma_rows
 from .warp_groups import wgmma_rows
 
@@ -201,7 +201,12 @@ def _copy_rows() -> list[Instruction]:
         )
         for width in (16, 8, 4)
     ]  # fmt: skip
-    return ahead + [
+    # Boxes of arrays, by one thread for all; taken where it is named.
+    boxes = Instruction(
+        "copy", "tma", operands=to_shared, asynchronous=True, completes="mbarrier", needs=("tma",),
+        optional=True, by_proxy=True, boxes=Boxes(),
+    )  # fmt: skip
+    return [*ahead, boxes] + [
         Instruction("copy", "ld.st", shape=(width,), cost=max(1.0, _WARP * width / 128))
         for width in (16, 8, 4, 2, 1)
     ]

@@ -14,4 +14,6 @@ from . import cp_async, mma, tma, wgmma
 _CLASSES = (*cp_async.CLASSES, *mma.CLASSES, *tma.CLASSES, *wgmma.CLASSES)
 WORDS: tuple[tuple[str, Word], ...] = tuple((cls.word, Word(cls)) for cls in _CLASSES)
 VALUES: tuple[type, ...] = wgmma.VALUES
-LOWERINGS: tuple[Lowering, ...] = (*cp_async.LOWERINGS, *mma.LOWERINGS, *wgmma.LOWERINGS)
+LOWERINGS: tuple[Lowering, ...] = (
+    *cp_async.LOWERINGS, *mma.LOWERINGS, *tma.LOWERINGS, *wgmma.LOWERINGS,
+)  # fmt: skip

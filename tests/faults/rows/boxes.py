@@ -1,0 +1,92 @@
+"""Copies in boxes: what a card would be told wrongly, and what would be read before it is there."""
+
+from __future__ import annotations
+
+from ..fault import Fault
+
+WORDS = ("tests/targets/cuda/test_tma.py",)
+RINGS = ("tests/targets/cuda/test_tma_rings.py",)
+PHASES = ("tests/simulator/test_wrong_kernels.py", "tests/targets/cuda/test_mbarriers.py")
+
+FAULTS = (
+    Fault(
+        "boxes/strides-outermost-first",
+        "a map's strides are told in the order of the array's dimensions",
+        "tilebench.targets.cuda.tensor_maps:encoding_of",
+        "tuple(outer[::-1])",
+        "tuple(outer)",
+        WORDS,
+    ),
+    Fault(
+        "boxes/coordinates-outermost-first",
+        "a copy names its place in the order of the array's dimensions",
+        "tilebench.targets.cuda.text.tma:_load",
+        "reversed(statement.src.start)",
+        "list(statement.src.start)",
+        WORDS,
+    ),
+    Fault(
+        "boxes/one-address-for-all-calls",
+        "maps are kept by sizes alone",
+        "tilebench.targets.cuda.run.tensor_maps:TensorMaps.__call__",
+        "(*[pointers[k] for k in self._arrays], *sizes.values())",
+        "tuple(sizes.values())",
+        WORDS,
+    ),
+    Fault(
+        "boxes/parity-of-the-next-phase",
+        "who uses a step's tiles waits for the phase behind it",
+        "tilebench.passes.copy_barriers:Filling.parity",
+        "self.number(step) // self.versions % 2",
+        "(self.number(step) // self.versions + 1) % 2",
+        RINGS,
+    ),
+    Fault(
+        "boxes/phases-start-again",
+        "the phases of a ring are counted from 0 in each run of its loop",
+        "tilebench.passes.copy_barriers:Filling.number",
+        "self.before + step",
+        "step",
+        RINGS,
+    ),
+    Fault(
+        "boxes/any-edge-is-the-arrays",
+        "a copy that ends elsewhere than its array goes in boxes",
+        "tilebench.passes.analysis.boxes:_of_edges",
+        "limit is not None and limit != array.shape[dim]",
+        "False",
+        ("tests/passes/test_texts.py",),
+    ),
+    Fault(
+        "boxes/no-fence-for-shared-bytes",
+        "threads' writes to bytes that a copy fills need no fence",
+        "tilebench.passes.analysis.proxies:_overlap",
+        "a is not None and b is not None and a[0] < b[1] and b[0] < a[1]",
+        "False",
+        RINGS,
+    ),
+    Fault(
+        "boxes/fetched-ahead-of-the-barrier",
+        "the operands of the next step are fetched before its tiles are there",
+        "tilebench.passes.rotate_steps:_matched",
+        "any(isinstance(s, MbarrierWait) for s in statements(loop.body))",
+        "False",
+        RINGS,
+    ),
+    Fault(
+        "phases/nothing-is-handed-on",
+        "who waits for a phase does not know what was done before it ended",
+        "tilebench.simulator.phases:PhaseWait._pass",
+        "clocks.learn(named.block, groups, barrier.ended[-1])",
+        "None",
+        PHASES,
+    ),
+    Fault(
+        "phases/any-phase-of-the-parity-will-do",
+        "a wait that might have ended with an earlier phase is borne",
+        "tilebench.simulator.clocks:Clocks.knows",
+        "bool((known >= stamps).all())",
+        "True",
+        PHASES,
+    ),
+)
