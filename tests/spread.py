@@ -16,9 +16,14 @@ if TYPE_CHECKING:
 BROWSERS = ("tests/extension/", "tests/ui/")
 
 
+def drives_a_browser(test: str) -> bool:
+    """Whether this test, by its name, is one of those that are one unit."""
+    return test.startswith(BROWSERS)
+
+
 def unit_of(test: str) -> str:
     """What is run by one worker in one go with this test: its file, or all that drive a browser."""
-    return "browsers" if test.startswith(BROWSERS) else test.partition("::")[0]
+    return "browsers" if drives_a_browser(test) else test.partition("::")[0]
 
 
 def in_order(items: list[pytest.Item]) -> None:
@@ -26,7 +31,7 @@ def in_order(items: list[pytest.Item]) -> None:
     slow = {item.path for item in items if item.get_closest_marker("slow")}
 
     def rank(item: pytest.Item) -> int:
-        return 0 if item.nodeid.startswith(BROWSERS) else 1 if item.path in slow else 2
+        return 0 if drives_a_browser(item.nodeid) else 1 if item.path in slow else 2
 
     items.sort(key=rank)
 
