@@ -131,7 +131,7 @@ def test_a_sweep_that_is_interrupted_goes_on_from_its_file(gemm: Any, tmp_path: 
 def test_a_file_is_taken_for_the_same_code_alone(gemm: Any, tmp_path: Path) -> None:
     path = tmp_path / "s.tbz"
     clock = Clock({32: 2e-6})
-    swept(gemm, clock, [32], path=path)
+    assert swept(gemm, clock, [32], path=path).summary == "1 configuration: 1 timed"
     tilebench.sweep(
         gemm, {"block_M": [32]}, with_={**SHAPES, "block_K": 16}, target="cpu", measure=clock, path=path,
         progress=False,

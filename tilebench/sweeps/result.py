@@ -72,7 +72,8 @@ class Sweep:
         counts = Counter("open" if _is_open(row, self.record.repeats) else row.state for row in self.rows)
         names = ("timed", "compiled", "illegal", "failed", "open")
         parts = [f"{counts[name]} {name}" for name in names if counts[name]]
-        return f"{len(self.rows)} configurations: " + (", ".join(parts) or "none tried")
+        count = f"{len(self.rows)} configuration{'s' * (len(self.rows) != 1)}"
+        return f"{count}: " + (", ".join(parts) or "none tried")
 
 
 def _is_open(row: SweepRow, repeats: int) -> bool:
