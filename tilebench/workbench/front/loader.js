@@ -42,10 +42,32 @@ async function text(model, host) {
   return asked(model);
 }
 
+// How many milliseconds a bench waits for the front end that another one asks for.
+const PATIENCE = 1000;
+
+const later = () => new Promise(done => setTimeout(done, PATIENCE, null));
+
+// The bench that asks first may be closed before anybody answers it, as where its cell is run again: then the next
+// one asks, and those behind it wait for that.
+async function front(model, host) {
+  for (;;) {
+    const before = globalThis[HERE];
+    if (before === undefined) {
+      return (globalThis[HERE] = text(model, host).then(taken));
+    }
+    const found = await Promise.race([before.catch(() => null), later()]);
+    if (found !== null) {
+      return found;
+    }
+    if (globalThis[HERE] === before) {
+      delete globalThis[HERE];
+    }
+  }
+}
+
 async function render({ model, el, host }) {
-  globalThis[HERE] ??= text(model, host).then(taken);
   try {
-    return (await globalThis[HERE]).default.render({ model, el });
+    return (await front(model, host)).default.render({ model, el });
   } catch (error) {
     delete globalThis[HERE];
     throw error;
