@@ -260,7 +260,9 @@ class _Rings:
 
     def _products(self, loop: Pipelined, ringed: set[str]) -> ProductsAhead:
         """The products of a loop that go on into its next step."""
-        found = products_that_go_on(loop, ringed, self.context.machine)
+        found, why = products_that_go_on(loop, ringed, self.context.machine)
+        if why:
+            self.context.remark(NAME, "missed", f"products are waited for in their own step: {why}", loop)
         if not found:
             return ProductsAhead(loop)
         for product in found:

@@ -64,29 +64,35 @@ class ProductsAhead:
         return (last,) if some == TRUE else (If(some, (last,), (), place=self.loop.place),)
 
 
-def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> tuple[Gemm, ...]:
-    """The products of a loop's body that need not be waited for in their own step: all, or none.
+def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> tuple[tuple[Gemm, ...], str]:
+    """The products of a loop's body that need not be waited for in their own step, all or none; and why none.
 
     Their operands are tiles in shared memory that the ring fills, or that nothing in the loop writes; their
     sums are used by nothing else in it. Copies that shall be issued in front of what a step computes would
-    fill what the step before still reads.
+    fill what the step before still reads. Nothing is said of products that are no asynchronous instructions.
     """
-    products = tuple(s for s in loop.body if isinstance(s, Gemm) and _goes_on(s, machine))
+    products = tuple(s for s in loop.body if isinstance(s, Gemm) and row_of(s, machine).asynchronous)
     others = [s for s in loop.body if s not in products and not isinstance(s, (Commit, Wait))]
-    first = any(isinstance(s, Copy) and s.at_stage is not None and s.at_stage.last is False for s in others)
     used = {effect.buffer.name for s in others for effect in effects_in(s)}
     written = {effect.buffer.name for s in others for effect in effects_in(s) if effect.writes}
     for product in products:
-        operands = {product.a.buffer.name, product.b.buffer.name}
-        if first or product.c.buffer.name in used or operands & (written - ringed):
-            return ()
-    return products
+        if why := _waited_for(product, used, written - ringed, machine):
+            return (), why
+    if any(isinstance(s, Copy) and s.at_stage is not None and s.at_stage.last is False for s in others):
+        return (), "copies are to be issued in front of what a step computes" if products else ""
+    return products, ""
 
 
-def _goes_on(gemm: Gemm, machine: Machine) -> bool:
-    """Whether a product is one asynchronous operation on shared tiles, with nothing to do behind it."""
+def _waited_for(gemm: Gemm, used: set[str], written: set[str], machine: Machine) -> str:
+    """Why an asynchronous product is waited for in its step; empty where it need not be."""
     row = row_of(gemm, machine)
-    if not row.asynchronous or (row.exact_k and not gemm.fast_accum):
-        return False
-    scopes = {gemm.a.buffer.scope, gemm.b.buffer.scope}
-    return scopes == {"shared"} and gemm_sum_dtype(gemm.c.buffer.dtype) == gemm.c.buffer.dtype
+    if row.exact_k and not gemm.fast_accum:
+        return f"what {row.exact_k} terms give is added to its sum in ordinary registers"
+    if gemm_sum_dtype(gemm.c.buffer.dtype) != gemm.c.buffer.dtype:
+        return f"its sum is rounded to {gemm.c.buffer.dtype.name} in each step"
+    if gemm.c.buffer.name in used:
+        return f"the loop uses {gemm.c.buffer.name}"
+    for region in (gemm.a, gemm.b):
+        if region.buffer.scope != "shared" or region.buffer.name in written:
+            return f"{region.buffer.name} is written in each step, and has one version"
+    return ""

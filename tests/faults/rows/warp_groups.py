@@ -52,8 +52,8 @@ FAULTS = (
     Fault(
         "warp-groups/sum-used-in-flight",
         "a product goes on though the loop uses its sum",
-        "tilebench.passes.products_ahead:products_that_go_on",
-        "product.c.buffer.name in used",
+        "tilebench.passes.products_ahead:_waited_for",
+        "gemm.c.buffer.name in used",
         "False",
         (f"{RINGS}::test_a_sum_that_the_loop_uses_is_waited_for_there",),
     ),

@@ -67,18 +67,23 @@ def test_a_ring_that_fills_too_early_is_refused(change: tuple[str, str], refusal
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "why"),
     [
-        # Registers are filled for each step; a narrow sum is rounded in each, and parts of a sum are added.
-        {"fragments": "a"},
-        {"acc": "float16"},
-        {"ab": ("float8_e4m3fn", "float8_e4m3fn")},
+        ({"fragments": "a"}, "A_l is written in each step, and has one version"),
+        ({"acc": "float16"}, "its sum is rounded to float16 in each step"),
+        (
+            {"ab": ("float8_e4m3fn", "float8_e4m3fn")},
+            "what 128 terms give is added to its sum in ordinary registers",
+        ),
     ],
 )
-def test_what_has_work_behind_it_is_waited_for_in_its_step(options: dict[str, Any]) -> None:
-    text = made(128, 64, 160, stages=3, **AHEAD, **options).stage("pipelined")
+def test_what_has_work_behind_it_is_waited_for_in_its_step(options: dict[str, Any], why: str) -> None:
+    kernel = made(128, 64, 160, stages=3, **AHEAD, **options)
+    text = kernel.stage("pipelined")
     assert "ko_products" not in text
     assert 'T.wait("gemm_C_l", by=T.Instr("wgmma"))' in text
+    told = [remark.message for remark in kernel.compilation.context.remarks if remark.kind == "missed"]
+    assert f"products are waited for in their own step: {why}" in told
 
 
 @tilebench.jit
@@ -128,8 +133,11 @@ def test_a_loop_of_any_number_of_steps_and_two_sums(steps: int) -> None:
 
 
 def test_a_sum_that_the_loop_uses_is_waited_for_there() -> None:
-    text = sums_of_steps.using(target="cuda:sm_90a", schedule=TWO)(True, 160, 5).stage("pipelined")
+    kernel = sums_of_steps.using(target="cuda:sm_90a", schedule=TWO)(True, 160, 5)
+    text = kernel.stage("pipelined")
     assert "ko_products" not in text
+    told = [remark.message for remark in kernel.compilation.context.remarks if remark.kind == "missed"]
+    assert "products are waited for in their own step: the loop uses C_l" in told
     assert text.count('T.wait("gemm_C_l"') == text.count('T.wait("gemm_D_l"') == 1
 
 

@@ -43,6 +43,9 @@ ARGUMENTS: dict[str, str] = {
     "apart": "loop variables with which its places move, so that no two turns touch the same",
     "valid": "elements that are there; zeros stand for the rest",
     "turned": "each matrix arrives transposed",
+    "a_form": "how the instruction walks through the first operand in shared memory",
+    "b_form": "the same of the second operand",
+    "shape": "rows, columns and terms of one instruction",
     "factor": "turns that are written out one behind the other",
 }  # fmt: skip
 
