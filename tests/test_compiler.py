@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import threading
 from collections.abc import Callable
@@ -327,25 +326,3 @@ def test_the_disassembly_begins_before_it_is_asked_for(monkeypatch: pytest.Monke
     compilation.begin("ptx")
     assert len(begun) == 1  # only later steps begin early
     assert "LDG" in kernel.stage("sass")
-
-
-def test_the_collector_rests_while_stages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not while another maker's compiler runs, for seconds; who has switched it off finds it so."""
-    seen: dict[str, bool] = {}
-
-    def noting(self: Compilation, name: str, run: Any) -> Any:
-        seen[name] = gc.isenabled()
-        return run()
-
-    monkeypatch.setattr(Compilation, "_guarded", noting)
-    kernel = kernels.add_kernel.using(target="cuda:sm_80")(100, 75)
-    kernel.reach_code()
-    assert not any(seen[name] for name in ("bound_accesses", "to_threads", "threaded", "cuda"))
-    assert seen["ptx"]
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        kernels.add_kernel.using(target="cuda:sm_80")(101, 75).stage("cuda")
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

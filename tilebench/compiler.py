@@ -18,7 +18,6 @@ from . import settings
 from .errors import InternalError, LanguageError, OptionError, Place, TargetError, TileError, nearest
 from .frontend import Traced
 from .ir import Function, Node, Printed, Stmt, children, print_function, verify
-from .ir.collector import collector_rests
 from .ir.room import with_room
 from .ir.sizes import Number, for_sizes
 from .machine import Machine
@@ -156,12 +155,11 @@ class Compilation:
             if name == "source" or name in self.functions or (self.build and name in self.build.texts):
                 return
             ir_names = [row.name for row in self.rows]
-            with collector_rests():
-                for row in self.rows:
-                    if row.name not in self.functions and self._after_start(row.name, ir_names):
-                        self._run_row(row)
-                    if row.name == name:
-                        return
+            for row in self.rows:
+                if row.name not in self.functions and self._after_start(row.name, ir_names):
+                    self._run_row(row)
+                if row.name == name:
+                    return
             for step in self.manifest.steps:
                 self._run_step(step)
                 if step.name == name:
@@ -266,11 +264,7 @@ class Compilation:
         """Run a step. What is not text takes long: an interrupt leaves it to finish for the store."""
         build, store = self.build, self.store
         assert build is not None  # made before its first step
-        if step.tier == "text":
-            with collector_rests():
-                self._guarded(step.name, lambda: step.run(build))
-            return
-        if key is None or store is None:
+        if step.tier == "text" or key is None or store is None:
             self._guarded(step.name, lambda: step.run(build))
             return
         # On a copy, so that what goes on after an interrupt meets nobody.

@@ -26,7 +26,6 @@ from tests import kernels
 from tests.bench import attention
 from tilebench.frontend import trace
 from tilebench.ir import print_function, verify
-from tilebench.ir.collector import collector_rests
 from tilebench.passes.context import Context
 from tilebench.passes.pipeline import COMMON
 from tilebench.targets import Build, resolve
@@ -73,27 +72,23 @@ def stages(kernel: Any, values: dict[str, Any], target: str) -> dict[str, float]
         out[name] = out.get(name, 0.0) + (now - began) * 1e3
         began = time.perf_counter()
 
-    with collector_rests():
-        function = trace(kernel.function, values).function
+    function = trace(kernel.function, values).function
     lap("tile")
     manifest, machine = resolve(target)
     context = Context(machine)
     lap("resolve")
-    with collector_rests():
-        for row in (*COMMON, *manifest.road):
-            for _, step in row.passes:
-                function = step(function, context)
-            lap(row.name)
-            verify(function, row.forms)
-            lap("check")
-            print_function(function)
-            lap("print")
-    lap("collect")
+    for row in (*COMMON, *manifest.road):
+        for _, step in row.passes:
+            function = step(function, context)
+        lap(row.name)
+        verify(function, row.forms)
+        lap("check")
+        print_function(function)
+        lap("print")
     build = Build(function, machine, context)
     for step in manifest.steps:
         if step.tier == "text":
-            with collector_rests():
-                step.run(build)
+            step.run(build)
             lap(step.name)
     return out
 
