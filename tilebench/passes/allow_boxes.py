@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Function, effects_in, map_bodies
+from ..ir import Function, Load, effects_in, effects_of, map_bodies, walk
 from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.memory import AllocShared
-from ..language.structure import ThreadGroup
+from ..language.structure import Parallel, ThreadGroup
 from ..machine import Boxes
-from .analysis.boxes import boxes_of, cut, why_no_boxes
+from .analysis.boxes import boxes_of, cut, sides, why_no_boxes
 from .choose_shared import layouts_for_boxes
 from .context import Context
 
@@ -28,7 +28,7 @@ def allow_boxes(function: Function, context: Context) -> Function:
         return function
     tiles = {n.buffer.name: n for n in statements(function.body) if isinstance(n, AllocShared)}
     arrays = frozenset(array.name for array in function.arrays)
-    written = frozenset(e.buffer.name for e in effects_in(function) if e.writes)
+    others = _otherwise(function, copies)
     grouped = {
         id(inner)
         for group in statements(function.body)
@@ -39,8 +39,8 @@ def allow_boxes(function: Function, context: Context) -> Function:
     def why_not(copy: Copy, boxes: Boxes) -> str:
         if id(copy) in grouped:
             return "it stands among statements of some of the threads"
-        found = why_no_boxes(copy, boxes, arrays, written)
-        return found or _of_layout(copy, tiles[copy.dst.buffer.name], boxes, context)
+        found = why_no_boxes(copy, boxes, arrays, others)
+        return found or _of_layout(copy, tiles[sides(copy)[1].buffer.name], boxes, context)
 
     def step(node: Any) -> Any:
         boxes = boxes_of(node, context.machine)
@@ -55,10 +55,25 @@ def allow_boxes(function: Function, context: Context) -> Function:
     return step(function)
 
 
+def _otherwise(function: Function, copies: list[Any]) -> frozenset[str]:
+    """The arrays that the kernel writes other than in boxes, or reads too where boxes of them are written."""
+    own = {id(copy) for copy in copies}
+    stored = {copy.dst.buffer.name for copy in copies if copy.dst.buffer.scope == "global"}
+    found: set[str] = set()
+    for node in statements(function.body):
+        effects = effects_of(node) if not isinstance(node, Parallel) else effects_in(node)
+        for effect in effects:
+            name = effect.buffer.name
+            if (effect.writes and id(node) not in own) or (effect.reads and name in stored):
+                found.add(name)
+    loads = {load.buffer.name for load in walk(function) if isinstance(load, Load)}
+    return frozenset(found | (loads & stored))
+
+
 def _of_layout(copy: Copy, tile: AllocShared, boxes: Boxes, context: Context) -> str:
     """Why no layout that the tile may have is one of boxes; empty: one is."""
     given = [tile.layout] if tile.layout is not None else layouts_for_boxes(tile, context.machine)
     reasons = [
-        found for layout in given if isinstance(found := cut(copy.src, tile.buffer, layout, boxes), str)
+        found for layout in given if isinstance(found := cut(sides(copy)[0], tile.buffer, layout, boxes), str)
     ]
     return reasons[0] if len(reasons) == len(given) else ""

@@ -27,7 +27,7 @@ from ..language.structure import Parallel
 from ..layout import Fragment, SharedLayout, atom_layout
 from ..layout.choose import ATOMS, AccessPattern, PricedLayout, candidates, price
 from ..machine import Machine, MatrixLoad
-from .analysis.boxes import Cut, boxes_of, cut
+from .analysis.boxes import Cut, boxes_of, cut, sides
 from .analysis.matrix_rows import matrix_rows
 from .analysis.sites import BOX, SiteAccess, box_index, is_mapped, vector_of
 from .choose_instructions import row_of
@@ -79,11 +79,11 @@ def layouts_for_boxes(alloc: AllocShared, machine: Machine) -> list[SharedLayout
 
 
 def _for_boxes(function: Function, machine: Machine) -> dict[str, list[Copy]]:
-    """The copies in boxes of each tile that they fill."""
+    """The copies in boxes of each tile that they fill or store."""
     found: dict[str, list[Copy]] = {}
     for node in statements(function.body):
         if isinstance(node, Copy) and boxes_of(node, machine) is not None:
-            found.setdefault(node.dst.buffer.name, []).append(node)
+            found.setdefault(sides(node)[1].buffer.name, []).append(node)
     return found
 
 
@@ -152,10 +152,10 @@ def _best(
 
 
 def _takes_boxes(boxed: list[Copy], layout: SharedLayout, context: Context) -> bool:
-    """Whether boxes give a layout, for each copy that fills the tile by them."""
+    """Whether boxes give a layout, for each copy of the tile by them."""
     found = [(copy, boxes_of(copy, context.machine)) for copy in boxed]
     return all(
-        boxes is not None and isinstance(cut(copy.src, copy.dst.buffer, layout, boxes), Cut)
+        boxes is not None and isinstance(cut(sides(copy)[0], sides(copy)[1].buffer, layout, boxes), Cut)
         for copy, boxes in found
     )
 

@@ -13,7 +13,7 @@ from ..ir import Function, map_bodies
 from ..ir.stmt import statements
 from ..language.lowered.decisions import Instr
 from ..language.memory import AllocShared
-from .analysis.boxes import boxes_of, cut
+from .analysis.boxes import boxes_of, cut, sides
 from .context import Context
 
 NAME = "cut_boxes"
@@ -30,19 +30,20 @@ def cut_boxes(function: Function, context: Context) -> Function:
         boxes = boxes_of(node, machine)
         if boxes is None:
             return map_bodies(node, step)
-        layout = layouts[node.dst.buffer.name]
+        part, tile = sides(node)
+        name, layout = tile.buffer.name, layouts[tile.buffer.name]
         assert layout is not None
-        found = cut(node.src, node.dst.buffer, layout, boxes)
+        found = cut(part, tile.buffer, layout, boxes)
         if isinstance(found, str):
             raise LayoutError(
-                "{by} cannot fill {tile}: {why}", at=node.place, by=node.by.name, tile=node.dst.buffer.name,
-                why=found,
+                "{by} cannot move {tile}: {why}", at=node.place, by=node.by.name, tile=name, why=found,
             )  # fmt: skip
         count = len(found.pieces)
         context.remark(
             NAME, "applied",
-            f"{node.dst.buffer.name} is filled by {node.by.name} in {count} box{'es' * (count > 1)} of "
-            + " x ".join(map(str, found.box)), node, boxes=count, bytes=node.dst.buffer.bytes,
+            f"{name} is {'filled' if part is node.src else 'stored'} by {node.by.name} in {count} "
+            f"box{'es' * (count > 1)} of " + " x ".join(map(str, found.box)), node, boxes=count,
+            bytes=tile.buffer.bytes,
         )  # fmt: skip
         return node.but(by=Instr(node.by.name, box=found.box, swizzle=found.swizzle), map=None)
 

@@ -138,7 +138,7 @@ class _Rings:
         self.path: list[Any] = []
 
     def statement(self, node: Any) -> Any:
-        if in_boxes(node):
+        if in_boxes(node) and node.dst.buffer.scope == "shared":
             return self.in_boxes(node)
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
             return _waited(node)

@@ -16,6 +16,7 @@ from ..language.lowered.copy_barriers import OpenBarriers
 from ..language.lowered.mbarriers import MbarrierInit
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
+from .analysis.boxes import sides
 from .analysis.launches import launch_of
 from .analysis.lives import Lives, Span
 from .context import Context
@@ -117,8 +118,8 @@ def map_shared(function: Function, context: Context) -> Function:
     """
     named = Lives(AllocShared, Life).of(function)
     for node in statements(function.body):
-        if isinstance(node, Copy) and node.barrier is not None:
-            named[node.dst.buffer.name].boxed = True
+        if isinstance(node, Copy) and node.by is not None and node.by.box:
+            named[sides(node)[1].buffer.name].boxed = True
         if isinstance(node, (OpenBarriers, MbarrierInit)):
             # Nothing may take their bytes as long as they are barriers.
             life = named[(node.barriers if isinstance(node, OpenBarriers) else node.barrier).buffer.name]

@@ -6,6 +6,7 @@ from ..fault import Fault
 
 WORDS = ("tests/targets/cuda/test_tma.py",)
 RINGS = ("tests/targets/cuda/test_tma_rings.py",)
+STORES = ("tests/targets/cuda/test_tma_stores.py",)
 PHASES = ("tests/simulator/test_wrong_kernels.py", "tests/targets/cuda/test_mbarriers.py")
 
 FAULTS = (
@@ -24,6 +25,30 @@ FAULTS = (
         "reversed(statement.src.start)",
         "list(statement.src.start)",
         WORDS,
+    ),
+    Fault(
+        "boxes/stored-outermost-first",
+        "a store names its place in the order of the array's dimensions",
+        "tilebench.targets.cuda.text.tma:_store",
+        "reversed(statement.dst.start)",
+        "list(statement.dst.start)",
+        STORES,
+    ),
+    Fault(
+        "boxes/stored-without-a-fence",
+        "what threads wrote is stored in boxes without a fence",
+        "tilebench.passes.analysis.proxies:fenced_buffers",
+        'e.buffer.scope == "shared" and (e.reads or e.writes)',
+        'e.buffer.scope == "shared" and e.writes',
+        STORES,
+    ),
+    Fault(
+        "boxes/stored-and-read",
+        "an array of which boxes are stored may be read in between",
+        "tilebench.passes.allow_boxes:_otherwise",
+        "frozenset(found | (loads & stored))",
+        "frozenset()",
+        STORES,
     ),
     Fault(
         "boxes/one-address-for-all-calls",

@@ -314,9 +314,9 @@ for k in T.Pipelined(4, num_stages=3):
 
 EDITS = [
     (("box=(16, 64)", "box=(8, 64)"), LayoutError,
-     "tma cannot fill S in boxes of (8, 64) with swizzle=0: its layout gives box=(16, 64), swizzle=0"),
+     "tma cannot move S in boxes of (8, 64) with swizzle=0: its layout gives box=(16, 64), swizzle=0"),
     (("box=(16, 64)", "box=(16, 64), swizzle=128"), LayoutError,
-     "tma cannot fill S in boxes of (16, 64) with swizzle=128: its layout gives box=(16, 64), swizzle=0"),
+     "tma cannot move S in boxes of (16, 64) with swizzle=128: its layout gives box=(16, 64), swizzle=0"),
     ((", barrier=k_full.version((k + 2) % 3)", ""), LayoutError, "a copy by tma has a barrier, and a box"),
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import Buffer, Expr, Region
-from ...language.copy import Copy
+from ...language.copy import Copy, Within
 from ...layout import SharedLayout, Swizzle
 from ...machine import Boxes
 
@@ -36,26 +36,34 @@ class Cut:
     pieces: tuple[tuple[tuple[int, ...], int], ...]
 
 
-def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], written: frozenset[str]) -> str:
+def sides(copy: Copy) -> tuple[Region, Region]:
+    """The array's side of a copy and the tile's: an array is filled from a tile, or a tile from an array."""
+    return (copy.dst, copy.src) if copy.dst.buffer.scope == "global" else (copy.src, copy.dst)
+
+
+def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], others: frozenset[str]) -> str:
     """The rule by which a copy cannot be carried out in boxes, whatever its tile's layout; empty: none.
 
-    `arrays` are the names of those that a caller brings, `written` of what the kernel writes.
+    `arrays` are the names of those that a caller brings, `others` of those that something of another kind
+    writes, or also reads where boxes of them are written: nothing orders the two.
     """
     src, dst = copy.src.buffer, copy.dst.buffer
-    bits, name = src.dtype.bits, src.name
-    if (src.scope, dst.scope) != ("global", "shared"):
-        return "it does not bring a tile from global to shared memory"
+    part, tile = sides(copy)
+    bits, name = src.dtype.bits, part.buffer.name
+    if {src.scope, dst.scope} != {"global", "shared"}:
+        return "it moves no tile between global and shared memory"
     if src.dtype != dst.dtype:
         return f"it makes {dst.dtype.name} of {src.dtype.name}"
     if bits < 8:
         return f"elements of {bits} bits share bytes"
-    if not copy.dst.is_whole:
-        return f"it fills a part of {dst.name} only"
+    if not tile.is_whole:
+        return f"it moves a part of {tile.buffer.name} only"
     if name not in arrays:
         return f"{name} is no array that a caller brings"
-    if name in written:
-        return f"{name} is written by the kernel too"
-    return _of_array(copy.src, boxes) or _of_edges(copy, boxes)
+    if name in others:
+        return f"{name} is read or written otherwise by the kernel too"
+    within = copy.src_within if part is copy.src else copy.dst_within
+    return _of_array(part, boxes) or _of_edges(part, within)
 
 
 def _of_array(region: Region, boxes: Boxes) -> str:
@@ -74,9 +82,9 @@ def _of_array(region: Region, boxes: Boxes) -> str:
     return ""
 
 
-def _of_edges(copy: Copy, boxes: Boxes) -> str:
-    array, extent = copy.src.buffer, copy.src.extent or ()
-    for dim, limit in enumerate(copy.src_within or ()):
+def _of_edges(part: Region, within: Within) -> str:
+    array, extent = part.buffer, part.extent or ()
+    for dim, limit in enumerate(within or ()):
         if limit is not None and limit != array.shape[dim]:
             return (
                 f"it ends at {_told(limit)} in dimension {dim}, and {array.name} at {_told(array.shape[dim])}"
@@ -94,7 +102,7 @@ def _told(size: int | Expr) -> str:
 
 
 def cut(region: Region, tile: Buffer, layout: SharedLayout, boxes: Boxes) -> Cut | str:
-    """How a tile of that layout is filled from a region of an array; or why boxes do not give the layout."""
+    """How a tile of that layout lies beside a region of an array; or why boxes do not give the layout."""
     extent, bits = region.extent or (), tile.dtype.bits
     dims = [dim for dim, size in enumerate(extent) if size != 1] or [len(extent) - 1]
     sizes = tuple(extent[dim] for dim in dims)

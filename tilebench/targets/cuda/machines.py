@@ -203,7 +203,7 @@ def _copy_rows() -> list[Instruction]:
     ]  # fmt: skip
     # Boxes of arrays, by one thread for all; taken where it is named.
     boxes = Instruction(
-        "copy", "tma", operands=to_shared, asynchronous=True, completes="mbarrier", needs=("tma",),
+        "copy", "tma", asynchronous=True, completes="mbarrier", needs=("tma",),
         optional=True, by_proxy=True, boxes=Boxes(),
     )  # fmt: skip
     return [*ahead, boxes] + [

@@ -15,7 +15,7 @@ from ...ir import Buffer, Expr, Function, Stmt
 from ...ir.show import show
 from ...ir.sizes import Number, size_value
 from ...ir.stmt import statements
-from .instructions.tma import TmaLoad
+from .instructions.tma import TmaLoad, TmaStore
 
 # CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h. Elements are only moved, so
 # that those without a number there go as bytes.
@@ -72,6 +72,8 @@ def map_of(statement: Stmt) -> TensorMap | None:
     """The map that a statement of a thread needs; None: it needs none."""
     if isinstance(statement, TmaLoad):
         return TensorMap(statement.src.buffer, tuple(statement.src.extent or ()), statement.swizzle)
+    if isinstance(statement, TmaStore):
+        return TensorMap(statement.dst.buffer, tuple(statement.dst.extent or ()), statement.swizzle)
     return None
 
 

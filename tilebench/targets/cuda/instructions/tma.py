@@ -15,8 +15,9 @@ from ....ir import Const, Expr, If, OpStmt, Region, Stmt, attribute, node, reads
 from ....language.copy import Copy
 from ....language.lowered.copy_barriers import AwaitCopies, ExpectCopies, OpenBarriers
 from ....language.lowered.mbarriers import FenceMbarrierInit, MbarrierArrive, MbarrierInit, MbarrierWait
+from ....language.lowered.tokens import Commit, Wait
 from ....language.stages import THREAD
-from ....passes.analysis.boxes import boxes_of, cut
+from ....passes.analysis.boxes import Cut, boxes_of, cut, sides
 from ....passes.threads.addresses import lower_expr
 from ....passes.threads.emitter import Emitter
 from ....passes.threads.lowering import Lowering
@@ -43,7 +44,41 @@ class TmaLoad(OpStmt):
     swizzle: int = attribute(default=0)
 
 
-CLASSES = (TmaLoad,)
+@node
+class TmaStore(OpStmt):
+    """`T.tma_store(C[m : m + 64, n : n + 64], C_s[i : i + 4096], swizzle=128)`: a box of C from a tile.
+
+    It lies there as `T.tma_load` would have put it. What of the box is outside of the array is left out.
+    """
+
+    word = "tma_store"
+    stages = THREAD
+    for_all: ClassVar[bool] = True
+    dst: Region = writes()
+    src: Region = reads()
+    swizzle: int = attribute(default=0)
+
+
+@node
+class TmaCommit(OpStmt):
+    """`T.tma_commit()`: the stores that this thread issued since its last one are a group."""
+
+    word = "tma_commit"
+    stages = THREAD
+    for_all: ClassVar[bool] = True
+
+
+@node
+class TmaWait(OpStmt):
+    """`T.tma_wait(pending=1)`: all groups of this thread but the youngest have read their shared memory."""
+
+    word = "tma_wait"
+    stages = THREAD
+    for_all: ClassVar[bool] = True
+    pending: int = attribute(default=0)
+
+
+CLASSES = (TmaLoad, TmaStore, TmaCommit, TmaWait)
 
 
 def open_barriers(emitter: Emitter, statement: OpenBarriers) -> list[Stmt]:
@@ -58,45 +93,65 @@ def open_barriers(emitter: Emitter, statement: OpenBarriers) -> list[Stmt]:
 
 def expect_copies(emitter: Emitter, statement: ExpectCopies) -> list[Stmt]:
     """One thread arrives for all."""
-    barrier, before = _barrier(emitter, statement.barrier)
+    before: list[Stmt] = []
+    barrier = _barrier(emitter, statement.barrier, before)
     return [_by_one(emitter, *before, MbarrierArrive(barrier, bytes=Const(statement.bytes)))]
 
 
 def await_copies(emitter: Emitter, statement: AwaitCopies) -> list[Stmt]:
     """Each thread waits for itself."""
-    barrier, before = _barrier(emitter, statement.barrier)
+    before: list[Stmt] = []
+    barrier = _barrier(emitter, statement.barrier, before)
     parity = lower_expr(emitter, statement.parity, NOWHERE, before)
     return [*before, MbarrierWait(barrier, parity)]
 
 
 def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
-    """Each box of the tile, by one thread."""
-    by, src, dst = statement.by, statement.src, statement.dst
-    boxes, tile = boxes_of(statement, emitter.machine), emitter.shared[dst.buffer.name]
-    if by is None or boxes is None or statement.barrier is None:
+    """Each box of the tile, by one thread: from the array, or to it."""
+    part, tile = sides(statement)
+    stores = part is statement.dst
+    if statement.by is None or not statement.by.box or (statement.barrier is None and not stores):
         raise LayoutError("a copy by {name} has a barrier, and a box", at=statement.place, name=NAME)
-    found = cut(src, dst.buffer, tile.layout, boxes)
+    found, before = _cut(emitter, statement), list[Stmt]()
+    barrier = None if statement.barrier is None else _barrier(emitter, statement.barrier, before)
+    start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
+    base, flat = _version_start(emitter, tile, before), emitter.shared[tile.buffer.name].flat
+    moves: list[Stmt] = []
+    for where, first in found.pieces:
+        place = Region(flat, (base + first,), extent=(prod(found.box),))
+        index = tuple(a + b for a, b in zip(start, where, strict=True))
+        box = Region(part.buffer, index, extent=found.box)
+        if stores:
+            moves.append(TmaStore(box, place, swizzle=found.swizzle))
+        elif barrier is not None:
+            moves.append(TmaLoad(place, box, barrier, swizzle=found.swizzle))
+    return [_by_one(emitter, *before, *moves)]
+
+
+def commit(emitter: Emitter, statement: Commit) -> list[Stmt]:
+    """What was stored is a group."""
+    return [_by_one(emitter, TmaCommit())]
+
+
+def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
+    """The thread that issued stores waits; what others do next is behind a barrier."""
+    return [_by_one(emitter, TmaWait(pending=statement.pending))]
+
+
+def _cut(emitter: Emitter, statement: Copy) -> Cut:
+    """How the tile of a copy is cut. Raises `LayoutError` where the stage's text says otherwise."""
+    part, tile = sides(statement)
+    by, boxes = statement.by, boxes_of(statement, emitter.machine)
+    assert by is not None
+    assert boxes is not None
+    found = cut(part, tile.buffer, emitter.shared[tile.buffer.name].layout, boxes)
     if isinstance(found, str) or (found.box, found.swizzle) != (by.box, by.swizzle):
-        why = (
-            found if isinstance(found, str) else f"its layout gives box={found.box}, swizzle={found.swizzle}"
-        )
+        own = "" if isinstance(found, str) else f"its layout gives box={found.box}, swizzle={found.swizzle}"
         raise LayoutError(
-            "{name} cannot fill {tile} in boxes of {box} with swizzle={swizzle}: {why}", at=statement.place,
-            name=NAME, tile=dst.buffer.name, box=by.box, swizzle=by.swizzle, why=why,
+            "{name} cannot move {tile} in boxes of {box} with swizzle={swizzle}: {why}", at=statement.place,
+            name=NAME, tile=tile.buffer.name, box=by.box, swizzle=by.swizzle, why=own or found,
         )  # fmt: skip
-    barrier, before = _barrier(emitter, statement.barrier)
-    start = [lower_expr(emitter, part, NOWHERE, before) for part in src.start]
-    base = _version_start(emitter, dst, before)
-    loads = [
-        TmaLoad(
-            Region(tile.flat, (base + first,), extent=(prod(found.box),)),
-            Region(src.buffer, tuple(a + b for a, b in zip(start, where, strict=True)), extent=found.box),
-            barrier,
-            swizzle=found.swizzle,
-        )
-        for where, first in found.pieces
-    ]
-    return [_by_one(emitter, *before, *loads)]
+    return found
 
 
 def _version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr:
@@ -109,10 +164,10 @@ def _version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr
     return version * tile.layout.cosize
 
 
-def _barrier(emitter: Emitter, region: Region) -> tuple[Region, list[Stmt]]:
-    before: list[Stmt] = []
+def _barrier(emitter: Emitter, region: Region, before: list[Stmt]) -> Region:
+    """One of the barriers, by its version."""
     first = _version_start(emitter, region, before)
-    return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,)), before
+    return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,))
 
 
 def _by_one(emitter: Emitter, *body: Stmt) -> Stmt:
@@ -123,4 +178,5 @@ def _by_one(emitter: Emitter, *body: Stmt) -> Stmt:
 LOWERINGS = (
     Lowering(Copy, NAME, copy), Lowering(OpenBarriers, "", open_barriers),
     Lowering(ExpectCopies, "", expect_copies), Lowering(AwaitCopies, "", await_copies),
+    Lowering(Commit, NAME, commit), Lowering(Wait, NAME, wait),
 )  # fmt: skip

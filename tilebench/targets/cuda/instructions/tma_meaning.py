@@ -15,7 +15,7 @@ from ....simulator.memory import flat_index
 from ....simulator.refusal import refuse
 from ....simulator.state import Mask
 from ..tensor_maps import MOST_BOX, MOST_RANK, UNIT
-from .tma import TmaLoad
+from .tma import NAME, TmaCommit, TmaLoad, TmaStore, TmaWait
 
 # Where a box may start in shared memory (PTX ISA, "Tensor copies: alignment").
 START = 128
@@ -135,6 +135,54 @@ def tma_load(lanes: Lanes, statement: TmaLoad, mask: Mask) -> None:
                 named.barrier.copies.append((statement, hold, engine))
             named.barrier.came += raw.size
         named.barrier.settle(lanes, named.block)
+
+
+def tma_store(lanes: Lanes, statement: TmaStore, mask: Mask) -> None:
+    """Each thread that comes here starts a copy to the array, which reads shared memory until its wait."""
+    check_box(statement, statement.dst, statement.swizzle)
+    for lane in lanes.active(mask).tolist():
+        alone = np.zeros(lanes.lanes, np.bool_)
+        alone[lane] = True
+        party = lanes.party(alone, np.array([lane]))
+        name = statement.src.buffer.name
+        cells = shared_cells(lanes, statement.src, statement, lane, mask, party)
+        lanes.watch.check_fenced(lanes.shared, cells, party, statement, name, "read")
+        lanes.watch.read(lanes.shared, cells, party, statement, name)
+        if lanes.shared.history.unwritten(cells):
+            refuse("{name} is read before anything was written there", statement, name=name)
+        _store(lanes, statement, lane, mask, party, lanes.shared.bytes[cells].reshape(-1))
+        lanes.hold(NAME, statement, alone, [Hold(lanes.shared, cells, writes=False)])
+
+
+def _store(lanes: Lanes, statement: TmaStore, lane: int, mask: Mask, party: Party, raw: Any) -> None:
+    """The bytes of a box into the array, where it is one."""
+    dst = statement.dst
+    buffer, extent = dst.buffer, tuple(dst.extent or ())
+    start = [int(lanes.wide(lanes.value(part, mask), np.int64)[lane]) for part in dst.start]
+    values, size = raw.view(buffer.dtype.numpy), int(np.prod(extent))
+    if values.size != size:
+        refuse(
+            "this box has {box} bytes, and its place in shared memory {place}", statement,
+            box=size * buffer.dtype.bits // 8, place=raw.size,
+        )  # fmt: skip
+    box = box_at(start, extent, buffer.extents)
+    if box.empty:
+        return
+    numbers = numbers_in(box, buffer.extents)
+    if lanes.launch.counters is not None:
+        lanes.launch.counters.count_box(numbers[0] * (buffer.dtype.bits // 8), buffer.dtype.bits // 8)
+    lanes.watch.write(lanes.launch.tracked[buffer.name], numbers, party, statement, buffer.name)
+    lanes.arrays[buffer.name][box.array] = values.reshape(extent)[box.inside]
+
+
+def tma_commit(lanes: Lanes, statement: TmaCommit, mask: Mask) -> None:
+    """The threads' groups are closed."""
+    lanes.commit(NAME, mask)
+
+
+def tma_wait(lanes: Lanes, statement: TmaWait, mask: Mask) -> None:
+    """The threads wait until their own groups have read."""
+    lanes.wait(NAME, statement.pending, statement, mask)
 
 
 def _read(lanes: Lanes, statement: TmaLoad, lane: int, mask: Mask, party: Party) -> tuple[list[Hold], Any]:

@@ -27,7 +27,7 @@ from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_mbarriers import mbarriers
 from .prelude_narrow import E2M1, E4M3, E5M2, PACKED, PACKED_FLOATS
-from .tma import loads
+from .tma import boxes
 from .wgmma import WARP_GROUPS
 
 _HEAD = """\
@@ -323,7 +323,7 @@ PRELUDE = Prelude(
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
         Part("barriers in phases", r"tb_mbarrier_\w+|tb_fence_(?:mbarrier_init|async_shared)", mbarriers),
-        Part("tensor maps", r"tb_tensor_map|tb_tma_\w+", loads),
+        Part("tensor maps", r"tb_tensor_map|tb_tma_\w+", boxes),
         Part("clocks", r"tb_read_\w+", _CLOCKS),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),
         Part("unaligned", r"tb_(?:ld|from)_pieces", _UNALIGNED),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ....errors import TargetError
-from ....ir import Function
+from ....ir import Function, WordStmt
 from ...clike.prelude import Wanted
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic, Meaning
-from ..instructions.tma import TmaLoad
+from ..instructions.tma import TmaCommit, TmaLoad, TmaStore, TmaWait
 from ..tensor_maps import map_of, tensor_maps
 
 TYPE = "tb_tensor_map"
@@ -30,14 +30,34 @@ def parameters(renderer: Renderer, function: Function) -> list[tuple[str, str]]:
     return out
 
 
-def _load(renderer: Renderer, statement: TmaLoad) -> None:
-    map, machine = map_of(statement), renderer.machine
-    if "tma" not in machine.features:
+def _check(renderer: Renderer, statement: WordStmt) -> None:
+    if "tma" not in renderer.machine.features:
         raise TargetError(
             "T.{word} needs copies of the tensor memory accelerator (sm_90), which {target} has not",
-            at=statement.place, word=statement.word, target=machine.name,
+            at=statement.place, word=statement.word, target=renderer.machine.name,
         )  # fmt: skip
-    name, rank = renderer.further[map], len(statement.src.start)
+
+
+def _store(renderer: Renderer, statement: TmaStore) -> None:
+    _check(renderer, statement)
+    name, rank = renderer.further[map_of(statement)], len(statement.dst.start)
+    at = ", ".join(renderer.text(part) for part in reversed(statement.dst.start))
+    renderer.line(f"tb_tma_store_{rank}d({name}, {renderer.address(statement.src)}, {at});", statement)
+
+
+def _commit(renderer: Renderer, statement: TmaCommit) -> None:
+    _check(renderer, statement)
+    renderer.line("tb_tma_commit();", statement)
+
+
+def _wait(renderer: Renderer, statement: TmaWait) -> None:
+    _check(renderer, statement)
+    renderer.line(f"tb_tma_wait<{statement.pending}>();", statement)
+
+
+def _load(renderer: Renderer, statement: TmaLoad) -> None:
+    _check(renderer, statement)
+    name, rank = renderer.further[map_of(statement)], len(statement.src.start)
     # Coordinates begin with the innermost dimension.
     at = ", ".join(renderer.text(part) for part in reversed(statement.src.start))
     to, barrier = renderer.address(statement.dst), renderer.address(statement.barrier)
@@ -54,19 +74,32 @@ TB void tb_tma_load_{rank}d(void* to, const {type}& map, void* barrier, {paramet
 }}"""
 
 
-def loads(wanted: Wanted) -> str:
+_STORE = """\
+TB void tb_tma_store_{rank}d(const {type}& map, const void* from, {parameters}) {{
+  unsigned at = (unsigned)__cvta_generic_to_shared(from);
+  asm volatile("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [%0, {{{places}}}], [%1];"
+               :: "l"(&map), "r"(at), {operands} : "memory");
+}}"""
+_GROUPS = """\
+TB void tb_tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int pending> TB void tb_tma_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(pending) : "memory");
+}"""
+
+
+def boxes(wanted: Wanted) -> str:
     """The prelude's part: only the ranks that the kernel names."""
     out = [STRUCT]
-    for rank in range(1, 6):
-        if wanted.has(f"tb_tma_load_{rank}d"):
-            out.append(
-                _LOAD.format(
-                    rank=rank, type=TYPE, parameters=", ".join(f"int x{k}" for k in range(rank)),
-                    places=", ".join(f"%{3 + k}" for k in range(rank)),
-                    operands=", ".join(f'"r"(x{k})' for k in range(rank)),
-                )
-            )  # fmt: skip
-    return "\n".join(out)
+    for word, text, first in (("load", _LOAD, 3), ("store", _STORE, 2)):
+        for rank in range(1, 6):
+            if wanted.has(f"tb_tma_{word}_{rank}d"):
+                parts: dict[str, str] = {
+                    "parameters": ", ".join(f"int x{k}" for k in range(rank)),
+                    "places": ", ".join(f"%{first + k}" for k in range(rank)),
+                    "operands": ", ".join(f'"r"(x{k})' for k in range(rank)),
+                }
+                out.append(text.format(rank=rank, type=TYPE, **parts))
+    return "\n".join([*out, *([_GROUPS] if wanted.has("tb_tma_commit") else [])])
 
 
 def _simulated(name: str) -> Meaning:
@@ -78,4 +111,9 @@ def _simulated(name: str) -> Meaning:
     return run
 
 
-INTRINSICS = (Intrinsic(TmaLoad, _simulated("tma_load"), _load),)
+INTRINSICS = (
+    Intrinsic(TmaLoad, _simulated("tma_load"), _load),
+    Intrinsic(TmaStore, _simulated("tma_store"), _store),
+    Intrinsic(TmaCommit, _simulated("tma_commit"), _commit),
+    Intrinsic(TmaWait, _simulated("tma_wait"), _wait),
+)
