@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,16 @@ def test_the_last_block_stores_what_is_in_the_array() -> None:
     run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
     np.testing.assert_array_equal(arrays["O"][:, 24:], arrays["A"][:, 24:])
     assert (arrays["O"][:, :24] == 7).all()
+
+
+def test_a_file_of_the_kernel_describes_the_arrays_itself(tmp_path: Path) -> None:
+    kernel = store((50, 72), (16, 64), "t * 16, 24", "float16")
+    text = kernel.save_program(tmp_path / "boxes").read_text()
+    assert "static tb_tensor_map described(" in text
+    assert "const unsigned long long map_0_0_extents[] = {72ull, 50ull};" in text
+    assert "const unsigned long long map_0_0_strides[] = {144ull};" in text
+    assert "const unsigned map_0_0_box[] = {64u, 16u};" in text
+    assert "described(O_device, 6, 2, map_0_0_extents, map_0_0_strides, map_0_0_box, " in text
+    assert "void* arguments_0[] = {&A_device, &O_device, &map_0_0};" in text
+    plain = store((50, 72), (16, 60), "t * 16, 24", "float16").save_program(tmp_path / "plain").read_text()
+    assert "described(" not in plain

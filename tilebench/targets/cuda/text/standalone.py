@@ -22,6 +22,8 @@ from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...scalars import LETTERS, bits_of
 from ..machines import ALLOWED_SHARED
+from ..tensor_maps import tensor_maps
+from .standalone_maps import ENCODE, maps_of_file
 
 _ROUNDS = 30
 _C_TYPES = {
@@ -91,6 +93,7 @@ def standalone(build: Build, values: Mapping[str, Number], seed: int, title: Seq
         _HEAD.format(title="\n".join(f"// {line}" for line in title)),
         build.texts["cuda"].rstrip(),
         _HELPERS,
+        *([ENCODE] if any(tensor_maps(part) for part in parts_of(build.function)) else []),
     ]
     parts.append(_main(build, function, list(arrays.values()), values, seed))
     return "\n".join(parts)
@@ -167,6 +170,9 @@ def _launch(
             f"  {_C_TYPES[letter]} {param.name}_{number} = {_scalar(values[param.name], param.type, letter)};"
         )
         passed.append(f"&{param.name}_{number}")
+    maps, names = maps_of_file(part, number, values)
+    made += maps
+    passed += names
     extents = ", ".join(str(int(extent)) for extent in grid)
     made.append(f"  void* arguments_{number}[] = {{{', '.join(passed)}}};")
     made.append(f"  const void* code_{number} = (const void*){entry};")
