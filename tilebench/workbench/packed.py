@@ -15,11 +15,10 @@ from typing import Any, cast
 
 from ..errors import OptionError
 from ..plain import to_plain
-from ..record import CompileRecord, RunRecord
+from ..record import FORMAT, CompileRecord, RunRecord
 from ..record_files import MOST_BYTES, from_plain, parse_json
 
-MIME = "application/vnd.tilebench.record.v1+json"
-FORMAT = 1
+MIME = f"application/vnd.tilebench.record.v{FORMAT}+json"
 
 
 def _finite(value: Any) -> Any:
