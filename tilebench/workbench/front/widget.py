@@ -187,6 +187,8 @@ class View:
         with self.widget.hold_sync():
             self.widget.record = self.widget.apart = self.widget.other = ""
             self.widget.state, self.widget.measured = {}, _NOT_MEASURED
+        # A model there keeps what it was before its last change, too.
+        self.widget.status = {}
         for widget in (self.widget, self.box):
             widget.layout.close()
             widget.close()
