@@ -117,9 +117,15 @@ def median(run: Callable[[], Any], flush: torch.Tensor, count: int = 5) -> float
     return statistics.median(took)
 
 
+IN_BOXES = Schedule.of(
+    gemm={"C_l": {"instruction": "wgmma"}}, copy={name: {"instruction": "tma"} for name in ("A_s", "B_s")}
+)
+# A name for what is asked, the schedule, the tile, threads and stages.
 CONFIGURATIONS = (
-    (ASKED, (128, 256, 64), 256, 3), (ASKED, (128, 256, 64), 256, 4), (ASKED, (128, 128, 64), 128, 3),
-    (ASKED, (256, 128, 64), 256, 4), (ASKED, (128, 128, 64), 256, 3), (None, (128, 128, 64), 128, 3),
+    ("wgmma and tma", IN_BOXES, (128, 256, 64), 256, 4), ("wgmma", ASKED, (128, 256, 64), 256, 4),
+    ("wgmma and tma", IN_BOXES, (256, 128, 64), 256, 4), ("wgmma", ASKED, (128, 256, 64), 256, 3),
+    ("wgmma and tma", IN_BOXES, (128, 128, 64), 256, 3), ("wgmma", ASKED, (128, 128, 64), 128, 3),
+    ("nothing", None, (128, 128, 64), 128, 3),
 )  # fmt: skip
 
 
@@ -133,7 +139,7 @@ def times(until: float) -> None:
         wanted, work, what = a @ right, 2 * size**3 / 1e9, f"time {size} {'NT' if turned else 'NN'}"
         own = median(lambda x=a, y=right: torch.matmul(x, y), flush)
         print(what, f"torch {work / own:.0f} TFLOP/s", flush=True)
-        for asked, tile, threads, stages in CONFIGURATIONS:
+        for name, asked, tile, threads, stages in CONFIGURATIONS:
             if time.time() > until:
                 return
             kernel = gemm_nt_kernel.using(target="cuda", schedule=asked)(
@@ -141,7 +147,7 @@ def times(until: float) -> None:
             )
             took = median(lambda run=kernel, x=a, y=b, z=c: run(x, y, z), flush)
             off = ((c.float() - wanted.float()).abs().max() / wanted.float().abs().max()).item()
-            used, name = kernel.resources, "wgmma" if asked else "mma"
+            used = kernel.resources
             print(
                 what, name, tile, threads, stages, f"{work / took:.0f} TFLOP/s, off by {off:.1e}", flush=True
             )

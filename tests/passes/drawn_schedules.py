@@ -343,6 +343,8 @@ def drawn_groups(random: Random) -> Drawn:
         a, b = (a.T if options["a_turned"] else a), (b.T if options["b_turned"] else b)
         wanted = a * (np.arange(a.shape[1]) // options["bK"] % 3 != options["skip"]) @ b
     schedule = {**drawn.schedule, "gemm": asked}
+    if len(names) == 1 and random.random() < 0.4:
+        schedule["copy"] = {name: {"instruction": "tma"} for name in ("A_s", "B_s")}
     return replace(drawn, options=options, target="cuda:sm_90a", schedule=schedule, wanted=wanted)
 
 

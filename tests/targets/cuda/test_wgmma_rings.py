@@ -10,6 +10,7 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.kernels import gemm_nt_kernel
 from tests.simulated import card_words, run_threaded
 from tests.targets.cuda.test_wgmma import NT, arrays_of, by_the_card, check_bits, compiled, made
 from tilebench.ir import parse_function
@@ -254,3 +255,39 @@ def test_attention_has_no_spill_and_no_advisory() -> None:
     # Scores start in their first product, with both operands in shared memory; weights come from registers.
     assert [name == "gdesc" for name in products] == [True] * 8 + [False] * 8
     assert len(re.findall(r"HGMMA\.64x128x16\.F32 R\d+, gdesc\[UR\d+\], RZ, !UPT", kernel.stage("sass"))) == 1
+
+
+IN_BOXES = Schedule.of(
+    gemm={"C_l": {"instruction": "wgmma"}}, copy={name: {"instruction": "tma"} for name in ("A_s", "B_s")}
+)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("stages", [2, 3])
+def test_products_of_tiles_that_come_in_boxes(turned: bool, stages: int) -> None:
+    options = {"turned": (False, turned)}
+    kernel = gemm_nt_kernel.using(target="cuda:sm_90a", schedule=IN_BOXES)(
+        200, 136, 160, 128, 64, 32, stages, 256, turned=turned
+    )
+    text = kernel.stage("threaded")
+    assert "T.tma_load(" in text
+    # Nobody but the unit itself wrote what it reads.
+    assert "T.fence_async_shared" not in text
+    arrays = {**arrays_of((200, 136, 160), options), "C": np.zeros((200, 136), np.float16)}
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    sums = by_the_card({**arrays, "C": np.zeros((200, 136), np.float32)}, options)
+    np.testing.assert_array_equal(arrays["C"], sums.astype(np.float16))
+
+
+def test_a_ring_of_boxes_needs_few_registers() -> None:
+    kernel = gemm_nt_kernel.using(target="cuda:sm_90a", schedule=IN_BOXES)(
+        4096, 4096, 4096, 128, 256, 64, 4, 256
+    )
+    code = compiled(kernel)
+    (report,) = code.resources.values()
+    assert (report.spill_store_bytes, report.spill_load_bytes, code.advisories) == (0, 0, ())
+    # 128 of sums, and addresses of which there are few.
+    assert report.registers <= 168
+    kinds = re.findall(r"(HGMMA|UTMALDG|WARPGROUP\.DEPBAR\.LE gsb0, 0x\d)", kernel.stage("sass"))
+    assert kinds.count("HGMMA") == 4
+    assert kinds.count("WARPGROUP.DEPBAR.LE gsb0, 0x1") == 1
