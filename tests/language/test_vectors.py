@@ -164,6 +164,23 @@ def test_types() -> None:
         ("x = T.add2(A[0], A[1])", "T.add2 takes a vector"),
         ("x = T.add2(A[T.Ramp(0, 1, 4)], 1)", "T.add2 works on two elements, found 4"),
         ("x = T.float32x2(1, 2, 3)", "T.float32x2 is made of 2 values, found 3"),
+        (
+            "if A[T.Ramp(0, 1, 4)] == 1:\n    O[0] = 1.0",
+            "a vector is compared, and is true or not, by its elements",
+        ),
+        (
+            "if A[T.Ramp(0, 1, 4)] > 1:\n    O[0] = 1.0",
+            "a vector is compared, and is true or not, by its elements",
+        ),
+        (
+            "v = A[T.Ramp(0, 1, 4)]\nif v:\n    O[0] = 1.0",
+            "a vector is compared, and is true or not, by its elements",
+        ),
+        ("v = A[T.Ramp(0, 1, 4)]\nO[0] = 1.0 if not v else 2.0", "is true or not, by its elements"),
+        (
+            "for i in T.serial(2):\n    v = A[T.Ramp(i, 1, 4)]\nO[0:4] = v",
+            "v is bound inside a loop or branch that has ended",
+        ),
         ("x = T.exp(A[T.Ramp(0, 1, 4)])", "VectorValue is no value of a kernel"),
         ("f = T.alloc_fragment((8,), 'float32')\nx = f[T.Ramp(0, 1, 2)]", "and f is a fragment"),
     ],

@@ -54,8 +54,8 @@ class Assignments(Expressions):
                 self.assign_many(target, value, node)
             case ast.Subscript():
                 base, key = self.expr(target.value), self.expr(target.slice)
-                lanes = isinstance(base, BufferView) and self.of_lanes(key, value)
-                if lanes:
+                lanes = self.of_lanes(key, value) if isinstance(base, BufferView) else None
+                if lanes is not None:
                     self.current = node
                     lanes.store(base, _parts(key), value)
                 elif isinstance(base, BufferView):

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import LanguageError, ShapeError
 from ..ir import Buffer, Const, Expr, If, Load, Store, Var
@@ -147,6 +147,15 @@ class VectorValue(SideBySide):
 
     def __truediv__(self, other: Any) -> VectorValue:
         return self.with_each("/", _divided, other)
+
+    def _compared(self, *_: object) -> NoReturn:
+        raise LanguageError(
+            "a vector is compared, and is true or not, by its elements",
+            hint="v[0] < x, for each that is asked",
+        )
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _compared
+    __hash__ = object.__hash__
 
     def __neg__(self) -> VectorValue:
         return self.with_each("-", operator.neg)

@@ -29,6 +29,14 @@ FAULTS = (
         ("tests/language/test_views.py::test_a_copy_onto_the_same_memory",),
     ),
     Fault(
+        "views/a-fill-reads-what-it-fills",
+        "a fill of a view with one of its elements takes it anew for each, when it may be filled already",
+        "tilebench.language.closing.open_views:_Opener.filled",
+        "any(isinstance(part, Load) for part in walk(value))",
+        "False",
+        ("tests/language/test_views.py::test_a_fill_with_one_of_its_own_elements",),
+    ),
+    Fault(
         "views/parts-in-the-wrong-order",
         "the parts of a wider element are stored with the most significant bits first",
         "tilebench.language.closing.open_views:_joined",
