@@ -145,8 +145,8 @@ def test_names_that_are_not_there() -> None:
     assert not hasattr(T, "alloc_fragments")
     with pytest.raises(AttributeError, match=r"T\.ptx_mma_sp is TileLang's, not here yet"):
         _ = T.ptx_mma_sp  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"T\.wgmma_gemm comes with Hopper's instructions") as caught:
-        _ = T.wgmma_gemm  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"T\.wgmma_mma comes with Hopper's instructions") as caught:
+        _ = T.wgmma_mma  # type: ignore[attr-defined]
     assert "T.gemm does the same and waits for its result" in str(caught.value)
     with pytest.raises(AttributeError, match=r"T\.tcgen05_gemm is for Blackwell, which is no target here"):
         _ = T.tcgen05_gemm  # type: ignore[attr-defined]

@@ -255,4 +255,17 @@ KERNELS: list[WordKernel] = [
     )._replace(
         only=("alloc_barrier", "barrier_arrive", "barrier_wait", "mbarrier_arrive", "mbarrier_wait_parity")
     ),
+    _kernel(
+        'A: T.Tensor((64, 64), "float16"), O: T.Tensor((64, 64), "float32")',
+        """
+        S = T.alloc_shared((64, 64), "float16")
+        F = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, S)
+        T.wgmma_gemm(S, S, F, clear_accum=True)
+        T.wait_wgmma(0)
+        T.copy(F, O)
+        """,
+        grid="1",
+        threads=128,
+    )._replace(only=("wgmma_gemm", "wait_wgmma"), simulated="sm_90a"),
 ]  # fmt: skip

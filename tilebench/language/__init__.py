@@ -24,6 +24,7 @@ from . import mbarriers as _mbarriers
 from . import persistent as _persistent
 from . import pointers as _pointers
 from . import printing as _printing
+from . import products_by_hand as _products_by_hand
 from . import promises as _promises
 from . import random_numbers as _random_numbers
 from . import reduce as _reduce
@@ -97,6 +98,7 @@ from .memory import alloc_fragment, alloc_global, alloc_local, alloc_shared, all
 from .persistent import *
 from .pointers import *
 from .printing import *
+from .products_by_hand import *
 from .promises import *
 from .random_numbers import *
 from .reduce import *
@@ -238,6 +240,7 @@ __all__ += _magnitudes.__all__
 __all__ += _mbarriers.__all__
 __all__ += _macros.__all__
 __all__ += _printing.__all__
+__all__ += _products_by_hand.__all__
 __all__ += _bits.__all__
 __all__ += _addresses.__all__
 __all__ += _views.__all__

@@ -24,9 +24,9 @@ _HOPPER = {
         tma_scatter4 create_tma_descriptor ptx_cp_async_bulk ptx_cp_async_barrier
     """,
     _PRODUCTS: """
-        wgmma_gemm wgmma_gemm_sp wgmma_mma wait_wgmma warpgroup_arrive warpgroup_commit_batch
-        warpgroup_wait warpgroup_fence_operand ptx_wgmma_ss ptx_wgmma_rs ptx_wgmma_sp_ss
-        ptx_wgmma_sp_rs alloc_wgmma_desc initialize_wgmma_descriptor compute_gmma_descriptor
+        wgmma_gemm_sp wgmma_mma warpgroup_arrive warpgroup_commit_batch warpgroup_fence_operand
+        ptx_wgmma_ss ptx_wgmma_rs ptx_wgmma_sp_ss ptx_wgmma_sp_rs alloc_wgmma_desc
+        initialize_wgmma_descriptor compute_gmma_descriptor
     """,
     _BARRIERS: """
         alloc_cluster_barrier cp_async_barrier_noinc ptx_arrive_cluster_barrier

@@ -14,6 +14,7 @@ from ..errors import LayoutError
 from ..ir import WORKS, Function, OpStmt, Stmt, effects_of, map_bodies
 from ..language.copy import Copy
 from ..language.lowered.decisions import Instr
+from ..language.lowered.tokens import Commit, Wait
 from ..machine import Instruction, Machine
 from .analysis.costs import copy_cycles, instruction_cycles
 from .analysis.thread_groups import threads_by_statement
@@ -37,7 +38,9 @@ def choose_instructions(function: Function, context: Context) -> Function:
 
 
 def takes_instruction(statement: Stmt) -> bool:
-    """Whether an operation names the instruction that carries it out."""
+    """Whether an operation names the instruction that carries it out; commits and waits name another's."""
+    if isinstance(statement, (Commit, Wait)):
+        return False
     return any(mark.name == "by" for mark in statement.marks)
 
 

@@ -39,7 +39,7 @@ from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.lowered.decisions import EVERYONE, Instr
-from ..language.lowered.tokens import Commit, Wait
+from ..language.lowered.tokens import BY_HAND, Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
 from .analysis.stages import is_staged, items_of, opened, versions_of
@@ -141,7 +141,7 @@ class _Rings:
         if in_boxes(node) and node.dst.buffer.scope == "shared":
             return self.in_boxes(node)
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
-            return _waited(node)
+            return node if getattr(node, "token", "") == BY_HAND else _waited(node)
         if isinstance(node, Function):
             return map_bodies(node, self.statement)
         self.path.append(node)
@@ -171,7 +171,7 @@ class _Rings:
 
     def is_asynchronous(self, statement: Any) -> bool:
         """Whether an operation's instruction is done only when it has been waited for."""
-        if not takes_instruction(statement) or statement.by is None or isinstance(statement, (Commit, Wait)):
+        if not takes_instruction(statement) or statement.by is None:
             return False
         rows = self.context.machine.instructions_for(statement.word)
         if all(not row.asynchronous for row in rows):

@@ -35,11 +35,13 @@ from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.lowered.decisions import Plan, Stage
 from ..language.structure import Parallel, Pipelined, StageGroup
+from .analysis.hand_barriers import is_ordered_by_hand
 from .analysis.sites import plain_dims
 from .analysis.stages import Item, StageClash, clash_of, is_staged, items_of, opened, versions_of
 from .context import Context
 
 NAME = "plan_pipeline"
+_BY_HAND = "no stages are made: the loop has barriers or waits of the kernel's own, which say what runs ahead"
 _LEFT = "the loop may be left before its end, with copies in flight that nobody waits for"
 
 
@@ -71,6 +73,9 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
     if by_hand(loop):
         return _as_told(loop, elsewhere, context)
     if loop.num_stages < 1:
+        return loop.but(plan=Plan(1), num_stages=None)
+    if is_ordered_by_hand(loop):
+        context.remark(NAME, "note", _BY_HAND, loop)
         return loop.but(plan=Plan(1), num_stages=None)
     unused = context.machine.why_unused("num_stages")
     if unused:

@@ -25,7 +25,11 @@ from ..language.lowered.mbarriers import (
     MbarrierWait,
 )
 from ..language.lowered.threads import NamedBarrierArrive, SyncThreads
+from ..language.lowered.tokens import Commit, Wait
 from ..language.mbarriers import AllocBarrier
+from ..language.notes import Note
+from ..language.placement import AnnotatedLayout
+from ..language.registers import SetMaxNreg
 from ..language.structure import KernelLaunch, Parallel, Pipelined, Serial, ThreadGroup, Unroll, Vectorized
 from ..passes.analysis.hand_barriers import signal_of
 from .meetings import Halt, Meetings
@@ -34,6 +38,9 @@ from .state import Run, State
 if TYPE_CHECKING:
     from .statements import StatementRunner
 
+# Arrays are seen through their layouts (`places.in_order`), what is asynchronous has come when it is issued,
+# and registers and notes change no value.
+SILENT = (AnnotatedLayout, Note, SetMaxNreg, Commit, Wait)
 _THREADS = 128  # of a kernel that says nothing
 Loop = Serial | Unroll | Pipelined | Vectorized | While
 

@@ -31,10 +31,7 @@ from ..language.extern import ExternCall
 from ..language.lowered.threads import SyncThreads, SyncWarp
 from ..language.meanings.tiles import TileMeaning, meaning_of
 from ..language.memory import AllocVar
-from ..language.notes import Note
-from ..language.placement import AnnotatedLayout
 from ..language.promises import Assume, SafeValue
-from ..language.registers import SetMaxNreg
 from ..language.structure import (
     KernelLaunch,
     Parallel,
@@ -52,7 +49,7 @@ from .orders import in_parts, is_free, ordered
 from .own_memory import collapsed, copied, outer_locals
 from .places import in_order
 from .races import check, suspects
-from .roles import by_roles, is_by_hand
+from .roles import SILENT, by_roles, is_by_hand
 from .scope import LoopScope
 from .state import Run, State
 from .stores import StoreRunner
@@ -94,8 +91,7 @@ class StatementRunner(StoreRunner):
                 return lambda state: state.safe.update({name: value(state)})
             case Assume():
                 return self.promise(stmt)
-            case AnnotatedLayout() | Note() | SetMaxNreg():
-                # Arrays are seen through their layouts (`places.in_order`); a note does nothing.
+            case _ if isinstance(stmt, SILENT):
                 return lambda state: None
             case SyncThreads() | SyncWarp():  # done for all threads in turn
                 return self.body(())

@@ -8,8 +8,11 @@ How a target does that is said by the instruction's name in `by`, which has its 
 from __future__ import annotations
 
 from ...ir import OpStmt, Word, attribute, decision, node
-from ..stages import RINGS
+from ..stages import TILES
 from .decisions import Instr
+
+# The token of what a kernel issues and waits for itself; passes add no wait to it, and take none away.
+BY_HAND = "by_hand"
 
 
 @node
@@ -17,9 +20,9 @@ class Commit(OpStmt):
     """`T.commit("ko")`: what was issued under the token since the last commit is one group from now on."""
 
     word = "commit"
-    stages = RINGS
+    stages = TILES
     token: str = attribute()
-    by: Instr | None = decision("pipelined", default=None)
+    by: Instr | None = decision("pipelined", default=None, early=True)
 
 
 @node
@@ -30,10 +33,10 @@ class Wait(OpStmt):
     """
 
     word = "wait"
-    stages = RINGS
+    stages = TILES
     token: str = attribute()
     pending: int = attribute(default=0)
-    by: Instr | None = decision("pipelined", default=None)
+    by: Instr | None = decision("pipelined", default=None, early=True)
 
 
 WORDS = tuple((cls.word, Word(cls)) for cls in (Commit, Wait))

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from ...ir import Const, Expr, Function, If, LoopStmt, Stmt, Var, WithStmt, children, int32, show
 from ...ir.expr_walks import replaced
 from ...ir.facts import NOTHING, Facts
+from ...ir.stmt import statements
 from ...language.lowered.mbarriers import MbarrierArrive, MbarrierWait
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads
+from ...language.lowered.tokens import BY_HAND
 from ...language.scopes import entered
 from ...language.structure import Parallel
 from .accesses import Access, GroupOrder, accesses_of, loads_of, same_number
@@ -43,6 +45,14 @@ def signal_of(stmt: Stmt) -> Signal | None:
         waits = isinstance(stmt, MbarrierWait)
         return Signal(stmt.barrier.buffer.name, stmt.barrier.start[0], arrives=not waits, waits=waits)
     return None
+
+
+def is_ordered_by_hand(stmt: Stmt) -> bool:
+    """Whether a kernel's own barriers, or waits for what it has issued itself, stand in a statement."""
+    return any(
+        signal_of(inner) is not None or getattr(inner, "token", "") == BY_HAND
+        for inner in statements((stmt,))
+    )
 
 
 @dataclass(frozen=True)

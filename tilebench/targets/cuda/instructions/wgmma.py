@@ -11,7 +11,7 @@ from ....errors import LayoutError
 from ....ir import FALSE, Expr, OpStmt, Region, Stmt, accumulates, attribute, node, operand, reads
 from ....language.gemm import Gemm
 from ....language.lowered.decisions import Instr
-from ....language.lowered.tokens import Commit, Wait
+from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
 from ....passes.threads.emitter import Emitter
 from ....passes.threads.lowering import Lowering
@@ -76,18 +76,54 @@ _WORDS = Words(Wgmma, WgmmaFence, WgmmaCommit, WgmmaWait)
 
 def gemm(emitter: Emitter, statement: Gemm) -> list[Stmt]:
     """A product of the warp groups of a block, issued."""
+    if statement.token == BY_HAND:
+        return _by_hand(emitter, statement)
     return product(emitter, statement, _WORDS)
+
+
+def _by_hand(emitter: Emitter, statement: Gemm) -> list[Stmt]:
+    """A product that the kernel waits for itself: its group's youngest, of which nothing is left to do."""
+    key = _key(emitter)
+    issued = product(emitter, statement.but(token=key), _WORDS)
+    known = emitter.issued.get(key, {})
+    if any(after for _, after in known.values()):
+        raise LayoutError(
+            "the sums of {name} are formed in another dtype, and brought back behind the product",
+            at=statement.place, name=statement.c.buffer.name, dtype=statement.c.buffer.dtype.name,
+            found="{dtype}", expected="float32, or int32 of integers",
+            hint="T.gemm does that, and waits for its result",
+        )  # fmt: skip
+    last = known.pop(statement.c.buffer.name, None)
+    if last is not None:
+        known[statement.c.buffer.name] = last
+    return issued
+
+
+def _key(emitter: Emitter) -> str:
+    """The token of the threads at work: each group waits for its own products."""
+    return f"{BY_HAND} {emitter.threads.first} {emitter.threads.count}"
+
+
+def _wait_by_hand(emitter: Emitter, pending: int) -> list[Stmt]:
+    """A wait, from which on sums stand in registers: with some pending, all but those issued last."""
+    sums = [region for region, _ in emitter.issued.get(_key(emitter), {}).values()]
+    done = sums[:-1] if pending else sums
+    return [WgmmaWait(c=region, pending=pending) for region in done] or [WgmmaWait(pending=pending)]
 
 
 def commit(emitter: Emitter, statement: Commit) -> list[Stmt]:
     """What was issued is a group."""
     _check_name(statement)
+    if statement.token == BY_HAND:
+        return [WgmmaCommit()]
     return [] if emitter.issued.get(statement.token) == {} else [WgmmaCommit()]
 
 
 def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     """All groups but the youngest are done; what the products still leave to do is done behind it."""
     _check_name(statement)
+    if statement.token == BY_HAND:
+        return _wait_by_hand(emitter, statement.pending)
     known = emitter.issued.get(statement.token)
     if known == {}:
         return []  # waited for in parts already
