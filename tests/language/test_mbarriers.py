@@ -298,3 +298,24 @@ def test_the_reference_tells_who_waits_for_whom() -> None:
         "of full[0], of parity 0 (0 of 128 arrivals have come)"
     )
     assert "threads 128 to 255 wait for phase 0 of empty[0], of parity 0" in str(caught.value)
+
+
+def test_what_groups_hand_on_without_a_barrier_is_told() -> None:
+    body = """
+        S = T.alloc_shared((64, 64), "float32")
+        there = T.alloc_barrier(128)
+        with T.ws(0):
+            T.barrier_wait(there, 0)
+            T.copy(A, S)
+        with T.ws(1):
+            T.barrier_arrive(there)
+            T.copy(S, O)
+        """
+    with pytest.raises(TileError) as caught:
+        kernel_of(body, threads=256).using(target="cuda:sm_90a")().stage("threaded")
+    assert caught.value.message == (
+        "threads 128 to 255 read S, which threads 0 to 127 write, and no barrier of the kernel's is between"
+    )
+    assert caught.value.place is not None
+    assert caught.value.place.text.strip() == "with T.ws(1):"
+    assert [place.text.strip() for _, place in caught.value.parts] == ["T.barrier_wait(there, 0)"]

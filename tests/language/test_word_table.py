@@ -99,7 +99,7 @@ def test_help_tells_of_a_word(capsys: Any) -> None:
     assert main(["help"]) == 0
     listed = capsys.readouterr().out
     assert "core words:\n  T.Kernel" in listed
-    assert "T.tma_copy comes with Hopper's instructions" in listed
+    assert "T.wgmma_gemm" in listed
     assert main(["help", "T.copi"]) == 2
     assert "did you mean T.copy" in capsys.readouterr().err
 

@@ -268,4 +268,18 @@ KERNELS: list[WordKernel] = [
         grid="1",
         threads=128,
     )._replace(only=("wgmma_gemm", "wait_wgmma"), simulated="sm_90a"),
+    _kernel(
+        'A: T.Tensor((64, 64), "float16"), O: T.Tensor((64, 64), "float16")',
+        """
+        S = T.alloc_shared((64, 64), "float16")
+        full = T.alloc_barrier(1)
+        with T.threads(0, 1):
+            T.tma_copy(A, S, barrier=full)
+            T.barrier_arrive(full)
+        T.barrier_wait(full, 0)
+        T.copy(S, O)
+        """,
+        grid="1",
+        threads=128,
+    )._replace(only=("tma_copy",), simulated="sm_90a"),
 ]  # fmt: skip

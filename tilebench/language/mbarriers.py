@@ -128,13 +128,13 @@ def ptx_arrive_barrier(mbarrier: BufferView | ElementRef) -> None:
 
 def _arrive(word: str, mbarrier: Any) -> None:
     builder = for_tiles(word)
-    builder.emit(MbarrierArrive(_barrier(word, mbarrier, builder), place=builder.place))
+    builder.emit(MbarrierArrive(barrier_region(word, mbarrier, builder), place=builder.place))
 
 
 def mbarrier_expect_tx(mbarrier: BufferView | ElementRef, tx: Number) -> None:
     """Every thread here announces `tx` bytes: the phase does not end before so many more have come."""
     builder = for_tiles("T.mbarrier_expect_tx")
-    barrier = _barrier("T.mbarrier_expect_tx", mbarrier, builder)
+    barrier = barrier_region("T.mbarrier_expect_tx", mbarrier, builder)
     builder.emit(MbarrierExpect(barrier, _whole(tx), place=builder.place))
 
 
@@ -150,7 +150,7 @@ def ptx_arrive_barrier_expect_tx(mbarrier: BufferView | ElementRef, tx: Number) 
 
 def _arrive_expect(word: str, mbarrier: Any, tx: Number) -> None:
     builder = for_tiles(word)
-    barrier = _barrier(word, mbarrier, builder)
+    barrier = barrier_region(word, mbarrier, builder)
     builder.emit(MbarrierArrive(barrier, bytes=_whole(tx), place=builder.place))
 
 
@@ -169,7 +169,7 @@ def mbarrier_wait_parity(mbarrier: BufferView | ElementRef, parity: Number) -> N
 
 def _wait(word: str, mbarrier: Any, parity: Number) -> None:
     builder = for_tiles(word)
-    barrier, value = _barrier(word, mbarrier, builder), _whole(parity)
+    barrier, value = barrier_region(word, mbarrier, builder), _whole(parity)
     if isinstance(value, Const) and value.value not in (0, 1):
         raise LanguageError(
             "{word} waits for a parity of {n}", word=word, n=value.value, expected="0 or 1, such as k % 2"
@@ -193,7 +193,7 @@ def _whole(given: Number) -> Expr:
     return convert(expr_of(given), int32)
 
 
-def _barrier(word: str, given: Any, builder: Builder) -> Region:
+def barrier_region(word: str, given: Any, builder: Builder) -> Region:
     """The one barrier that is meant; of a list that is named alone the first. `LanguageError` for others."""
     view = given.view if isinstance(given, (ElementRef, RegionRef)) else given
     made = isinstance(view, BufferView) and any(

@@ -1,13 +1,14 @@
 """Copies that are told to go in boxes keep their instruction where every rule of it holds.
 
 `T.copy(A[...], A_s, by=T.Instr("tma"))` -> the same, or without `by=` and with a remark that says which rule
-forbids it: the cheapest other instruction is taken then.
+forbids it: the cheapest other instruction is taken then. One that the kernel waits for itself is refused.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..errors import LayoutError
 from ..ir import Function, Load, effects_in, effects_of, map_bodies, walk
 from ..ir.stmt import statements
 from ..language.copy import Copy
@@ -37,7 +38,7 @@ def allow_boxes(function: Function, context: Context) -> Function:
     }
 
     def why_not(copy: Copy, boxes: Boxes) -> str:
-        if id(copy) in grouped:
+        if id(copy) in grouped and copy.barrier is None:
             return "it stands among statements of some of the threads"
         found = why_no_boxes(copy, boxes, arrays, others)
         return found or _of_layout(copy, tiles[sides(copy)[1].buffer.name], boxes, context)
@@ -49,6 +50,11 @@ def allow_boxes(function: Function, context: Context) -> Function:
         why = why_not(node, boxes)
         if not why:
             return node
+        if node.barrier is not None:
+            raise LayoutError(
+                "{by} cannot bring this box: {why}", at=node.place, by=node.by.name, why=why,
+                hint="T.copy takes another instruction, and waits for it",
+            )  # fmt: skip
         context.remark(NAME, "missed", f"{node.by.name} does not take this copy: {why}", node)
         return node.but(by=None)
 
@@ -73,7 +79,5 @@ def _otherwise(function: Function, copies: list[Any]) -> frozenset[str]:
 def _of_layout(copy: Copy, tile: AllocShared, boxes: Boxes, context: Context) -> str:
     """Why no layout that the tile may have is one of boxes; empty: one is."""
     given = [tile.layout] if tile.layout is not None else layouts_for_boxes(tile, context.machine)
-    reasons = [
-        found for layout in given if isinstance(found := cut(sides(copy)[0], tile.buffer, layout, boxes), str)
-    ]
+    reasons = [found for layout in given if isinstance(found := cut(*sides(copy), layout, boxes), str)]
     return reasons[0] if len(reasons) == len(given) else ""

@@ -155,8 +155,7 @@ def _takes_boxes(boxed: list[Copy], layout: SharedLayout, context: Context) -> b
     """Whether boxes give a layout, for each copy of the tile by them."""
     found = [(copy, boxes_of(copy, context.machine)) for copy in boxed]
     return all(
-        boxes is not None and isinstance(cut(sides(copy)[0], sides(copy)[1].buffer, layout, boxes), Cut)
-        for copy, boxes in found
+        boxes is not None and isinstance(cut(*sides(copy), layout, boxes), Cut) for copy, boxes in found
     )
 
 

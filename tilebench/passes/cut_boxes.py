@@ -33,7 +33,7 @@ def cut_boxes(function: Function, context: Context) -> Function:
         part, tile = sides(node)
         name, layout = tile.buffer.name, layouts[tile.buffer.name]
         assert layout is not None
-        found = cut(part, tile.buffer, layout, boxes)
+        found = cut(part, tile, layout, boxes)
         if isinstance(found, str):
             raise LayoutError(
                 "{by} cannot move {tile}: {why}", at=node.place, by=node.by.name, tile=name, why=found,

@@ -49,7 +49,7 @@ from ..layout import SharedLayout
 from ..machine import Machine
 from .analysis.accesses import Access, accesses_of, apart, loads_of
 from .analysis.divergence import divergence, divergent_names
-from .analysis.hand_barriers import ordered_accesses, orders_of
+from .analysis.hand_barriers import is_fenced, ordered_accesses, orders_of
 from .analysis.launches import launch_of
 from .analysis.proxies import fenced_buffers
 from .analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
@@ -171,6 +171,8 @@ class _Search:
             return self._group(stmt, pending, lets)
         passed = self.orders.passed(pending, stmt, self.threads[id(stmt)])
         if passed is not None:
+            if self.orders.tells(stmt):
+                self._fence(stmt, pending)
             return passed
         if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
             value = replaced(stmt.value, lets)
@@ -213,12 +215,34 @@ class _Search:
         """The same where groups have their own order: for what the group itself did it meets inside."""
         inside = self.threads[id(stmt.body[0])]
         own = [access for access in pending if self.orders.is_own(access, inside)]
-        others = self._meet(stmt, [access for access in pending if access not in own], new)
+        others = [access for access in pending if access not in own]
+        if id(stmt) not in self.before:
+            self._refuse_late(stmt, others, new)
+        others = self._meet(stmt, others, new)
         if id(stmt) in self.before:
             own = []
         left = self.body(stmt.body, [a for a in own if a.order and not a.order.met], dict(lets))
         seen = [access if access in left else self.orders.met(access) for access in _joined(own, new)]
         return _joined(_joined(others, seen), left)
+
+    def _refuse_late(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> None:
+        """Refuse a barrier of the block that a group cannot come to, since it waits for one behind it."""
+        for access in new:
+            for old in pending:
+                a, b = old.order, access.order
+                if a is None or b is None or a.first == b.first or not self.clash(old, access):
+                    continue
+                found = self.orders.awaited(a, b)
+                if found is not None:
+                    raise IRError(
+                        "threads {c} to {d} {use} {name}, which threads {a} to {b} {did}, and no barrier of"
+                        " the kernel's is between", at=stmt.place, name=access.buffer.name,
+                        use="write" if access.write else "read", did="write" if old.write else "read",
+                        a=a.first, b=a.first + a.count - 1, c=b.first, d=b.first + b.count - 1,
+                        also=[("the first wait for the others here", found[0].place)],
+                        hint="have the first arrive at a barrier behind it, and the others wait there before;"
+                        " a barrier of the block would never open",
+                    )  # fmt: skip
 
     def _meet(self, stmt: Stmt, pending: list[Access], new: list[Access]) -> list[Access]:
         """A barrier before `stmt` when one is needed; what is still pending after it."""
@@ -236,7 +260,8 @@ class _Search:
 
     def _fence(self, stmt: Stmt, pending: list[Access]) -> None:
         """A fence in front of a barrier behind which others find what threads wrote."""
-        if self.read_apart and any(a.write and a.buffer.name in self.read_apart for a in pending):
+        unseen = [access for access in pending if not is_fenced(access)]
+        if any(a.write and a.buffer.name in self.read_apart for a in unseen):
             self.fenced.add(id(stmt))
 
     def _if(self, stmt: If, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:

@@ -153,7 +153,7 @@ class _Rings:
 
     def in_boxes(self, copy: Copy) -> tuple[Stmt, ...] | Copy:
         """A copy in boxes that is waited for at once; one of a ring is left to that."""
-        if copy.at_stage is not None:
+        if copy.at_stage is not None or copy.barrier is not None:
             return copy
         base = copy.dst.buffer.name
         filling = self.barriers.filling(base, 1, self.path, ONE, copy.place)

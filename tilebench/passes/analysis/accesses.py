@@ -35,7 +35,7 @@ class GroupOrder:
 
     While a body is gone through, `arrived` are those that they have come to since, by name and number, and
     those that others come to behind them; `met` says that the group itself knows of the access: it is others
-    that may not.
+    that may not. `fenced` is what instructions see that read shared memory by themselves.
     """
 
     first: int
@@ -44,6 +44,7 @@ class GroupOrder:
     after: frozenset[str] = frozenset()
     arrived: frozenset[tuple[str, Expr]] = frozenset()
     met: bool = False
+    fenced: bool = False
 
     def connected(self, other: GroupOrder) -> bool:
         """Whether other threads tell of one of two accesses at a barrier that the other is behind."""

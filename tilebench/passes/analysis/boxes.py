@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Buffer, Expr, Region
+from ...ir import Expr, Region
 from ...language.copy import Copy, Within
 from ...layout import SharedLayout, Swizzle
 from ...machine import Boxes
+from .box_parts import why_no_part
 
 # Units of a swizzle, and what starts of boxes are multiples of, in bytes.
 UNIT, START = 16, 128
@@ -56,7 +57,7 @@ def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], others: froze
         return f"it makes {dst.dtype.name} of {src.dtype.name}"
     if bits < 8:
         return f"elements of {bits} bits share bytes"
-    if not tile.is_whole:
+    if not tile.is_whole and copy.barrier is None:
         return f"it moves a part of {tile.buffer.name} only"
     if name not in arrays:
         return f"{name} is no array that a caller brings"
@@ -101,8 +102,12 @@ def _told(size: int | Expr) -> str:
     return str(size) if isinstance(size, int) else show(size)
 
 
-def cut(region: Region, tile: Buffer, layout: SharedLayout, boxes: Boxes) -> Cut | str:
-    """How a tile of that layout lies beside a region of an array; or why boxes do not give the layout."""
+def cut(region: Region, target: Region, layout: SharedLayout, boxes: Boxes) -> Cut | str:
+    """How a tile of that layout, or a part of it, lies beside a region; or why boxes do not give that.
+
+    Pieces say where in the part's memory they begin.
+    """
+    tile = target.buffer
     extent, bits = region.extent or (), tile.dtype.bits
     dims = [dim for dim, size in enumerate(extent) if size != 1] or [len(extent) - 1]
     sizes = tuple(extent[dim] for dim in dims)
@@ -110,7 +115,10 @@ def cut(region: Region, tile: Buffer, layout: SharedLayout, boxes: Boxes) -> Cut
     if swizzle is None:
         return f"{tile.name} is swizzled as no box is"
     plain = SharedLayout(layout.shape, layout.strides)
-    places = plain.all_offsets()[tuple(slice(0, size) for size in tile.extents)].reshape(sizes)
+    within = tuple(slice(0, size) for size in target.extent or tile.extents)
+    places = plain.all_offsets()[within].reshape(sizes)
+    if not target.is_whole and (why := why_no_part(target, plain, bits, swizzle)):
+        return why
     own = _box(places, swizzle * 8 // bits, boxes)
     if own is None:
         return f"rows of {tile.name} are no whole panels of {swizzle} bytes"

@@ -15,7 +15,7 @@ from ...ir import Const, Expr, Function, If, LoopStmt, Stmt, Var, WithStmt, chil
 from ...ir.expr_walks import replaced
 from ...ir.facts import NOTHING, Facts
 from ...ir.stmt import statements
-from ...language.lowered.mbarriers import MbarrierArrive, MbarrierWait
+from ...language.lowered.mbarriers import FenceAsyncShared, MbarrierArrive, MbarrierWait
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads
 from ...language.lowered.tokens import BY_HAND
 from ...language.scopes import entered
@@ -102,21 +102,32 @@ class HandOrders:
     of: Mapping[int, GroupOrder]
     links: frozenset[tuple[_Key, _Key]]
     around: Mapping[int, tuple[str, ...]]
+    signals: tuple[tuple[_Site, Signal], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.of)
 
     def passed(self, pending: list[Access], stmt: Stmt, threads: Threads) -> list[Access] | None:
         """What is still pending, for these threads, behind a barrier that they come to; None: it is none."""
-        signal = signal_of(stmt) if self.of else None
+        if not self.of:
+            return None
+        if isinstance(stmt, FenceAsyncShared):
+            return [_fenced(access) for access in pending]
+        signal = signal_of(stmt)
         if signal is None:
             return None
         if signal.arrives:
+            pending = [_fenced(access) for access in pending]
             new = self._reached(signal, self.around[id(stmt)])
             pending = [_arrived(access, new, threads) for access in pending]
         if signal.waits:
             pending = [access for access in pending if not _settled(access, signal)]
         return pending
+
+    def tells(self, stmt: Stmt) -> bool:
+        """Whether a statement comes to a barrier behind which others find what these threads wrote."""
+        signal = signal_of(stmt)
+        return signal is not None and signal.arrives
 
     def _reached(self, signal: Signal, around: tuple[str, ...]) -> frozenset[_Key]:
         """The barriers that are come to behind one, itself among them."""
@@ -129,6 +140,23 @@ class HandOrders:
         back: dict[str, Expr] = {f"@{depth}": Var(name, type=int32) for depth, name in enumerate(around)}
         return frozenset((name, replaced(number, back)) for name, number in found)
 
+    def awaited(self, first: GroupOrder, second: GroupOrder) -> tuple[Stmt, Stmt] | None:
+        """Where the first of two groups waits, and the second comes to that barrier, in no loop of both.
+
+        A barrier of the block between the two would be one that the first never comes to.
+        """
+        for site, signal in self.signals:
+            if not signal.waits or not _of(site, first):
+                continue
+            for other, later in self.signals:
+                same = (later.name, later.number) == (
+                    signal.name,
+                    signal.number,
+                ) or later.name == signal.name != ""
+                if later.arrives and same and _of(other, second) and not site.loops & other.loops:
+                    return site.stmt, other.stmt
+        return None
+
     def is_own(self, access: Access, threads: Threads) -> bool:
         """Whether an access is a group's own."""
         order = access.order
@@ -137,6 +165,19 @@ class HandOrders:
     def met(self, access: Access) -> Access:
         """An access that its own group knows of."""
         return access if access.order is None else access.ordered(replace(access.order, met=True))
+
+
+def _fenced(access: Access) -> Access:
+    return access if access.order is None else access.ordered(replace(access.order, fenced=True))
+
+
+def is_fenced(access: Access) -> bool:
+    """Whether instructions that read shared memory by themselves see an access already."""
+    return access.order is not None and access.order.fenced
+
+
+def _of(site: _Site, order: GroupOrder) -> bool:
+    return (site.threads.first, site.threads.count) == (order.first, order.count)
 
 
 def _told(number: Expr, around: tuple[str, ...]) -> Expr:
@@ -214,7 +255,8 @@ def orders_of(function: Function, by_statement: Mapping[int, Threads]) -> HandOr
                 after.add(_name(signal))
         threads = site.threads
         orders[id(site.stmt)] = GroupOrder(threads.first, threads.count, frozenset(told), frozenset(after))
-    return HandOrders(orders, links, {id(site.stmt): site.around for site, _ in signals})
+    around = {id(site.stmt): site.around for site, _ in signals}
+    return HandOrders(orders, links, around, tuple(signals))
 
 
 def _covers(others: Threads, threads: Threads) -> bool:

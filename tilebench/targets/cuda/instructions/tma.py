@@ -14,9 +14,17 @@ from ....errors import LayoutError
 from ....ir import Const, Expr, If, OpStmt, Region, Stmt, attribute, node, reads, writes
 from ....language.copy import Copy
 from ....language.lowered.copy_barriers import AwaitCopies, ExpectCopies, OpenBarriers
-from ....language.lowered.mbarriers import FenceMbarrierInit, MbarrierArrive, MbarrierInit, MbarrierWait
-from ....language.lowered.tokens import Commit, Wait
+from ....language.lowered.mbarriers import (
+    FenceMbarrierInit,
+    MbarrierArrive,
+    MbarrierExpect,
+    MbarrierInit,
+    MbarrierWait,
+)
+from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
+from ....layout import SharedLayout, offset_expr
+from ....passes.analysis.box_parts import unproved
 from ....passes.analysis.boxes import Cut, boxes_of, cut, sides
 from ....passes.threads.addresses import lower_expr
 from ....passes.threads.emitter import Emitter
@@ -115,8 +123,11 @@ def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
     found, before = _cut(emitter, statement), list[Stmt]()
     barrier = None if statement.barrier is None else _barrier(emitter, statement.barrier, before)
     start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
-    base, flat = _version_start(emitter, tile, before), emitter.shared[tile.buffer.name].flat
+    base, flat = _part_start(emitter, tile, before), emitter.shared[tile.buffer.name].flat
     moves: list[Stmt] = []
+    if statement.token == BY_HAND and barrier is not None:
+        size = prod(part.extent or ()) * part.buffer.dtype.bits // 8
+        moves.append(MbarrierExpect(barrier, Const(size)))
     for where, first in found.pieces:
         place = Region(flat, (base + first,), extent=(prod(found.box),))
         index = tuple(a + b for a, b in zip(start, where, strict=True))
@@ -144,7 +155,7 @@ def _cut(emitter: Emitter, statement: Copy) -> Cut:
     by, boxes = statement.by, boxes_of(statement, emitter.machine)
     assert by is not None
     assert boxes is not None
-    found = cut(part, tile.buffer, emitter.shared[tile.buffer.name].layout, boxes)
+    found = cut(part, tile, emitter.shared[tile.buffer.name].layout, boxes)
     if isinstance(found, str) or (found.box, found.swizzle) != (by.box, by.swizzle):
         own = "" if isinstance(found, str) else f"its layout gives box={found.box}, swizzle={found.swizzle}"
         raise LayoutError(
@@ -152,6 +163,23 @@ def _cut(emitter: Emitter, statement: Copy) -> Cut:
             name=NAME, tile=tile.buffer.name, box=by.box, swizzle=by.swizzle, why=own or found,
         )  # fmt: skip
     return found
+
+
+def _part_start(emitter: Emitter, part: Region, before: list[Stmt]) -> Expr:
+    """The element of the flat buffer where a part of a version begins."""
+    base = _version_start(emitter, part, before)
+    if part.is_whole:
+        return base
+    start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
+    dim = unproved(part, tuple(emitter.facts.divisor(index) for index in start))
+    if dim is not None:
+        raise LayoutError(
+            "the part of {tile} that {name} fills begins anywhere in dimension {dim}", at=part.place,
+            tile=part.buffer.name, name=NAME, dim=dim, size=(part.extent or ())[dim],
+            expected="a multiple of {size}, its extent there",
+        )  # fmt: skip
+    layout = emitter.shared[part.buffer.name].layout
+    return base + offset_expr(SharedLayout(layout.shape, layout.strides), start, emitter.facts)
 
 
 def _version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr:
@@ -165,8 +193,8 @@ def _version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr
 
 
 def _barrier(emitter: Emitter, region: Region, before: list[Stmt]) -> Region:
-    """One of the barriers, by its version."""
-    first = _version_start(emitter, region, before)
+    """One of the barriers, by its version or its number."""
+    first = _version_start(emitter, region, before) + lower_expr(emitter, region.start[0], NOWHERE, before)
     return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,))
 
 
