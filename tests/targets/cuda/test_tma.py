@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from tilebench.passes.context import Context
 from tilebench.runtime.describe import ArrayInfo
 from tilebench.simulator import SimulationError
 from tilebench.targets.build import Build
+from tilebench.targets.cuda.instructions.tma import CLASSES
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.run import driver as driver_module
 from tilebench.targets.cuda.run import load
@@ -276,3 +279,17 @@ def test_a_card_without_it_refuses_at_the_line() -> None:
     with pytest.raises(TargetError) as caught:
         compiled(PLAIN, "sm_80").stage("cuda")
     assert "(sm_90), which cuda:sm_80 has not" in caught.value.message
+
+
+def test_a_launch_without_boxes_loads_nothing_of_them() -> None:
+    code = (
+        "import sys\nfrom tilebench.targets.cuda.run import load\n"
+        "print([m for m in sys.modules if 'passes.threads' in m or 'tensor_maps' in m])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_words_of_boxes_are_those_that_a_launch_looks_for() -> None:
+    words = {cls.word for cls in CLASSES if "src" in {mark.name for mark in cls.marks}}
+    assert words == load.BOX_WORDS

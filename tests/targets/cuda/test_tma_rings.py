@@ -352,3 +352,40 @@ def test_a_ring_that_is_wrong_is_refused_by_the_simulator(change: tuple[str, str
     with pytest.raises(SimulationError) as caught:
         run_threaded(function, arrays_of(function), warp=32)
     assert said in caught.value.message
+
+
+TILES = """
+A_s = T.alloc_shared((64, 64), "float16")
+B_s = T.alloc_shared((64, 64), "float16")
+C_l = T.alloc_fragment((64, 64), "float32")
+C_s = T.alloc_shared((64, 64), "float32")
+for wave in T.serial(3):
+    if wave * 2 + 1 < 6:
+        T.clear(C_l)
+        for ko in T.Pipelined(4, num_stages=3):
+            T.copy(A[wave * 64, ko * 64], A_s)
+            T.copy(B[0, ko * 64], B_s)
+            T.gemm(A_s, B_s, C_l, transpose_B=True)
+        T.copy(C_l, C_s)
+        T.copy(C_s, O[wave * 64, 0])
+"""
+
+
+def test_tiles_one_after_the_other_by_products_of_warp_groups_and_stores() -> None:
+    """What a block that stays on its multiprocessor does: rings, products and stores share bytes."""
+    shapes = {"A": ("(150, 208)", "float16"), "B": ("(60, 208)", "float16"), "O": ("(150, 64)", "float32")}
+    head = ", ".join(f'{name}: T.Tensor({shape}, "{dtype}")' for name, (shape, dtype) in shapes.items())
+    kernel = by_boxes(TILES, head, "A_s", "B_s", "O", gemm={"C_l": {"instruction": "wgmma"}})
+    text = kernel.stage("threaded")
+    step = text[text.index("for ko in") : text.index("T.wgmma_wait(c=C_l)")]
+    assert step.count("T.sync_threads") == 1
+    assert "ko_filled = ko_filled + 4" in text
+    arrays = {p.name: np.zeros(p.extents, p.dtype.numpy) for p in kernel.compilation.reference.arrays}
+    rng = np.random.default_rng(0)
+    for name in "AB":
+        arrays[name][...] = rng.integers(-3, 4, arrays[name].shape)
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    wanted = np.zeros((150, 64), np.float32)
+    wanted[:, :60] = arrays["A"].astype(np.float32) @ arrays["B"].T.astype(np.float32)
+    np.testing.assert_array_equal(arrays["O"], wanted)
+    assert kernel.resources.spill_store_bytes == 0

@@ -59,7 +59,7 @@ def test_it_is_the_instruction_of_that_name_and_has_a_map() -> None:
     assert (one.array.name, one.box) == ("O", (16, 64))
     text = kernel.stage("cuda")
     assert "tb_half* __restrict__ O, const __grid_constant__ tb_tensor_map O_map)" in text
-    assert "tb_tma_store_2d(O_map, S" in text
+    assert "tb_tma_store_2d(O_map, S, 24, t * 16);" in text
     assert "cp.async.bulk.tensor.2d.global.shared::cta" in kernel.stage("ptx")
     sass = kernel.stage("sass")
     assert "UTMASTG.2D" in sass

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....errors import ArgumentError
-from ....ir import Buffer
+from ....ir import Buffer, Function
+from ....ir.stmt import statements
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
@@ -19,7 +20,12 @@ from .host import HostArray
 from .launch import Launch
 from .memory import DeviceMemory
 from .modules import Modules
-from .tensor_maps import TensorMaps
+
+if TYPE_CHECKING:
+    from .tensor_maps import TensorMaps
+
+# Words of one thread that copy boxes of arrays.
+BOX_WORDS = frozenset({"tma_load", "tma_store"})
 
 
 class CudaExecutable:
@@ -37,8 +43,7 @@ class CudaExecutable:
         self.arrays = build.function.arrays
         self.kinds = letters(build.function)
         # Behind the parameters, the maps of arrays of which boxes are copied.
-        maps = TensorMaps(build.function)
-        self._maps = maps if maps.maps else None
+        self._maps = _maps_of(build.function)
         self._words = Words(build.function)
         self.grid = Grid(build.function, build.machine)
         self.alignment = max((array.align for array in self.arrays), default=1)
@@ -117,6 +122,15 @@ class CudaExecutable:
                 launch(0, *self._packed(arguments, pointers), grid=grid)
 
         return CudaArrays(context(0), run, arrays)
+
+
+def _maps_of(function: Function) -> TensorMaps | None:
+    """The maps that a launch passes, if it does: a kernel out of the cache needs no compiler to know."""
+    if not any(getattr(stmt, "word", "") in BOX_WORDS for stmt in statements(function.body)):
+        return None
+    from .tensor_maps import TensorMaps
+
+    return TensorMaps(function)
 
 
 def settle(infos: Sequence[Any], ordinal: int) -> None:
