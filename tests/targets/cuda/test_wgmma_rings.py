@@ -291,3 +291,44 @@ def test_a_ring_of_boxes_needs_few_registers() -> None:
     kinds = re.findall(r"(HGMMA|UTMALDG|WARPGROUP\.DEPBAR\.LE gsb0, 0x\d)", kernel.stage("sass"))
     assert kinds.count("HGMMA") == 4
     assert kinds.count("WARPGROUP.DEPBAR.LE gsb0, 0x1") == 1
+
+
+@tilebench.jit
+def handed_over(depth):
+    """One warp group fills, the other multiplies, and a barrier that the kernel names lies between."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, depth), "float16"),
+        B: T.Tensor((64, depth), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=256):
+            A_s = T.alloc_shared((64, depth), "float16")
+            B_s = T.alloc_shared((64, depth), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            full = T.alloc_barrier(128)
+            with T.threads(0, 128):
+                T.copy(A, A_s)
+                T.copy(B, B_s)
+                T.barrier_arrive(full)
+            with T.threads(128, 128):
+                T.barrier_wait(full, 0)
+                T.clear(C_l)
+                T.gemm(A_s, B_s, C_l, transpose_B=True)
+                T.copy(C_l, C)
+
+    return main
+
+
+def test_what_a_group_hands_over_passes_a_fence() -> None:
+    asked = Schedule.of(gemm={"C_l": {"instruction": "wgmma"}})
+    kernel = handed_over.using(target="cuda:sm_90a", schedule=asked)(64)
+    text = kernel.stage("threaded")
+    assert re.search(r"T\.fence_async_shared\(\)\n +T\.mbarrier_arrive\(full\)", text)
+    arrays = arrays_of((64, 64, 64), {"turned": NT})
+    run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
+    np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": NT}))
+    without = parse_function(text.replace("T.fence_async_shared()\n", "T.sync_warp()\n"), card_words())
+    with pytest.raises(SimulationError, match="A_s is read past the view of threads, and thread 0 wrote it"):
+        run_threaded(without, arrays, warp=32)
