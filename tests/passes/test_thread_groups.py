@@ -181,7 +181,7 @@ def test_each_group_meets_at_its_own_barrier_and_the_block_between_them() -> Non
     function = insert_barriers(parse_function(BARRIERS, registry()), context)
     launch = function.body[0]
     told = [
-        [(each.word, getattr(each, "barrier", 0), getattr(each, "threads", 0)) for each in body]
+        [(each.word, getattr(each, "barrier", 0) or 0, getattr(each, "threads", 0)) for each in body]
         for body in (launch.body, *(g.body for g in launch.body if g.word == "threads"))  # type: ignore[attr-defined]
     ]  # fmt: skip
     meeting = ("sync_threads", 0, 0)
