@@ -8,6 +8,7 @@ from ..fault import Fault
 from . import (
     atomics,
     boxes,
+    by_hand,
     control,
     copies,
     counts,
@@ -52,6 +53,7 @@ FAULTS: tuple[Fault, ...] = (
     *products.FAULTS,
     *warp_groups.FAULTS,
     *boxes.FAULTS,
+    *by_hand.FAULTS,
     *memory.FAULTS,
     *threads.FAULTS,
     *thread_code.FAULTS,
