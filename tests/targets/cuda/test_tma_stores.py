@@ -58,6 +58,8 @@ def test_it_is_the_instruction_of_that_name_and_has_a_map() -> None:
     (one,) = tensor_maps(kernel.compilation.functions["threaded"])
     assert (one.array.name, one.box) == ("O", (16, 64))
     text = kernel.stage("cuda")
+    assert kernel.compilation.build.data["tensor_maps"] == ((one.told,),)
+    assert f"// O_map is of {one.told}" in text
     assert "tb_half* __restrict__ O, const __grid_constant__ tb_tensor_map O_map)" in text
     assert "tb_tma_store_2d(O_map, S, 24, t * 16);" in text
     assert "cp.async.bulk.tensor.2d.global.shared::cta" in kernel.stage("ptx")
