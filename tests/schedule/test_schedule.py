@@ -131,7 +131,7 @@ def test_the_nearest_choice_is_suggested() -> None:
     assert caught.value.hint == "did you mean num_stages? choices: num_stages, split, unroll"
 
 
-@pytest.mark.parametrize("name", ["cluster", "warp_specialize"])
+@pytest.mark.parametrize("name", ["cluster"])
 def test_what_comes_later_says_so(name: str) -> None:
     accept = OPTIONS["kernel"][name].accept
     assert accept(False) is False

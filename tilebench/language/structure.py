@@ -32,7 +32,8 @@ class KernelLaunch(WithStmt):
 
     `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
     `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time,
-    `persistent` how many take the tiles of the grid one after another (True: as many as run at a time);
+    `persistent` how many take the tiles of the grid one after another (True: as many as run at a time),
+    `warp_specialize` whether threads of their own bring tiles (`passes/plan_roles.py`);
     `shared_bytes` what the shared-memory map of `threaded` takes, `clocks` where it leaves the times of what
     it does (`closing/clocks.py`).
     """
@@ -46,6 +47,7 @@ class KernelLaunch(WithStmt):
     order: Panels | None = attribute(default=None)
     min_blocks: int | None = attribute(default=None)
     persistent: bool | int | None = attribute(default=None)
+    warp_specialize: bool | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
     clocks: Region | None = writes(default=None)
 

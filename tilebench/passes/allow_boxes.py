@@ -13,7 +13,7 @@ from ..ir import Function, Load, effects_in, effects_of, map_bodies, walk
 from ..ir.stmt import statements
 from ..language.copy import Copy
 from ..language.memory import AllocShared
-from ..language.structure import Parallel, ThreadGroup
+from ..language.structure import Parallel
 from ..machine import Boxes
 from .analysis.boxes import boxes_of, cut, sides, why_no_boxes
 from .choose_shared import layouts_for_boxes
@@ -30,16 +30,8 @@ def allow_boxes(function: Function, context: Context) -> Function:
     tiles = {n.buffer.name: n for n in statements(function.body) if isinstance(n, AllocShared)}
     arrays = frozenset(array.name for array in function.arrays)
     others = _otherwise(function, copies)
-    grouped = {
-        id(inner)
-        for group in statements(function.body)
-        if isinstance(group, ThreadGroup)
-        for inner in statements(group.body)
-    }
 
     def why_not(copy: Copy, boxes: Boxes) -> str:
-        if id(copy) in grouped and copy.barrier is None:
-            return "it stands among statements of some of the threads"
         found = why_no_boxes(copy, boxes, arrays, others)
         return found or _of_layout(copy, tiles[sides(copy)[1].buffer.name], boxes, context)
 

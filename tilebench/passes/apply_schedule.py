@@ -54,6 +54,7 @@ HINTS = (
     ),
     Hint("kernel", "min_blocks", KernelLaunch, "min_blocks"),
     Hint("kernel", "persistent", KernelLaunch, "persistent"),
+    Hint("kernel", "warp_specialize", KernelLaunch, "warp_specialize"),
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
     Hint("loop", "split", (Pipelined, Serial), "split"),
@@ -79,12 +80,15 @@ def apply_schedule(function: Function, context: Context) -> Function:
     for directive in schedule.directives:
         if any((hint.kind, hint.option) == (directive.kind, directive.name) for hint in HINTS):
             for node in _targets(function, directive):
-                if directive.name == "instruction":
+                if directive.name == "instruction" and not context.machine.why_unused("instruction"):
                     _check_instruction(directive, node, context)
                 chosen[id(node), directive.name] = directive
                 context.asked.add((directive.name, node.place))
     _note_choices(function, chosen, context)
-    scheduled = _in_whole_warps(_written(function, chosen), context)
+    # Told with the others, and written nowhere: a target that knows no instructions has none of that name.
+    idle = {"instruction"} if context.machine.why_unused("instruction") else set[str]()
+    acting = {key: directive for key, directive in chosen.items() if directive.name not in idle}
+    scheduled = _in_whole_warps(_written(function, acting), context)
     for launch in launches_of(scheduled):
         _check_launch(launch, context)
     return scheduled

@@ -15,7 +15,13 @@ from ..ir import ZERO, Buffer, Expr, Load, Region, Stmt, Store, int32
 from ..ir.dtypes import uint64
 from ..ir.names import Names
 from ..language.copy import Copy
-from ..language.lowered.copy_barriers import AwaitCopies, ExpectCopies, OpenBarriers
+from ..language.lowered.copy_barriers import (
+    AwaitCopies,
+    AwaitRelease,
+    ExpectCopies,
+    OpenBarriers,
+    ReleaseTiles,
+)
 from ..language.lowered.threads import SyncThreads
 from ..language.memory import AllocShared, AllocVar
 from ..layout import SharedLayout
@@ -34,6 +40,8 @@ class Filling:
     versions: int
     before: Expr
     counter: Buffer | None
+    # The barriers on which those who read the tiles arrive, where others fill them.
+    empty: Buffer | None = None
 
     def number(self, step: Expr) -> Expr:
         """The number of a step's filling, of all that there are."""
@@ -47,8 +55,19 @@ class Filling:
         """The parity of the phase that brings them."""
         return self.number(step) // self.versions % 2
 
-    def region(self, step: Expr) -> Region:
-        return Region(self.barrier, (ZERO,), extent=(1,), version=self.version(step))
+    def region(self, step: Expr, barrier: Buffer | None = None) -> Region:
+        return Region(barrier or self.barrier, (ZERO,), extent=(1,), version=self.version(step))
+
+    def released(self, step: Expr, place: Any) -> Stmt:
+        """What stands behind the last use of a step's tiles."""
+        assert self.empty is not None
+        return ReleaseTiles(self.region(step, self.empty), place=place)
+
+    def await_release(self, step: Expr, place: Any) -> Stmt:
+        """What stands in front of a filling: the first of each version waits for nobody."""
+        assert self.empty is not None
+        parity = (self.number(step) // self.versions + 1) % 2
+        return AwaitRelease(self.region(step, self.empty), parity, place=place)
 
     def issued(self, copies: Sequence[Copy], step: Expr) -> tuple[Stmt, ...]:
         """The copies of a step on its barrier, which is told of their bytes first."""
@@ -76,19 +95,29 @@ class CopyBarriers:
     head: list[Stmt] = field(default_factory=list[Stmt])
     opened: list[Stmt] = field(default_factory=list[Stmt])
 
-    def filling(self, base: str, versions: int, path: Sequence[Stmt], steps: Expr, place: Any) -> Filling:
-        """The barriers of what stands in the statements of `path` and fills tiles `steps` times a run."""
-        barrier = Buffer(self.names.fresh(f"{base}_full"), (1,), uint64, "shared")
+    def filling(
+        self, base: str, versions: int, path: Sequence[Stmt], steps: Expr, place: Any, readers: int = 0
+    ) -> Filling:
+        """The barriers of what stands in the statements of `path` and fills tiles `steps` times a run.
+
+        With `readers` there are those on which so many warps arrive that have read a tile.
+        """
+        barrier = self._made(f"{base}_full", versions, 1, place)
+        empty = self._made(f"{base}_empty", versions, readers, place) if readers else None
+        turns = turns_before(path, steps)
+        if turns is not None:
+            return Filling(barrier, versions, turns * steps, None, empty)
+        counter = Buffer(self.names.fresh(f"{base}_filled"), (), int32, "var")
+        self.head.append(AllocVar(counter, init=ZERO, place=place))
+        return Filling(barrier, versions, Load(counter, ()), counter, empty)
+
+    def _made(self, name: str, versions: int, arrivals: int, place: Any) -> Buffer:
+        barrier = Buffer(self.names.fresh(name), (1,), uint64, "shared")
         layout = SharedLayout((1,), (1,))
         self.head.append(AllocShared(barrier, layout=layout, versions=versions, place=place))
         whole = Region(barrier, (ZERO,), extent=(1,))
-        self.opened.append(OpenBarriers(whole, arrivals=1, place=place))
-        turns = turns_before(path, steps)
-        if turns is not None:
-            return Filling(barrier, versions, turns * steps, None)
-        counter = Buffer(self.names.fresh(f"{base}_filled"), (), int32, "var")
-        self.head.append(AllocVar(counter, init=ZERO, place=place))
-        return Filling(barrier, versions, Load(counter, ()), counter)
+        self.opened.append(OpenBarriers(whole, arrivals=arrivals, place=place))
+        return barrier
 
     def statements(self) -> tuple[Stmt, ...]:
         """What stands at the head of the block."""

@@ -38,7 +38,7 @@ from ..ir import (
 from ..ir.names import Names
 from ..language.copy import Copy
 from ..language.gemm import Gemm
-from ..language.lowered.decisions import EVERYONE, Instr
+from ..language.lowered.decisions import EVERYONE, PRODUCER, Instr
 from ..language.lowered.tokens import BY_HAND, Commit, Wait
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
@@ -47,7 +47,9 @@ from .choose_instructions import row_of, takes_instruction
 from .context import Context
 from .copy_barriers import CopyBarriers, Filling, in_boxes
 from .plan_pipeline import check_plans
-from .products_ahead import ProductsAhead, products_that_go_on
+from .products_ahead import ProductsAhead, ahead_of
+from .role_ring import RoleRing, warps_that_compute
+from .split_roles import has_producer, with_producer
 from .staged_ring import StagedRing
 from .turns import length_of
 from .versions import at_version, without_waits
@@ -136,6 +138,8 @@ class _Rings:
         self.barriers = CopyBarriers(self.names)
         # The statements around the one at hand, outermost first.
         self.path: list[Any] = []
+        # The loops of a producer, by the variable of those for which it brings tiles.
+        self.brought: dict[str, tuple[Stmt, ...]] = {}
 
     def statement(self, node: Any) -> Any:
         if in_boxes(node) and node.dst.buffer.scope == "shared":
@@ -148,7 +152,8 @@ class _Rings:
         below = map_bodies(node, self.statement)
         self.path.pop()
         if isinstance(node, KernelLaunch):
-            return below.but(body=(*self.barriers.statements(), *below.body))
+            body = with_producer(node, below.body, self.brought)
+            return below.but(body=(*self.barriers.statements(), *body))
         return self.pipelined(below) if isinstance(node, Pipelined) else below
 
     def in_boxes(self, copy: Copy) -> tuple[Stmt, ...] | Copy:
@@ -181,10 +186,10 @@ class _Rings:
     # -- one loop
     def pipelined(self, loop: Pipelined) -> Any:
         plan = loop.plan
-        if plan is not None and plan.roles != EVERYONE:
+        if plan is not None and plan.roles not in (EVERYONE, PRODUCER):
             raise IRError(
                 "a pipelined loop knows no roles {roles!r}", at=loop.place, roles=plan.roles,
-                expected="roles={everyone!r}", everyone=EVERYONE,
+                expected="roles={everyone!r} or {producer!r}", everyone=EVERYONE, producer=PRODUCER,
             )  # fmt: skip
         if is_staged(loop):
             return self.in_stages(loop)
@@ -199,7 +204,27 @@ class _Rings:
             return Serial(
                 loop.stop, loop.vars, body, start=loop.start, condition=loop.condition, place=loop.place
             )
-        return self.ring(loop, copies, stages)
+        return self.role_ring(loop, copies, stages) if has_producer(loop) else self.ring(loop, copies, stages)
+
+    def role_ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> tuple[Stmt, ...]:
+        """The loop of those who compute; that of the producer waits for its place."""
+        readers = warps_that_compute(loop, copies, self.path, self.context.machine)
+        base, steps = loop.vars[0].name, length_of(loop)
+        filling = self.barriers.filling(base, stages, self.path, steps, loop.place, readers)
+        ring = RoleRing(
+            loop,
+            copies,
+            filling,
+            ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context),
+        )
+        self.brought[base] = ring.bring()
+        for name in ring.buffers:
+            self.versions[name] = max(stages, self.versions.get(name, 0))
+        self.context.remark(
+            NAME, "applied", f"{', '.join(sorted(ring.buffers))}: {stages} versions between two groups", loop,
+            stages=stages, bytes=stages * sum(copy.dst.buffer.bytes for copy in copies),
+        )  # fmt: skip
+        return ring.compute()
 
     def in_stages(self, loop: Pipelined) -> tuple[Stmt, ...]:
         """The pipeline of a loop whose statements have stages of their own."""
@@ -228,7 +253,7 @@ class _Rings:
         asynchronous = frozenset([id(copy) for copy in alone if self.is_asynchronous(copy)])
         token = self.names.fresh(loop.vars[0].name + "_ahead") if asynchronous else ""
         registers = self._through_registers([copy for copy in alone if id(copy) not in asynchronous])
-        products = self._products(loop, {copy.dst.buffer.name for copy in copies})
+        products = ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context)
         late = asynchronous
         if not products.products:
             late = frozenset([id(copy) for copy in copies if _is_late(copy, loop, stages, asynchronous)])
@@ -257,20 +282,6 @@ class _Rings:
         counted = filling.counted(steps, loop.place) if filling is not None else ()
         drained = (*products.drained(), *drained, *counted)
         return (*allocated, *registers.values(), *self._prologue(ring), main, *drained)
-
-    def _products(self, loop: Pipelined, ringed: set[str]) -> ProductsAhead:
-        """The products of a loop that go on into its next step."""
-        found, why = products_that_go_on(loop, ringed, self.context.machine)
-        if why:
-            self.context.remark(NAME, "missed", f"products are waited for in their own step: {why}", loop)
-        if not found:
-            return ProductsAhead(loop)
-        for product in found:
-            self.context.remark(
-                NAME, "applied", f"the product into {product.c.buffer.name} goes on into the next step: what "
-                "it reads is filled again behind the wait for it", product,
-            )  # fmt: skip
-        return ProductsAhead(loop, found, self.names.fresh(loop.vars[0].name + "_products"))
 
     def _through_registers(self, copies: Sequence[Copy]) -> dict[int, AllocFragment]:
         """A fragment for each copy that can be loaded early and stored late."""

@@ -12,7 +12,7 @@ from ..ir import (
 )
 from ..ir.stmt import statements
 from ..language.copy import Copy
-from ..language.lowered.copy_barriers import OpenBarriers
+from ..language.lowered.copy_barriers import OpenBarriers, ReleaseTiles
 from ..language.lowered.mbarriers import MbarrierInit
 from ..language.memory import AllocShared
 from ..layout import SharedLayout
@@ -117,9 +117,14 @@ def map_shared(function: Function, context: Context) -> Function:
     Raises `ResourceError` with the sum when it is more than a block may have.
     """
     named = Lives(AllocShared, Life).of(function)
+    handed = any(isinstance(node, ReleaseTiles) for node in statements(function.body))
     for node in statements(function.body):
         if isinstance(node, Copy) and node.by is not None and node.by.box:
-            named[sides(node)[1].buffer.name].boxed = True
+            life = named[sides(node)[1].buffer.name]
+            life.boxed = True
+            if handed and node.barrier is not None:
+                # Others bring the next tiles whatever those who compute do meanwhile.
+                life.first, life.last = 0, FOREVER
         if isinstance(node, (OpenBarriers, MbarrierInit)):
             # Nothing may take their bytes as long as they are barriers.
             life = named[(node.barriers if isinstance(node, OpenBarriers) else node.barrier).buffer.name]

@@ -20,6 +20,7 @@ from .name_values import name_values
 from .open_placed import open_placed
 from .place_elements import place_elements
 from .plan_pipeline import plan_pipeline
+from .plan_roles import plan_roles
 from .split_loops import split_loops
 from .stage_operands import stage_operands
 from .tell_notes import tell_notes
@@ -67,6 +68,8 @@ COMMON: tuple[StageRow, ...] = (
             # As soon as extents are known, for every target: blocks must not share a byte.
             ("check_packed", check_packed),
             ("plan_pipeline", plan_pipeline),
+            # Behind it, which says which copies run ahead: those are a producer's.
+            ("plan_roles", plan_roles),
         ),
         BOUNDED_FORMS,
     ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..ir import Expr, If, Stmt, effects_in
 from ..ir.expr import TRUE
+from ..ir.names import Names
 from ..language.accumulation import gemm_sum_dtype
 from ..language.copy import Copy
 from ..language.gemm import Gemm
@@ -21,6 +22,7 @@ from ..language.lowered.tokens import Commit, Wait
 from ..language.structure import Pipelined
 from ..machine import Machine
 from .choose_instructions import row_of
+from .context import Context
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,26 @@ class ProductsAhead:
             Wait(self.token, pending=1, by=self.by, place=place),
         )
 
-    def drained(self) -> tuple[Stmt, ...]:
-        """What stands behind the loop; of one that may have no step nothing was issued then."""
+    def drained(self, *then: Stmt) -> tuple[Stmt, ...]:
+        """What stands behind the loop, and what is done then; in a loop without a step nothing was issued."""
         if not self.products:
             return ()
         last = Wait(self.token, by=self.by, place=self.loop.place)
         some: Expr = self.loop.start.compare("<", self.loop.stop)
-        return (last,) if some == TRUE else (If(some, (last,), (), place=self.loop.place),)
+        return (last, *then) if some == TRUE else (If(some, (last, *then), (), place=self.loop.place),)
+
+
+def ahead_of(loop: Pipelined, ringed: set[str], names: Names, context: Context) -> ProductsAhead:
+    """The products of a loop that go on into its next step, which fills the tiles `ringed`."""
+    found = products_that_go_on(loop, ringed, context.machine)
+    if not found:
+        return ProductsAhead(loop)
+    for product in found:
+        context.remark(
+            "make_ring", "applied", f"the product into {product.c.buffer.name} goes on into the next step: "
+            "what it reads is filled again behind the wait for it", product,
+        )  # fmt: skip
+    return ProductsAhead(loop, found, names.fresh(loop.vars[0].name + "_products"))
 
 
 def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> tuple[tuple[Gemm, ...], str]:

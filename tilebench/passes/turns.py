@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..ir import ZERO, Call, Const, Expr, Stmt, const_of, int32
 from ..ir.expr_walks import mentions, seen
-from ..language.structure import KernelLaunch, Pipelined, Serial, Unroll
+from ..language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 
 COUNTED = (Serial, Unroll, Pipelined)
 
@@ -20,7 +20,7 @@ def turns_before(path: Sequence[Stmt], inner: Expr) -> Expr | None:
     total: Expr = ZERO
     outer: list[str] = []
     for statement in path:
-        if isinstance(statement, KernelLaunch):
+        if isinstance(statement, (KernelLaunch, ThreadGroup)):
             continue
         if not isinstance(statement, COUNTED) or statement.condition is not None:
             return None

@@ -79,7 +79,7 @@ def _persistent(value: Any) -> bool | int:
         raise ValueError("true, false, or how many blocks") from None
 
 
-LATER = {"cluster": "clusters", "warp_specialize": "warp specialisation"}
+LATER = {"cluster": "clusters"}
 
 
 def _not_yet(what: str) -> Callable[[Any], Any]:
@@ -98,6 +98,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "persistent": Option(
             "blocks that take one tile after another: true for as many as run at a time", _persistent
         ),
+        "warp_specialize": Option("threads of their own bring the tiles of pipelined loops", _flag),
         **{name: Option(what, _not_yet(what)) for name, what in LATER.items()},
     },
     "loop": {

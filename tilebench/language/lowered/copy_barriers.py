@@ -41,4 +41,25 @@ class AwaitCopies(OpStmt):
     parity: Expr = operand()
 
 
-WORDS = tuple((cls.word, Word(cls)) for cls in (OpenBarriers, ExpectCopies, AwaitCopies))
+@node
+class ReleaseTiles(OpStmt):
+    """`T.release_tiles(ko_empty.version(v))`: each warp here has read what lies there, and arrives once."""
+
+    word = "release_tiles"
+    stages = RINGS
+    barrier: Region = addresses()
+
+
+@node
+class AwaitRelease(OpStmt):
+    """`T.await_release(ko_empty.version(v), parity=p)`: who brings tiles waits until the last are read."""
+
+    word = "await_release"
+    stages = RINGS
+    barrier: Region = reads()
+    parity: Expr = operand()
+
+
+WORDS = tuple(
+    (cls.word, Word(cls)) for cls in (OpenBarriers, ExpectCopies, AwaitCopies, ReleaseTiles, AwaitRelease)
+)

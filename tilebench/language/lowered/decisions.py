@@ -21,8 +21,10 @@ class Panels:
 ROW_BY_ROW = Panels(0)
 
 
-# Each thread copies and computes: the one distribution of work that there is so far.
+# Each thread copies and computes.
 EVERYONE = "everyone"
+# Threads of their own copy, and the others compute.
+PRODUCER = "producer"
 
 
 @dataclass(frozen=True)

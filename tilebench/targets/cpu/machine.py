@@ -187,6 +187,8 @@ def cpu_machine(isa: Isa | None = None) -> Machine:
 _UNUSED = {
     "threads": "a block runs on one core",
     "order": "blocks run in the order of their numbers",
+    "warp_specialize": "a block runs on one core",
+    "instruction": "each operation is done in one way",
     "persistent": "threads take one block after another as it is",
     "assume": "a broken promise would take the process along",
     "min_blocks": "blocks of a processor share no registers",

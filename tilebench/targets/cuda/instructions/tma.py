@@ -13,7 +13,13 @@ from typing import ClassVar
 from ....errors import LayoutError
 from ....ir import Const, Expr, If, OpStmt, Region, Stmt, attribute, node, reads, writes
 from ....language.copy import Copy
-from ....language.lowered.copy_barriers import AwaitCopies, ExpectCopies, OpenBarriers
+from ....language.lowered.copy_barriers import (
+    AwaitCopies,
+    AwaitRelease,
+    ExpectCopies,
+    OpenBarriers,
+    ReleaseTiles,
+)
 from ....language.lowered.mbarriers import (
     FenceMbarrierInit,
     MbarrierArrive,
@@ -21,6 +27,7 @@ from ....language.lowered.mbarriers import (
     MbarrierInit,
     MbarrierWait,
 )
+from ....language.lowered.threads import SyncWarp
 from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
 from ....layout import SharedLayout, offset_expr
@@ -96,17 +103,25 @@ def open_barriers(emitter: Emitter, statement: OpenBarriers) -> list[Stmt]:
         MbarrierInit(Region(tile.flat, (Const(number),), extent=(1,)), Const(statement.arrivals))
         for number in range(tile.flat.size)
     ]
-    return [_by_one(emitter, *made, FenceMbarrierInit())]
+    return _by_one(emitter, *made, FenceMbarrierInit())
 
 
 def expect_copies(emitter: Emitter, statement: ExpectCopies) -> list[Stmt]:
     """One thread arrives for all."""
     before: list[Stmt] = []
     barrier = _barrier(emitter, statement.barrier, before)
-    return [_by_one(emitter, *before, MbarrierArrive(barrier, bytes=Const(statement.bytes)))]
+    return _by_one(emitter, *before, MbarrierArrive(barrier, bytes=Const(statement.bytes)))
 
 
-def await_copies(emitter: Emitter, statement: AwaitCopies) -> list[Stmt]:
+def release_tiles(emitter: Emitter, statement: ReleaseTiles) -> list[Stmt]:
+    """One thread of each warp arrives for it, behind all of them."""
+    before: list[Stmt] = []
+    barrier = _barrier(emitter, statement.barrier, before)
+    first = (emitter.tid % emitter.machine.warp).compare("==", 0)
+    return [*before, SyncWarp(), If(first, (MbarrierArrive(barrier),), ())]
+
+
+def await_copies(emitter: Emitter, statement: AwaitCopies | AwaitRelease) -> list[Stmt]:
     """Each thread waits for itself."""
     before: list[Stmt] = []
     barrier = _barrier(emitter, statement.barrier, before)
@@ -136,17 +151,17 @@ def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
             moves.append(TmaStore(box, place, swizzle=found.swizzle))
         elif barrier is not None:
             moves.append(TmaLoad(place, box, barrier, swizzle=found.swizzle))
-    return [_by_one(emitter, *before, *moves)]
+    return _by_one(emitter, *before, *moves)
 
 
 def commit(emitter: Emitter, statement: Commit) -> list[Stmt]:
     """What was stored is a group."""
-    return [_by_one(emitter, TmaCommit())]
+    return _by_one(emitter, TmaCommit())
 
 
 def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     """The thread that issued stores waits; what others do next is behind a barrier."""
-    return [_by_one(emitter, TmaWait(pending=statement.pending))]
+    return _by_one(emitter, TmaWait(pending=statement.pending))
 
 
 def _cut(emitter: Emitter, statement: Copy) -> Cut:
@@ -198,13 +213,14 @@ def _barrier(emitter: Emitter, region: Region, before: list[Stmt]) -> Region:
     return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,))
 
 
-def _by_one(emitter: Emitter, *body: Stmt) -> Stmt:
+def _by_one(emitter: Emitter, *body: Stmt) -> list[Stmt]:
     """What one thread does for all."""
-    return If(emitter.tid.compare("==", 0), tuple(body), ())
+    return [*body] if emitter.threads.count == 1 else [If(emitter.tid.compare("==", 0), tuple(body), ())]
 
 
 LOWERINGS = (
     Lowering(Copy, NAME, copy), Lowering(OpenBarriers, "", open_barriers),
     Lowering(ExpectCopies, "", expect_copies), Lowering(AwaitCopies, "", await_copies),
     Lowering(Commit, NAME, commit), Lowering(Wait, NAME, wait),
+    Lowering(ReleaseTiles, "", release_tiles), Lowering(AwaitRelease, "", await_copies),
 )  # fmt: skip
