@@ -211,12 +211,8 @@ class _Rings:
         readers = warps_that_compute(loop, copies, self.path, self.context.machine)
         base, steps = loop.vars[0].name, length_of(loop)
         filling = self.barriers.filling(base, stages, self.path, steps, loop.place, readers)
-        ring = RoleRing(
-            loop,
-            copies,
-            filling,
-            ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context),
-        )
+        products = ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context)
+        ring = RoleRing(loop, copies, filling, products)
         self.brought[base] = ring.bring()
         for name in ring.buffers:
             self.versions[name] = max(stages, self.versions.get(name, 0))

@@ -68,7 +68,9 @@ class ProductsAhead:
 
 def ahead_of(loop: Pipelined, ringed: set[str], names: Names, context: Context) -> ProductsAhead:
     """The products of a loop that go on into its next step, which fills the tiles `ringed`."""
-    found = products_that_go_on(loop, ringed, context.machine)
+    found, why = products_that_go_on(loop, ringed, context.machine)
+    if why:
+        context.remark("make_ring", "missed", f"products are waited for in their own step: {why}", loop)
     if not found:
         return ProductsAhead(loop)
     for product in found:
