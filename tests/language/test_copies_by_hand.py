@@ -78,20 +78,47 @@ def test_parts_of_a_tile_by_panels() -> None:
     np.testing.assert_allclose(found["O"], (a[:, :64] + a[:, 64:128]) @ a[:, :64].T, rtol=1e-4, atol=1e-4)
 
 
+STORE = """
+S = T.alloc_shared((64, 64), "float32")
+F = T.alloc_fragment((64, 64), "float32")
+T.copy(A, F)
+for k in T.serial(2):
+    for i, j in T.Parallel(64, 64):
+        S[i, j] = F[i, j] + k
+    T.tma_copy(S, O[k * 64, 0])
+    T.tma_store_wait(0)
+"""
+STORED = 'A: T.Tensor((64, 64), "float32"), O: T.Tensor((128, 64), "float32")'
+
+
+def test_stores_are_waited_for_by_the_kernel() -> None:
+    found = on_card(STORE, STORED, threads=128)
+    np.testing.assert_array_equal(found["O"], np.concatenate([found["A"], found["A"] + 1]))
+    kernel = kernel_of(STORE, STORED, 128).using(target="cuda:sm_90a")()
+    assert kernel.stage("threaded").count("T.tma_store(") == 1
+    kernel.reach_code()
+    with pytest.raises(SimulationError) as caught:
+        simulated(STORE.replace("    T.tma_store_wait(0)\n", ""), STORED, 128)
+    assert "S is written while T.tma_store of line" in caught.value.message
+
+
 REFUSED = {
     "no barrier": ("T.tma_copy(A[0:64, 0:64], S)", "T.tma_copy names no barrier"),
-    "a store": ("T.tma_copy(S, O)", "T.tma_copy brings a box of an array to a shared tile"),
+    "a tile to a tile": (
+        "Q = T.alloc_shared((64, 64), 'float16')\nT.tma_copy(S, Q)",
+        "T.tma_copy moves a box of an array to or from a shared tile",
+    ),
     "several blocks": (
         "T.tma_copy(A[0:64, 0:64], S, barrier=full, cluster_mask=3)",
         "T.tma_copy brings a box to several blocks of a cluster",
     ),
     "rows of no whole units": (
         "P = T.alloc_shared((64, 4), 'float16')\nT.tma_copy(A[0:64, 0:4], P, barrier=full)",
-        "tma cannot bring this box: its rows have 8 bytes, no multiple of 16",
+        "tma cannot move this box: its rows have 8 bytes, no multiple of 16",
     ),
     "an array that the kernel writes": (
         "Q = T.alloc_shared((64, 64), 'float32')\nT.tma_copy(O, Q, barrier=full)\nT.copy(Q, O)",
-        "tma cannot bring this box: O is read or written otherwise by the kernel too",
+        "tma cannot move this box: O is read or written otherwise by the kernel too",
     ),
 }
 

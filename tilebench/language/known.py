@@ -20,7 +20,7 @@ _BARRIERS = "leave it out: what T.copy and T.gemm have to wait for is the compil
 # Words of Hopper's asynchronous instructions, by what to write without them.
 _HOPPER = {
     _COPIES: """
-        tma_load tma_store_arrive tma_store_wait copy_cluster tma_gather4
+        tma_load copy_cluster tma_gather4
         tma_scatter4 create_tma_descriptor ptx_cp_async_bulk ptx_cp_async_barrier
     """,
     _PRODUCTS: """

@@ -12,6 +12,7 @@ from ..errors import LayoutError
 from ..ir import Function, Load, effects_in, effects_of, map_bodies, walk
 from ..ir.stmt import statements
 from ..language.copy import Copy
+from ..language.lowered.tokens import BY_HAND
 from ..language.memory import AllocShared
 from ..language.structure import Parallel
 from ..machine import Boxes
@@ -42,9 +43,9 @@ def allow_boxes(function: Function, context: Context) -> Function:
         why = why_not(node, boxes)
         if not why:
             return node
-        if node.barrier is not None:
+        if node.token == BY_HAND:
             raise LayoutError(
-                "{by} cannot bring this box: {why}", at=node.place, by=node.by.name, why=why,
+                "{by} cannot move this box: {why}", at=node.place, by=node.by.name, why=why,
                 hint="T.copy takes another instruction, and waits for it",
             )  # fmt: skip
         context.remark(NAME, "missed", f"{node.by.name} does not take this copy: {why}", node)

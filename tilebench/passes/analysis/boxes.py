@@ -17,6 +17,7 @@ import numpy as np
 
 from ...ir import Expr, Region
 from ...language.copy import Copy, Within
+from ...language.lowered.tokens import BY_HAND
 from ...layout import SharedLayout, Swizzle
 from ...machine import Boxes
 from .box_parts import why_no_part
@@ -57,7 +58,7 @@ def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], others: froze
         return f"it makes {dst.dtype.name} of {src.dtype.name}"
     if bits < 8:
         return f"elements of {bits} bits share bytes"
-    if not tile.is_whole and copy.barrier is None:
+    if not tile.is_whole and copy.token != BY_HAND:
         return f"it moves a part of {tile.buffer.name} only"
     if name not in arrays:
         return f"{name} is no array that a caller brings"
