@@ -20,8 +20,8 @@ from tilebench.kernel.edited import compile_from
 from tilebench.language import layouts as made
 from tilebench.language.layouts import make_linear_layout, make_swizzled_layout
 from tilebench.language.words import registry
+from tilebench.passes.bounded.open_placed import open_placed
 from tilebench.passes.context import Context
-from tilebench.passes.open_placed import open_placed
 from tilebench.reference import run_reference
 from tilebench.targets.cuda.machines import machine_of
 

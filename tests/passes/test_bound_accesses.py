@@ -16,7 +16,7 @@ from tilebench.ir.arith import evaluate
 from tilebench.language.copy import Copy
 from tilebench.language.structure import KernelLaunch, Parallel, Serial
 from tilebench.language.words import registry
-from tilebench.passes.bound_accesses import bound_accesses
+from tilebench.passes.bounded.bound_accesses import bound_accesses
 from tilebench.passes.context import Context
 from tilebench.targets.cuda.machines import machine_of
 

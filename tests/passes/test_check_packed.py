@@ -7,7 +7,7 @@ import pytest
 from tilebench.errors import DTypeError
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
-from tilebench.passes.check_packed import check_packed
+from tilebench.passes.bounded.check_packed import check_packed
 from tilebench.passes.context import Context
 from tilebench.targets.cuda.machines import machine_of
 

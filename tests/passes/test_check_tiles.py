@@ -12,7 +12,7 @@ from tilebench.errors import ResourceError
 from tilebench.ir import parse_function
 from tilebench.language.words import registry
 from tilebench.passes.context import Context
-from tilebench.passes.count_registers import count_registers
+from tilebench.passes.laid_out.count_registers import count_registers
 from tilebench.targets.cpu.run import pool
 from tilebench.targets.cuda.machines import machine_of
 

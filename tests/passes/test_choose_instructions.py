@@ -10,8 +10,8 @@ from tilebench.errors import LayoutError
 from tilebench.ir import parse_function, print_function, verify
 from tilebench.language.words import registry
 from tilebench.machine import Instruction, Machine, OperandForm
-from tilebench.passes.choose_instructions import choose_instructions
 from tilebench.passes.context import Context
+from tilebench.passes.laid_out.choose_instructions import choose_instructions
 from tilebench.targets.cuda.machines import machine_of
 
 F16, F32 = ("float16", "float16", "float32"), ("float32", "float32", "float32")

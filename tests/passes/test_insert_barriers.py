@@ -16,7 +16,7 @@ from tilebench.language.words import registry
 from tilebench.layout import Fragment, spread
 from tilebench.passes.analysis.accesses import versions_differ
 from tilebench.passes.context import Context
-from tilebench.passes.insert_barriers import insert_barriers
+from tilebench.passes.threaded.insert_barriers import insert_barriers
 from tilebench.simulator import SimulationError
 from tilebench.targets.cuda.machines import machine_of
 

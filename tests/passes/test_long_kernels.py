@@ -11,7 +11,7 @@ from tests.bench.long_kernels import FORMS, long_kernel
 from tests.roads import everywhere, jitted
 from tilebench.ir import walk
 from tilebench.language.lowered.threads import SyncThreads
-from tilebench.passes.insert_barriers import MOST_PENDING
+from tilebench.passes.threaded.insert_barriers import MOST_PENDING
 
 N = 2 * MOST_PENDING + 100
 A, OUT = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)

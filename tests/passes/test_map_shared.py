@@ -13,7 +13,7 @@ from tilebench.errors import ResourceError
 from tilebench.ir import parse_function, print_function
 from tilebench.language.words import registry
 from tilebench.passes.context import Context
-from tilebench.passes.map_shared import map_shared
+from tilebench.passes.threaded.map_shared import map_shared
 from tilebench.targets.cuda.machines import machine_of
 
 KB = 1024

@@ -16,7 +16,7 @@ from tilebench.kernel.edited import compile_from
 from tilebench.language.words import registry
 from tilebench.passes.analysis.thread_groups import barrier_numbers
 from tilebench.passes.context import Context
-from tilebench.passes.insert_barriers import insert_barriers
+from tilebench.passes.threaded.insert_barriers import insert_barriers
 from tilebench.targets.cuda.machines import machine_of
 
 

@@ -12,7 +12,7 @@ from tilebench.ir import dtype_of, parse_function
 from tilebench.ir.dtypes import ALL
 from tilebench.language.words import registry
 from tilebench.machine import SM, Machine, MemoryLevel
-from tilebench.passes.bound_accesses import bound_accesses
+from tilebench.passes.bounded.bound_accesses import bound_accesses
 from tilebench.passes.context import Context
 from tilebench.plain import to_plain
 from tilebench.reference import (

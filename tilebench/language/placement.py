@@ -2,7 +2,7 @@
 
 `for i, j in T.annotate_layout(A): T.lies_at(j, i)` says that element (i, j) of A lies where (j, i) of an
 array with the extents of these indices, row-major, would. It holds for the whole `T.Kernel` in which it
-stands and for no other, and does nothing: `passes/place_elements.py` rewrites the accesses, and the
+stands and for no other, and does nothing: `passes/bounded/place_elements.py` rewrites the accesses, and the
 reference sees the caller's array through it.
 """
 

@@ -1,7 +1,7 @@
 """What a kernel says of its values: `T.assume` of what holds, `T.annotate_safe_value` of what lies outside.
 
-Both are statements of the first stages, and `passes/bound_accesses.py`, which tests whether accesses are
-inside, makes of them what it knows and what it writes.
+Both are statements of the first stages, and `passes/bounded/bound_accesses.py`, which tests whether accesses
+are inside, makes of them what it knows and what it writes.
 """
 
 from __future__ import annotations

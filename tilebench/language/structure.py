@@ -33,7 +33,7 @@ class KernelLaunch(WithStmt):
     `threads` is None in `tile` where the kernel says nothing, and a number from `scheduled` on.
     `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time,
     `persistent` how many take the tiles of the grid one after another (True: as many as run at a time),
-    `warp_specialize` whether threads of their own bring tiles (`passes/plan_roles.py`);
+    `warp_specialize` whether threads of their own bring tiles (`passes/bounded/plan_roles.py`);
     `shared_bytes` what the shared-memory map of `threaded` takes, `clocks` where it leaves the times of what
     it does (`closing/clocks.py`).
     """
@@ -67,7 +67,7 @@ class KernelLaunch(WithStmt):
 class Serial(LoopStmt):
     """`for i in T.serial(stop, start=0, step=1)`; in order, and while `condition` holds.
 
-    `split` is how many blocks are to share its iterations (`passes/split_loops.py`).
+    `split` is how many blocks are to share its iterations (`passes/scheduled/split_loops.py`).
     """
 
     word = "serial"

@@ -1,1 +1,1 @@
-"""The ordered pipeline, and a file for each pass."""
+"""The ordered pipeline; a folder for each stage, and in it a file for each pass."""

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .align_rows import align_rows
-from .allow_boxes import allow_boxes
-from .check_tiles import check_tiles
-from .choose_instructions import choose_instructions
-from .choose_shared import choose_shared
 from .context import StageRow
-from .count_registers import count_registers
-from .cut_boxes import cut_boxes
 from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
-from .infer_layouts import infer_layouts
-from .make_ring import make_ring
-from .open_parts import open_parts
-from .own_rows import own_rows
-from .place_operands import place_operands
-from .spill_elements import spill_elements
-from .spill_operands import spill_operands
-from .start_sums import start_sums
-from .store_alike import store_alike
+from .laid_out.align_rows import align_rows
+from .laid_out.allow_boxes import allow_boxes
+from .laid_out.check_tiles import check_tiles
+from .laid_out.choose_instructions import choose_instructions
+from .laid_out.choose_shared import choose_shared
+from .laid_out.count_registers import count_registers
+from .laid_out.cut_boxes import cut_boxes
+from .laid_out.infer_layouts import infer_layouts
+from .laid_out.open_parts import open_parts
+from .laid_out.own_rows import own_rows
+from .laid_out.place_operands import place_operands
+from .laid_out.spill_elements import spill_elements
+from .laid_out.spill_operands import spill_operands
+from .laid_out.start_sums import start_sums
+from .laid_out.store_alike import store_alike
+from .pipelined.make_ring import make_ring
 from .thread_road import THREAD_ROW, thread_row
 from .threads.lowering import Lowering, with_rows
 

@@ -6,25 +6,25 @@
 
 from __future__ import annotations
 
-from .apply_schedule import apply_schedule
-from .bound_accesses import bound_accesses
-from .check_packed import check_packed
+from .bounded.bound_accesses import bound_accesses
+from .bounded.check_packed import check_packed
+from .bounded.copy_aside import copy_aside
+from .bounded.find_padding import find_padding
+from .bounded.inline_indices import inline_indices
+from .bounded.name_reads import name_reads
+from .bounded.name_values import name_values
+from .bounded.open_placed import open_placed
+from .bounded.place_elements import place_elements
+from .bounded.plan_pipeline import plan_pipeline
+from .bounded.plan_roles import plan_roles
 from .context import StageRow
-from .copy_aside import copy_aside
-from .find_padding import find_padding
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
-from .inline_indices import inline_indices
-from .make_persistent import make_persistent
-from .name_reads import name_reads
-from .name_values import name_values
-from .open_placed import open_placed
-from .place_elements import place_elements
-from .plan_pipeline import plan_pipeline
-from .plan_roles import plan_roles
-from .split_loops import split_loops
-from .stage_operands import stage_operands
-from .tell_notes import tell_notes
-from .widen_operands import widen_operands
+from .scheduled.apply_schedule import apply_schedule
+from .scheduled.make_persistent import make_persistent
+from .scheduled.split_loops import split_loops
+from .scheduled.stage_operands import stage_operands
+from .scheduled.tell_notes import tell_notes
+from .scheduled.widen_operands import widen_operands
 
 COMMON: tuple[StageRow, ...] = (
     StageRow(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from .allocate_workspaces import allocate_workspaces
 from .context import StageRow
 from .forms import THREADED_FORMS
-from .insert_barriers import insert_barriers
-from .insert_clocks import insert_clocks
-from .make_barriers import make_barriers
-from .map_shared import map_shared
-from .rotate_steps import rotate_steps
+from .threaded.allocate_workspaces import allocate_workspaces
+from .threaded.insert_barriers import insert_barriers
+from .threaded.insert_clocks import insert_clocks
+from .threaded.make_barriers import make_barriers
+from .threaded.map_shared import map_shared
+from .threaded.rotate_steps import rotate_steps
+from .threaded.wrap_counters import wrap_counters
 from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
-from .wrap_counters import wrap_counters
 
 
 def thread_row(lowerings: Lowerings | None = None) -> StageRow:

@@ -13,7 +13,7 @@ from ..passes.analysis.conversions import ways
 from ..record import Remark
 from .tile_layouts import line_of
 
-# What the values of a remark that weighs ways begin with (`passes/choose_maps.py`).
+# What the values of a remark that weighs ways begin with (`passes/laid_out/choose_maps.py`).
 CYCLES = "cycles_"
 
 

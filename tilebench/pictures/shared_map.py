@@ -16,7 +16,7 @@ from ..machine import Machine
 from ..passes.analysis.launches import parts_of
 from ..passes.analysis.lives import Lives
 from ..passes.context import Context
-from ..passes.map_shared import Life, map_shared, place
+from ..passes.threaded.map_shared import Life, map_shared, place
 from .tile_layouts import line_of
 
 

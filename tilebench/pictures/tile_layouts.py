@@ -24,7 +24,7 @@ from ..layout.algebra import IntTuple
 from ..layout.fragment import FragmentMode
 from ..machine import Instruction, Machine
 from ..passes.analysis.sites import is_mapped
-from ..passes.choose_instructions import row_of
+from ..passes.laid_out.choose_instructions import row_of
 
 FRAGMENT, SHARED, INSTRUCTION, MAPPING = "fragment", "shared", "instruction", "mapping"
 

@@ -59,7 +59,7 @@ FAULTS = (
     Fault(
         "atomic/found-and-forgotten",
         "the scalar that an atomic finds something for is taken to be what it was before",
-        "tilebench.passes.name_values:_lost",
+        "tilebench.passes.bounded.name_values:_lost",
         "found is not None",
         "False",
         (f"{FOUND}what_an_element_was_before",),
@@ -83,7 +83,7 @@ FAULTS = (
     Fault(
         "atomic/ahead-of-an-order",
         "copies of a pipelined loop run ahead of an atomic that they have to come behind",
-        "tilebench.passes.plan_pipeline:LoopTraffic.why_not_ahead",
+        "tilebench.passes.bounded.plan_pipeline:LoopTraffic.why_not_ahead",
         "self.ordered",
         "False",
         (f"{FOUND}a_copy_does_not_run_ahead_of_an_atomic_that_orders",),

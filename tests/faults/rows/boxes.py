@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "boxes/stored-and-read",
         "an array of which boxes are stored may be read in between",
-        "tilebench.passes.allow_boxes:_otherwise",
+        "tilebench.passes.laid_out.allow_boxes:_otherwise",
         "frozenset(found | (loads & stored))",
         "frozenset()",
         STORES,
@@ -61,7 +61,7 @@ FAULTS = (
     Fault(
         "boxes/parity-of-the-next-phase",
         "who uses a step's tiles waits for the phase behind it",
-        "tilebench.passes.copy_barriers:Filling.parity",
+        "tilebench.passes.pipelined.copy_barriers:Filling.parity",
         "self.number(step) // self.versions % 2",
         "(self.number(step) // self.versions + 1) % 2",
         RINGS,
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         "boxes/phases-start-again",
         "the phases of a ring are counted from 0 in each run of its loop",
-        "tilebench.passes.copy_barriers:Filling.number",
+        "tilebench.passes.pipelined.copy_barriers:Filling.number",
         "self.before + step",
         "step",
         RINGS,
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         "boxes/fetched-ahead-of-the-barrier",
         "the operands of the next step are fetched before its tiles are there",
-        "tilebench.passes.rotate_steps:_matched",
+        "tilebench.passes.threaded.rotate_steps:_matched",
         "any(isinstance(s, MbarrierWait) for s in statements(loop.body))",
         "False",
         RINGS,

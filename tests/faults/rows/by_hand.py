@@ -20,7 +20,7 @@ FAULTS = (
     Fault(
         "by-hand/arrival-without-fence",
         "a group arrives without a fence for what instructions read by themselves",
-        "tilebench.passes.insert_barriers:_Search.statement",
+        "tilebench.passes.threaded.insert_barriers:_Search.statement",
         "self.orders.tells(stmt)",
         "False",
         (f"{PRODUCTS}::test_what_threads_wrote_is_fenced_once",),

@@ -26,7 +26,7 @@ FAULTS = (
     Fault(
         "control/place-read-from-what-changes",
         "two elements whose places are read from a scalar are compared as if it had not been stored between",
-        "tilebench.passes.insert_barriers:_Search.of",
+        "tilebench.passes.threaded.insert_barriers:_Search.of",
         "access.unsettled(self.changing)",
         "access",
         (TEST + "an_element_at_a_place_that_changes_meanwhile",),

@@ -44,7 +44,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "copies/one-iteration-less-ahead",
         "an early stage fills the loop for the iteration before its own",
-        "tilebench.passes.staged_ring:StagedRing._filling",
+        "tilebench.passes.pipelined.staged_ring:StagedRing._filling",
         "self.loop.start + (turn - item.stage)",
         "self.loop.start + turn",
         (STAGES, f"{TEXTS}[make_ring.stages]"),
@@ -52,7 +52,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "copies/waits-for-one-less-in-stages",
         "a step of stages reads what may still be in flight",
-        "tilebench.passes.staged_ring:StagedRing._waits",
+        "tilebench.passes.pipelined.staged_ring:StagedRing._waits",
         "min(ahead) - 1",
         "min(ahead)",
         (STAGES, f"{TEXTS}[make_ring.stages]"),
@@ -60,7 +60,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "copies/counter-wraps-late",
         "a counter of versions goes to one more than there are",
-        "tilebench.passes.wrap_counters:_wrapped",
+        "tilebench.passes.threaded.wrap_counters:_wrapped",
         "number - 1",
         "number",
         (f"{TEXTS}[wrap_counters.ring]", "tests/passes/test_rings.py"),
@@ -68,7 +68,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "copies/stored-in-front",
         "what was loaded into registers is stored before the step has computed",
-        "tilebench.passes.make_ring:_Ring._parts",
+        "tilebench.passes.pipelined.make_ring:_Ring._parts",
         "copy.but(src=whole, src_within=None, **own) if last else copy.but(dst=whole, **own)",
         "copy.but(dst=whole, **own) if last else copy.but(src=whole, src_within=None, **own)",
         (f"{TEXTS}[make_ring.registers]",),

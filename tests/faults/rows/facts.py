@@ -20,7 +20,7 @@ FAULTS = (
     Fault(
         "bounds/last-element",
         "an access of the element just behind a buffer counts as inside",
-        "tilebench.passes.bound_accesses:_Bounder.tests",
+        "tilebench.passes.bounded.bound_accesses:_Bounder.tests",
         "position.compare('<', limit)",
         "position.compare('<=', limit)",
         BOUNDED,
@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "bounds/below-zero",
         "an index below zero is not tested",
-        "tilebench.passes.bound_accesses:_Bounder.tests",
+        "tilebench.passes.bounded.bound_accesses:_Bounder.tests",
         "[position.compare('<', limit), position.compare('>=', 0)]",
         "[position.compare('<', limit)]",
         BOUNDED,
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "bounds/box-end",
         "a box may end one element behind its buffer",
-        "tilebench.passes.bound_accesses:_Bounder.within",
+        "tilebench.passes.bounded.bound_accesses:_Bounder.within",
         "start + (extent - 1)",
         "start + (extent - 2)",
         BOUNDED,
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         "bounds/else-knows-the-condition",
         "facts of an `if` are kept in its `else`",
-        "tilebench.passes.bound_accesses:_Bounder.statement",
+        "tilebench.passes.bounded.bound_accesses:_Bounder.statement",
         "self.body(stmt.orelse, facts)",
         "self.body(stmt.orelse, facts.assuming(*_lasting(stmt.condition, stmt.then)))",
         BOUNDED,
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "bounds/a-condition-outlives-its-memory",
         "a condition on memory that the branch writes is believed behind the write",
-        "tilebench.passes.bound_accesses:_lasting",
+        "tilebench.passes.bounded.bound_accesses:_lasting",
         "",
         "return list(conjuncts(condition))",
         BOUNDED,

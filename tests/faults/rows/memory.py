@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "map/one-version-of-a-ring",
         "a ring takes the bytes of one version",
-        "tilebench.passes.map_shared:Life.bytes",
+        "tilebench.passes.threaded.map_shared:Life.bytes",
         "_a * self.alloc.versions * _b",
         "_a * _b",
         MAP,
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "map/swizzles-start-anywhere",
         "a swizzled buffer is not aligned to its pattern",
-        "tilebench.passes.map_shared:Life.own_align",
+        "tilebench.passes.threaded.map_shared:Life.own_align",
         "max(SWIZZLED_ALIGN, _a)",
         "ALIGN",
         MAP,
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         "barriers/write-after-read",
         "what is overwritten while others read it needs no barrier",
-        "tilebench.passes.insert_barriers:_Search.clash",
+        "tilebench.passes.threaded.insert_barriers:_Search.clash",
         "not (old.write or new.write)",
         "not old.write",
         BARRIERS,
@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         "barriers/write-after-write",
         "two writes of one place need no barrier",
-        "tilebench.passes.insert_barriers:_Search.clash",
+        "tilebench.passes.threaded.insert_barriers:_Search.clash",
         "not (old.write or new.write)",
         "old.write == new.write",
         BARRIERS,
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "barriers/shared-bytes",
         "buffers in the same bytes are not in each other's way",
-        "tilebench.passes.insert_barriers:_Search.clash",
+        "tilebench.passes.threaded.insert_barriers:_Search.clash",
         "a is not None and b is not None and a.first < b.last and b.first < a.last",
         "False",
         BARRIERS,
@@ -68,7 +68,7 @@ FAULTS = (
     Fault(
         "barriers/one-step-of-a-loop",
         "a loop is walked without its earlier steps",
-        "tilebench.passes.insert_barriers:_Search._loop",
+        "tilebench.passes.threaded.insert_barriers:_Search._loop",
         "min(self.versions + 1, MOST_STEPS)",
         "1",
         BARRIERS,
@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         "barriers/a-branch-ends-it",
         "what a branch touches is forgotten behind it",
-        "tilebench.passes.insert_barriers:_Search._if",
+        "tilebench.passes.threaded.insert_barriers:_Search._if",
         "return _joined(then, orelse)",
         "return orelse",
         BARRIERS,
@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "barriers/bounds-of-a-loop",
         "a loop's bound is read while others may still write it",
-        "tilebench.passes.insert_barriers:_Search._loop",
+        "tilebench.passes.threaded.insert_barriers:_Search._loop",
         "self._meet(stmt, pending, bounds)",
         "pending",
         READ_BEFORE,
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "reads-before/value-of-a-fill",
         "what a statement reads of its own memory is read again while it is written",
-        "tilebench.passes.name_reads:name_reads",
+        "tilebench.passes.bounded.name_reads:name_reads",
         "step(function)",
         "function",
         READ_BEFORE,
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "barriers/work-of-a-reduction",
         "the memory that a reduction works in is free again without a barrier",
-        "tilebench.passes.insert_barriers:_Search.statement",
+        "tilebench.passes.threaded.insert_barriers:_Search.statement",
         "return [_read(access) if access.buffer.name in works else access for access in new]",
         "return []",
         (*BARRIERS, "tests/passes/test_threads_reduce.py"),

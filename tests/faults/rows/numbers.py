@@ -141,7 +141,7 @@ FAULTS = (
     Fault(
         "numbers/padding-is-not-told",
         "zeros that a copy pads with win a maximum without a word",
-        "tilebench.passes.find_padding:_reduce",
+        "tilebench.passes.bounded.find_padding:_reduce",
         "reduction.kind in ('max', 'min') and axis in dims",
         "False",
         ("tests/passes/test_find_padding.py",),

@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "placement/heads-take-what-moves",
         "a head address takes the extents of the other side that are not 1",
-        "tilebench.passes.element_loops:_element",
+        "tilebench.passes.laid_out.element_loops:_element",
         "(1,) * rank + other",
         "(1,) * rank + tuple(n for n in other if n != 1)",
         ("tests/passes/test_texts.py",),
@@ -45,7 +45,7 @@ FAULTS = (
     Fault(
         "placement/tests-of-the-place",
         "the test of bounds is of the place and not of the index that was written",
-        "tilebench.passes.place_elements:place_elements",
+        "tilebench.passes.bounded.place_elements:place_elements",
         "if not found:\n    return function",
         "return function",
         LAYOUTS,
@@ -69,7 +69,7 @@ FAULTS = (
     Fault(
         "promises/outside-is-zero",
         "elements outside an array are zero, whatever its safe value",
-        "tilebench.passes.bound_accesses:_Bounder.value",
+        "tilebench.passes.bounded.bound_accesses:_Bounder.value",
         "self.safe.get(expr.buffer.name) or zero_of(expr.dtype)",
         "zero_of(expr.dtype)",
         HINTS,

@@ -18,7 +18,7 @@ FAULTS = (
     Fault(
         "pointers/tiles-may-be-swizzled",
         "a shared tile that is pointed into lies as any other",
-        "tilebench.passes.choose_shared:_pointed",
+        "tilebench.passes.laid_out.choose_shared:_pointed",
         "frozenset(region.buffer.name for call in calls for region in call.regions)",
         "frozenset()",
         POINTERS,

@@ -19,7 +19,7 @@ FAULTS = (
     Fault(
         "products/second-operand-of-one-fragment",
         "a fragment that is two operands is taken for both where it lies",
-        "tilebench.passes.spill_operands:_lies_twice",
+        "tilebench.passes.laid_out.spill_operands:_lies_twice",
         "len(same) > 1",
         "False",
         MMA,
@@ -27,7 +27,7 @@ FAULTS = (
     Fault(
         "products/float32-cut-off",
         "float32 is cut off to TF32 though the kernel does not say so",
-        "tilebench.passes.choose_instructions:_is_meant",
+        "tilebench.passes.laid_out.choose_instructions:_is_meant",
         "not row.asked or getattr(statement, row.asked)",
         "True",
         MMA,

@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "packed/half-a-byte-is-stored",
         "a store may start at the second half of a byte",
-        "tilebench.passes.check_packed:_check_span",
+        "tilebench.passes.bounded.check_packed:_check_span",
         "divisor(start) % per_byte",
         "False",
         PACKED,
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "packed/half-a-byte-at-the-end",
         "a store may end within a byte",
-        "tilebench.passes.check_packed:_check_span",
+        "tilebench.passes.bounded.check_packed:_check_span",
         "extent % per_byte and not ends_the_row",
         "False",
         PACKED,

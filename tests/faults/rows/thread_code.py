@@ -42,7 +42,7 @@ FAULTS = (
     Fault(
         "thread-code/another-lane",
         "a shuffle asks the thread's own lane",
-        "tilebench.passes.own_rows:_Rows.load",
+        "tilebench.passes.laid_out.own_rows:_Rows.load",
         "who == numbers",
         "True",
         (TEST + "threads_of_a_warp_exchange_values",),
@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "thread-code/store-of-one-that-a-condition-leaves-out",
         "of threads that store alike the first does, where a condition has left it out",
-        "tilebench.passes.own_rows:_Alike.first",
+        "tilebench.passes.laid_out.own_rows:_Alike.first",
         "chosen & holds(test, dict(zip(names, grid, strict=True)))",
         "chosen",
         (TEST + "of_threads_under_a_condition_that_store_alike_the_first_does",),

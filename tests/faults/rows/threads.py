@@ -25,7 +25,7 @@ FAULTS = (
     Fault(
         "rows/neutral-left-out",
         "what lies outside of a row that begins anywhere counts in its reduction",
-        "tilebench.passes.shift_rows:shifted_reduction",
+        "tilebench.passes.laid_out.shift_rows:shifted_reduction",
         "own.holds(index[-1])",
         "all_of([])",
         (f"{ROWS}what_lies_outside_of_a_row_is_neither_least_nor_greatest",),
@@ -41,7 +41,7 @@ FAULTS = (
     Fault(
         "rows/summed-where-they-stand",
         "columns are summed of rows that were shifted, without the way back",
-        "tilebench.passes.shift_rows:restored_reduction",
+        "tilebench.passes.laid_out.shift_rows:restored_reduction",
         "index[-1] - own.by",
         "index[-1]",
         (f"{ROWS}columns_are_summed_of_rows_in_their_places",),
@@ -49,7 +49,7 @@ FAULTS = (
     Fault(
         "rows/another-shift",
         "all rows are taken to begin as the first does",
-        "tilebench.passes.align_rows:_shift_of",
+        "tilebench.passes.laid_out.align_rows:_shift_of",
         "Linear(terms, offset.constant % vector)",
         "Linear((), offset.constant % vector)",
         (f"{ROWS}kernels_of_rows_are_shifted_as_a_whole",),
@@ -265,7 +265,7 @@ FAULTS = (
     Fault(
         "split/rest-lost",
         "the iterations that shares do not divide are left out",
-        "tilebench.passes.split_loops:_Split.share_of_loop",
+        "tilebench.passes.scheduled.split_loops:_Split.share_of_loop",
         "each + Call('if_then_else', (share.compare('<', more), ONE, ZERO), type=int32)",
         "each",
         ("tests/passes/test_split_loops.py::test_the_sums_are_those_of_one_block",),
@@ -273,7 +273,7 @@ FAULTS = (
     Fault(
         "split/old-value-taken-for-a-sum",
         "a fragment that iterations read as well as add to is split",
-        "tilebench.passes.split_loops:_added_to",
+        "tilebench.passes.scheduled.split_loops:_added_to",
         "len(reads) == again",
         "True",
         ("tests/passes/test_split_loops.py::test_what_cannot_be_split_says_why",),
@@ -281,7 +281,7 @@ FAULTS = (
     Fault(
         "persistent/last-wave",
         "tiles behind the last whole wave are left out",
-        "tilebench.passes.make_persistent:_looped",
+        "tilebench.passes.scheduled.make_persistent:_looped",
         "(total + (blocks - 1)) // blocks",
         "total // blocks",
         ("tests/passes/test_make_persistent.py::test_every_tile_is_done_once_with_state_of_its_own",),
@@ -289,7 +289,7 @@ FAULTS = (
     Fault(
         "roles/filled-too-early",
         "who brings tiles waits for the phase before the one that frees them",
-        "tilebench.passes.copy_barriers:Filling.await_release",
+        "tilebench.passes.pipelined.copy_barriers:Filling.await_release",
         "self.number(step) // self.versions + 1",
         "self.number(step) // self.versions",
         ("tests/passes/test_roles.py::test_a_product_of_two_groups",),
@@ -297,7 +297,7 @@ FAULTS = (
     Fault(
         "roles/released-too-early",
         "what a product of warp groups still reads is released in its own step",
-        "tilebench.passes.role_ring:RoleRing.compute",
+        "tilebench.passes.pipelined.role_ring:RoleRing.compute",
         "filling.released(step - 1, place)",
         "filling.released(step, place)",
         ("tests/passes/test_roles.py::test_a_product_of_two_groups",),
@@ -305,7 +305,7 @@ FAULTS = (
     Fault(
         "roles/bytes-taken",
         "tiles that a producer brings share bytes with what the others use before and after their loop",
-        "tilebench.passes.map_shared:map_shared",
+        "tilebench.passes.threaded.map_shared:map_shared",
         "any(isinstance(node, ReleaseTiles) for node in statements(function.body))",
         "False",
         ("tests/passes/test_roles.py::test_other_tiles_have_bytes_of_their_own",),
@@ -329,7 +329,7 @@ FAULTS = (
     Fault(
         "elements/loop-over-a-part",
         "a loop over a part of a fragment writes all of it",
-        "tilebench.passes.spill_elements:_widened",
+        "tilebench.passes.laid_out.spill_elements:_widened",
         "loop.but(extents=_a, body=(If(all_of(tests), loop.body, (), place=_b),))",
         "loop.but(extents=_a)",
         ("tests/passes/test_elements_of_fragments.py::test_a_loop_over_three_elements_writes_three",),
@@ -337,7 +337,7 @@ FAULTS = (
     Fault(
         "elements/old-values-lost",
         "a shared tile in a fragment's place does not start with what the fragment has",
-        "tilebench.passes.spill_elements:_on_shared_tiles",
+        "tilebench.passes.laid_out.spill_elements:_on_shared_tiles",
         "[allocation, Copy(fragment, tile, place=_a)]",
         "[allocation]",
         ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_row",),
@@ -385,7 +385,7 @@ FAULTS = (
     Fault(
         "elements/one-of-many-stores-for-itself",
         "a fragment that some elements of a loop store has the new value in their threads alone",
-        "tilebench.passes.spill_elements:_alike",
+        "tilebench.passes.laid_out.spill_elements:_alike",
         "",
         "return True",
         ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
@@ -393,7 +393,7 @@ FAULTS = (
     Fault(
         "elements/stored-in-one-order",
         "what is stored in one order and read in another under a condition stays in registers",
-        "tilebench.passes.spill_elements:_walks",
+        "tilebench.passes.laid_out.spill_elements:_walks",
         "len(orders) > 1 and any(use.stores and use.around for use in uses)",
         "False",
         ("tests/passes/test_elements_of_fragments.py::test_any_index_of_a_tile",),
@@ -401,7 +401,7 @@ FAULTS = (
     Fault(
         "layouts/own-arrays-are-shared-out",
         "threads share out what each of them does to an array of its own",
-        "tilebench.passes.layout_seeds:by_each",
+        "tilebench.passes.laid_out.layout_seeds:by_each",
         "return whole_by_each(site.extents, threads.count)",
         "return None",
         ("tests/language/test_own_products.py::test_each_thread_fills_and_copies_all_of_its_own",),

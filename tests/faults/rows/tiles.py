@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "plan/ahead-over-a-write",
         "a copy runs ahead though the loop writes what it reads",
-        "tilebench.passes.plan_pipeline:LoopTraffic.why_not_ahead",
+        "tilebench.passes.bounded.plan_pipeline:LoopTraffic.why_not_ahead",
         "if copy.src.buffer.name in self.writers: return _a",
         "pass",
         (TEXTS,),
@@ -87,7 +87,7 @@ FAULTS = (
     Fault(
         "plan/ahead-over-its-address",
         "a copy runs ahead though the loop computes its address",
-        "tilebench.passes.plan_pipeline:LoopTraffic.why_not_ahead",
+        "tilebench.passes.bounded.plan_pipeline:LoopTraffic.why_not_ahead",
         "node.name in self.bound",
         "False",
         (TEXTS,),
@@ -95,7 +95,7 @@ FAULTS = (
     Fault(
         "plan/more-stages-than-steps",
         "a short loop keeps stages that are never filled",
-        "tilebench.passes.plan_pipeline:_most_useful",
+        "tilebench.passes.bounded.plan_pipeline:_most_useful",
         "stop - start >= loop.num_stages",
         "True",
         (TEXTS,),
@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         "plan/a-missed-copy-is-not-told",
         "the remark on a copy that cannot run ahead is dropped",
-        "tilebench.passes.plan_pipeline:_copies_ahead",
+        "tilebench.passes.bounded.plan_pipeline:_copies_ahead",
         "context.remark(NAME, 'missed', _a, copy)",
         "pass",
         (TEXTS,),
@@ -111,7 +111,7 @@ FAULTS = (
     Fault(
         "ring/one-version-too-few",
         "a ring has one version less than it has stages",
-        "tilebench.passes.make_ring:_Rings.ring",
+        "tilebench.passes.pipelined.make_ring:_Rings.ring",
         "max(stages, self.versions.get(name, 0))",
         "max(stages - 1, self.versions.get(name, 0))",
         RING,
@@ -119,7 +119,7 @@ FAULTS = (
     Fault(
         "ring/prologue-one-short",
         "the prologue fills one stage less",
-        "tilebench.passes.make_ring:_Rings._prologue",
+        "tilebench.passes.pipelined.make_ring:_Rings._prologue",
         "count = ring.stages - 1",
         "count = ring.stages - 2",
         RING,
@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         "ring/released-a-stage-early",
         "the copy for a later step goes into the stage that is being read",
-        "tilebench.passes.make_ring:_Rings._step",
+        "tilebench.passes.pipelined.make_ring:_Rings._step",
         "ring.version(step + (stages - 1))",
         "ring.version(step)",
         RING,
@@ -135,7 +135,7 @@ FAULTS = (
     Fault(
         "ring/one-step-less-ahead",
         "a copy runs ahead over one step less than the prologue has filled",
-        "tilebench.passes.make_ring:_Rings._step",
+        "tilebench.passes.pipelined.make_ring:_Rings._step",
         "ahead = loop.vars[0] + (stages - 1)",
         "ahead = loop.vars[0] + (stages - 2)",
         RING,
@@ -143,7 +143,7 @@ FAULTS = (
     Fault(
         "ring/depth-of-the-last-loop",
         "a buffer of two rings has the versions of the second",
-        "tilebench.passes.make_ring:_Rings.ring",
+        "tilebench.passes.pipelined.make_ring:_Rings.ring",
         "max(stages, self.versions.get(name, 0))",
         "stages",
         (TEXTS,),
@@ -151,7 +151,7 @@ FAULTS = (
     Fault(
         "ring/prologue-past-the-end",
         "a prologue is not cut to a loop that is shorter",
-        "tilebench.passes.make_ring:_Rings._prologue",
+        "tilebench.passes.pipelined.make_ring:_Rings._prologue",
         "count = min(count, max(0, stop - start))",
         "pass",
         RING,
@@ -159,7 +159,7 @@ FAULTS = (
     Fault(
         "ring/waits-for-one-less",
         "a step reads a stage whose copy may still be in flight",
-        "tilebench.passes.make_ring:_Rings._step",
+        "tilebench.passes.pipelined.make_ring:_Rings._step",
         "stages - 2",
         "stages - 1",
         AHEAD,
@@ -167,7 +167,7 @@ FAULTS = (
     Fault(
         "ring/no-commit-in-the-prologue",
         "the copies of the prologue are one group with those of the first step",
-        "tilebench.passes.make_ring:_Rings._prologue",
+        "tilebench.passes.pipelined.make_ring:_Rings._prologue",
         "body = (*body, *ring.committed())",
         "pass",
         AHEAD,
@@ -175,7 +175,7 @@ FAULTS = (
     Fault(
         "ring/not-drained",
         "copies may be in flight when the loop has ended",
-        "tilebench.passes.make_ring:_Rings.ring",
+        "tilebench.passes.pipelined.make_ring:_Rings.ring",
         "(Wait(token, by=ring.by, place=loop.place),) if token else ()",
         "()",
         AHEAD,
@@ -183,7 +183,7 @@ FAULTS = (
     Fault(
         "spill/not-copied-back",
         "what an operation wrote into a twin stays there",
-        "tilebench.passes.spill_operands:_Spiller.operation",
+        "tilebench.passes.laid_out.spill_operands:_Spiller.operation",
         "if effect.writes: after.append(_a)",
         "pass",
         (TEXTS,),
@@ -191,7 +191,7 @@ FAULTS = (
     Fault(
         "spill/not-copied-in",
         "a twin of an operand starts empty",
-        "tilebench.passes.spill_operands:_Spiller.operation",
+        "tilebench.passes.laid_out.spill_operands:_Spiller.operation",
         "if effect.reads: before.append(_a)",
         "pass",
         (TEXTS,),
@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "parts/one-element-more",
         "a part of a fragment has one element more",
-        "tilebench.passes.open_parts:_between",
+        "tilebench.passes.laid_out.open_parts:_between",
         "_a, _b = _c, var.compare('<', start + extent)",
         "low, high = _c, var.compare('<=', start + extent)",
         (TEXTS,),
@@ -207,7 +207,7 @@ FAULTS = (
     Fault(
         "convert/the-first-twin-for-all",
         "a use takes the twin of another order of indices",
-        "tilebench.passes.convert_layouts:_use_twins",
+        "tilebench.passes.laid_out.convert_layouts:_use_twins",
         "loop_dims(access.buffer, access.index, names, access) == conflict.dims",
         "True",
         (TEXTS,),
@@ -215,7 +215,7 @@ FAULTS = (
     Fault(
         "convert/old-values-lost",
         "a loop that writes to a twin finds nothing in it",
-        "tilebench.passes.convert_layouts:_keeps_old",
+        "tilebench.passes.laid_out.convert_layouts:_keeps_old",
         "",
         "return False",
         (TEXTS,),
@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "convert/not-brought-back",
         "what a twin holds does not come back",
-        "tilebench.passes.convert_layouts:Converter.convert",
+        "tilebench.passes.laid_out.convert_layouts:Converter.convert",
         "if conflict.written: after.append(_a)",
         "pass",
         (TEXTS,),
@@ -255,7 +255,7 @@ FAULTS = (
     Fault(
         "instructions/dtypes-are-ignored",
         "a row for other dtypes is chosen",
-        "tilebench.passes.choose_instructions:fitting_rows",
+        "tilebench.passes.laid_out.choose_instructions:fitting_rows",
         "row.dtypes in ((), dtypes)",
         "True",
         CHOICE,
@@ -263,7 +263,7 @@ FAULTS = (
     Fault(
         "instructions/the-asked-one-is-ignored",
         "`by=` in a text is not obeyed",
-        "tilebench.passes.choose_instructions:fitting_rows",
+        "tilebench.passes.laid_out.choose_instructions:fitting_rows",
         "row.name == statement.by.name",
         "True",
         CHOICE,

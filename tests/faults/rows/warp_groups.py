@@ -28,7 +28,7 @@ FAULTS = (
     Fault(
         "warp-groups/panels-as-wide-as-the-tile",
         "a tile has no rows for what an instruction reads past it",
-        "tilebench.passes.place_operands:_candidates",
+        "tilebench.passes.laid_out.place_operands:_candidates",
         "max(shape[demand.other], first + demand.reach)",
         "shape[demand.other]",
         (BITS,),
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "warp-groups/no-fence",
         "what threads wrote passes no fence on its way to an instruction",
-        "tilebench.passes.insert_barriers:_Search._fence",
+        "tilebench.passes.threaded.insert_barriers:_Search._fence",
         "a.write and a.buffer.name in self.read_apart",
         "False",
         (BITS, RINGS),
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         "warp-groups/filled-while-read",
         "a step does not wait for the product whose tile it fills again",
-        "tilebench.passes.products_ahead:ProductsAhead.waited",
+        "tilebench.passes.pipelined.products_ahead:ProductsAhead.waited",
         "Wait(self.token, pending=1, by=self.by, place=place)",
         "Wait(self.token, pending=2, by=self.by, place=place)",
         (RINGS,),
@@ -52,7 +52,7 @@ FAULTS = (
     Fault(
         "warp-groups/sum-used-in-flight",
         "a product goes on though the loop uses its sum",
-        "tilebench.passes.products_ahead:_waited_for",
+        "tilebench.passes.pipelined.products_ahead:_waited_for",
         "gemm.c.buffer.name in used",
         "False",
         (f"{RINGS}::test_a_sum_that_the_loop_uses_is_waited_for_there",),
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "warp-groups/old-sum-forgotten",
         "a sum starts afresh in a product behind what reads its zeros",
-        "tilebench.passes.start_sums:_started",
+        "tilebench.passes.laid_out.start_sums:_started",
         "any((e.buffer.name == name for e in effects_in(out[k])))",
         "isinstance(out[k], Gemm) and out[k].c.buffer.name == name",
         ("tests/passes/test_texts.py::test_text[start_sums.clears]",),
@@ -84,7 +84,7 @@ FAULTS = (
     Fault(
         "warp-groups/taken-unasked",
         "an instruction that no card has proved is chosen by its cost",
-        "tilebench.passes.choose_instructions:fitting_rows",
+        "tilebench.passes.laid_out.choose_instructions:fitting_rows",
         "not row.optional",
         "True",
         (f"{WGMMA}::test_the_road_without_a_request_is_as_before",),

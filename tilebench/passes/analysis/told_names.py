@@ -17,8 +17,8 @@ from ...layout import Fragment, SharedLayout
 from ...layout.choose import AccessPattern, price
 from ...layout.words import fragment_in_words, shared_in_words
 from ...machine import Machine
-from ..choose_instructions import row_of
-from ..choose_shared import patterns_of
+from ..laid_out.choose_instructions import row_of
+from ..laid_out.choose_shared import patterns_of
 from .conversions import register_bits
 from .global_accesses import global_access
 from .sites import site_of

@@ -34,7 +34,7 @@ from ...language.structure import Serial, Unroll
 from ...layout import Fragment
 from ..analysis.accesses import MEMORY
 from ..analysis.body_accesses import BodyAccesses
-from ..check_packed import refuse_half
+from ..bounded.check_packed import refuse_half
 from .emitter import Emitter
 from .registers import with_vector
 from .scalars import lower_body

@@ -19,7 +19,7 @@ from ...layout.choose import AccessPattern, price
 from ...machine import Machine
 from ...passes.analysis.global_accesses import GlobalAccess, global_access
 from ...passes.analysis.sites import sites_of
-from ...passes.choose_shared import patterns_of
+from ...passes.laid_out.choose_shared import patterns_of
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....ir import Buffer, Cast, Const, Expr, If, Load, Stmt, Store, all_of
 from ....ir.dtypes import int64
 from ....language.lowered.clocks import NoteClock, ReadClock
-from ...insert_clocks import BEGAN, ENDED, FIRST, SINCE, UNIT
+from ...threaded.insert_clocks import BEGAN, ENDED, FIRST, SINCE, UNIT
 from ..addresses import lower_expr
 from ..emitter import Emitter
 from ..lowering import Lowering

@@ -7,7 +7,7 @@ from ....ir import Call, Cast, Const, Expr, If, Load, Region, Stmt, Store, Var, 
 from ....language.copy import Copy, Fill, Within
 from ....layout import Fragment
 from ...analysis.sites import box_of
-from ...layout_seeds import whole_by_each
+from ...laid_out.layout_seeds import whole_by_each
 from ..addresses import lower_expr
 from ..elements import ElementLoop, element_loops, loop_over_registers
 from ..emitter import Emitter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....ir import OpStmt, Region, Stmt, accumulates, attribute, node, reads, writes
 from ....language.gemm import Gemm
 from ....language.stages import THREAD
-from ....passes.choose_instructions import row_of
+from ....passes.laid_out.choose_instructions import row_of
 from ....passes.threads.atoms import gemm_by_atoms
 from ....passes.threads.emitter import Emitter
 from ....passes.threads.lowering import Lowering

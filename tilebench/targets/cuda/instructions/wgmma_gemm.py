@@ -19,7 +19,7 @@ from ....language.structure import Serial, Unroll
 from ....layout import Fragment, SharedLayout, offset_expr
 from ....layout.tiling import PlacedAtoms
 from ....machine import Instruction
-from ....passes.choose_instructions import row_of
+from ....passes.laid_out.choose_instructions import row_of
 from ....passes.threads.addresses import lower_expr
 from ....passes.threads.atom_operands import AtomSide, in_registers
 from ....passes.threads.atoms import UNROLLED_K, accumulator_of

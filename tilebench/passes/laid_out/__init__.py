@@ -1,0 +1,1 @@
+"""Every tile gets a layout, every loop a mapping, every operation an instruction."""
