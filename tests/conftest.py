@@ -16,7 +16,6 @@ import pytest
 from hypothesis import settings
 
 from tests import spread
-from tests.extension import lab
 
 # No deadline: the machines that run this share two cores. Derandomised: a red build is red again.
 settings.register_profile("tilebench", derandomize=True, deadline=None)
@@ -76,18 +75,6 @@ def find_chromium() -> str | None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests that are spread over processes go by files."""
     return spread.scheduler(config, log)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests that drive a browser, one after the other, do so in one."""
-    lab.browsers.keep = spread.drives_a_browser(item.nodeid)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
-    """The last of them ends it."""
-    if nextitem is None or not spread.drives_a_browser(nextitem.nodeid):
-        lab.browsers.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -129,8 +129,8 @@ def test_what_is_not_here_is_said_by_name() -> None:
         ImportError, match=r"cannot import name 'Analyzer' from 'tilelang' \(tilebench.compat"
     ):
         exec("from tilelang import Analyzer")
-    with pytest.raises(TileError, match=r"T\.tma_copy comes with Hopper's"):
-        _ = tilelang.language.tma_copy
+    with pytest.raises(TileError, match=r"T\.cluster_sync comes with Hopper's"):
+        _ = tilelang.language.cluster_sync
 
 
 def test_uninstalled_there_is_no_tilelang() -> None:

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -120,51 +120,23 @@ def _end(server: subprocess.Popen[bytes]) -> None:
         server.wait()
 
 
-class Browsers:
-    """Chromium, started when a page is asked for, and kept while `keep` is set. Pages share nothing else."""
-
-    def __init__(self) -> None:
-        self.keep = False
-        self._open = ExitStack()
-        self._browser: Any = None
-
-    def browser(self, chromium: str) -> Any:
-        """The Chromium that runs, or a new one."""
-        from playwright.sync_api import sync_playwright
-
-        if self._browser is None or not self._browser.is_connected():
-            self.close()
-            playwright = self._open.enter_context(sync_playwright())
-            self._browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
-            self._open.callback(self._browser.close)
-        return self._browser
-
-    def close(self) -> None:
-        """End it. Until then no event loop of others can run in this thread."""
-        self._browser = None
-        self._open.close()
-
-
-browsers = Browsers()
-
-
 @contextmanager
 def browser_page(chromium: str) -> Iterator[Any]:
     """A page of 1400 by 1000 pixels; errors of the page's console are in `page.console_errors`."""
-    try:
-        page = browsers.browser(chromium).new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(60_000)
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        page.console_errors = errors
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_FLAGS)
         try:
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.set_default_timeout(60_000)
+            errors: list[str] = []
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+            page.console_errors = errors  # type: ignore[attr-defined]
             yield page
         finally:
-            page.close()  # and its cookies, its storage and its cache with it
-    finally:
-        if not browsers.keep:
-            browsers.close()
+            browser.close()
 
 
 def becomes(page: Any, read: Callable[[], Any], expected: Any, seconds: float = 60.0) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests import kernels
 from tests.targets.test_toy_plugin import numbers, simulate
-from tilebench.errors import TargetError
+from tilebench.errors import LayoutError
 from tilebench.ir import parse_function
 from tilebench.kernel.edited import compile_from
 from tilebench.simulator import SimulationError
@@ -110,7 +110,8 @@ def test_asked_for_in_the_text_it_is_used_or_refused_at_its_line() -> None:
     multiplied = compile_from("laid_out", by_lanes, like=kernel).stage("threaded")
     assert "T.toy_mma(" not in multiplied
     nonsense = text.replace('by=T.Instr("toy.mma")', 'by=T.Instr("nonsense")')
-    missing = r"T\.gemm has no code by the instruction 'nonsense' for toy"
-    with pytest.raises(TargetError, match=missing) as told:
+    missing = r"toy has no instruction for T\.gemm of float32, float32, float32"
+    with pytest.raises(LayoutError, match=missing) as told:
         compile_from("laid_out", nonsense, like=kernel).stage("threaded")
-    assert "it has by fma, toy.mma" in str(told.value)
+    assert "found: by='nonsense'" in str(told.value)
+    assert "its table holds: toy.mma (float32 float32 float32); fma" in str(told.value)

@@ -91,7 +91,8 @@ def test_features_and_instruction_rows() -> None:
         assert {("float32",) * 3, ("float16", "float16", "float32"), ("int8", "int8", "int32")} <= rows
         copies = [(row.name, *row.shape) for row in machine.instructions_for("copy")]
         ahead = [("cp.async", 16), ("cp.async", 8), ("cp.async", 4)] if arch != "sm_75" else []
-        assert copies == [*ahead, *(("ld.st", width) for width in (16, 8, 4, 2, 1))]
+        boxes = [("tma",)] if "tma" in machine.features else []
+        assert copies == [*ahead, *boxes, *(("ld.st", width) for width in (16, 8, 4, 2, 1))]
         assert [row.name for row in machine.instructions_for("reduce")] == ["thread", "shfl", "shared"]
         assert all(set(row.needs) <= machine.features for row in machine.instructions)
 

@@ -15,7 +15,7 @@ ARGUMENTS: dict[str, str] = {
     "at_stage": "0: it runs ahead of its iteration, as far as the loop has stages",
     "token": "what is issued under it is complete behind the T.wait of its name",
     "barrier": "the barrier in shared memory that counts its arrivals or its bytes",
-    "parity": "of the phase that is waited for: 0 for a barrier's first, then 1, 0, ...",
+    "parity": "of the phase that is waited for: 0 for a barrier's first, then 1 and 0 in turn",
     "pending": "the youngest groups that may still be under way",
     "src_within": "where the array ends, in dimensions in which the box may go past it: reads give 0",
     "dst_within": "where the array ends, in dimensions in which the box may go past it: no stores",

@@ -42,27 +42,34 @@ async function text(model, host) {
   return asked(model);
 }
 
-// How many milliseconds a bench waits for the front end that another one asks for.
+// How many milliseconds a bench waits for the front end that another one asks for before it asks too.
 const PATIENCE = 1000;
 
-const later = () => new Promise(done => setTimeout(done, PATIENCE, null));
-
-// The bench that asks first may be closed before anybody answers it, as where its cell is run again: then the next
-// one asks, and those behind it wait for that.
-async function front(model, host) {
-  for (;;) {
-    const before = globalThis[HERE];
-    if (before === undefined) {
-      return (globalThis[HERE] = text(model, host).then(taken));
-    }
-    const found = await Promise.race([before.catch(() => null), later()]);
-    if (found !== null) {
-      return found;
-    }
-    if (globalThis[HERE] === before) {
-      delete globalThis[HERE];
-    }
+// The first text that comes is taken, once: views of one page find each other in its one front end. The bench that
+// asks first may be closed before anybody answers it, as where its cell is run again.
+async function bring(here, model, host) {
+  const found = await text(model, host);
+  if (!here.found) {
+    here.found = true;
+    here.done(taken(found));
   }
+}
+
+function expected() {
+  const here = { found: false };
+  here.module = new Promise(done => (here.done = done));
+  return here;
+}
+
+function front(model, host) {
+  const first = globalThis[HERE] === undefined;
+  const here = (globalThis[HERE] ??= expected());
+  if (first) {
+    void bring(here, model, host);
+  } else if (!here.found) {
+    setTimeout(() => here.found || void bring(here, model, host), PATIENCE);
+  }
+  return here.module;
 }
 
 async function render({ model, el, host }) {
