@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .expr import Buffer, Const, Expr, Load, Region, whole
+from .expr import Buffer, Const, Expr, Load, Region, Var, whole
 from .expr_walks import seen
 from .node import (
     ACCUMULATES,
@@ -23,6 +23,7 @@ from .node import (
     Node,
     children,
     operands,
+    walk,
 )
 
 
@@ -112,6 +113,23 @@ def effects_in(root: Node) -> list[Effect]:
     return found
 
 
+def own_effects(node: Node) -> list[Effect]:
+    """The effects of a node and of its operands, without those of the statements inside."""
+    return [*effects_of(node), *(effect for part in operands(node) for effect in effects_in(part))]
+
+
+def names_used(roots: Iterable[Node]) -> set[str]:
+    """The names of the values and buffers that trees use."""
+    found: set[str] = set()
+    for root in roots:
+        for part in walk(root):
+            if isinstance(part, Var):
+                found.add(part.name)
+            elif part.effect_marks:
+                found |= {effect.buffer.name for effect in effects_of(part)}
+    return found
+
+
 def names_read_and_written(roots: Iterable[Node]) -> tuple[set[str], set[str]]:
     """The names of the buffers that trees may read, and of those that they write."""
     reads: set[str] = set()
@@ -177,6 +195,6 @@ def region_written(node: Node) -> Region:
 
 
 __all__ = [
-    "ADDRESSES", "Effect", "effects_in", "effects_of", "names_read_and_written", "read_while_written",
-    "region_written", "regions_read", "scalar_operands",
+    "ADDRESSES", "Effect", "effects_in", "effects_of", "names_read_and_written", "names_used", "own_effects",
+    "read_while_written", "region_written", "regions_read", "scalar_operands",
 ]  # fmt: skip

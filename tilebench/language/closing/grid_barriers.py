@@ -26,7 +26,7 @@ from ...ir import (
     const_of,
     walk,
 )
-from ...ir.effects import effects_of
+from ...ir.effects import effects_of, names_used
 from ...ir.node import ADDRESSES
 from ...ir.stmt import LoopStmt, WithStmt, statements
 from ..grid_barriers import SyncGrid
@@ -74,12 +74,12 @@ def _launches(launch: KernelLaunch) -> list[Stmt]:
 
 def _made_again(before: Sequence[Stmt], piece: Sequence[Stmt]) -> list[Stmt]:
     """Allocations and names from in front of a barrier that statements behind it use."""
-    used = _names(piece)
+    used = names_used(piece)
     again: list[Stmt] = []
     for statement in reversed(before):
         if isinstance(statement, AllocStmt) and statement.buffer.name in used:
             again.append(statement)
-            used |= _names([statement])
+            used |= names_used([statement])
         elif isinstance(statement, Let) and statement.var.name in used:
             if any(isinstance(part, Load) for part in walk(statement.value)):
                 raise LanguageError(
@@ -87,20 +87,8 @@ def _made_again(before: Sequence[Stmt], piece: Sequence[Stmt]) -> list[Stmt]:
                     at=statement.place, hint="read it again behind the barrier",
                 )  # fmt: skip
             again.append(statement)
-            used |= _names([statement])
+            used |= names_used([statement])
     return again[::-1]
-
-
-def _names(roots: Iterable[Stmt]) -> set[str]:
-    """The names of values and buffers that statements use."""
-    found: set[str] = set()
-    for root in roots:
-        for part in walk(root):
-            if isinstance(part, Var):
-                found.add(part.name)
-            elif part.effect_marks:
-                found |= {effect.buffer.name for effect in effects_of(part)}
-    return found
 
 
 class _Flow:

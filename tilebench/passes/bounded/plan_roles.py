@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ...errors import ScheduleError
-from ...ir import AllocStmt, Function, Stmt, effects_in, map_bodies
+from ...ir import AllocStmt, Function, Stmt, map_bodies
+from ...ir.effects import own_effects
 from ...ir.stmt import statements
 from ...language.copy import Copy
 from ...language.lowered.decisions import PRODUCER, Plan
@@ -118,8 +119,7 @@ def _used_outside(launch: KernelLaunch, loop: Pipelined) -> set[str]:
     found: set[str] = set()
     for statement in statements(launch.body):
         if id(statement) not in inside and not isinstance(statement, AllocStmt):
-            nested = {m.name: () for m in statement.marks if m.mark == "body"}
-            found |= {e.buffer.name for e in effects_in(statement.but(**nested) if nested else statement)}
+            found |= {effect.buffer.name for effect in own_effects(statement)}
     return found
 
 

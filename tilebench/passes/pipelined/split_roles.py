@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...errors import ScheduleError
-from ...ir import AllocStmt, If, Let, Load, Stmt, Store, Var, While, walk
-from ...ir.effects import effects_of
+from ...ir import AllocStmt, If, Let, Load, Stmt, Store, While
+from ...ir.effects import names_used, own_effects
 from ...language.lowered.decisions import PRODUCER
 from ...language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 
@@ -53,7 +53,7 @@ def _kept(body: Iterable[Stmt], bring: Bring, needed: set[str]) -> tuple[Stmt, .
     for statement in reversed(tuple(body)):
         found = _own(statement, bring, needed)
         for part in found:
-            needed |= _names(part)
+            needed |= names_used([part])
             _check(part)
         kept += reversed(found)
     return tuple(reversed(kept))
@@ -86,20 +86,9 @@ def _own(statement: Any, bring: Bring, needed: set[str]) -> tuple[Stmt, ...]:
 def _check(part: Stmt) -> None:
     """Refuse a condition, bound or scalar that only those who compute know."""
     if isinstance(part, (If, Serial, Unroll, While, Let, Store)):
-        bare = part.but(**{mark.name: () for mark in part.marks if mark.mark == "body"})
-        for node in walk(bare):
-            if isinstance(node, Load) and node.buffer.scope not in ("var", "global"):
+        for effect in own_effects(part):
+            if isinstance(effect.node, Load) and effect.buffer.scope not in ("var", "global"):
                 raise ScheduleError(
                     "what the producer brings depends on {name}, which other threads compute", at=part.place,
-                    name=node.buffer.name, hint="leave warp_specialize out",
+                    name=effect.buffer.name, hint="leave warp_specialize out",
                 )  # fmt: skip
-
-
-def _names(root: Stmt) -> set[str]:
-    found: set[str] = set()
-    for part in walk(root):
-        if isinstance(part, Var):
-            found.add(part.name)
-        elif part.effect_marks:
-            found |= {effect.buffer.name for effect in effects_of(part)}
-    return found

@@ -11,7 +11,7 @@ iteration adds: anything else that one iteration takes from another, or stores o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ...errors import ScheduleError
@@ -34,11 +34,12 @@ from ...ir import (
     const_of,
     effects_in,
     effects_of,
+    map_bodies,
     substitute,
-    walk,
     whole,
 )
 from ...ir.dtypes import int32
+from ...ir.effects import names_read_and_written, names_used, own_effects
 from ...ir.expr import Call
 from ...ir.names import Names
 from ...ir.node import ADDRESSES
@@ -82,25 +83,15 @@ def _launches(launch: KernelLaunch, names: Names, context: Context) -> list[Stmt
         context.remark(NAME, "note", f"the loop has {turns} iterations, for {split} blocks", loop)
         split = max(turns, 1)
     if split == 1:
-        return [launch.but(body=_with(launch.body, loop, (whole_loop,)))]
+
+        def step(statement: Stmt) -> Stmt:
+            return whole_loop if statement is loop else map_bodies(statement, step)
+
+        return [map_bodies(launch, step)]
     position = next((k for k, statement in enumerate(launch.body) if statement is loop), None)
     if position is None:
         _refuse(loop, "it stands inside another statement")
     return _Split(launch, position, split, names, context).launches()
-
-
-def _with(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """A body with statements in place of one, at any depth."""
-    out: list[Stmt] = []
-    for statement in body:
-        if statement is old:
-            out += new
-            continue
-        bodies = {
-            m.name: _with(getattr(statement, m.name), old, new) for m in statement.marks if m.mark == "body"
-        }
-        out.append(statement.but(**bodies) if bodies else statement)
-    return tuple(out)
 
 
 class _Split:
@@ -145,7 +136,7 @@ class _Split:
             _refuse(loop, "it may end before its last iteration")
         if isinstance(loop, Serial) and loop.step != ONE:
             _refuse(loop, "it does not count by one")
-        for effect in effects_in_all(self.before):
+        for effect in (effect for statement in self.before for effect in effects_in(statement)):
             if effect.writes and effect.buffer.scope == "global":
                 _refuse(loop, f"{effect.buffer.name} is stored in front of it, which two launches would do")
 
@@ -155,14 +146,14 @@ class _Split:
         other: dict[str, Buffer] = {}
         for statement in statements(self.loop.body):
             adds = _added_to(statement)
-            for effect in _own_effects(statement):
+            for effect in own_effects(statement):
                 if effect.kind == ADDRESSES or effect.buffer is adds:
                     continue
                 if effect.writes or effect.buffer.name in added:
                     other[effect.buffer.name] = effect.buffer
             if adds is not None:
                 added[adds.name] = adds
-        read = {e.buffer.name for s in statements(self.loop.body) for e in _own_effects(s) if e.reads}
+        read = {e.buffer.name for s in statements(self.loop.body) for e in own_effects(s) if e.reads}
         for name in [name for name in added if name in other or not self.starts_at_zero(name)]:
             other[name] = added.pop(name)
         self.check_others(other, read)
@@ -172,8 +163,8 @@ class _Split:
 
     def check_others(self, other: dict[str, Buffer], read: set[str]) -> None:
         """What the loop changes and does not only add to belongs to one iteration."""
-        later = {e.buffer.name for e in effects_in_all(self.behind)}
-        earlier = {e.buffer.name for e in effects_in_all(self.before) if e.writes}
+        later = names_used(self.behind)
+        earlier = names_read_and_written(self.before)[1]
         earlier |= {s.buffer.name for s in self.before if isinstance(s, AllocVar) and s.init is not None}
         for name, buffer in other.items():
             if buffer.scope == "global":
@@ -236,7 +227,7 @@ class _Split:
 
     def needed(self, tail: Sequence[Stmt]) -> tuple[Stmt, ...]:
         """The statements, with those of what stands in front of the loop that they need."""
-        used = _names(tail)
+        used = names_used(tail)
         kept: list[Stmt] = []
         for statement in reversed(self.before):
             if isinstance(statement, Let):
@@ -246,10 +237,10 @@ class _Split:
                 written = {e.buffer.name for e in touched if e.writes}
                 if isinstance(statement, AllocStmt):
                     written = {statement.buffer.name}
-                wanted = bool(written & used) if written else _names([statement]) <= used
+                wanted = bool(written & used) if written else names_used([statement]) <= used
             if wanted:
                 kept.append(statement)
-                used |= _names([statement])
+                used |= names_used([statement])
         return (*reversed(kept), *tail)
 
 
@@ -284,32 +275,6 @@ def _added_to(statement: Stmt) -> Buffer | None:
 
 def _accumulates(statement: Stmt, field: str) -> bool:
     return any(effect.kind == ACCUMULATES and effect.field == field for effect in effects_of(statement))
-
-
-def _own_effects(statement: Stmt) -> list[Any]:
-    """Effects of a statement without those of the statements inside."""
-    inside = [part for m in statement.marks if m.mark == "body" for part in getattr(statement, m.name)]
-    if not inside:
-        return effects_in(statement)
-    bare = statement.but(**{m.name: () for m in statement.marks if m.mark == "body"})
-    return effects_in(bare)
-
-
-def effects_in_all(roots: Iterable[Stmt]) -> list[Any]:
-    """The effects of several statements."""
-    return [effect for root in roots for effect in effects_in(root)]
-
-
-def _names(roots: Iterable[Stmt]) -> set[str]:
-    """The names of values and buffers that statements use."""
-    found: set[str] = set()
-    for root in roots:
-        for part in walk(root):
-            if isinstance(part, Var):
-                found.add(part.name)
-            elif part.effect_marks:
-                found |= {effect.buffer.name for effect in effects_of(part)}
-    return found
 
 
 __all__ = ["split_loops"]
