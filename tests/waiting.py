@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 # Only a test that fails anyway waits so long.
 LONG = 60.0
@@ -21,9 +22,20 @@ def until(what: Callable[[], object], seconds: float = LONG, pause: float = 0.00
         time.sleep(pause)
 
 
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 @contextmanager
 def costs_less_than(seconds: float) -> Iterator[None]:
-    """What this thread does inside takes less of a processor's time: others' work is not in it."""
+    """What this thread does inside takes less of a processor's time: others' work is not in it.
+
+    Nor is its own waiting: this says nothing of a lock, a file or a process.
+    """
     before = time.thread_time()
     yield
     cost = time.thread_time() - before
@@ -33,6 +45,7 @@ def costs_less_than(seconds: float) -> Iterator[None]:
 def answers_within(seconds: float, act: Callable[[], object], tries: int = 5) -> None:
     """`act()` takes less time in one of some tries: work of others delays one of them, a fault all.
 
+    A fault that delays one now and then is not seen: what can be asked without a clock is asked so.
     What `act` returns, where it is a number, is what it took; else it is measured around it.
     """
     took: list[float] = []

@@ -123,8 +123,12 @@ def test_kept_ceilings_are_read_and_a_damaged_file_is_not(
     assert module._load(path) is None  # pyright: ignore[reportPrivateUsage]
 
 
-def test_environment_is_small_quick_and_text() -> None:
+def test_environment_is_small_quick_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("another program was started")
+
     environment()
+    monkeypatch.setattr("subprocess.Popen", refuse)
     with costs_less_than(0.02):
         found = environment({"card": "none"})
     assert found["card"] == "none"

@@ -18,7 +18,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.waiting import LONG, answers_within, until
+from tests.waiting import LONG, answers_within, is_running, until
 from tilebench.errors import LaunchError, ShapeError
 from tilebench.runtime import codec
 from tilebench.runtime.cancel import Cancelled
@@ -239,14 +239,7 @@ def test_what_the_child_started_ends_with_it() -> None:
         sleeper = worker.call(job("grandchild"))
         with pytest.raises(LaunchError):
             worker.call(job("crash", ""))
-    until(lambda: not _running(sleeper))
-
-
-def _running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    until(lambda: not is_running(sleeper))
 
 
 def test_an_idle_child_goes_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +304,7 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    until(lambda: not _running(child))
+    until(lambda: not is_running(child))
 
 
 def test_exit_of_the_parent_is_quick_and_leaves_no_child() -> None:

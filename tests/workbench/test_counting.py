@@ -19,7 +19,7 @@ import pytest
 import tilebench
 from tests import line_kernels
 from tests.simulated import run_threaded
-from tests.waiting import until
+from tests.waiting import is_running, until
 from tilebench.errors import OptionError, TargetError
 from tilebench.ir import parse_function
 from tilebench.kernel.measuring.counted import count_simulated
@@ -298,8 +298,7 @@ def test_a_cancelled_count_ends_ncu_and_what_it_profiles(
     cancel = threading.Event()
 
     def stop() -> None:
-        while not child.exists():
-            time.sleep(0.01)
+        until(child.exists)
         stopped.append(time.perf_counter())
         cancel.set()
 
@@ -309,16 +308,7 @@ def test_a_cancelled_count_ends_ncu_and_what_it_profiles(
         profile_lines(package(), record(), cancel=cancel)
     assert time.perf_counter() - stopped[0] < 20
     number = int(child.read_text())
-    until(lambda: not running(number))
-
-
-def running(number: int) -> bool:
-    """Whether a process runs; one that has ended and waits for its parent does not."""
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
+    until(lambda: not is_running(number))
 
 
 def test_a_bench_takes_a_report_of_ncu(bench: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import LONG, answers_within, until
+from tests.waiting import LONG, until
 from tests.workbench.bench_kernels import functions
 from tilebench import Schedule
 from tilebench.errors import ArgumentError, LaunchError, OptionError, ScheduleError
@@ -273,30 +273,32 @@ def test_a_check_says_that_it_checks(made: Any, monkeypatch: pytest.MonkeyPatch)
     assert checking.elapsed is not None
 
 
-def test_wanting_returns_at_once_from_any_thread(made: Any) -> None:
-    session, _, measure = made(run=True, inline=False)
-    measure.hold.set()
+def test_wanting_returns_at_once_from_any_thread(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a compilation goes on that ends only after they have returned."""
+    session, _, _ = made(run=True, inline=False)
+    begun, go_on, make = threading.Event(), threading.Event(), session.subject.make
+
+    def slow(wish: Any) -> Any:
+        begun.set()
+        assert go_on.wait(LONG)
+        return make(wish)
+
+    monkeypatch.setattr(session.subject, "make", slow)
     session.want()
-
-    def slowest() -> float:
-        took: list[float] = []
-
-        def move(value: int) -> None:
-            began = time.perf_counter()
-            session.want(block_M=value)
-            took.append(time.perf_counter() - began)
-
-        threads = [threading.Thread(target=move, args=(value,)) for value in (16, 32, 64, 128)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        assert len(took) == 4
-        return max(took)
-
-    answers_within(0.5, slowest)  # a compilation alone takes longer on a busy machine than storing a wish
-    measure.hold.clear()
+    assert begun.wait(LONG)
+    threads = [
+        threading.Thread(target=session.want, kwargs={"block_M": value}, daemon=True)
+        for value in (16, 32, 64, 128)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(LONG / 4)
+    returned = [not each.is_alive() for each in threads]
+    go_on.set()
+    assert returned == [True] * 4
     assert session.wait(LONG)
+    assert session.picture.wish.values["block_M"] == session.wish.values["block_M"]
 
 
 def test_schedule_choices_are_knobs(made: Any) -> None:

@@ -32,7 +32,7 @@ from ..ir import (
     effects_of,
 )  # fmt: skip
 from ..ir.expr_walks import seen
-from ..ir.stmt import Stmt
+from ..ir.stmt import OpStmt, Stmt
 from ..language.lowered.threads import FromPieces, LoadPieces
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Serial, Unroll
@@ -283,13 +283,17 @@ def _below(root: Stmt) -> Iterable[Stmt]:
                 stack.append(part)
 
 
+def _by_itself(statement: Stmt) -> bool:
+    return isinstance(statement, OpStmt) and statement.by_proxy
+
+
 def _touches(statement: Stmt) -> Iterable[MemoryTouch]:
     if isinstance(statement, Store):
         if statement.buffer.scope in MEMORY:
             yield MemoryTouch(statement, statement.buffer, statement.index, 1, written=True)
     # Of a piece's memory only the address counts there: it was read before. What an instruction reads by
     # itself is no access of a warp.
-    elif not isinstance(statement, (FromPieces, KernelLaunch)) and not getattr(statement, "by_proxy", False):
+    elif not isinstance(statement, (FromPieces, KernelLaunch)) and not _by_itself(statement):
         for effect in effects_of(statement):
             region = effect.region
             if region is not None and effect.buffer.scope in MEMORY:

@@ -137,9 +137,14 @@ def _traced(array: object, name: str, place: Place | None) -> ArgumentError:
 _PAIRS = {"float4_e2m1fn_x2": "uint8"}
 
 
-def _named(dtype: object, name: str, place: Place | None) -> DType:
+def dtype_name(dtype: object) -> str:
+    """What kernels call the dtype of an array of any library."""
     text = str(dtype).removeprefix("torch.")
-    text = _PAIRS.get(text, text)
+    return _PAIRS.get(text, text)
+
+
+def _named(dtype: object, name: str, place: Place | None) -> DType:
+    text = dtype_name(dtype)
     if text not in ALL:
         what = "{name} has elements of type {dtype}, which kernels do not have"
         raise ArgumentError(what, at=place, name=name, dtype=text, hint="known: " + ", ".join(ALL))

@@ -20,8 +20,8 @@ from ..ir.packing import pack, packed_shape, unpack
 from ..record import ParamRecord
 from .dlpack import row_major
 
-# The dtypes of arrays that may hold packed elements, torch's pairs among them.
-BYTES = frozenset({"int8", "uint8", "float4_e2m1fn_x2"})
+# What kernels call the dtypes of arrays that may hold packed elements.
+BYTES = frozenset({"int8", "uint8"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def packed_argument(info: Any, param: ParamRecord, place: Place | None) -> Any:
             pointer=pointer, shape=bytes_shape, strides=row_major(bytes_shape), dtype=dtype_of("uint8"),
             writable=True, owner=copied,
         )  # fmt: skip
-    fits = info.dtype.name in ("int8", "uint8") and info.shape == bytes_shape
+    fits = info.dtype.name in BYTES and info.shape == bytes_shape
     if not fits or not _in_rows(info) or (param.written and not info.writable):
         _refuse(info, param, place)
     return info

@@ -48,20 +48,20 @@ _tuned_product = triton.autotune(configs=_CONFIGS, key=["M", "N", "K", "a_row", 
 
 @triton.jit
 def _elements(a, b, c, count, again, times: tl.constexpr, repeats: tl.constexpr, block: tl.constexpr):
-    at = tl.program_id(0) * block + tl.arange(0, block)
-    inside = at < count
-    left = tl.load(a + at, mask=inside)
-    right = tl.load(b + (at % again if repeats else at), mask=inside)
-    tl.store(c + at, left * right if times else left + right, mask=inside)
+    place = tl.program_id(0) * block + tl.arange(0, block)
+    inside = place < count
+    left = tl.load(a + place, mask=inside)
+    right = tl.load(b + (place % again if repeats else place), mask=inside)
+    tl.store(c + place, left * right if times else left + right, mask=inside)
 
 
 @triton.jit
 def _softmax(x, y, N, block: tl.constexpr):
-    at = tl.arange(0, block)
+    place = tl.arange(0, block)
     row = tl.program_id(0).to(tl.int64) * N
-    values = tl.load(x + row + at, mask=at < N, other=float("-inf")).to(tl.float32)
+    values = tl.load(x + row + place, mask=place < N, other=float("-inf")).to(tl.float32)
     raised = tl.exp(values - tl.max(values, 0))
-    tl.store(y + row + at, (raised / tl.sum(raised, 0)).to(y.dtype.element_ty), mask=at < N)
+    tl.store(y + row + place, (raised / tl.sum(raised, 0)).to(y.dtype.element_ty), mask=place < N)
 
 
 @triton.jit
@@ -69,17 +69,17 @@ def _norm(
     x, w, b, y, N, eps, centred: tl.constexpr, weighted: tl.constexpr, biased: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
-    at = tl.arange(0, block)
+    place = tl.arange(0, block)
     row = tl.program_id(0).to(tl.int64) * N
-    values = tl.load(x + row + at, mask=at < N, other=0.0).to(tl.float32)
+    values = tl.load(x + row + place, mask=place < N, other=0.0).to(tl.float32)
     if centred:
-        values = tl.where(at < N, values - tl.sum(values, 0) / N, 0.0)
+        values = tl.where(place < N, values - tl.sum(values, 0) / N, 0.0)
     values *= tl.rsqrt(tl.sum(values * values, 0) / N + eps)
     if weighted:
-        values *= tl.load(w + at, mask=at < N, other=0.0).to(tl.float32)
+        values *= tl.load(w + place, mask=place < N, other=0.0).to(tl.float32)
     if biased:
-        values += tl.load(b + at, mask=at < N, other=0.0).to(tl.float32)
-    tl.store(y + row + at, values.to(y.dtype.element_ty), mask=at < N)
+        values += tl.load(b + place, mask=place < N, other=0.0).to(tl.float32)
+    tl.store(y + row + place, values.to(y.dtype.element_ty), mask=place < N)
 
 
 def product(a, b):

@@ -96,7 +96,7 @@ class Answering:
         # What is kept back for the rate would wait for the compiler, and this is what a mover waits for.
         self.board.flush()
         self.pictures.begin(kernel, record.resources)
-        self._compile(kernel, shown, ticket)
+        self._compile(kernel, wish, shown, ticket)
         self.board.counting.count(kernel, wish, ticket, self.board.picture.record, self.board.show)
         self.comparison.answer(wish, shown, ticket, lambda found: self.board.show(compared=found))
         if (self.answered.due("run", wish) or self.answered.due("check", wish)) and not ticket():
@@ -107,7 +107,7 @@ class Answering:
             self.board.show(idle=self._effects.idle(kernel, wish, self.controls, ticket))
         self.pictures.look(wish, kernel, ticket, lambda found: self.board.show(pictures=found))
 
-    def _compile(self, kernel: Kernel, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
+    def _compile(self, kernel: Kernel, wish: Wish, shown: tuple[str, ...], ticket: Ticket[Wish]) -> None:
         """The compiled tier and the disassembly. What refuses them leaves the static picture standing."""
         try:
             record, pictures = self.pictures.compiled(kernel, shown)
@@ -115,12 +115,12 @@ class Answering:
                 return  # before another program is started for what nobody waits for
             more = tiers.begin_later(kernel, shown)
             with self.board.guard:
-                self.edits.good(self.board.picture.wish.edit)
+                self.edits.good(wish.edit)
             self.board.show(
                 record=record,
                 history=lambda moves: moves.compiled(ticket.generation, record),
                 pictures=pictures,
-                pictured=self.board.picture.wish.config,
+                pictured=wish.config,
             )
             self._diagnose(kernel)
             if more and not ticket():
@@ -130,7 +130,7 @@ class Answering:
         except TileError as error:
             if not ticket():
                 pictures = self.pictures.of(kernel, None)
-                self.board.show(problem=error, pictures=pictures, pictured=self.board.picture.wish.config)
+                self.board.show(problem=error, pictures=pictures, pictured=wish.config)
 
     def _diagnose(self, kernel: Kernel) -> None:
         """Say again what bounds the kernel of the record, from what is known by now."""

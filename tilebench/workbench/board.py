@@ -17,7 +17,10 @@ Publish = Callable[[Picture], object]
 
 
 class PictureBoard:
-    """Holds a picture. `status` says where the newest wish stands; any thread may call `publish`."""
+    """Holds a picture. `status` says where the newest wish stands; `publish` is called from any thread.
+
+    Who decides by the picture and changes something by that holds `guard` meanwhile.
+    """
 
     def __init__(
         self, picture: Picture, counting: Counting, status: Callable[[], Status], publish: Publish | None

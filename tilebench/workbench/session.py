@@ -77,7 +77,7 @@ class Session:
         self.change(lambda wish, _: moved(wish, self.controls, changes).asked_again(**again))
 
     def change(self, how: Callable[[Wish, Picture], Wish]) -> None:
-        """Ask for what `how` makes of the wish and the picture of now, with the session's guard held."""
+        """Ask for what `how` makes of the wish and the picture of now, with the board's guard held."""
         with self.board.guard:
             self.wish = wish = how(self.wish, self.picture)
         self._latest.submit(wish)

@@ -10,7 +10,7 @@ from ...errors import ArgumentError, nearest
 from ...frontend.eager import EagerForm, constants_of
 from ...ir import Expr, show
 from ...language.annotations import TensorSpec
-from ...runtime.describe import describe
+from ...runtime.describe import describe, dtype_name
 from ...runtime.dlpack import row_major
 from ...runtime.packed import BYTES
 from ..kept import quick_key
@@ -85,7 +85,7 @@ class EagerCalls:
             name: step for name, step in zip(self.form.passed, steps, strict=False) if step is not None
         }
         names = zip(self.form.passed, kinds, strict=True)
-        packed = [name for name, kind in names if str(kind).removeprefix("torch.") in BYTES]
+        packed = [name for name, kind in names if dtype_name(kind) in BYTES]
         kernels = self.kernels
         numbers = constants_of(kernels.function, kernels.text, self.form, values, known, strides, packed)
         if plain is not None:
