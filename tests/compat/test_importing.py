@@ -129,7 +129,7 @@ def test_what_is_not_here_is_said_by_name() -> None:
         ImportError, match=r"cannot import name 'Analyzer' from 'tilelang' \(tilebench.compat"
     ):
         exec("from tilelang import Analyzer")
-    with pytest.raises(TileError, match=r"T\.cluster_sync comes with Hopper's"):
+    with pytest.raises(TileError, match=r"T\.cluster_sync is one of Hopper's words"):
         _ = tilelang.language.cluster_sync
 
 

@@ -145,9 +145,9 @@ def test_names_that_are_not_there() -> None:
     assert not hasattr(T, "alloc_fragments")
     with pytest.raises(AttributeError, match=r"T\.ptx_mma_sp is TileLang's, not here yet"):
         _ = T.ptx_mma_sp  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"T\.wgmma_mma comes with Hopper's instructions") as caught:
+    with pytest.raises(AttributeError, match=r"T\.wgmma_mma is one of Hopper's words that are not") as caught:
         _ = T.wgmma_mma  # type: ignore[attr-defined]
-    assert "T.gemm does the same and waits for its result" in str(caught.value)
+    assert "T.wgmma_gemm goes on until T.wait_wgmma(n); T.gemm does the same" in str(caught.value)
     with pytest.raises(AttributeError, match=r"T\.tcgen05_gemm is for Blackwell, which is no target here"):
         _ = T.tcgen05_gemm  # type: ignore[attr-defined]
 
@@ -156,7 +156,8 @@ def test_names_that_are_not_there() -> None:
     ("name", "what"),
     [
         ("float32x3", "there is no T.float32x3"),
-        ("Shuffle", "T.Shuffle is of vectors that are no neighbours"),
+        ("Shuffle", "T.Shuffle is one of the words of vectors that are not here"),
+        ("ramp", "T.ramp is the compiler's under TileLang, and no word of kernels"),
         ("AtomicAdd", "T.AtomicAdd is TileLang's, not here yet"),
         ("FloorDiv", "T.FloorDiv is the compiler's under TileLang, and no word of kernels"),
         ("CUDASourceCodeKernel", "T.CUDASourceCodeKernel is TileLang's, not here yet"),

@@ -99,7 +99,9 @@ def test_help_tells_of_a_word(capsys: Any) -> None:
     assert main(["help"]) == 0
     listed = capsys.readouterr().out
     assert "core words:\n  T.Kernel" in listed
-    assert "T.wgmma_gemm" in listed
+    assert "  T.wgmma_gemm  " in listed
+    assert main(["help", "T.cluster_sync"]) == 2
+    assert "T.Kernel makes no clusters" in capsys.readouterr().err
     assert main(["help", "T.copi"]) == 2
     assert "did you mean T.copy" in capsys.readouterr().err
 

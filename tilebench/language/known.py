@@ -16,25 +16,28 @@ LATER = frozenset(_LATER.split())
 
 _COPIES = "T.copy does the same and waits for it; in T.Pipelined its loads run ahead"
 _PRODUCTS = "T.gemm does the same and waits for its result"
-_BARRIERS = "leave it out: what T.copy and T.gemm have to wait for is the compiler's to know"
-# Words of Hopper's asynchronous instructions, by what to write without them.
+_SPARSE = "T.gemm takes the operand with its zeros"
+# Words of Hopper's instructions that are not here, by what to write without them.
 _HOPPER = {
-    _COPIES: """
-        tma_load copy_cluster tma_gather4
-        tma_scatter4 create_tma_descriptor ptx_cp_async_bulk ptx_cp_async_barrier
+    "T.tma_copy brings a box of an array; T.copy does, and waits for it": """
+        tma_load create_tma_descriptor ptx_cp_async_bulk ptx_cp_async_barrier
     """,
-    _PRODUCTS: """
-        wgmma_gemm_sp wgmma_mma warpgroup_arrive warpgroup_commit_batch warpgroup_fence_operand
-        ptx_wgmma_ss ptx_wgmma_rs ptx_wgmma_sp_ss ptx_wgmma_sp_rs alloc_wgmma_desc
-        initialize_wgmma_descriptor compute_gmma_descriptor
+    _COPIES: "tma_gather4 tma_scatter4",
+    f"T.wgmma_gemm goes on until T.wait_wgmma(n); {_PRODUCTS}": """
+        wgmma_mma ptx_wgmma_ss ptx_wgmma_rs alloc_wgmma_desc initialize_wgmma_descriptor
+        compute_gmma_descriptor
     """,
-    _BARRIERS: """
-        alloc_cluster_barrier cp_async_barrier_noinc ptx_arrive_cluster_barrier
-        ptx_init_barrier_thread_count pdl_trigger pdl_sync WarpSpecialize
+    _SPARSE: "wgmma_gemm_sp ptx_wgmma_sp_ss ptx_wgmma_sp_rs",
+    "leave it out: T.wgmma_gemm and T.wait_wgmma do it themselves": """
+        warpgroup_arrive warpgroup_commit_batch warpgroup_fence_operand
     """,
-    "T.Kernel without clusters": """
-        ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait
-        block_rank_in_cluster
+    "leave it out: what T.copy has to wait for is the compiler's to know": "cp_async_barrier_noinc",
+    "T.alloc_barrier(128) makes a barrier of 128 arrivals ready": "ptx_init_barrier_thread_count",
+    "leave it out: a launch begins when the one before it has ended": "pdl_trigger pdl_sync",
+    "T.ws(0) is the same: the block's first warp group": "WarpSpecialize",
+    "write the kernel for one block at a time: T.Kernel makes no clusters of them": """
+        ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait copy_cluster
+        block_rank_in_cluster alloc_cluster_barrier ptx_arrive_cluster_barrier
     """,
 }
 HOPPER = {name: cure for cure, names in _HOPPER.items() for name in names.split()}
@@ -57,15 +60,18 @@ _OF_TVM = """
     call_llvm_intrin call_llvm_pure_intrin func_name func_ret index_map init iter_var meta_var
     prefetch ret target undef var void isnullptr tvm_storage_sync tvm_stack_alloca tvm_tuple
 """
-# Vectors of elements, which the compiler under TileLang writes out.
-_OF_VECTORS = "Shuffle ramp broadcast vscale vectorlow vectorhigh vectorcombine"
+# Vectors made of parts of others.
+_OF_VECTORS = "Shuffle vscale vectorlow vectorhigh vectorcombine"
 _VECTOR = re.compile(r"(u?int|float|bfloat)\d+(_e\dm\d(fn)?)?x\d+")
-_WHOLE = "write x + y of elements in T.Parallel: vectors of them are the compiler's to make"
+_PARTS = "make a vector of elements of others, T.float32x2(v[2], v[3])"
+_COMPILERS = "the compiler's under TileLang, and no word of kernels"
 _COPY_OR_GEMM = "write it with T.copy and T.gemm, which take the instructions that the card has"
 ELSEWHERE = {
     **dict.fromkeys(_BLACKWELL.split(), ("for Blackwell, which is no target here", _COPY_OR_GEMM)),
-    **dict.fromkeys(_OF_TVM.split(), ("the compiler's under TileLang, and no word of kernels", "")),
-    **dict.fromkeys(_OF_VECTORS.split(), ("of vectors that are no neighbours", _WHOLE)),
+    **dict.fromkeys(_OF_TVM.split(), (_COMPILERS, "")),
+    "ramp": (_COMPILERS, "write T.Ramp(first, 1, lanes)"),
+    "broadcast": (_COMPILERS, "write T.Broadcast(value, lanes)"),
+    **dict.fromkeys(_OF_VECTORS.split(), ("one of the words of vectors that are not here", _PARTS)),
 }
 _CURES = {
     "ptx_cp_async": _COPIES, "async_copy": _COPIES, "ptx_commit_group": _COPIES,
@@ -73,7 +79,7 @@ _CURES = {
     "AtomicAdd": "write T.atomic_add(A[i], x)", "allocate": "write T.alloc_shared or T.alloc_local",
     "CUDASourceCodeKernel": "T.import_source takes the text, and T.call_extern calls its functions",
     "BaseTileScheduler": "T.PersistentTileScheduler hands out the tiles",
-    "gemm_sp": "T.gemm takes the operand with its zeros",
+    "gemm_sp": _SPARSE,
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
 }  # fmt: skip
 
@@ -88,10 +94,7 @@ def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
     A name of TileLang that is still to come, or of another machine, is told apart from a slip of the pen.
     """
     if name in HOPPER:
-        return (
-            f"T.{name} comes with Hopper's instructions, which are not here yet",
-            HOPPER[name],
-        )
+        return f"T.{name} is one of Hopper's words that are not here yet", HOPPER[name]
     if _VECTOR.fullmatch(name):
         return f"there is no T.{name}", "vectors have 2, 4, 8 or 16 elements, each of 8 bits or more"
     if name in ELSEWHERE or name.startswith("tcgen05_"):

@@ -305,7 +305,7 @@ def Ramp(base: Whole, stride: int, lanes: int) -> VectorValue:
 
     Raises `LanguageError` for another stride than 1, and for another number than 2, 4, 8 or 16.
     """
-    _knowncount_along("T.Ramp", lanes)
+    _check_count("T.Ramp", lanes)
     if number_of(stride) != 1:
         raise LanguageError("T.Ramp has the stride {stride}", stride=shown(stride), expected="1: neighbours")
     first = Value(expr_of(base))
@@ -314,7 +314,7 @@ def Ramp(base: Whole, stride: int, lanes: int) -> VectorValue:
 
 def Broadcast(value: Number, lanes: int) -> VectorValue:
     """A vector of one value in all places."""
-    _knowncount_along("T.Broadcast", lanes)
+    _check_count("T.Broadcast", lanes)
     return VectorValue((Value(expr_of(value)),) * lanes)
 
 
@@ -323,7 +323,7 @@ def extract_lane(value: Any, lane: int) -> Any:
     return _vector("T.extract_lane", value)[lane]
 
 
-def _knowncount_along(word: str, lanes: object) -> None:
+def _check_count(word: str, lanes: object) -> None:
     if number_of(lanes) not in _COUNTS:
         raise LanguageError(
             "{word} of {lanes} elements", word=word, lanes=shown(lanes), expected="2, 4, 8 or 16"
