@@ -113,7 +113,6 @@ def test_a_stage_that_is_made_is_shown_without_asking_anybody(page: Any) -> None
 
 
 def test_a_line_of_the_kernel_finds_its_kin_in_the_emitted_text(page: Any) -> None:
-    settled(page)  # a line that is pressed while panes are made anew is not chosen
     source = page.locator("[data-stage=source] .tbx-code")
     source.locator(".tbx-row", has_text="T.gemm(").click()
     lit = page.locator("[data-stage=cuda] .tbx-row.tbx-lit")

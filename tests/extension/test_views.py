@@ -233,9 +233,7 @@ def test_a_window_of_its_own_shows_the_same_bench_and_follows_its_cell(page: Any
     there.locator(".tbx-chips", has_text="24 KiB shared").wait_for(timeout=30_000)
     assert first(page).get_by_label("block_M").get_attribute("aria-valuetext") == "128, 3 of 3"
     assert slider.evaluate("each => each.ownerDocument.activeElement === each")
-    # Its lines and those of the cell know each other. A press while panes are made anew is lost.
-    settled(first(page))
-    page.wait_for_timeout(500)
+    # Its lines and those of the cell know each other.
     there.locator("[data-stage=source] .tbx-row", has_text="T.gemm(").click()
     page.wait_for_function("document.querySelector('.tb-pinned-line')?.textContent.includes('T.gemm')")
     line_of(page, "T.clear(").click()

@@ -160,12 +160,17 @@ export class Pane implements PaneView {
     view.addEventListener('scroll', () => this.tip.hide(), { passive: true });
     sheet.addEventListener('pointerover', event => this.host.pointed(this, this.sheet.lineAt(event)));
     sheet.addEventListener('pointerleave', () => this.host.pointed(this, null));
-    sheet.addEventListener('click', event => this.clicked(event));
+    sheet.addEventListener('click', event => {
+      const line = this.sheet.lineAt(event);
+      if (line !== null) {
+        this.clicked(line, event.target);
+      }
+    });
   }
 
-  private clicked(event: MouseEvent): void {
-    const line = this.sheet.lineAt(event);
-    if (line === null || (this.sheet.foldsAt(event.target) && this.toggleFold(line))) {
+  /** Choose a line, or fold it where the pointer is on what folds. */
+  clicked(line: number, place: EventTarget | null): void {
+    if (this.sheet.foldsAt(place) && this.toggleFold(line)) {
       return;
     }
     this.go(line, false);

@@ -20,6 +20,20 @@ interface PanesHost {
   ask(what: Ask): void;
 }
 
+interface Spot {
+  readonly element: Element;
+  readonly stage: string;
+  readonly line: number;
+}
+
+/** Where in the rows of a pane an event happened. */
+function spotOf(event: Event): Spot | null {
+  const element = event.target instanceof Element ? event.target : null;
+  const row = element?.closest<HTMLElement>('.tbx-row');
+  const stage = row?.closest<HTMLElement>('.tbx-pane')?.dataset['stage'];
+  return !element || !row || stage === undefined ? null : { element, stage, line: Number(row.dataset['line']) };
+}
+
 /** Pixels that a pane keeps when its neighbour is widened. */
 const LEAST = 180;
 
@@ -34,6 +48,8 @@ export class Panes implements PaneHost {
   private before: CompileRecord | null = null;
   private other: CompileRecord | null = null;
   private against: Against = 'before';
+  /** Where a pointer is down. */
+  private pressed: Spot | null = null;
   private readonly observer = new ResizeObserver(() => this.layout());
 
   /** `extras` are what this bench adds to its panes, besides what every bench does. */
@@ -45,6 +61,17 @@ export class Panes implements PaneHost {
     const bench: ExtraBench = { say: text => host.say(text), ask: what => host.ask(what), redraw };
     this.extras = [...EXTRAS.map(extra => extra(bench)), ...extras];
     this.observer.observe(this.element);
+    this.element.addEventListener('pointerdown', event => (this.pressed = spotOf(event)));
+    this.element.addEventListener('pointerup', event => this.released(event));
+  }
+
+  /** Choose the line that a pointer was pressed on, where it was drawn anew meanwhile: browsers tell of no click then. */
+  private released(event: PointerEvent): void {
+    const [from, to] = [this.pressed, spotOf(event)];
+    this.pressed = null;
+    if (from !== null && to !== null && !from.element.isConnected && from.stage === to.stage && from.line === to.line) {
+      this.panes.find(pane => pane.stage.name === to.stage)?.clicked(to.line, event.target);
+    }
   }
 
   /** What stands in the bar above the panes for those that add something to them. */
