@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LanguageError
 from .copy import Copy, copy
 from .lowered.decisions import Instr
-from .lowered.tokens import BY_HAND, Commit, Wait
+from .lowered.tokens import BY_HAND, Commit
 from .mbarriers import barrier_region
 from .notes import note_unused
 from .tracing.builder import for_tiles
-from .tracing.operands import whole_number
+from .waits_by_hand import wait_by_hand
 
 if TYPE_CHECKING:
     from .tracing.taken import Tile
@@ -83,11 +83,5 @@ def tma_store_wait(count: int = 0, read: bool = True) -> None:
     With `read` False TileLang waits until the array has them, which a kernel here has no use for: it touches
     the array in no other way.
     """
-    builder = for_tiles("T.tma_store_wait")
-    pending = whole_number(count, "T.tma_store_wait", "how many stores may go on")
-    if not 0 <= pending < 8:
-        raise LanguageError(
-            "T.tma_store_wait leaves {n} stores in flight", n=pending, expected="a number from 0 to 7"
-        )
+    wait_by_hand("T.tma_store_wait", count, "stores", _TMA)
     note_unused("T.tma_store_wait", read=None if read else "False")
-    builder.emit(Wait(BY_HAND, pending=pending, by=_TMA, place=builder.place))

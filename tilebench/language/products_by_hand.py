@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import LanguageError
 from .gemm import Gemm, GemmWarpPolicy, gemm
 from .lowered.decisions import Instr
-from .lowered.tokens import BY_HAND, Commit, Wait
+from .lowered.tokens import BY_HAND, Commit
 from .tracing.builder import for_tiles
-from .tracing.operands import whole_number
+from .waits_by_hand import wait_by_hand
 
 if TYPE_CHECKING:
     from .tracing.taken import Condition, Tile
@@ -50,19 +50,9 @@ def wgmma_gemm(
 
 def wait_wgmma(id: int) -> None:
     """This group's products are done, all but the `id` youngest: `T.wait_wgmma(0)` waits for all."""
-    _wait("T.wait_wgmma", id)
+    wait_by_hand("T.wait_wgmma", id, "products", _WGMMA)
 
 
 def warpgroup_wait(num_mma: int) -> None:
     """`T.wait_wgmma(num_mma)`."""
-    _wait("T.warpgroup_wait", num_mma)
-
-
-def _wait(word: str, number: int) -> None:
-    builder = for_tiles(word)
-    pending = whole_number(number, word, "how many products may go on")
-    if not 0 <= pending < 8:
-        raise LanguageError(
-            "{word} leaves {n} products in flight", word=word, n=pending, expected="a number from 0 to 7"
-        )
-    builder.emit(Wait(BY_HAND, pending=pending, by=_WGMMA, place=builder.place))
+    wait_by_hand("T.warpgroup_wait", num_mma, "products", _WGMMA)

@@ -85,16 +85,14 @@ def _wide_load(name: str, bits: int, scope: str, src: Tile, pred: Condition | No
 
 
 def _wide_store(word: str, bits: int, scope: str, dst: Tile, value: Any, pred: Condition | None) -> None:
-    view, start, count = _side(word, bits, scope, dst)
+    view, start, _ = _side(word, bits, scope, dst)
     given = value if isinstance(value, VectorValue) else VectorValue((Value(expr_of(value)),))
     if given.dtype.bits != bits:
         raise DTypeError(
             "{word} stores {bits} bits, found {given}", word=word, bits=bits, given=given.dtype.bits
         )
-    element = view.dtype
-    parts = _turned(given.parts, given.dtype.element, element)
+    parts = _turned(given.parts, given.dtype.element, view.dtype)
     stored_at(view, start, VectorValue(parts), None if pred is None else truth(expr_of(pred)))
-    assert len(parts) == count  # as many bits
 
 
 def _side(word: str, bits: int, scope: str, given: Tile) -> tuple[BufferView, tuple[Expr, ...], int]:

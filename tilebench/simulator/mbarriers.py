@@ -17,7 +17,7 @@ from ..language.lowered.mbarriers import (
     MbarrierWait,
 )
 from .lanes import Lanes, Waits
-from .phases import PhaseBarrier, PhaseWait
+from .phases import Named, PhaseBarrier, PhaseWait
 from .refusal import refuse
 from .state import Mask
 
@@ -64,9 +64,10 @@ def mbarrier_arrive(lanes: Lanes, stmt: MbarrierArrive, mask: Mask) -> None:
         if stmt.count is None
         else _numbers(lanes, stmt, stmt.count, mask, 1, MOST_ARRIVALS, "a thread arrives")
     )
+    used = lanes.phases.used(lanes, stmt, stmt.barrier, touch)
     if stmt.bytes is not None:
-        announce(lanes, stmt, stmt.bytes, mask, touch)
-    for named in lanes.phases.used(lanes, stmt, stmt.barrier, touch):
+        _announce(lanes, stmt, stmt.bytes, mask, used)
+    for named in used:
         barrier, count = named.barrier, int(counts[named.rows].sum())
         if barrier.arrived + count > barrier.count:
             refuse(
@@ -83,15 +84,16 @@ def mbarrier_arrive(lanes: Lanes, stmt: MbarrierArrive, mask: Mask) -> None:
 def mbarrier_expect(lanes: Lanes, stmt: MbarrierExpect, mask: Mask) -> None:
     """More bytes belong to the phase."""
     touch = lanes.phases.touch(lanes, stmt.barrier, mask)
-    announce(lanes, stmt, stmt.bytes, mask, touch)
-    for named in lanes.phases.used(lanes, stmt, stmt.barrier, touch):
+    used = lanes.phases.used(lanes, stmt, stmt.barrier, touch)
+    _announce(lanes, stmt, stmt.bytes, mask, used)
+    for named in used:
         named.barrier.settle(lanes, named.block)
 
 
-def announce(lanes: Lanes, stmt: Any, bytes: Expr, mask: Mask, touch: Any) -> None:
+def _announce(lanes: Lanes, stmt: Any, bytes: Expr, mask: Mask, used: list[Named]) -> None:
     """Bytes that are still to come, of the phase at hand of each barrier."""
     sizes = _numbers(lanes, stmt, bytes, mask, 0, MOST_BYTES, "a barrier is told of")
-    for named in lanes.phases.used(lanes, stmt, stmt.barrier, touch):
+    for named in used:
         named.barrier.announced += int(sizes[named.rows].sum())
         if named.barrier.announced - named.barrier.came > MOST_BYTES:
             refuse(
@@ -103,9 +105,10 @@ def announce(lanes: Lanes, stmt: Any, bytes: Expr, mask: Mask, touch: Any) -> No
 def mbarrier_wait(lanes: Lanes, stmt: MbarrierWait, mask: Mask) -> Waits:
     """On when the phase is over, with what was done before it ended."""
     parity = lanes.wide(lanes.value(stmt.parity, mask), np.int64)
-    wrong = parity[lanes.active(mask)]
-    if ((wrong != 0) & (wrong != 1)).any():
-        refuse("a parity is 0 or 1, not {n}", stmt, n=int(wrong[(wrong != 0) & (wrong != 1)][0]))
+    found = parity[lanes.active(mask)]
+    wrong = found[(found != 0) & (found != 1)]
+    if len(wrong):
+        refuse("a parity is 0 or 1, not {n}", stmt, n=int(wrong[0]))
     yield PhaseWait(lanes, stmt, mask, parity)
 
 
@@ -126,11 +129,9 @@ def fence_async_shared(lanes: Lanes, stmt: FenceAsyncShared, mask: Mask) -> None
 def _numbers(lanes: Lanes, stmt: Any, expr: Expr, mask: Mask, least: int, most: int, told: str) -> Any:
     """The values of an operand for the active lanes, checked."""
     found = lanes.wide(lanes.value(expr, mask), np.int64)[lanes.active(mask)]
-    if ((found < least) | (found > most)).any():
-        refuse(
-            "{told} {least} to {most}, not {n}", stmt, told=told, least=least, most=most,
-            n=int(found[(found < least) | (found > most)][0]),
-        )  # fmt: skip
+    wrong = found[(found < least) | (found > most)]
+    if len(wrong):
+        refuse("{told} {least} to {most}, not {n}", stmt, told=told, least=least, most=most, n=int(wrong[0]))
     return found
 
 
