@@ -76,19 +76,18 @@ def test_a_list_of_figures_stays_while_a_picture_comes(page: Any) -> None:
     assert select.evaluate("select => select.options[1] === window.first")
 
 
-def test_a_line_that_is_pressed_while_a_picture_comes_is_chosen(page: Any) -> None:
+@pytest.mark.parametrize(("released", "chosen"), [("T.gemm(", True), ("T.clear(", False)])
+def test_a_line_pressed_while_a_picture_comes_is_chosen(page: Any, released: str, chosen: bool) -> None:
     """Browsers tell of no click where the element that was pressed is gone."""
-    for released, chosen in (("T.gemm(", True), ("T.clear(", False)):
-        page.keyboard.press("Escape")
-        row(page, "source", "T.gemm(").hover()
-        page.mouse.down()
-        pressed = row(page, "source", "T.gemm(").element_handle()
-        page.evaluate("move(1)" if chosen else "move(0)")
-        page.wait_for_function("each => !each.isConnected", arg=pressed)
-        row(page, "source", released).hover()
-        page.mouse.up()
-        page.wait_for_timeout(100)
-        assert page.locator(".tbx-said").inner_text().startswith("Pinned to line") == chosen
+    row(page, "source", "T.gemm(").hover()
+    page.mouse.down()
+    pressed = row(page, "source", "T.gemm(").element_handle()
+    page.evaluate("move(1)")
+    page.wait_for_function("each => !each.isConnected", arg=pressed)
+    row(page, "source", released).hover()
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    assert page.locator(".tbx-said").inner_text().startswith("Pinned to line") == chosen
 
 
 def test_a_figure_chosen_while_one_pane_fills_the_bench_stands_in_all(page: Any) -> None:
