@@ -19,10 +19,11 @@ from ..language.copy import Copy
 from ..language.gemm import Gemm
 from ..language.memory import AllocFragment, AllocShared
 from ..language.structure import Parallel
-from ..layout import Fragment, SharedLayout
+from ..layout import Fragment
 from ..layout.algebra import IntTuple
 from ..layout.fragment import FragmentMode
 from ..machine import Instruction, Machine
+from ..passes.analysis.shared_bytes import shared_layout
 from ..passes.analysis.sites import is_mapped
 from ..passes.laid_out.choose_instructions import row_of
 
@@ -125,7 +126,7 @@ def of_fragment(name: str, layout: Fragment, dtype: Any, line: int, kind: str = 
 
 def of_shared(node: AllocShared) -> TileLayout:
     """A tile in shared memory as a layout to look at."""
-    layout = node.layout or SharedLayout.rows(node.buffer.extents, node.buffer.dtype.per_byte)
+    layout = shared_layout(node)
     swizzle = layout.swizzle
     return TileLayout(
         node.buffer.name, SHARED, line_of(node), node.buffer.dtype.name, node.buffer.dtype.bits,

@@ -85,8 +85,8 @@ FAULTS = (
     Fault(
         "boxes/no-fence-for-shared-bytes",
         "threads' writes to bytes that a copy fills need no fence",
-        "tilebench.passes.analysis.proxies:_overlap",
-        "a is not None and b is not None and a[0] < b[1] and b[0] < a[1]",
+        "tilebench.passes.analysis.proxies:fenced_buffers",
+        "any(places[name].meets(other) for other in theirs)",
         "False",
         RINGS,
     ),

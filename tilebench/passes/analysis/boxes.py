@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Expr, Region
+from ...ir import Expr, Region, show
 from ...language.copy import Copy, Within
 from ...language.lowered.tokens import BY_HAND
 from ...layout import SharedLayout, Swizzle
@@ -98,8 +98,6 @@ def _of_edges(part: Region, within: Within) -> str:
 
 
 def _told(size: int | Expr) -> str:
-    from ...ir import show
-
     return str(size) if isinstance(size, int) else show(size)
 
 

@@ -154,10 +154,7 @@ class HandOrders:
             if not signal.waits or not _of(site, first):
                 continue
             for other, later in self.signals:
-                same = (later.name, later.number) == (
-                    signal.name,
-                    signal.number,
-                ) or later.name == signal.name != ""
+                same = _name(later) == _name(signal)
                 if later.arrives and same and _of(other, second) and not site.loops & other.loops:
                     return site.stmt, other.stmt
         return None
@@ -230,11 +227,12 @@ def _pairs(
 
 def orders_of(function: Function, by_statement: Mapping[int, Threads]) -> HandOrders:
     """The orders of a function's statements."""
-    walk = _Walk(by_statement)
-    walk.body(launch_of(function).body, frozenset(), ())
-    signals = [(site, signal) for site in walk.sites if (signal := signal_of(site.stmt)) is not None]
-    if not signals:
+    body = launch_of(function).body
+    if all(signal_of(stmt) is None for stmt in statements(body)):
         return HandOrders({}, frozenset(), {})
+    walk = _Walk(by_statement)
+    walk.body(body, frozenset(), ())
+    signals = [(site, signal) for site in walk.sites if (signal := signal_of(site.stmt)) is not None]
     reached = _names(signals)
     # Of one turn: behind the next one a barrier may be another by the same number.
     links = frozenset(

@@ -8,8 +8,8 @@ from ...ir import Function, OpStmt, Stmt, effects_in, effects_of
 from ...ir.stmt import statements
 from ...language.memory import AllocShared
 from ...language.structure import Parallel
-from ...layout import SharedLayout
 from ...machine import Machine
+from .shared_bytes import byte_range
 
 
 def acts_by_proxy(statement: Stmt, machine: Machine) -> bool:
@@ -25,36 +25,26 @@ def fenced_buffers(function: Function, machine: Machine) -> frozenset[str]:
 
     A fence stands between the two.
     """
-    touched: set[str] = set()
-    written: set[str] = set()
     nodes = list(statements(function.body))
-    for node in nodes:
-        if isinstance(node, OpStmt) and acts_by_proxy(node, machine):
-            touched |= {
-                e.buffer.name
-                for e in effects_of(node)
-                if e.buffer.scope == "shared" and (e.reads or e.writes)
-            }
-    if not touched:
+    apart = [node for node in nodes if acts_by_proxy(node, machine)]
+    if not apart:
         return frozenset()
+    touched = {
+        e.buffer.name
+        for node in apart
+        for e in effects_of(node)
+        if e.buffer.scope == "shared" and (e.reads or e.writes)
+    }
+    own = {id(node) for node in apart}
+    written: set[str] = set()
     for node in nodes:
-        if isinstance(node, OpStmt) and acts_by_proxy(node, machine):
-            continue
-        effects = effects_in(node) if isinstance(node, Parallel) else effects_of(node)
-        written |= {e.buffer.name for e in effects if e.writes and e.buffer.scope == "shared"}
-    spans = {n.buffer.name: _span(n) for n in nodes if isinstance(n, AllocShared)}
+        if id(node) not in own:
+            effects = effects_in(node) if isinstance(node, Parallel) else effects_of(node)
+            written |= {e.buffer.name for e in effects if e.writes and e.buffer.scope == "shared"}
+    places = {n.buffer.name: place for n in nodes if isinstance(n, AllocShared) and (place := byte_range(n))}
+    theirs = [places[name] for name in touched if name in places]
     return frozenset(
-        name for name in written if any(_overlap(spans.get(name), spans.get(other)) for other in touched)
-    ) | frozenset(written & touched)
-
-
-def _span(alloc: AllocShared) -> tuple[int, int] | None:
-    """The bytes of a buffer that has its place."""
-    if alloc.offset is None:
-        return None
-    layout = alloc.layout or SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
-    return alloc.offset, alloc.offset - (-layout.cosize * alloc.versions * alloc.buffer.dtype.bits // 8)
-
-
-def _overlap(a: tuple[int, int] | None, b: tuple[int, int] | None) -> bool:
-    return a is not None and b is not None and a[0] < b[1] and b[0] < a[1]
+        name
+        for name in written
+        if name in touched or (name in places and any(places[name].meets(other) for other in theirs))
+    )

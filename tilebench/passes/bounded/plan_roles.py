@@ -15,17 +15,17 @@ from ...ir import AllocStmt, Function, Stmt, map_bodies
 from ...ir.effects import own_effects
 from ...ir.stmt import statements
 from ...language.copy import Copy
+from ...language.groups import WARP_GROUP
 from ...language.lowered.decisions import PRODUCER, Plan
 from ...language.memory import AllocFragment, AllocShared
-from ...language.registers import FEWEST, MOST, STEP, SetMaxNreg
+from ...language.registers import FEWEST, STEP, SetMaxNreg
 from ...language.structure import KernelLaunch, Pipelined, ThreadGroup
 from ...machine import Machine
 from ..analysis.launches import launch_of
+from ..analysis.register_shares import registers_at_entry
 from ..context import Context
 
 NAME = "plan_roles"
-# Threads of a warp group, the least that can give registers back.
-WARP_GROUP = 128
 # What one thread that issues copies needs, and the group with it.
 PRODUCER_REGISTERS = 24
 # A group that computes leaves some of what a thread can have at most to the compiler's rounding.
@@ -135,7 +135,7 @@ def _registers(
     if "setmaxnreg" not in machine.features or launch.threads % WARP_GROUP:
         return (), ()
     there = machine.sm.registers // (launch.min_blocks or 1)
-    at_entry = min(MOST, there // (launch.threads + WARP_GROUP) // STEP * STEP)
+    at_entry = registers_at_entry(launch.threads + WARP_GROUP, launch.min_blocks or 1, (), machine)
     left = (there - WARP_GROUP * max(FEWEST, PRODUCER_REGISTERS)) // launch.threads // STEP * STEP
     each = min(MOST_REGISTERS, left)
     if each <= min(at_entry, machine.sm.max_registers_per_thread):

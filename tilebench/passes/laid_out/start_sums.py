@@ -24,15 +24,9 @@ def start_sums(function: Function, context: Context) -> Function:
         return function
 
     def step(node: Any) -> Any:
-        if isinstance(node, Stmt) or node is function:
-            bodies = {
-                mark.name: _started(getattr(node, mark.name), context)
-                for mark in node.marks
-                if mark.mark == "body"
-            }
-            changed = {name: body for name, body in bodies.items() if body is not getattr(node, name)}
-            node = node.but(**changed) if changed else node
-        return map_bodies(node, step)
+        bodies = {name: _started(getattr(node, name), context) for name in node.bodies}
+        changed = {name: body for name, body in bodies.items() if body is not getattr(node, name)}
+        return map_bodies(node.but(**changed) if changed else node, step)
 
     return step(function)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from ...ir import ZERO, Buffer, Expr, Load, Region, Stmt, Store, int32
 from ...ir.dtypes import uint64
@@ -32,7 +32,7 @@ from .turns import turns_before
 class Filling:
     """The barriers of the tiles that one statement or ring fills, `versions` of them.
 
-    `before` are the fillings that came before the first of this run; `after` what counts those of this run,
+    `before` are the fillings that came before the first of this run; `counter` what counts those of all runs,
     where they have to be counted.
     """
 
@@ -137,6 +137,6 @@ def issued_behind(body: Sequence[Stmt], number: int) -> list[Copy]:
     return out
 
 
-def in_boxes(statement: Any) -> bool:
+def in_boxes(statement: Any) -> TypeGuard[Copy]:
     """Whether a copy goes in boxes."""
     return isinstance(statement, Copy) and statement.by is not None and bool(statement.by.box)

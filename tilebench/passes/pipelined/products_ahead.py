@@ -89,6 +89,8 @@ def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> 
     fill what the step before still reads. Nothing is said of products that are no asynchronous instructions.
     """
     products = tuple(s for s in loop.body if isinstance(s, Gemm) and row_of(s, machine).asynchronous)
+    if not products:
+        return (), ""
     others = [s for s in loop.body if s not in products and not isinstance(s, (Commit, Wait))]
     used = {effect.buffer.name for s in others for effect in effects_in(s)}
     written = {effect.buffer.name for s in others for effect in effects_in(s) if effect.writes}
@@ -96,7 +98,7 @@ def products_that_go_on(loop: Pipelined, ringed: set[str], machine: Machine) -> 
         if why := _waited_for(product, used, written - ringed, machine):
             return (), why
     if any(isinstance(s, Copy) and s.at_stage is not None and s.at_stage.last is False for s in others):
-        return (), "copies are to be issued in front of what a step computes" if products else ""
+        return (), "copies are to be issued in front of what a step computes"
     return products, ""
 
 

@@ -10,6 +10,7 @@ from ...ir.stmt import statements
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads
 from ...language.memory import AllocFragment
 from ...language.structure import KernelLaunch, Parallel, ThreadGroup
+from ..analysis.thread_groups import MOST_BARRIERS
 
 
 def check_threads(launch: KernelLaunch) -> None:
@@ -49,10 +50,6 @@ def _check_group(group: ThreadGroup, threads: int) -> None:
         )  # fmt: skip
 
 
-# Barriers that a block has by number; the first is that of `T.sync_threads()`.
-_NUMBERS = 16
-
-
 def _check_barriers(body: tuple[Stmt, ...], here: int, threads: int) -> None:
     """Refuse barriers of a number that `here` of a block's `threads` come to and do not fit."""
     for statement in body:
@@ -70,10 +67,10 @@ def _check_barriers(body: tuple[Stmt, ...], here: int, threads: int) -> None:
 
 
 def _check_barrier(barrier: SyncThreads | NamedBarrierArrive, here: int, threads: int) -> None:
-    if not 0 < barrier.barrier < _NUMBERS and (barrier.barrier or barrier.threads != threads):
+    if not 0 < barrier.barrier < MOST_BARRIERS and (barrier.barrier or barrier.threads != threads):
         raise ResourceError(
             "there is no barrier {number} for some threads of a block", at=barrier.place,
-            number=barrier.barrier, expected="a number from 1 to {most}", most=_NUMBERS - 1,
+            number=barrier.barrier, expected="a number from 1 to {most}", most=MOST_BARRIERS - 1,
         )  # fmt: skip
     if not here <= (barrier.threads or threads) <= threads:
         raise LayoutError(

@@ -12,7 +12,7 @@ threads write for an instruction that reads shared memory by itself passes a fen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...errors import IRError
 from ...ir import (
@@ -45,13 +45,13 @@ from ...language.lowered.threads import SyncThreads
 from ...language.lowered.tokens import Wait
 from ...language.memory import AllocShared
 from ...language.structure import Parallel, Serial, ThreadGroup, Unroll
-from ...layout import SharedLayout
 from ...machine import Machine
 from ..analysis.accesses import Access, accesses_of, apart, loads_of
 from ..analysis.divergence import divergence, divergent_names
 from ..analysis.hand_barriers import is_fenced, ordered_accesses, orders_of
 from ..analysis.launches import launch_of
 from ..analysis.proxies import fenced_buffers
+from ..analysis.shared_bytes import ByteRange, byte_range
 from ..analysis.thread_groups import barrier, barrier_numbers, threads_by_statement
 from ..context import Context
 from ..pipelined.copy_barriers import issued_behind
@@ -68,14 +68,6 @@ MOST_STEPS = 12
 MOST_PENDING = 256
 
 
-@dataclass(frozen=True)
-class _Bytes:
-    """Where a shared buffer lies; buffers of one range of bytes are in each other's way."""
-
-    first: int
-    last: int
-
-
 class _Search:
     """One function. `before` collects the statements, by identity, that need a barrier, and why."""
 
@@ -88,7 +80,7 @@ class _Search:
         self.orders = orders_of(function, self.threads)
         # What has been issued under each token, whether or not it is still in flight.
         self.flights: dict[str, list[Access]] = {}
-        self.bytes: dict[str, _Bytes] = {}
+        self.bytes: dict[str, ByteRange] = {}
         self.versions = 1
         self.long: list[str] = []
         self.divergent = divergent_names(function)
@@ -100,14 +92,13 @@ class _Search:
             if isinstance(statement, Parallel) or not isinstance(statement, (WithStmt, If, LoopStmt)):
                 stored |= {a.buffer.name for a in accesses_of(statement) if a.write}
         for alloc in shared:
-            layout = alloc.layout or SharedLayout.rows(alloc.buffer.extents, alloc.buffer.dtype.per_byte)
-            size = -(-layout.cosize * alloc.versions * alloc.buffer.dtype.bits // 8)
             self.versions = max(self.versions, alloc.versions)
             if self.orders and alloc.buffer.dtype is uint64:
                 # A ring by hand comes round with its barriers.
                 self.versions = max(self.versions, alloc.buffer.extents[0])
-            if alloc.offset is not None:
-                self.bytes[alloc.buffer.name] = _Bytes(alloc.offset, alloc.offset + size)
+            place = byte_range(alloc)
+            if place is not None:
+                self.bytes[alloc.buffer.name] = place
         self.stored = stored
         # What a place is read from, and may be another number at the next statement.
         loaded = {node.buffer.name for node in walk(function) if isinstance(node, Load)}
@@ -123,7 +114,7 @@ class _Search:
         if old.buffer.name == new.buffer.name:
             return not apart(old, new)
         a, b = self.bytes.get(old.buffer.name), self.bytes.get(new.buffer.name)
-        return a is not None and b is not None and a.first < b.last and b.first < a.last
+        return a is not None and b is not None and a.meets(b)
 
     def reason(self, pending: list[Access], new: list[Access]) -> str | None:
         for access in new:

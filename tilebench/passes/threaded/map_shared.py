@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ...errors import ResourceError
 from ...ir import Function, Node, map_bodies
 from ...ir.stmt import statements
-from ...language.copy import Copy
 from ...language.lowered.copy_barriers import OpenBarriers, ReleaseTiles
 from ...language.lowered.mbarriers import MbarrierInit
 from ...language.memory import AllocShared
@@ -15,7 +14,9 @@ from ...layout import SharedLayout
 from ..analysis.boxes import sides
 from ..analysis.launches import launch_of
 from ..analysis.lives import Lives, Span
+from ..analysis.shared_bytes import shared_layout, shared_size
 from ..context import Context
+from ..pipelined.copy_barriers import in_boxes
 
 # The widest access is 16 bytes; a swizzle permutes rows of 128 bytes, so such a buffer starts on one.
 ALIGN, SWIZZLED_ALIGN = 16, 128
@@ -34,8 +35,7 @@ class Life(Span[AllocShared]):
 
     @property
     def layout(self) -> SharedLayout:
-        buffer = self.alloc.buffer
-        return self.alloc.layout or SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
+        return shared_layout(self.alloc)
 
     @property
     def stage_bytes(self) -> int:
@@ -43,7 +43,7 @@ class Life(Span[AllocShared]):
 
     @property
     def bytes(self) -> int:
-        return -(-self.layout.cosize * self.alloc.versions * self.alloc.buffer.dtype.bits // 8)
+        return shared_size(self.alloc)
 
     @property
     def align(self) -> int:
@@ -115,7 +115,7 @@ def map_shared(function: Function, context: Context) -> Function:
     named = Lives(AllocShared, Life).of(function)
     handed = any(isinstance(node, ReleaseTiles) for node in statements(function.body))
     for node in statements(function.body):
-        if isinstance(node, Copy) and node.by is not None and node.by.box:
+        if in_boxes(node):
             life = named[sides(node)[1].buffer.name]
             life.boxed = True
             if handed and node.barrier is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import LayoutError
 from ...ir import Buffer, Stmt
 from ...language.memory import AllocFragment, AllocLocal, AllocShared
-from ...layout import SharedLayout
+from ..analysis.shared_bytes import shared_layout
 from .emitter import Emitter
 from .tiles import FragmentTile, SharedTile
 
@@ -21,7 +21,7 @@ def allocate(emitter: Emitter, statement: AllocShared | AllocFragment) -> Stmt:
         local = Buffer(buffer.name, (size,), buffer.dtype, "local")
         emitter.fragments[buffer.name] = FragmentTile(local, statement.layout)
         return AllocLocal(local, place=statement.place)
-    layout = statement.layout or SharedLayout.rows(buffer.extents, buffer.dtype.per_byte)
+    layout = shared_layout(statement)
     if len(layout.extents) != buffer.rank or any(
         reach < extent for reach, extent in zip(layout.extents, buffer.extents, strict=True)
     ):

@@ -26,7 +26,6 @@ from ...ir import (
 )
 from ...ir.dtypes import int32
 from ...ir.names import names_of
-from ...language.lowered.mbarriers import FenceAsyncShared
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
 from ...language.registers import SetMaxNreg
@@ -129,7 +128,7 @@ class _Lowering:
                 # A store of the block, not of an element: one thread does it.
                 store = lower_one(self.emitter, statement, NOWHERE)
                 return [*store[:-1], If(self.emitter.tid.compare("==", 0), (store[-1],), ())]
-            case SyncThreads() | SyncWarp() | NamedBarrierArrive() | SetMaxNreg() | FenceAsyncShared():
+            case SyncThreads() | SyncWarp() | NamedBarrierArrive() | SetMaxNreg():
                 return [statement]
             case _ if self.lowerings.has(statement) or not _is_scalar(statement):
                 row = self.lowerings.find(statement, self.emitter.machine)
