@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import tilebench
+from tests import kernels
 from tests.sweeps.test_sweeps import TAIL  # pyright: ignore[reportPrivateUsage]
 from tilebench.cli import main
+from tilebench.kernel.edited import compile_from
 from tilebench.language import float16
 from tilebench.profile.environment import environment
 from tilebench.profile.positions import fastest
 from tilebench.record import RunRecord, SweepRecord, SweepRow
-from tilebench.sweeps import SweepEngine, SweepMethod
+from tilebench.sweeps import SweepCandidate, SweepEngine, SweepMethod
 from tilebench.sweeps.engine import config_key, plain
 from tilebench.sweeps.finish import of_this_machine
 
@@ -60,6 +62,23 @@ def test_a_check_of_what_was_timed_before_is_made(tmp_path: Path, capsys: pytest
     capsys.readouterr()
     for row in tilebench.open_sweep(kept).rows:
         assert [run.error for run in row.runs if run.error is not None] == [0.0]
+
+
+def test_where_nothing_says_what_is_right_no_run_is_made_to_compare() -> None:
+    """A kernel that begins at its last stage, and the same one with its meaning, which nobody compares."""
+    kernel = kernels.add_kernel.using(target="cpu")(72, 64)
+    alone = compile_from("loops", kernel.stage("loops"), target="cpu")
+    checked: list[bool] = []
+
+    def measure(_: Any, *, check: bool, **__: Any) -> RunRecord:
+        checked.append(check)
+        return RunRecord("k", "cpu", {}, (1e-6,) * 9)
+
+    for made, runs in ((alone, 2), (kernel, 3)):
+        candidate = SweepCandidate({"n": 1}, lambda made=made: made)
+        (row,) = SweepEngine([candidate], SweepMethod(repeats=2), measure=measure).run()
+        assert (row.state, row.why, len(row.runs)) == ("timed", "", runs)
+    assert checked == [True] * 5
 
 
 def test_the_machine_is_asked_once_for_all_rows_of_a_file() -> None:

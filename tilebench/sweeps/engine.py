@@ -156,7 +156,7 @@ class SweepEngine:
             self._run_others()
         # What was timed before without a check has all its times, and gets one run with it.
         for index in range(count):
-            if self.method.run and self._unchecked(self.rows[index]):
+            if self.method.run and self._unchecked(index):
                 yield index
 
     def _run_others(self) -> None:
@@ -191,8 +191,11 @@ class SweepEngine:
             return False
         return known.code == code or (known.code == "" and known.state == "timed")
 
-    def _unchecked(self, row: SweepRow) -> bool:
-        """Whether a row has times, and nobody has compared what it computes."""
+    def _unchecked(self, index: int) -> bool:
+        """Whether a row has times, and nobody has compared what it computes though something says that."""
+        row, found = self.rows[index], self._prepared.get(index)
+        if found is not None and found.package is not None and not found.package.tile_text:
+            return False
         return row.state == "timed" and self.method.check and all(run.error is None for run in row.runs)
 
     def _step(self, index: int) -> None:
