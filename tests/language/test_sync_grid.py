@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.roads import everywhere, jitted
+import tilebench
+import tilebench.language as T
+from tests.roads import ROADS, everywhere, jitted
 from tilebench.errors import LanguageError
 
 PARTS = """
@@ -122,3 +124,46 @@ def test_it_stands_in_the_kernels_own_body() -> None:
     with pytest.raises(LanguageError) as caught:
         jitted("for g in T.serial(3):\n    T.sync_grid()", launch="8", **arrays()).using(target="cpu")()
     assert caught.value.message == "T.sync_grid stands in the kernel's own body, not in a loop or branch"
+
+
+@pytest.mark.parametrize("said", ["in front", "behind"])
+def test_what_lies_outside_an_array_is_said_for_the_whole_kernel(said: str) -> None:
+    """Of all launches that a kernel becomes, wherever it is said."""
+    safe = "T.annotate_safe_value({A: 3})"
+    body = f"""
+    {safe if said == "in front" else ""}
+    B[b0 * 32] = A[b0 * 32 + 250]
+    T.sync_grid()
+    for i in T.Parallel(8):
+        B[b0 * 32 + 8 + i] = A[b0 * 32 + 250 + i]
+    {safe if said == "behind" else ""}
+    """
+    found = everywhere(body, launch="8, threads=32", **arrays())
+    padded = np.concatenate([found["A"][250:], np.full(256, 3, np.float32)]).reshape(-1)
+    rows = found["B"].reshape(8, 32)
+    np.testing.assert_array_equal(rows[:, 0], padded[: 8 * 32 : 32])
+    for k in range(8):
+        np.testing.assert_array_equal(rows[k, 8:16], padded[k * 32 : k * 32 + 8])
+
+
+@tilebench.jit
+def two_kernels() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((2, 16), "float32")):
+        with T.Kernel(1, threads=32):
+            T.annotate_safe_value({A: 3})
+            for i in T.Parallel(16):
+                B[0, i] = A[i]
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(16):
+                B[1, i] = A[i]
+
+    return main
+
+
+def test_what_lies_outside_an_array_is_said_for_no_other_kernel() -> None:
+    given = {"A": np.arange(8, dtype=np.float32), "B": np.zeros((2, 16), np.float32)}
+    for road in ("reference", "cpu"):
+        found = ROADS[road](two_kernels, {name: array.copy() for name, array in given.items()})["B"]
+        np.testing.assert_array_equal(found[:, :8], [given["A"], given["A"]])
+        np.testing.assert_array_equal(found[:, 8:], np.repeat([[3.0], [0.0]], 8, axis=1))

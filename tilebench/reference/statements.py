@@ -115,6 +115,7 @@ class StatementRunner(StoreRunner):
 
         def run(state: State) -> None:
             values = state.names
+            state.safe.clear()
             for owners in state.owners.values():
                 owners[...] = 0
             every = range(grid[0] * grid[1] * grid[2]) if state.only is None else sorted(state.only)

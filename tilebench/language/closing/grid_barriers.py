@@ -31,6 +31,7 @@ from ...ir.node import ADDRESSES
 from ...ir.stmt import LoopStmt, WithStmt, statements
 from ..grid_barriers import SyncGrid
 from ..placement import AnnotatedLayout
+from ..promises import SafeValue
 from ..structure import KernelLaunch, Parallel, Serial, Unroll, Vectorized
 
 
@@ -57,17 +58,17 @@ def _launches(launch: KernelLaunch) -> list[Stmt]:
             pieces.append([])
         else:
             pieces[-1].append(statement)
-    # Where elements of an array lie is said for the whole kernel, wherever it stands.
-    placed = [each for each in launch.body if isinstance(each, AnnotatedLayout)]
+    # Where elements of an array lie, and what reads outside of it give, is said for the whole kernel.
+    whole = [each for each in launch.body if isinstance(each, (AnnotatedLayout, SafeValue))]
     out: list[Stmt] = []
     before: list[Stmt] = []
     for number, piece in enumerate(pieces):
-        own = [each for each in piece if each not in placed]
+        own = [each for each in piece if each not in whole]
         again = _made_again(before, own)
         if number:
             known = {each.buffer.name: each.buffer.scope for each in again if isinstance(each, AllocStmt)}
             _Flow(known, barriers[number - 1]).body(own, frozenset())
-        out.append(launch.but(body=(*placed, *again, *own)))
+        out.append(launch.but(body=(*whole, *again, *own)))
         before += own
     return out
 
