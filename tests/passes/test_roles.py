@@ -91,7 +91,7 @@ def test_a_product_of_two_groups(by: str, shape: tuple[int, ...], turned: bool) 
         kernel = product.using(target=CARD, schedule=schedule)(*shape, turned)
         np.testing.assert_array_equal(simulated(kernel, arrays)["C"], wanted)
         # A loop of one iteration has nothing to bring ahead.
-        assert ("T.await_release" in kernel.stage("pipelined")) == (shape[2] > shape[5])
+        assert ("T.mbarrier_wait(ko_empty" in kernel.stage("pipelined")) == (shape[2] > shape[5])
 
 
 @pytest.mark.parametrize("by", ["mma", "wgmma"])
@@ -251,7 +251,7 @@ def test_what_the_stages_say() -> None:
     assert producer[1:5] == [
         "for turn in T.serial(1):",
         "for ko in T.serial(8):",
-        "T.await_release(ko_empty.version((turn * 8 + ko) % 4), ((turn * 8 + ko) // 4 + 1) % 2)",
+        "T.mbarrier_wait(ko_empty.version((turn * 8 + ko) % 4), ((turn * 8 + ko) // 4 + 1) % 2)",
         "T.expect_copies(ko_full.version((turn * 8 + ko) % 4), 49152)",
     ]
     assert "T.open_barriers(ko_empty, arrivals=8)" in lines

@@ -36,9 +36,9 @@ FAULTS = (
     Fault(
         "by-hand/barrier-by-its-version-alone",
         "a copy completes on the first barrier of several",
-        "tilebench.targets.cuda.instructions.tma:_barrier",
-        "_version_start(emitter, region, before) + lower_expr(emitter, region.start[0], NOWHERE, before)",
-        "_version_start(emitter, region, before)",
+        "tilebench.targets.cuda.instructions.tma:copy",
+        "barrier_of(emitter, statement.barrier, before)",
+        "barrier_of(emitter, statement.barrier.but(start=(Const(0),)), before)",
         (f"{COPIES}::test_a_ring_by_hand",),
     ),
     Fault(

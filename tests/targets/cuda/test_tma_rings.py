@@ -130,7 +130,7 @@ OPERANDS = (
 def test_a_product_whose_ring_goes_on_through_an_outer_loop(instruction: str) -> None:
     kernel = by_boxes(PRODUCT, OPERANDS, "A_s", "B_s", gemm={"C_l": {"instruction": instruction}})
     text = kernel.stage("pipelined")
-    assert "T.await_copies(ko_full.version((t * 5 + ko) % 3), (t * 5 + ko) // 3 % 2)" in text
+    assert "T.mbarrier_wait(ko_full.version((t * 5 + ko) % 3), (t * 5 + ko) // 3 % 2)" in text
     arrays = {p.name: np.zeros(p.extents, p.dtype.numpy) for p in kernel.compilation.reference.arrays}
     rng = np.random.default_rng(0)
     for name in "AB":
@@ -181,7 +181,7 @@ for t in T.serial(3):
     head = ", ".join(f'{name}: T.Tensor(({rows}, 64), "float16")'
                      for name, rows in (("A", 96), ("O", 96), ("P", 96), ("R", 144)))  # fmt: skip
     kernel = by_boxes(body, head, "Q", "S#1", "S#2")
-    assert "T.await_copies(Q_full.version(0), t % 2)" in kernel.stage("pipelined")
+    assert "T.mbarrier_wait(Q_full.version(0), t % 2)" in kernel.stage("pipelined")
     run(kernel)
 
 

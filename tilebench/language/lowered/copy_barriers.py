@@ -2,12 +2,13 @@
 
 `T.open_barriers(ko_full, arrivals=1)` makes them. For each filling the block says how many bytes are to come,
 `T.expect_copies(ko_full.version(v), bytes=n)`, and copies name the barrier; who uses the tiles waits for it,
-`T.await_copies(ko_full.version(v), parity=p)`, and sees what they brought.
+`T.mbarrier_wait(ko_full.version(v), parity)`, and sees what they brought. Who has read them says so,
+`T.release_tiles(ko_empty.version(v))`, and who brings the next ones waits for that in the same way.
 """
 
 from __future__ import annotations
 
-from ...ir import Expr, OpStmt, Region, Word, addresses, attribute, node, operand, reads, writes
+from ...ir import OpStmt, Region, Word, addresses, attribute, node, writes
 from ..stages import RINGS
 
 
@@ -32,16 +33,6 @@ class ExpectCopies(OpStmt):
 
 
 @node
-class AwaitCopies(OpStmt):
-    """`T.await_copies(ko_full.version(v), parity=p)`: each thread waits for the phase of that parity."""
-
-    word = "await_copies"
-    stages = RINGS
-    barrier: Region = reads()
-    parity: Expr = operand()
-
-
-@node
 class ReleaseTiles(OpStmt):
     """`T.release_tiles(ko_empty.version(v))`: each warp here has read what lies there, and arrives once."""
 
@@ -50,16 +41,4 @@ class ReleaseTiles(OpStmt):
     barrier: Region = addresses()
 
 
-@node
-class AwaitRelease(OpStmt):
-    """`T.await_release(ko_empty.version(v), parity=p)`: who brings tiles waits until the last are read."""
-
-    word = "await_release"
-    stages = RINGS
-    barrier: Region = reads()
-    parity: Expr = operand()
-
-
-WORDS = tuple(
-    (cls.word, Word(cls)) for cls in (OpenBarriers, ExpectCopies, AwaitCopies, ReleaseTiles, AwaitRelease)
-)
+WORDS = tuple((cls.word, Word(cls)) for cls in (OpenBarriers, ExpectCopies, ReleaseTiles))

@@ -15,7 +15,7 @@ from ...ir import Const, Expr, Function, If, LoopStmt, Stmt, Var, WithStmt, chil
 from ...ir.expr_walks import replaced
 from ...ir.facts import NOTHING, Facts
 from ...ir.stmt import statements
-from ...language.lowered.copy_barriers import AwaitCopies, AwaitRelease, ExpectCopies, ReleaseTiles
+from ...language.lowered.copy_barriers import ExpectCopies, ReleaseTiles
 from ...language.lowered.mbarriers import FenceAsyncShared, MbarrierArrive, MbarrierWait
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads
 from ...language.lowered.tokens import BY_HAND
@@ -40,15 +40,13 @@ def signal_of(stmt: Stmt) -> Signal | None:
     """What a statement does at a barrier that the kernel names; None for any other."""
     if isinstance(stmt, SyncThreads) and stmt.barrier:
         return Signal("", Const(stmt.barrier), arrives=True, waits=True)
-    if isinstance(stmt, (ExpectCopies, ReleaseTiles, AwaitCopies, AwaitRelease)):
-        waits = isinstance(stmt, (AwaitCopies, AwaitRelease))
-        number = stmt.barrier.version or Const(0)
-        return Signal(stmt.barrier.buffer.name, number, arrives=not waits, waits=waits)
     if isinstance(stmt, NamedBarrierArrive):
         return Signal("", Const(stmt.barrier), arrives=True, waits=False)
-    if isinstance(stmt, (MbarrierArrive, MbarrierWait)):
-        waits = isinstance(stmt, MbarrierWait)
-        return Signal(stmt.barrier.buffer.name, stmt.barrier.start[0], arrives=not waits, waits=waits)
+    if isinstance(stmt, (ExpectCopies, ReleaseTiles, MbarrierArrive, MbarrierWait)):
+        waits, barrier = isinstance(stmt, MbarrierWait), stmt.barrier
+        # Barriers of a ring are versions of one; those by hand are elements of a buffer.
+        number = barrier.start[0] if barrier.version is None else barrier.version
+        return Signal(barrier.buffer.name, number, arrives=not waits, waits=waits)
     return None
 
 

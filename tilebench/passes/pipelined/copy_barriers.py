@@ -15,13 +15,8 @@ from ...ir import ZERO, Buffer, Expr, Load, Region, Stmt, Store, int32
 from ...ir.dtypes import uint64
 from ...ir.names import Names
 from ...language.copy import Copy
-from ...language.lowered.copy_barriers import (
-    AwaitCopies,
-    AwaitRelease,
-    ExpectCopies,
-    OpenBarriers,
-    ReleaseTiles,
-)
+from ...language.lowered.copy_barriers import ExpectCopies, OpenBarriers, ReleaseTiles
+from ...language.lowered.mbarriers import MbarrierWait
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocShared, AllocVar
 from ...layout import SharedLayout
@@ -67,7 +62,7 @@ class Filling:
         """What stands in front of a filling: the first of each version waits for nobody."""
         assert self.empty is not None
         parity = (self.number(step) // self.versions + 1) % 2
-        return AwaitRelease(self.region(step, self.empty), parity, place=place)
+        return MbarrierWait(self.region(step, self.empty), parity, place=place)
 
     def issued(self, copies: Sequence[Copy], step: Expr) -> tuple[Stmt, ...]:
         """The copies of a step on its barrier, which is told of their bytes first."""
@@ -78,7 +73,7 @@ class Filling:
 
     def awaited(self, step: Expr, place: Any) -> Stmt:
         """What stands in front of the first use of a step's tiles."""
-        return AwaitCopies(self.region(step), self.parity(step), place=place)
+        return MbarrierWait(self.region(step), self.parity(step), place=place)
 
     def counted(self, steps: Expr, place: Any) -> tuple[Stmt, ...]:
         """Behind the run: so many fillings more have been."""

@@ -1,7 +1,7 @@
 """A ring between two groups of threads: one fills versions of tiles, the other computes on them.
 
     for ko in T.serial(64):                               for ko in T.serial(64):
-        T.await_release(ko_empty.version(ko % 4), ...)        T.await_copies(ko_full.version(ko % 4), ...)
+        T.mbarrier_wait(ko_empty.version(ko % 4), ...)        T.mbarrier_wait(ko_full.version(ko % 4), ...)
         T.expect_copies(ko_full.version(ko % 4), n)           T.gemm(A_s.version(ko % 4), ...)
         T.copy(A[...], A_s.version(ko % 4), ...)              T.release_tiles(ko_empty.version(ko % 4))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Stmt, Store, Var
+from ...ir import Arith, Buffer, Call, Cast, Const, Expr, Let, Load, Region, Stmt, Store, Var
 from ...ir.arith import Linear, linear
 from ...ir.expr_walks import replaced, seen
 from ...ir.rewrite import folded
 from ...layout import offset_expr, swizzle_expr
 from .emitter import Emitter
 from .registers import check_version, register_of
-from .tiles import Coordinates
+from .tiles import NOWHERE, Coordinates
 
 
 def shared_offset(
@@ -37,6 +37,16 @@ def shared_offset(
         check_version(emitter, name, version, tile.flat.size // tile.layout.cosize)
         total = total + version * tile.layout.cosize
     return total
+
+
+def version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr:
+    """The element of the flat shared buffer where the version of a region begins."""
+    if region.version is None:
+        return Const(0)
+    tile = emitter.shared[region.buffer.name]
+    version = lower_expr(emitter, region.version, NOWHERE, before)
+    check_version(emitter, region.buffer.name, version, tile.flat.size // tile.layout.cosize)
+    return version * tile.layout.cosize
 
 
 def _split(offset: Expr, emitter: Emitter, period: int) -> tuple[Expr, Expr]:

@@ -13,7 +13,7 @@ from ....language.lowered.mbarriers import (
     MbarrierInit,
     MbarrierWait,
 )
-from ..addresses import lower_expr
+from ..addresses import lower_expr, shared_offset
 from ..emitter import Emitter
 from ..lowering import Lowering
 from ..tiles import NOWHERE
@@ -21,13 +21,18 @@ from ..tiles import NOWHERE
 _OPERANDS = ("count", "bytes", "parity")
 
 
+def barrier_of(emitter: Emitter, region: Region, before: list[Stmt]) -> Region:
+    """One of the barriers of a buffer, by its version or its number, in flat memory."""
+    start = tuple(lower_expr(emitter, index, NOWHERE, before) for index in region.start)
+    version = None if region.version is None else lower_expr(emitter, region.version, NOWHERE, before)
+    first = shared_offset(emitter, region.buffer.name, start, version, before)
+    return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,), place=region.place)
+
+
 def at_a_barrier(emitter: Emitter, statement: Any) -> list[Stmt]:
     """The statement with its barrier and its numbers as a thread names them."""
     before: list[Stmt] = []
-    region: Region = statement.barrier
-    flat = emitter.shared[region.buffer.name].flat
-    start = tuple(lower_expr(emitter, index, NOWHERE, before) for index in region.start)
-    changes: dict[str, Any] = {"barrier": region.but(buffer=flat, start=start)}
+    changes: dict[str, Any] = {"barrier": barrier_of(emitter, statement.barrier, before)}
     for name in _OPERANDS:
         operand: Expr | None = getattr(statement, name, None)
         if operand is not None:

@@ -13,30 +13,18 @@ from typing import ClassVar
 from ....errors import LayoutError
 from ....ir import Const, Expr, If, OpStmt, Region, Stmt, attribute, node, reads, writes
 from ....language.copy import Copy
-from ....language.lowered.copy_barriers import (
-    AwaitCopies,
-    AwaitRelease,
-    ExpectCopies,
-    OpenBarriers,
-    ReleaseTiles,
-)
-from ....language.lowered.mbarriers import (
-    FenceMbarrierInit,
-    MbarrierArrive,
-    MbarrierExpect,
-    MbarrierInit,
-    MbarrierWait,
-)
+from ....language.lowered.copy_barriers import ExpectCopies, OpenBarriers, ReleaseTiles
+from ....language.lowered.mbarriers import FenceMbarrierInit, MbarrierArrive, MbarrierExpect, MbarrierInit
 from ....language.lowered.threads import SyncWarp
 from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
 from ....layout import SharedLayout, offset_expr
 from ....passes.analysis.box_parts import unproved
 from ....passes.analysis.boxes import Cut, boxes_of, cut, sides
-from ....passes.threads.addresses import lower_expr
+from ....passes.threads.addresses import lower_expr, version_start
 from ....passes.threads.emitter import Emitter
 from ....passes.threads.lowering import Lowering
-from ....passes.threads.registers import check_version
+from ....passes.threads.rows.mbarriers import barrier_of
 from ....passes.threads.tiles import NOWHERE
 
 NAME = "tma"
@@ -109,24 +97,16 @@ def open_barriers(emitter: Emitter, statement: OpenBarriers) -> list[Stmt]:
 def expect_copies(emitter: Emitter, statement: ExpectCopies) -> list[Stmt]:
     """One thread arrives for all."""
     before: list[Stmt] = []
-    barrier = _barrier(emitter, statement.barrier, before)
+    barrier = barrier_of(emitter, statement.barrier, before)
     return _by_one(emitter, *before, MbarrierArrive(barrier, bytes=Const(statement.bytes)))
 
 
 def release_tiles(emitter: Emitter, statement: ReleaseTiles) -> list[Stmt]:
     """One thread of each warp arrives for it, behind all of them."""
     before: list[Stmt] = []
-    barrier = _barrier(emitter, statement.barrier, before)
+    barrier = barrier_of(emitter, statement.barrier, before)
     first = (emitter.tid % emitter.machine.warp).compare("==", 0)
     return [*before, SyncWarp(), If(first, (MbarrierArrive(barrier),), ())]
-
-
-def await_copies(emitter: Emitter, statement: AwaitCopies | AwaitRelease) -> list[Stmt]:
-    """Each thread waits for itself."""
-    before: list[Stmt] = []
-    barrier = _barrier(emitter, statement.barrier, before)
-    parity = lower_expr(emitter, statement.parity, NOWHERE, before)
-    return [*before, MbarrierWait(barrier, parity)]
 
 
 def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
@@ -136,7 +116,7 @@ def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
     if statement.by is None or not statement.by.box or (statement.barrier is None and not stores):
         raise LayoutError("a copy by {name} has a barrier, and a box", at=statement.place, name=NAME)
     found, before = _cut(emitter, statement), list[Stmt]()
-    barrier = None if statement.barrier is None else _barrier(emitter, statement.barrier, before)
+    barrier = None if statement.barrier is None else barrier_of(emitter, statement.barrier, before)
     start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
     base, flat = _part_start(emitter, tile, before), emitter.shared[tile.buffer.name].flat
     moves: list[Stmt] = []
@@ -182,7 +162,7 @@ def _cut(emitter: Emitter, statement: Copy) -> Cut:
 
 def _part_start(emitter: Emitter, part: Region, before: list[Stmt]) -> Expr:
     """The element of the flat buffer where a part of a version begins."""
-    base = _version_start(emitter, part, before)
+    base = version_start(emitter, part, before)
     if part.is_whole:
         return base
     start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
@@ -197,22 +177,6 @@ def _part_start(emitter: Emitter, part: Region, before: list[Stmt]) -> Expr:
     return base + offset_expr(SharedLayout(layout.shape, layout.strides), start, emitter.facts)
 
 
-def _version_start(emitter: Emitter, region: Region, before: list[Stmt]) -> Expr:
-    """The element of the flat buffer where a region's version begins."""
-    if region.version is None:
-        return Const(0)
-    tile = emitter.shared[region.buffer.name]
-    version = lower_expr(emitter, region.version, NOWHERE, before)
-    check_version(emitter, region.buffer.name, version, tile.flat.size // tile.layout.cosize)
-    return version * tile.layout.cosize
-
-
-def _barrier(emitter: Emitter, region: Region, before: list[Stmt]) -> Region:
-    """One of the barriers, by its version or its number."""
-    first = _version_start(emitter, region, before) + lower_expr(emitter, region.start[0], NOWHERE, before)
-    return Region(emitter.shared[region.buffer.name].flat, (first,), extent=(1,))
-
-
 def _by_one(emitter: Emitter, *body: Stmt) -> list[Stmt]:
     """What one thread does for all."""
     return [*body] if emitter.threads.count == 1 else [If(emitter.tid.compare("==", 0), tuple(body), ())]
@@ -220,7 +184,6 @@ def _by_one(emitter: Emitter, *body: Stmt) -> list[Stmt]:
 
 LOWERINGS = (
     Lowering(Copy, NAME, copy), Lowering(OpenBarriers, "", open_barriers),
-    Lowering(ExpectCopies, "", expect_copies), Lowering(AwaitCopies, "", await_copies),
+    Lowering(ExpectCopies, "", expect_copies), Lowering(ReleaseTiles, "", release_tiles),
     Lowering(Commit, NAME, commit), Lowering(Wait, NAME, wait),
-    Lowering(ReleaseTiles, "", release_tiles), Lowering(AwaitRelease, "", await_copies),
 )  # fmt: skip

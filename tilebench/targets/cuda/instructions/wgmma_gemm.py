@@ -20,11 +20,10 @@ from ....layout import Fragment, SharedLayout, offset_expr
 from ....layout.tiling import PlacedAtoms
 from ....machine import Instruction
 from ....passes.laid_out.choose_instructions import row_of
-from ....passes.threads.addresses import lower_expr
+from ....passes.threads.addresses import lower_expr, version_start
 from ....passes.threads.atom_operands import AtomSide, in_registers
 from ....passes.threads.atoms import UNROLLED_K, accumulator_of
 from ....passes.threads.emitter import Emitter
-from ....passes.threads.registers import check_version
 from ....passes.threads.sums import accumulators, registerwise
 from ....passes.threads.tiles import NOWHERE
 from ..warp_groups import GROUP, ROWS, SWIZZLES, MatrixForm, WgmmaShape
@@ -203,11 +202,7 @@ def _operand(emitter: Emitter, side: AtomSide, blocks: int, extent: int, before:
             layout=tile.layout, found="{layout}",
             expected="panels of a swizzle atom, and parts that start at whole lines of them",
         )  # fmt: skip
-    shift: Expr = Const(0)
-    if side.region.version is not None:
-        version = lower_expr(emitter, side.region.version, NOWHERE, before)
-        check_version(emitter, name, version, tile.flat.size // tile.layout.cosize)
-        shift = version * tile.layout.cosize
+    shift = version_start(emitter, side.region, before)
     span = read.plain(extent - 1, side.unit - 1) + 1
     index = [lower_expr(emitter, part, NOWHERE, before) for part in side.region.start]
     origin = _origin(emitter, side)
