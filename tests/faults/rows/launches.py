@@ -56,4 +56,20 @@ FAULTS = (
         "True",
         (SYNC + "a_block_keeps_nothing",),
     ),
+    Fault(
+        "launches/outside-said-once",
+        "what reads outside an array give is said to the first launch of a kernel alone",
+        "tilebench.language.closing.grid_barriers:_launches",
+        "isinstance(each, (AnnotatedLayout, SafeValue))",
+        "isinstance(each, AnnotatedLayout)",
+        (SYNC + "what_lies_outside_an_array_is_said_for_the_whole_kernel",),
+    ),
+    Fault(
+        "launches/outside-said-to-others",
+        "what reads outside an array give is said to later kernels too, by the reference",
+        "tilebench.reference.statements:StatementRunner.kernel",
+        "state.safe.clear()",
+        "pass",
+        (SYNC + "what_lies_outside_an_array_is_said_for_no_other_kernel",),
+    ),
 )
