@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tilebench
+import tilebench.language as T
 from tests.everywhere import kernel_of
 from tests.on_card import on_card, simulated
 from tilebench.errors import TileError
 from tilebench.reference import run_reference
+from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 
 # One group brings tiles, the other one adds them up; `full` and `empty` hand two buffers to and fro.
@@ -319,3 +323,29 @@ def test_what_groups_hand_on_without_a_barrier_is_told() -> None:
     assert caught.value.place is not None
     assert caught.value.place.text.strip() == "with T.ws(1):"
     assert [place.text.strip() for _, place in caught.value.parts] == ["T.barrier_wait(there, 0)"]
+
+
+@tilebench.jit
+def of_any_threads() -> Any:
+    """How many threads it has is left to a schedule."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1):
+            full = T.alloc_barrier(128)
+            S = T.alloc_shared((256,), "float32")
+            with T.ws(0):
+                T.copy(A, S)
+                T.barrier_arrive(full)
+            with T.ws(1):
+                T.barrier_wait(full, 0)
+                T.copy(S, B)
+
+    return main
+
+
+def test_the_reference_runs_all_groups_of_a_kernel_that_leaves_its_threads_open() -> None:
+    kernel = of_any_threads.using(target="cuda:sm_80", schedule=Schedule.of(threads=256))()
+    given = {"A": np.arange(256, dtype=np.float32), "B": np.zeros(256, np.float32)}
+    found = run_reference(kernel.compilation.functions["tile"], given)
+    np.testing.assert_array_equal(found["B"], given["A"])

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Arrays are seen through their layouts (`places.in_order`), what is asynchronous has come when it is issued,
 # and registers and notes change no value.
 SILENT = (AnnotatedLayout, Note, SetMaxNreg, Commit, Wait)
-_THREADS = 128  # of a kernel that says nothing
+_THREADS = 128  # of a kernel that says nothing, or a multiple of it
 Loop = Serial | Unroll | Pipelined | Vectorized | While
 
 
@@ -67,7 +67,7 @@ def is_by_hand(launch: KernelLaunch) -> bool:
 
 def by_roles(runner: StatementRunner, launch: KernelLaunch) -> Run:
     """The body of a launch for one block, its roles one after the other as far as each can go."""
-    threads = launch.threads or _THREADS
+    threads = launch.threads or _needed(launch)
     ways = _Ways(runner, threads)
     way = ways.body(launch.body, (0, threads))
     cuts = sorted({0, threads, *ways.cuts})
@@ -83,6 +83,13 @@ def by_roles(runner: StatementRunner, launch: KernelLaunch) -> Run:
         _run(meetings)
 
     return run
+
+
+def _needed(launch: KernelLaunch) -> int:
+    """Threads for all groups of a launch that leaves to a schedule how many it has."""
+    groups = [stmt for stmt in statements(launch.body) if isinstance(stmt, ThreadGroup)]
+    last = max((group.first + (group.count or 1) for group in groups), default=1)
+    return -(-last // _THREADS) * _THREADS
 
 
 def _run(meetings: Meetings) -> None:
