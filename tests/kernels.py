@@ -117,18 +117,22 @@ def gemm_nt_kernel(
     dtype="float16",
     panel=8,
     turned=True,
+    out=None,
 ):
+    """C = A B^T, or A B; blocks are numbered in panels of that many rows, `out` is the dtype of C."""
+
     @T.prim_func
     def main(
         A: T.Tensor((M, K), dtype),
         B: T.Tensor((N, K) if turned else (K, N), dtype),
-        C: T.Tensor((M, N), dtype),
+        C: T.Tensor((M, N), out or dtype),
     ):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
             A_s = T.alloc_shared((block_M, block_K), dtype)
             B_s = T.alloc_shared((block_N, block_K) if turned else (block_K, block_N), dtype)
             C_l = T.alloc_fragment((block_M, block_N), "float32")
-            T.use_swizzle(panel)
+            if panel:
+                T.use_swizzle(panel)
             T.clear(C_l)
             for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=num_stages):
                 T.copy(A[by * block_M, ko * block_K], A_s)

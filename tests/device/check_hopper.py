@@ -14,36 +14,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import tilebench
-import tilebench.language as T
 from tests.device.check_card import seconds
+from tests.kernels import gemm_nt_kernel
 from tilebench.errors import TileError
 from tilebench.schedule import Schedule
-
-
-@tilebench.jit
-def product(M, N, K, bM, bN, bK, stages, threads, turned):
-    @T.prim_func
-    def main(
-        A: T.Tensor((M, K), "float16"), B: T.Tensor((N, K) if turned else (K, N), "float16"),
-        C: T.Tensor((M, N), "float16"),
-    ):  # fmt: skip
-        with T.Kernel(T.ceildiv(N, bN), T.ceildiv(M, bM), threads=threads) as (bx, by):
-            A_s = T.alloc_shared((bM, bK), "float16")
-            B_s = T.alloc_shared((bN, bK) if turned else (bK, bN), "float16")
-            C_l = T.alloc_fragment((bM, bN), "float32")
-            T.clear(C_l)
-            for ko in T.Pipelined(T.ceildiv(K, bK), num_stages=stages):
-                T.copy(A[by * bM, ko * bK], A_s)
-                if turned:
-                    T.copy(B[bx * bN, ko * bK], B_s)
-                else:
-                    T.copy(B[ko * bK, bx * bN], B_s)
-                T.gemm(A_s, B_s, C_l, transpose_B=turned)
-            T.copy(C_l, C[by * bM, bx * bN])
-
-    return main
-
 
 BOXES = {"copy": {"A_s": {"instruction": "tma"}, "B_s": {"instruction": "tma"}}}
 GROUPS = {"gemm": {"C_l": {"instruction": "wgmma"}}}
@@ -75,7 +49,9 @@ def row(
     other = b.T if turned else b
     said = f"{m}x{n}x{k} {'NT' if turned else 'NN'} {tile[:3]} x{tile[3]} {name}"
     try:
-        kernel = product.using(target="cuda", schedule=Schedule.of(**SCHEDULES[name]))(*shape, *tile, turned)
+        kernel = gemm_nt_kernel.using(target="cuda", schedule=Schedule.of(**SCHEDULES[name]))(
+            *shape, *tile, panel=0, turned=turned
+        )
         kernel(a, b, c)
         torch.cuda.synchronize()
     except TileError as error:

@@ -7,42 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tilebench
-import tilebench.language as T
+from tests.kernels import gemm_nt_kernel
 from tests.simulated import card_words, run_threaded
 from tilebench.ir import parse_function
 from tilebench.simulator import SimulationError
 
-OPTIONS = {"bM": 64, "bN": 64, "bK": 64, "stages": 2, "b_turned": False, "dtype": "float16"}
+OPTIONS = {
+    "block_M": 64, "block_N": 64, "block_K": 64, "num_stages": 2, "threads": 128, "panel": 0, "turned": False,
+    "out": "float32",
+}  # fmt: skip
 SAID = "the first operands of a step are fetched in front of the last products of the step before"
 
 
-@tilebench.jit
-def product(M, N, K, bM, bN, bK, stages, b_turned, dtype):
-    @T.prim_func
-    def main(
-        A: T.Tensor((M, K), dtype), B: T.Tensor((N, K) if b_turned else (K, N), dtype),
-        C: T.Tensor((M, N), "float32"),
-    ):  # fmt: skip
-        with T.Kernel(T.ceildiv(N, bN), T.ceildiv(M, bM), threads=128) as (bx, by):
-            A_s = T.alloc_shared((bM, bK), dtype)
-            B_s = T.alloc_shared((bN, bK) if b_turned else (bK, bN), dtype)
-            C_l = T.alloc_fragment((bM, bN), "float32")
-            T.clear(C_l)
-            for ko in T.Pipelined(T.ceildiv(K, bK), num_stages=stages):
-                T.copy(A[by * bM, ko * bK], A_s)
-                if b_turned:
-                    T.copy(B[bx * bN, ko * bK], B_s)
-                else:
-                    T.copy(B[ko * bK, bx * bN], B_s)
-                T.gemm(A_s, B_s, C_l, transpose_B=b_turned)
-            T.copy(C_l, C[by * bM, bx * bN])
-
-    return main
-
-
 def made(m: int, n: int, k: int, arch: str = "sm_80", **options: Any) -> Any:
-    kernel = product.using(target=f"cuda:{arch}")(M=m, N=n, K=k, **{**OPTIONS, **options})
+    kernel = gemm_nt_kernel.using(target=f"cuda:{arch}")(M=m, N=n, K=k, **{**OPTIONS, **options})
     kernel.stage("cuda")
     return kernel
 
@@ -63,7 +41,7 @@ def result(function: Any, m: int, n: int, k: int, b_turned: bool = False) -> tup
 @pytest.mark.parametrize("k", [8, 64, 128, 200, 448, 1024, 1160])
 @pytest.mark.parametrize(("stages", "b_turned"), [(2, False), (3, True), (4, False)])
 def test_products_are_right_whatever_number_of_steps_there_is(k: int, stages: int, b_turned: bool) -> None:
-    kernel = made(72, 64, k, stages=stages, b_turned=b_turned)
+    kernel = made(72, 64, k, num_stages=stages, turned=b_turned)
     # Deeper rings issue their copies behind the products, and have no stall there.
     assert is_rotated(kernel) == (min(stages, -(-k // 64)) == 2)
     found, wanted = result(kernel.compilation.functions["threaded"], 72, 64, k, b_turned)
@@ -84,11 +62,11 @@ def test_a_step_has_one_barrier_and_one_wait() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"bK": 32}, "of two parts"),
-        ({"bK": 48}, "of three parts"),
-        ({"stages": 1}, "no ring"),
-        ({"stages": 3}, "copies are issued behind the products"),
-        ({"bM": 128, "bN": 256}, "more registers than a thread has"),
+        ({"block_K": 32}, "of two parts"),
+        ({"block_K": 48}, "of three parts"),
+        ({"num_stages": 1}, "no ring"),
+        ({"num_stages": 3}, "copies are issued behind the products"),
+        ({"block_M": 128, "block_N": 256}, "more registers than a thread has"),
         ({"dtype": "float32"}, "multiplied element by element"),
     ],
 )
