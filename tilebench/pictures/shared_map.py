@@ -1,7 +1,7 @@
 """Shared memory over the time of a block: which buffer has which bytes from where to where in the program.
 
-The same placement as the compiler's (`passes/map_shared`), of the function that it places; also of a kernel
-that takes too much, to show what does not fit.
+The same placement as the compiler's (`passes/threaded/map_shared.py`), of the function that it places; also
+of a kernel that takes too much, to show what does not fit.
 """
 
 from __future__ import annotations

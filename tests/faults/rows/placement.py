@@ -37,7 +37,7 @@ FAULTS = (
     Fault(
         "placement/heads-take-what-moves",
         "a head address takes the extents of the other side that are not 1",
-        "tilebench.passes.laid_out.element_loops:_element",
+        "tilebench.passes.bounded.element_loops:_element",
         "(1,) * rank + other",
         "(1,) * rank + tuple(n for n in other if n != 1)",
         ("tests/passes/test_texts.py",),

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Expr, Region, show
+from ...ir import Region, lift, show
 from ...language.copy import Copy, Within
 from ...language.lowered.tokens import BY_HAND
 from ...layout import SharedLayout, Swizzle
@@ -88,17 +88,12 @@ def _of_edges(part: Region, within: Within) -> str:
     array, extent = part.buffer, part.extent or ()
     for dim, limit in enumerate(within or ()):
         if limit is not None and limit != array.shape[dim]:
-            return (
-                f"it ends at {_told(limit)} in dimension {dim}, and {array.name} at {_told(array.shape[dim])}"
-            )
+            end = show(lift(array.shape[dim]))
+            return f"it ends at {show(lift(limit))} in dimension {dim}, and {array.name} at {end}"
     row = (extent[-1] if extent else 1) * array.dtype.bits // 8
     if row % UNIT:
         return f"its rows have {row} bytes, no multiple of {UNIT}"
     return ""
-
-
-def _told(size: int | Expr) -> str:
-    return str(size) if isinstance(size, int) else show(size)
 
 
 def cut(region: Region, target: Region, layout: SharedLayout, boxes: Boxes) -> Cut | str:

@@ -37,7 +37,7 @@ from ...language.promises import Assume, SafeValue
 from ...language.scopes import entered, entry_facts
 from ...language.structure import KernelLaunch, StageGroup, ThreadGroup
 from ..context import Context
-from ..laid_out.element_loops import copy_loop
+from .element_loops import copy_loop
 
 NAME = "bound_accesses"
 

@@ -16,7 +16,7 @@ from ...ir.names import Names
 from ...language.copy import Copy, Fill
 from ...language.placement import AnnotatedLayout, placements
 from ..context import Context
-from ..laid_out.element_loops import copy_loop, fill_loop
+from .element_loops import copy_loop, fill_loop
 
 NAME = "open_placed"
 

@@ -31,8 +31,8 @@ from ...language.reduce import Reduce
 from ...language.structure import Parallel
 from ..analysis.accesses import MEMORY
 from ..analysis.body_accesses import BodyAccesses
+from ..bounded.element_loops import copy_loop, fill_loop
 from ..threads.rows.reduce import neutral
-from .element_loops import copy_loop, fill_loop
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import ArgumentError
-from ...ir import Buffer, Expr, Function, Stmt
+from ...ir import Buffer, Expr, Function, Stmt, lift
 from ...ir.show import show
 from ...ir.sizes import Number, size_value
 from ...ir.stmt import statements
@@ -43,18 +43,14 @@ class TensorMap:
     def told(self) -> str:
         """What it says, in a line."""
         array = self.array
-        shape = ", ".join(_shown(extent) for extent in array.shape)
-        strides = ", ".join(_shown(stride) for stride in array.element_strides)
+        shape = ", ".join(show(lift(extent)) for extent in array.shape)
+        strides = ", ".join(show(lift(stride)) for stride in array.element_strides)
         box = " x ".join(map(str, self.box))
         swizzle = f"swizzle of {self.swizzle} bytes" if self.swizzle else "no swizzle"
         return (
             f"{array.name}: {array.dtype.name} ({shape}), strides ({strides}), boxes of {box}, {swizzle},"
             " zeros outside, 256 bytes to L2"
         )
-
-
-def _shown(size: int | Expr) -> str:
-    return str(size) if isinstance(size, int) else show(size)
 
 
 @dataclass(frozen=True)
