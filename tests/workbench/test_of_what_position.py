@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import tilebench
-from tilebench.errors import remember_source
+from tilebench.errors import TargetError, remember_source
+from tilebench.workbench.subject import Subject
 
 SIZED = """
 import tilebench
@@ -70,3 +73,22 @@ def test_a_control_that_changes_nothing_here_is_tried_again_elsewhere() -> None:
     bench.set(mode=1)
     assert "block" not in bench.session.picture.idle
     bench.close()
+
+
+def test_one_kernel_is_made_once_for_a_target_and_a_schedule_and_the_newest_are_kept() -> None:
+    kernel = functions()["by_mode"].using(target="cuda:sm_80")()
+    subject = Subject(kernel)
+    wish = replace(subject.first_wish((), False, False), target="cuda:sm_80")
+    there = replace(wish, target="cuda:sm_90a")
+    assert subject.make(wish) is kernel
+    other = subject.make(there)
+    assert (other.target, subject.make(there)) == ("cuda:sm_90a", other)
+    made = [subject.make(replace(wish, choices={"order": order})) for order in range(40)]
+    assert len(subject._made) == 32  # pyright: ignore[reportPrivateUsage]
+    assert subject.make(replace(wish, choices={"order": 39})) is made[39]
+    assert subject.make(replace(wish, choices={"order": 0})) is not made[0]
+    alone = tilebench.compile_from("scheduled", kernel.stage("scheduled"), target="cuda:sm_80")
+    late = Subject(alone)
+    assert late.make(wish) is alone
+    with pytest.raises(TargetError, match="the text of scheduled was edited"):
+        late.make(there)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import ArgumentError, OptionError
 from ..kernel import JitFunction, Kernel
+from ..kernel.elsewhere import kernel_for
 from ..schedule import Schedule, ScheduleFile, load_schedule
 from ..schedule.choices import AS_WRITTEN, choices_schedule, is_choice
 from ..targets import resolve
@@ -53,15 +54,8 @@ class Making:
         schedule = self._schedule(choices, parameters)
         if isinstance(self.kernel, JitFunction):
             made = self.kernel.using(target=self.target, schedule=schedule).kernel((), parameters)
-        elif schedule is self.kernel.schedule and self.machine.name == self.kernel.target:
-            made = self.kernel  # with its edits, and what it means
         else:
-            compilation = self.kernel.compilation
-            compilation.refuse_edited("a kernel for another target or schedule")
-            made = Kernel(
-                compilation.traced, self.manifest, self.machine, schedule, out_idx=self.kernel.outputs,
-                start=compilation.start, meaning=compilation.reference,
-            )  # fmt: skip
+            made = kernel_for(self.kernel, self.manifest, self.machine, schedule)
         return made.at({**(self.kernel.sizes if isinstance(self.kernel, Kernel) else {}), **sizes})
 
     def resolved(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,8 +63,7 @@ class Subject:
         self.name = kernel.name
         self.signature = None if isinstance(kernel, Kernel) else kernel.signature
         self.schedule: Any = schedule if schedule is not None else kernel.schedule
-        self._made: dict[Any, JitFunction] = {}
-        self._kernels: dict[Any, Kernel] = {}
+        self._made: dict[Any, JitFunction | Kernel] = {}
         self._edits: dict[Any, Kernel] = {}
         self.target = target or kernel.target
         # What a sweep was asked for, by name in the order of the line.
@@ -115,31 +114,29 @@ class Subject:
     def make(self, wish: Wish) -> Kernel:
         """The kernel of a wish. Raises the `TileError` of whatever refuses it."""
         from ..kernel import Kernel
-        from ..targets import resolve
 
         if wish.edit is not None:
             return self._edited(wish, wish.edit)
         schedule = self.schedule_of(wish)
         key = (wish.target, schedule.key if isinstance(schedule, Schedule) else id(schedule))
-        if isinstance(self.kernel, Kernel):
-            if key not in self._kernels:
-                manifest, machine = resolve(wish.target)
-                compilation = self.kernel.compilation
-                if machine.name == self.kernel.target and schedule is self.kernel.schedule:
-                    self._kernels[key] = self.kernel
-                else:
-                    compilation.refuse_edited("a kernel for another target or schedule")
-                    self._kernels[key] = Kernel(
-                        compilation.traced, manifest, machine, schedule, out_idx=self.kernel.outputs
-                    )
-            return self._kernels[key].at(wish.sizes)
         with self._making:  # a sweep compiles beside the controls
-            function = self._made.pop(key, None) or self.kernel.using(target=wish.target, schedule=schedule)
+            made = self._made.pop(key, None) or self._under(wish.target, schedule)
             # The newest 32: each holds the kernels of its own, and a walk seldom leaves a few schedules.
-            self._made[key] = function
+            self._made[key] = made
             while len(self._made) > 32:
                 del self._made[next(iter(self._made))]
-        return function.kernel((), dict(wish.values)).at(wish.sizes)
+        kernel = made if isinstance(made, Kernel) else made.kernel((), dict(wish.values))
+        return kernel.at(wish.sizes)
+
+    def _under(self, target: str | None, schedule: Any) -> JitFunction | Kernel:
+        """The function, or the one kernel, for a target and a schedule."""
+        from ..kernel import Kernel
+        from ..kernel.elsewhere import kernel_for
+        from ..targets import resolve
+
+        if isinstance(self.kernel, Kernel):
+            return kernel_for(self.kernel, *resolve(target), schedule)
+        return self.kernel.using(target=target, schedule=schedule)
 
     def _edited(self, wish: Wish, edit: KeptEdit) -> Kernel:
         """The kernel of an edit at its position; the newest few are kept."""

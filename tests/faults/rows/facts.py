@@ -10,6 +10,14 @@ BOUNDED = ("tests/passes/test_bound_accesses.py",)
 
 FAULTS = (
     Fault(
+        "facts/of-other-calls",
+        "a kernel made anew of a stage's text takes rows for aligned that its calls need not have",
+        "tilebench.kernel.calls.variants:under",
+        "name not in RELIED_ON",
+        "True",
+        ("tests/kernel/test_elsewhere.py",),
+    ),
+    Fault(
         "bounds/implied-forgets-equal",
         "`i <= 100` is taken to keep a store below 100",
         "tilebench.ir.facts:_forms",

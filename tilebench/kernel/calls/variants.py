@@ -35,13 +35,19 @@ class Variant:
 
 
 ALIGNED = Variant()
+# What a variant writes into a function's information: conditions on sizes, and the bits of offsets.
+RELIED_ON = ("assume", "offsets")
 
 
 def under(function: Function, variant: Variant, machine: Machine) -> Function:
-    """The function with what the variant may rely on written into it."""
+    """The function with what the variant may rely on written into it.
+
+    What is there of another variant goes: a function may be a stage's text, or that of a kernel for another
+    machine, and those rely on what calls of this one need not have.
+    """
+    info = {name: value for name, value in function.info if name not in RELIED_ON}
     if machine.alignment == 1:
-        return function
-    info = dict(function.info)
+        return function.but(info=tuple(info.items()))
     if variant.aligned:
         conditions = aligned_rows(function, machine.alignment)
         if conditions:
