@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....errors import TargetError
 from ....ir import Call, Const, DType, Expr, Region, Var, int32, lift
 from ....ir.arith import Linear, linear
 from ...clike.expressions import LARGE
 from ...clike.renderer import Renderer
-from ...intrinsics import Intrinsic, Meaning
+from ...intrinsics import Intrinsic
 from ..instructions.cp_async import CpAsync, CpAsyncCommit, CpAsyncWait
+from .simulated import simulated
 
 # Bytes of one access.
 WIDTHS = (4, 8, 16)
@@ -71,17 +70,8 @@ def _wait(renderer: Renderer, statement: CpAsyncWait) -> None:
     renderer.line(f"tb_cp_async_wait<{statement.pending}>();", statement)
 
 
-def _simulated(name: str) -> Meaning:
-    def run(lanes: Any, statement: Any, mask: Any) -> Any:
-        from ..instructions import cp_async_meaning  # with the simulator, which texts do not need
-
-        return getattr(cp_async_meaning, name)(lanes, statement, mask)
-
-    return run
-
-
 INTRINSICS = (
-    Intrinsic(CpAsync, _simulated("cp_async"), _copy),
-    Intrinsic(CpAsyncCommit, _simulated("cp_async_commit"), _commit),
-    Intrinsic(CpAsyncWait, _simulated("cp_async_wait"), _wait),
+    Intrinsic(CpAsync, simulated("cp_async_meaning", "cp_async"), _copy),
+    Intrinsic(CpAsyncCommit, simulated("cp_async_meaning", "cp_async_commit"), _commit),
+    Intrinsic(CpAsyncWait, simulated("cp_async_meaning", "cp_async_wait"), _wait),
 )

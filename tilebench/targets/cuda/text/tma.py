@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ....errors import TargetError
 from ....ir import Function, WordStmt
 from ...clike.prelude import Wanted
 from ...clike.renderer import Renderer
-from ...intrinsics import Intrinsic, Meaning
+from ...intrinsics import Intrinsic
 from ..instructions.tma import TmaCommit, TmaLoad, TmaStore, TmaWait
 from ..tensor_maps import map_of, tensor_maps
+from .simulated import simulated
 
 TYPE = "tb_tensor_map"
 STRUCT = f"struct __align__(64) {TYPE} {{ unsigned long long words[16]; }};"
@@ -102,18 +101,9 @@ def boxes(wanted: Wanted) -> str:
     return "\n".join([*out, *([_GROUPS] if wanted.has("tb_tma_commit") else [])])
 
 
-def _simulated(name: str) -> Meaning:
-    def run(lanes: Any, statement: Any, mask: Any) -> Any:
-        from ..instructions import tma_meaning  # with the simulator, which texts do not need
-
-        return getattr(tma_meaning, name)(lanes, statement, mask)
-
-    return run
-
-
 INTRINSICS = (
-    Intrinsic(TmaLoad, _simulated("tma_load"), _load),
-    Intrinsic(TmaStore, _simulated("tma_store"), _store),
-    Intrinsic(TmaCommit, _simulated("tma_commit"), _commit),
-    Intrinsic(TmaWait, _simulated("tma_wait"), _wait),
+    Intrinsic(TmaLoad, simulated("tma_meaning", "tma_load"), _load),
+    Intrinsic(TmaStore, simulated("tma_meaning", "tma_store"), _store),
+    Intrinsic(TmaCommit, simulated("tma_meaning", "tma_commit"), _commit),
+    Intrinsic(TmaWait, simulated("tma_meaning", "tma_wait"), _wait),
 )

@@ -8,17 +8,17 @@ costs an addition. The upper half is a constant.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ....errors import TargetError
 from ....ir import FALSE, TRUE, Expr, Region, const_of
 from ....ir.arith import linear
 from ...clike.prelude import Part, Wanted
 from ...clike.renderer import Renderer
-from ...intrinsics import Intrinsic, Meaning
+from ...intrinsics import Intrinsic
 from ..instructions.wgmma import Wgmma, WgmmaCommit, WgmmaFence, WgmmaWait
 from ..tensor_cores import PTX_TYPES
 from ..warp_groups import MatrixForm, WgmmaShape, shape_of
+from .simulated import simulated
 
 # Bytes that an address in a descriptor counts in.
 _UNIT = 16
@@ -177,18 +177,9 @@ WARP_GROUPS = (
 )
 
 
-def _simulated(name: str) -> Meaning:
-    def run(lanes: Any, statement: Any, mask: Any) -> Any:
-        from ..instructions import wgmma_meaning  # with the simulator, which texts do not need
-
-        return getattr(wgmma_meaning, name)(lanes, statement, mask)
-
-    return run
-
-
 INTRINSICS = (
-    Intrinsic(Wgmma, _simulated("wgmma"), _wgmma),
-    Intrinsic(WgmmaFence, _simulated("wgmma_fence"), _fence),
-    Intrinsic(WgmmaCommit, _simulated("wgmma_commit"), _commit),
-    Intrinsic(WgmmaWait, _simulated("wgmma_wait"), _wait),
+    Intrinsic(Wgmma, simulated("wgmma_meaning", "wgmma"), _wgmma),
+    Intrinsic(WgmmaFence, simulated("wgmma_meaning", "wgmma_fence"), _fence),
+    Intrinsic(WgmmaCommit, simulated("wgmma_meaning", "wgmma_commit"), _commit),
+    Intrinsic(WgmmaWait, simulated("wgmma_meaning", "wgmma_wait"), _wait),
 )
