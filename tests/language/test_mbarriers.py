@@ -349,3 +349,26 @@ def test_the_reference_runs_all_groups_of_a_kernel_that_leaves_its_threads_open(
     given = {"A": np.arange(256, dtype=np.float32), "B": np.zeros(256, np.float32)}
     found = run_reference(kernel.compilation.functions["tile"], given)
     np.testing.assert_array_equal(found["B"], given["A"])
+
+
+def test_what_threads_have_of_their_own_is_there_in_every_group() -> None:
+    body = """
+        full = T.alloc_barrier(128)
+        own = T.alloc_local((4,), "float32")
+        for k in T.serial(4):
+            own[k] = A[0, k]
+        zeros = T.alloc_local((4,), "float32")
+        T.clear(zeros)
+        v = A[1, T.Ramp(4, 1, 4)]
+        S = T.alloc_shared((64, 64), "float32")
+        with T.ws(0):
+            T.copy(A, S)
+            T.barrier_arrive(full)
+        with T.ws(1):
+            T.barrier_wait(full, 0)
+            for i, j in T.Parallel(64, 64):
+                O[i, j] = S[i, j] + own[1] + v[2] + zeros[3]
+        """
+    found = on_card(body)
+    a = found["A"]
+    np.testing.assert_array_equal(found["O"], a + a[0, 1] + a[1, 6])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LanguageError
-from ..ir import AllocStmt, Const, Expr, If, Let, LoopStmt, Stmt, Store, While, WithStmt
+from ..ir import AllocStmt, Const, Expr, If, Let, LoopStmt, Stmt, While, WithStmt, effects_in
 from ..ir.stmt import statements
 from ..language.lowered.mbarriers import (
     FenceAsyncShared,
@@ -164,17 +164,15 @@ class _Ways:
             isinstance(s, (ThreadGroup, AllocBarrier))
             or signal_of(s) is not None
             or isinstance(s, SyncThreads)
-            or (isinstance(s, Store) and s.buffer.scope == "var")
             for s in statements((stmt,))
-        )
+        ) and not any(_own_memory(stmt))
 
     # -- what is done
     def leaf(self, stmt: Stmt, here: tuple[int, int]) -> Way:
         """A statement that the roles here do together, once; names and scalars are each role's own."""
         run = self.runner.statement(stmt)
-        own = isinstance(stmt, Let) or (
-            isinstance(stmt, (AllocStmt, Store)) and stmt.buffer.scope in ("var", "local")
-        )
+        parts = _own_memory(stmt)
+        own = isinstance(stmt, Let) or (bool(parts) and all(parts))
         first, end = here
 
         def alone(role: Role) -> Generator[Halt, None, None]:
@@ -259,6 +257,15 @@ class _Ways:
         return lambda role: role.meetings.arrive(
             stmt, name, int(number(role.state)[0]), role.count * int(each(role.state)[0])
         )
+
+
+def _own_memory(stmt: Stmt) -> list[bool]:
+    """Of each buffer that a statement makes or writes, whether each role has one of its own."""
+    made = [stmt.buffer] if isinstance(stmt, AllocStmt) else []
+    return [
+        buffer.scope in ("var", "local")
+        for buffer in (*made, *(effect.buffer for effect in effects_in(stmt) if effect.writes))
+    ]
 
 
 def _nothing(role: Role) -> Generator[Halt, None, None]:
