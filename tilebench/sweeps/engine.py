@@ -103,6 +103,8 @@ class SweepEngine:
         self._took: list[float] = []
         # What was waited for until a candidate was compiled.
         self._waited: list[float] = []
+        # The time of the best row; None where one has changed since it was looked for.
+        self._least: float | None = None
         # A row of before is shown from the beginning, and looked at again when its turn comes.
         self.rows = [self._known.get(config_key(c.config), SweepRow(c.config)) for c in self.candidates]
 
@@ -178,9 +180,12 @@ class SweepEngine:
         known = self._known.get(config_key(found.row.config))
         self._prepared[index] = found
         if known is not None and found.row.state == "compiled" and self._holds(known, found.row.code):
-            self.rows[index] = replace(known, code=found.row.code, seconds=found.row.seconds)
+            self._enter(index, replace(known, code=found.row.code, seconds=found.row.seconds))
         else:
-            self.rows[index] = found.row
+            self._enter(index, found.row)
+
+    def _enter(self, index: int, row: SweepRow) -> None:
+        self.rows[index], self._least = row, None
 
     def _holds(self, known: SweepRow, code: str) -> bool:
         """Whether a row of before is of this code and these numbers.
@@ -216,10 +221,10 @@ class SweepEngine:
         except TileError as error:
             if self.cancel.is_set():
                 raise Cancelled("the sweep was stopped") from error
-            self.rows[index] = replace(row, state="failed", why=error.message)
+            self._enter(index, replace(row, state="failed", why=error.message))
             return
         self._took.append(time.perf_counter() - start)
-        self.rows[index] = entered(row, run)
+        self._enter(index, entered(row, run))
 
     def _limit(self) -> float | None:
         """Seconds that a run may take; None for the limit that is set for all measurements."""
@@ -237,8 +242,9 @@ class SweepEngine:
         """Whether a row is so much slower than the best that more runs of it decide nothing."""
         if self.method.within is None:
             return False
-        times = [Position(one.runs).seconds or 0.0 for one in self.rows if one.state == "timed"]
-        return (Position(row.runs).seconds or 0.0) > self.method.within * min(times)
+        if self._least is None:
+            self._least = min(Position(one.runs).seconds or 0.0 for one in self.rows if one.state == "timed")
+        return (Position(row.runs).seconds or 0.0) > self.method.within * self._least
 
     def _tell(self, index: int | None) -> None:
         if self.show is not None:
