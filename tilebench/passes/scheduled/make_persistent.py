@@ -22,6 +22,8 @@ NAME = "make_persistent"
 
 def make_persistent(function: Function, context: Context) -> Function:
     """The function whose launches that are to be persistent have a loop over the tiles of their grid."""
+    if all(getattr(statement, "persistent", None) is None for statement in function.body):
+        return function
     names = Names(function)
 
     def step(statement: Stmt) -> Stmt:

@@ -58,6 +58,8 @@ MOST_DIMENSIONS = 3
 
 def split_loops(function: Function, context: Context) -> Function:
     """The function whose loops that are to be split have launches of their own, and one for the sums."""
+    if not any(_is_split(part) for part in statements(function.body)):
+        return function
     body: list[Stmt] = []
     names = Names(function)
     for part in function.body:
@@ -68,9 +70,13 @@ def split_loops(function: Function, context: Context) -> Function:
     return function.but(body=tuple(body))
 
 
+def _is_split(statement: Stmt) -> bool:
+    return isinstance(statement, (Pipelined, Serial)) and statement.split is not None
+
+
 def _launches(launch: KernelLaunch, names: Names, context: Context) -> list[Stmt]:
     """What a launch becomes: itself, or the workspaces and launches of its split loop."""
-    loops = [s for s in statements(launch.body) if isinstance(s, (Pipelined, Serial)) and s.split is not None]
+    loops: list[Any] = [statement for statement in statements(launch.body) if _is_split(statement)]
     if not loops:
         return [launch]
     if len(loops) > 1:
