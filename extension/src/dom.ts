@@ -21,6 +21,12 @@ export function focusedNear(element: Node): Element | null {
   return element.ownerDocument?.activeElement ?? null;
 }
 
+/** What an event says where it is an element. One that stands in another window is no `Element` of this one's. */
+export function elementOf(place: unknown): HTMLElement | null {
+  const node = place as Partial<Node> | null | undefined;
+  return node?.nodeType === Node.ELEMENT_NODE ? (place as HTMLElement) : null;
+}
+
 /** A small button. Where its text is a sign, it is called what its `title` says. */
 export function button(text: string, title: string, pressed: () => void): HTMLButtonElement {
   const called: Record<string, string> = /\p{L}/u.test(text) ? {} : { 'aria-label': title };

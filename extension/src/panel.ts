@@ -7,7 +7,7 @@ import { Panel, Widget } from '@lumino/widgets';
 import { EDIT_LINE, editorIsHere, nearestLine, OPEN_PANEL, OPEN_WINDOW, PINNED, SourceLine } from './bench/cell/link';
 import { homeAt, showing, written } from './editor/homes';
 import { editLine, markPinned, showStages } from './editor/jump';
-import { freshId } from './dom';
+import { elementOf, freshId } from './dom';
 import { openWindow } from './window';
 
 /** The part of a code cell and its notebook that is used here; other main widgets have none of it. */
@@ -104,7 +104,7 @@ function openOutside(app: JupyterFrontEnd, found: Found): void {
 function listen(app: JupyterFrontEnd, page: Document): void {
   const heard = (name: string, called: (bench: HTMLElement, detail: unknown) => boolean | void): void =>
     page.addEventListener(name, event => {
-      const bench = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx') : null;
+      const bench = elementOf(event.target)?.closest<HTMLElement>('.tbx') ?? null;
       if (bench !== null && called(bench, (event as CustomEvent<unknown>).detail) === true) {
         event.preventDefault();
       }

@@ -4,14 +4,17 @@
  * element says that its keys are its own; combinations with Ctrl, Alt or Cmd stay the notebook's.
  */
 
+import { elementOf } from '../dom';
+
 const OWN = 'data-lm-suppress-shortcuts';
 
 /** Keep the notebook's plain keys away from what is in `element`; gives what ends that. */
 export function ownKeys(element: HTMLElement): () => void {
   const decide = (event: KeyboardEvent): void => {
     // On what has the focus itself: the notebook's commands are for any element that has it.
-    if (event.target instanceof Element && element.contains(event.target)) {
-      event.target.toggleAttribute(OWN, !event.ctrlKey && !event.metaKey && !event.altKey);
+    const place = elementOf(event.target);
+    if (place !== null && element.contains(place)) {
+      place.toggleAttribute(OWN, !event.ctrlKey && !event.metaKey && !event.altKey);
     }
   };
   // The window comes first of all who listen: the notebook listens at the document.

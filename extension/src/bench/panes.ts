@@ -1,6 +1,6 @@
 /** The panes beside each other: dividers that drag, one that takes all, and lines linked through all of them. */
 
-import { make } from '../dom';
+import { elementOf, make } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
 import { sourceLine } from './cell/extra';
 import { nearestLine, PINNED, SourceLine, tell } from './cell/link';
@@ -28,7 +28,7 @@ interface Spot {
 
 /** Where in the rows of a pane an event happened. */
 function spotOf(event: Event): Spot | null {
-  const element = event.target instanceof Element ? event.target : null;
+  const element = elementOf(event.target);
   const row = element?.closest<HTMLElement>('.tbx-row');
   const stage = row?.closest<HTMLElement>('.tbx-pane')?.dataset['stage'];
   return !element || !row || stage === undefined ? null : { element, stage, line: Number(row.dataset['line']) };

@@ -3,6 +3,8 @@
  * the notebook) the tabs below the panes, folded to their bar until one is chosen.
  */
 
+import { elementOf } from '../dom';
+
 /** Beside each other tabs and a pane want this, in pixels. */
 const NARROW = 760;
 /** In a place that is lower than this, controls keep to one row each. */
@@ -65,7 +67,7 @@ export class Room {
   }
 
   private fold(event: Event): void {
-    const tab = event.target instanceof Element ? event.target.closest('[role=tab]') : null;
+    const tab = elementOf(event.target)?.closest('[role=tab]') ?? null;
     if (tab !== null) {
       const open = this.side.dataset['folded'] !== 'true';
       this.side.dataset['folded'] = String(open && tab.getAttribute('aria-selected') === 'true');

@@ -3,7 +3,7 @@
  * answers, what is in the page itself as downloads.
  */
 
-import { button, focusedNear, freshId, make } from '../dom';
+import { button, elementOf, focusedNear, freshId, make } from '../dom';
 import { FORMAT } from '../record';
 import { Ask, Picture } from './data';
 import { zipped } from './zip';
@@ -46,7 +46,7 @@ export class SaveMenu {
       }
     });
     this.element.addEventListener('focusout', event => {
-      if (!(event.relatedTarget instanceof Node && this.element.contains(event.relatedTarget))) {
+      if (!this.element.contains(elementOf(event.relatedTarget))) {
         this.open(false);
       }
     });

@@ -1,5 +1,6 @@
 /** The tile cells that stand in the page, and which of them a bench belongs to. */
 
+import { elementOf } from '../dom';
 import { EditorView } from '@codemirror/view';
 import { pages } from '../window';
 import { benchesOf, CellModel } from './cell';
@@ -27,7 +28,7 @@ function nameOf(home: Home): string {
 
 /** The cell that shows a bench: it stands in its outputs, or its outputs are shown elsewhere too. */
 export function showing(bench: Element): Home | null {
-  const id = bench instanceof HTMLElement ? (bench.dataset['bench'] ?? '') : '';
+  const id = elementOf(bench)?.dataset['bench'] ?? '';
   for (const home of homes) {
     if (home.view.dom.closest('.jp-Cell')?.contains(bench) || (id !== '' && benchesOf(home.model).includes(id))) {
       return home;

@@ -1,6 +1,6 @@
 /** The rows of a pane: only those that are seen are drawn, so that 5,000 lines scroll as lightly as fifty. */
 
-import { make } from '../../dom';
+import { elementOf, make } from '../../dom';
 import { Fold, foldAt, Row, rowsOf } from '../text/rows';
 import { fittingGutters, Look, margin, ROW, rowElement } from './row';
 
@@ -155,12 +155,12 @@ export class Sheet {
 
   /** Whether a place is the number or the sign of a fold, where a click folds. */
   foldsAt(place: EventTarget | null): boolean {
-    return place instanceof Element && place.closest('.tbx-folded, .tbx-number') !== null;
+    return (elementOf(place)?.closest('.tbx-folded, .tbx-number') ?? null) !== null;
   }
 
   /** The line that an event happened on. */
   lineAt(event: Event): number | null {
-    const row = event.target instanceof Element ? event.target.closest<HTMLElement>('.tbx-row') : null;
+    const row = elementOf(event.target)?.closest<HTMLElement>('.tbx-row') ?? null;
     return row === null ? null : Number(row.dataset['line']);
   }
 

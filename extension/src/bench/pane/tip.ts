@@ -1,6 +1,6 @@
 /** What is said of the place under the pointer, beside it; by the keyboard all that is said of a line. */
 
-import { make } from '../../dom';
+import { elementOf, make } from '../../dom';
 
 export class Tip {
   readonly element = make('div', { class: 'tbx-tip', role: 'status', hidden: '' });
@@ -15,7 +15,7 @@ export class Tip {
       if (this.spot === `${event.clientX} ${event.clientY}`) {
         return;
       }
-      const place = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-says]') : null;
+      const place = elementOf(event.target)?.closest<HTMLElement>('[data-says]') ?? null;
       if (place === null) {
         this.hide();
       } else if (place !== this.place) {
