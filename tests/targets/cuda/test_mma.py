@@ -13,7 +13,7 @@ import tilebench
 import tilebench.language as T
 from tests.simulated import run_threaded
 from tilebench.errors import DTypeError, LanguageError, LayoutError
-from tilebench.ir.dtypes import float16
+from tilebench.ir.dtypes import float16, float64
 from tilebench.kernel.edited import compile_from
 from tilebench.layout import Fragment
 from tilebench.schedule import Schedule
@@ -248,6 +248,8 @@ def test_sums_are_cut_off_and_not_rounded() -> None:
     assert cut_off(np.array([-1 - 1.9 * 2.0**-23]))[0] == np.float32(-1 - 2.0**-23)
     nan = product_sums(a * np.inf, b * 0, one, dtype)
     assert np.isnan(nan[0, 0, 0])
+    wide = [part.astype(np.float64) for part in (a * np.inf, b * 0, one)]
+    assert np.isnan(product_sums(*wide, float64)[0, 0, 0])  # without a word: a warning is an error here
 
 
 @tilebench.jit

@@ -44,9 +44,10 @@ def _as_tf32(x: Any) -> Any:
 
 def _one_by_one(a: Any, b: Any, c: Any) -> Any:
     """Doubles are fused multiply-adds along k; the wider type may round a second time."""
-    for k in range(a.shape[2]):
-        wide = a[:, :, k, None].astype(np.longdouble) * b[:, None, k, :].astype(np.longdouble)
-        c = (wide + c).astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities and what is of them are results here
+        for k in range(a.shape[2]):
+            wide = a[:, :, k, None].astype(np.longdouble) * b[:, None, k, :].astype(np.longdouble)
+            c = (wide + c).astype(np.float64)
     return c
 
 
