@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -23,6 +23,7 @@ from tests.device.record_mma import bits, numbers, products
 from tests.kernels import gemm_nt_kernel
 from tests.targets.cuda.test_mma import product
 from tests.targets.cuda.test_wgmma import ASKED, arrays_of, by_the_card
+from tilebench.errors import TileError
 from tilebench.schedule import Schedule
 
 NT = (False, True)
@@ -42,21 +43,45 @@ CASES: tuple[tuple[tuple[int, int, int], dict[str, Any]], ...] = (
     ((64, 96, 128), {**SMALL, "ab": ("float32", "float32"), "promises": (True, False)}),
     ((64, 96, 128), {**SMALL, "ab": ("float8_e4m3fn", "float8_e5m2"), "promises": (False, True)}),
 )  # fmt: skip
-# Operands, sums, k of one instruction of 64x8.
-KINDS = {
-    "f16": ("float16", "float16", "float32", 16), "bf16": ("bfloat16", "bfloat16", "float32", 16),
-    "s8": ("int8", "uint8", "int32", 32), "tf32": ("float32", "float32", "float32", 8),
-    "e4m3": ("float8_e4m3fn", "float8_e5m2", "float32", 32),
+class Form(NamedTuple):
+    """One instruction of 64x8 (of integers, 64x16): operands, sums, how the operands lie, and where A does."""
+
+    a: str
+    b: str
+    c: str
+    k: int
+    turned: tuple[bool, bool] = NT
+    registers: bool = False
+
+
+EIGHT, BYTES = ("float8_e4m3fn", "float8_e5m2"), ("int8", "uint8")
+SHORT = {
+    "float16": "f16", "bfloat16": "bf16", "float32": "tf32", "int8": "s8", "uint8": "u8",
+    "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
+}  # fmt: skip
+FORMS = {
+    f"{SHORT[form.a]}_{SHORT[form.b]}_{form.c}"
+    + "".join("_t" if side else "_n" for side in form.turned)
+    + ("_registers" if form.registers else ""): form
+    for form in (
+        *(
+            Form(half, half, "float32", 16, (a, b), registers)
+            for half in ("float16", "bfloat16") for a in (False, True) for b in (False, True)
+            for registers in (False, True) if not (a and registers)
+        ),
+        Form("float16", "float16", "float16", 16), Form("bfloat16", "bfloat16", "bfloat16", 16),
+        *(Form("float32", "float32", "float32", 8, registers=r) for r in (False, True)),
+        *(Form(a, b, "int32", 32, registers=r) for a in BYTES for b in BYTES for r in (False, True)),
+        *(Form(a, b, "float32", 32, registers=r) for a in EIGHT for b in EIGHT for r in (False, True)),
+        Form("float8_e4m3fn", "float8_e4m3fn", "float16", 32),
+    )
 }  # fmt: skip
 
 
 def on_card(array: Any) -> torch.Tensor:
-    """A NumPy array, whatever its dtype, on the card."""
-    name = array.dtype.name
-    plain = torch.from_numpy(
-        array.view(f"u{array.itemsize}" if array.dtype.kind == "V" else array.dtype).copy()
-    )
-    return plain.view(getattr(torch, name)).cuda() if array.dtype.kind == "V" else plain.cuda()
+    """A NumPy array, whatever its dtype, on the card: its bytes, since torch knows none of the narrow ones."""
+    plain = torch.from_numpy(np.ascontiguousarray(array).view(np.uint8))
+    return plain.cuda().view(getattr(torch, array.dtype.name))
 
 
 def check_bits() -> None:
@@ -79,25 +104,43 @@ def check_bits() -> None:
         )
 
 
-def record(file: str) -> None:
-    """Products of one instruction, as `record_mma` does those of a warp."""
-    rng = np.random.default_rng(0)
-    out: dict[str, Any] = {"device": torch.cuda.get_device_name()}
+def recorded(form: Form, given: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """What the card gives for A, B and C of one instruction each."""
     asked = Schedule.of(threads=128, gemm={"C_l": {"instruction": "wgmma"}})
-    for name, (a, b, c, k) in KINDS.items():
-        count, n = 18, 16 if c == "int32" else 8
-        kernel = products.using(target="cuda", schedule=asked)(
-            count, 64, n, k, a, b, c, turned=True, fast=True
-        )
-        left, right = numbers(rng, (count, 64, k), a), numbers(rng, (count, n, k), b)
-        old = numbers(rng, (count, 64, n), c)
-        if c == "float32":
-            old[::3] = 0
-        new = torch.full_like(old, 77)
-        kernel(left, right, old, new)
-        torch.cuda.synchronize()
-        for letter, tensor in zip("abcd", (left, right, old, new), strict=True):
-            out[f"{name}_{letter}"] = bits(tensor)
+    left, right, old = given
+    count, n = old.shape[0], old.shape[2]
+    kernel = products.using(target="cuda", schedule=asked)(
+        count, 64, n, form.k, form.a, form.b, form.c, turned=form.turned, fast=True, registers=form.registers
+    )
+    assert "wgmma.mma_async" in kernel.stage("ptx")
+    new = torch.full_like(old, 77)
+    left = left.transpose(1, 2).contiguous() if form.turned[0] else left
+    right = right if form.turned[1] else right.transpose(1, 2).contiguous()
+    kernel(left, right, old, new)
+    torch.cuda.synchronize()
+    return new
+
+
+def record(file: str, count: int = 3) -> None:
+    """Products of one instruction, as `record_mma` does those of a warp: operands once for each triple of
+    dtypes (B as it is with k along its rows), and what each form gives for them."""
+    out: dict[str, Any] = {"device": torch.cuda.get_device_name()}
+    known: dict[str, tuple[torch.Tensor, ...]] = {}
+    for name, form in FORMS.items():
+        triple = "_".join(name.split("_")[:3])
+        if triple not in known:
+            rng = np.random.default_rng(len(known))
+            n = 16 if form.c == "int32" else 8
+            left, right = (numbers(rng, (count, e, form.k), d) for e, d in ((64, form.a), (n, form.b)))
+            old = numbers(rng, (count, 64, n), form.c)
+            if form.c != "int32":
+                old[:, ::3] = 0
+            known[triple] = left, right, old
+            out |= {f"{triple}_{key}": bits(each) for key, each in zip("abc", known[triple], strict=True)}
+        try:
+            out[name] = bits(recorded(form, known[triple]))
+        except TileError as error:
+            print(f"{name}: refused: {error.message}", flush=True)
     np.savez_compressed(file, **out)
     print("recorded", Path(file).stat().st_size, "bytes on", out["device"], flush=True)
 
@@ -156,9 +199,9 @@ def times(until: float) -> None:
 
 def main() -> None:
     start = time.time()
-    check_bits()
     if len(sys.argv) > 1:
         record(sys.argv[1])
+    check_bits()
     times(start + 55)
 
 

@@ -32,24 +32,28 @@ KINDS = {
 
 
 @tilebench.jit(target="cuda")
-def products(count, m, n, k, a="float16", b="float16", c="float32", turned=False, fast=False):
-    box = (n, k) if turned else (k, n)
+def products(
+    count, m, n, k, a="float16", b="float16", c="float32", turned=(False, False), fast=False, registers=False
+):
+    """D = A B + C of each block; `turned` says which operands lie transposed, `registers`, that A is in those."""
+    box_a, box_b = (k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)
 
     @T.prim_func
     def main(
-        A: T.Tensor((count, m, k), a), B: T.Tensor((count, *box), b),
+        A: T.Tensor((count, *box_a), a), B: T.Tensor((count, *box_b), b),
         C: T.Tensor((count, m, n), c), D: T.Tensor((count, m, n), c),
     ):  # fmt: skip
         with T.Kernel(count, threads=32) as block:
-            A_s = T.alloc_shared((m, k), a)
-            B_s = T.alloc_shared(box, b)
+            A_s = T.alloc_fragment(box_a, a) if registers else T.alloc_shared(box_a, a)
+            B_s = T.alloc_shared(box_b, b)
             C_l = T.alloc_fragment((m, n), c)
-            T.copy(A[block, 0:m, 0:k], A_s)
+            T.copy(A[block, :, :], A_s)
             T.copy(B[block, :, :], B_s)
             T.copy(C[block, 0:m, 0:n], C_l)
             T.gemm(
-                A_s, B_s, C_l, transpose_B=turned, allow_tf32=a == "float32", fast_accum=fast and "8_" in a
-            )
+                A_s, B_s, C_l, transpose_A=turned[0], transpose_B=turned[1], allow_tf32=a == "float32",
+                fast_accum=fast and "8_" in a,
+            )  # fmt: skip
             T.copy(C_l, D[block, 0:m, 0:n])
 
     return main
