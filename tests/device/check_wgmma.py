@@ -43,8 +43,10 @@ CASES: tuple[tuple[tuple[int, int, int], dict[str, Any]], ...] = (
     ((64, 96, 128), {**SMALL, "ab": ("float32", "float32"), "promises": (True, False)}),
     ((64, 96, 128), {**SMALL, "ab": ("float8_e4m3fn", "float8_e5m2"), "promises": (False, True)}),
 )  # fmt: skip
+
+
 class Form(NamedTuple):
-    """One instruction of 64x8 (of integers, 64x16): operands, sums, how the operands lie, and where A does."""
+    """One instruction of 64x8 (of integers, 64x16): operands, sums, how operands lie, where A is."""
 
     a: str
     b: str
@@ -79,7 +81,7 @@ FORMS = {
 
 
 def on_card(array: Any) -> torch.Tensor:
-    """A NumPy array, whatever its dtype, on the card: its bytes, since torch knows none of the narrow ones."""
+    """A NumPy array, whatever its dtype, on the card: its bytes, since torch takes none of the narrow."""
     plain = torch.from_numpy(np.ascontiguousarray(array).view(np.uint8))
     return plain.cuda().view(getattr(torch, array.dtype.name))
 

@@ -35,7 +35,7 @@ KINDS = {
 def products(
     count, m, n, k, a="float16", b="float16", c="float32", turned=(False, False), fast=False, registers=False
 ):
-    """D = A B + C of each block; `turned` says which operands lie transposed, `registers`, that A is in those."""
+    """D = A B + C of each block; `turned`: operands that lie transposed, `registers`: A is in those."""
     box_a, box_b = (k, m) if turned[0] else (m, k), (n, k) if turned[1] else (k, n)
 
     @T.prim_func

@@ -49,16 +49,21 @@ class LibraryCase:
 
     def _drawn(self, argument: ArrayArgument, random: np.random.Generator) -> Any:
         shape = [self.sizes[dim.lstrip(ANY)] for dim in argument.dims]
+        if argument.by_dims and not self.problem.options[f"{argument.name}_each"]:
+            shape = [1]
         order = argument.orders[self.problem.options[f"{argument.name}_order"]] if argument.orders else None
         memory = shape if order is None else [shape[k] for k in order]
         values = random.uniform(-2, 2, memory)
-        dtype = np.dtype(getattr(ml_dtypes, self.dtype, self.dtype))
+        name = argument.dtype_in(self.problem)
+        dtype = np.dtype(getattr(ml_dtypes, name, name))
         drawn = (values * 20 if dtype.kind in "iu" else values).astype(dtype)
         return drawn if order is None else drawn.transpose(np.argsort(order))
 
     def exact(self, arrays: Mapping[str, Any]) -> Exact:
-        wide = np.int64 if np.dtype(next(iter(arrays.values())).dtype).kind in "iu" else np.float64
-        return self.operator.reference(np, {k: a.astype(wide) for k, a in arrays.items()}, self.problem)
+        wide = {
+            k: a.astype(np.int64 if np.dtype(a.dtype).kind in "iu" else np.float64) for k, a in arrays.items()
+        }
+        return self.operator.reference(np, wide, self.problem)
 
     def result(self) -> Any:
         """An array for the result, poisoned, as the caller sees it."""
@@ -69,7 +74,8 @@ class LibraryCase:
             if argument.orders
             else range(len(shape))
         )
-        dtype = np.dtype(getattr(ml_dtypes, self.dtype, self.dtype))
+        name = self.operator.result_dtype(self.problem)
+        dtype = np.dtype(getattr(ml_dtypes, name, name))
         memory = np.full([shape[k] for k in order], -77 if dtype.kind in "iu" else np.nan).astype(dtype)
         return memory.transpose(np.argsort(order))
 
@@ -115,7 +121,25 @@ def scores(
     return LibraryCase("attention", sizes, dtype, options)
 
 
+def scaled(
+    dtype: str, m: int, n: int, k: int, other: str = "", absent: tuple[str, ...] = (), each: bool = True,
+    **options: Any,
+) -> LibraryCase:  # fmt: skip
+    """A product of 8-bit numbers with scales; those of `b` are of the dtype `other`."""
+    scales = {f"{name}_each": each for name in ("scale_a", "scale_b") if name not in absent}
+    options = {"b_order": 1, "b_dtype": other or dtype, **scales, **options}
+    return LibraryCase("scaled_matmul", {"M": m, "K": k, "N": n}, dtype, options, absent)
+
+
+def of_bytes(dtype: str, m: int, n: int, k: int, other: str = "", **options: Any) -> LibraryCase:
+    options = {"b_order": 1, "b_dtype": other or dtype, **options}
+    return LibraryCase("int_matmul", {"M": m, "K": k, "N": n}, dtype, options)
+
+
 ALONE = ("bias", "residual")
+EIGHT_BIT_FLOATS, BYTES = ("float8_e4m3fn", "float8_e5m2"), ("int8", "uint8")
+EIGHT_BITS = (*EIGHT_BIT_FLOATS, *BYTES)
+RESULTS = ("bfloat16", "float16", "bfloat16", "float32")
 FLOATS = ("float16", "bfloat16", "float32")
 CASES = (
     *(LibraryCase("add", {"n": n}, dtype) for n in (1, 4099) for dtype in (*FLOATS, "float64")),
@@ -140,6 +164,13 @@ CASES = (
     product("float16", 130, 129, 33, ("residual",), b_order=1, activation="relu"),
     product("bfloat16", 1, 7, 3, (), activation="gelu"),
     product("float32", 33, 17, 65, ("bias",), a_order=1, activation="gelu_tanh"),
+    *(scaled(dtype, 70, 60, 300, out_dtype=out) for dtype, out in zip(EIGHT_BITS, RESULTS, strict=True)),
+    scaled("float8_e4m3fn", 70, 60, 272, "float8_e5m2", each=False, fast_accum=True, out_dtype="float32"),
+    scaled("float8_e5m2", 33, 17, 65, "float8_e4m3fn", ("scale_a",), a_order=1, b_order=0),
+    scaled("int8", 33, 17, 65, "uint8", ("scale_b",), a_order=1, b_order=0),
+    scaled("float8_e4m3fn", 1, 40, 128, absent=("scale_a", "scale_b")),
+    *(of_bytes(a, 70, 60, 300, b) for a in ("int8", "uint8") for b in ("int8", "uint8")),
+    *(of_bytes("int8", 33, 17, 65, a_order=a, b_order=b) for a in (0, 1) for b in (0, 1)),
     *(scores(dtype, (4, 2), 70, 90, 64) for dtype in FLOATS),
     *(scores("float16", (2, 2), 65, 65, d, causal=True) for d in (64, 96, 128)),
     scores("bfloat16", (2, 1), 70, 40, 64, causal=True),

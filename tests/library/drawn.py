@@ -11,9 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from tests.library.cases import ALONE, FLOATS, LibraryCase, product, rows, scores, sizes_of, wrong
+from tests.library.cases import (
+    ALONE,
+    BYTES,
+    EIGHT_BIT_FLOATS,
+    FLOATS,
+    RESULTS,
+    LibraryCase,
+    of_bytes,
+    product,
+    rows,
+    scaled,
+    scores,
+    sizes_of,
+    wrong,
+)
 from tests.simulated import run_threaded
 from tilebench.errors import InternalError, TileError
+from tilebench.ir.dtypes import dtype_of
 from tilebench.ir.sizes import for_sizes
 from tilebench.library.calls import view_of
 
@@ -22,6 +37,10 @@ THREADS = (32, 64, 128, 256)
 Choices = Mapping[str, Sequence[Any]]
 OF_ROWS: Choices = {"block_M": (1, 2, 4, 8), "block_N": (16, 64, 96, 256), "threads": THREADS}
 IN_TURNS: Choices = {**OF_ROWS, "turns": (1, 2, 3), "num_stages": (0, 0, 2, 3)}
+PRODUCT: Choices = {
+    "block_M": (16, 32, 48, 64), "block_N": (8, 16, 32, 40, 64), "block_K": (8, 16, 24, 32),
+    "num_stages": (0, 1, 2, 3, 4), "threads": THREADS, "panels": (0, 2),
+}  # fmt: skip
 # What the schedule files choose, by operator.
 CHOICES: Mapping[str, Choices] = {
     "add": {"block": (32, 96, 256, 2048), "threads": THREADS},
@@ -32,10 +51,8 @@ CHOICES: Mapping[str, Choices] = {
         "block_M": (16, 32, 64), "block_N": (16, 32, 128), "threads": THREADS, "side": (0, 0, 4, 8),
     },
     "gemv": {"block_M": (1, 2, 4, 16), "block_K": (32, 100, 256), "threads": THREADS},
-    "matmul": {
-        "block_M": (16, 32, 48, 64), "block_N": (8, 16, 32, 40, 64), "block_K": (8, 16, 24, 32),
-        "num_stages": (0, 1, 2, 3, 4), "threads": THREADS, "panels": (0, 2),
-    },
+    "matmul": PRODUCT,
+    **{name: {**PRODUCT, "block_K": (16, 32, 64)} for name in ("scaled_matmul", "int_matmul")},
     "attention": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 64), "num_stages": (0, 1, 2, 3),
         "threads": (32, 64, 128),
@@ -57,6 +74,8 @@ def drawn_case(name: str, random: Random) -> LibraryCase:
         absent = random.choice((ALONE, ("bias",), ("residual",), ()))
         sizes = random.choice((16, 33, 70)), random.choice((8, 40, 63)), random.choice((1, 16, 31, 100))
         return product(dtype, *sizes, absent, activation=activation, **orders)
+    if name in ("scaled_matmul", "int_matmul"):
+        return _drawn_bytes(name, random)
     if name == "attention":
         heads = random.choice(((1, 1), (2, 1)))
         lengths = random.choice((5, 33, 64)), random.choice((7, 64, 70))
@@ -68,6 +87,19 @@ def drawn_case(name: str, random: Random) -> LibraryCase:
         options = {"kind": random.choice(("sum", "max", "min"))}
     absent = ("weight",) if name == "rms_norm" and random.random() < 0.3 else ()
     return rows(name, dtype, m, n, absent, **options)
+
+
+def _drawn_bytes(name: str, random: Random) -> LibraryCase:
+    """A small product of 8-bit numbers."""
+    sizes = random.choice((16, 33, 70)), random.choice((8, 40, 63)), random.choice((1, 16, 31, 100, 160))
+    orders = {"a_order": random.randrange(2), "b_order": random.randrange(2)}
+    kinds = random.choice((BYTES, EIGHT_BIT_FLOATS)) if name == "scaled_matmul" else BYTES
+    dtype, other = random.choice(kinds), random.choice(kinds)
+    if name == "int_matmul":
+        return of_bytes(dtype, *sizes, other, **orders)
+    absent = random.choice(((), (), ("scale_a",), ("scale_a", "scale_b")))
+    options = {"out_dtype": random.choice(RESULTS), "fast_accum": random.random() < 0.5}
+    return scaled(dtype, *sizes, other, absent, random.random() < 0.5, **orders, **options)
 
 
 def found_wrong(case: LibraryCase, choices: Mapping[str, Any], target: str) -> str:
@@ -90,7 +122,7 @@ def found_wrong(case: LibraryCase, choices: Mapping[str, Any], target: str) -> s
     views = {a.name: view_of(a, problem, None, shapes)(seen[a.name]) for a in case.viewed}
     for record in kernel.arguments:
         if record.name not in views:
-            views[record.name] = np.zeros(record.extents, out.dtype)
+            views[record.name] = np.zeros(record.extents, dtype_of(record.dtype).numpy)
     threaded = for_sizes(kernel.compilation.functions["threaded"], sizes_of(kernel, views))
     run_threaded(threaded, views, warp=32)
     return wrong(out, case.exact(arrays))

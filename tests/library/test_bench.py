@@ -26,6 +26,7 @@ from tilebench.library.bench.works import (
     adds,
     attentions,
     chosen,
+    eight_bit_products,
     gemvs,
     products,
     rows,
@@ -37,6 +38,8 @@ SMALL = (
     *streaming(((33, 65),), "float32"),
     *gemvs(((33, 65),), "float32"),
     *products(((33, 34, 35),), "nt", "float32"),
+    *eight_bit_products(((33, 34, 48),), "int8"),
+    *eight_bit_products(((33, 34, 48),), "float8_e4m3fn", fast=True),
     *attentions(1, 2, 33, (16,), "float32"),
 )
 QUICK = BenchMethod(rounds=5, seconds=0.02)

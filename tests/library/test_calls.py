@@ -6,12 +6,14 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from tilebench import library
 from tilebench.errors import ArgumentError, OptionError, TileError
 from tilebench.library import checking
+from tilebench.library.scaled import sums_of_few_bits
 from tilebench.library.schedules import FOLDER, schedule_file
 
 RANDOM = np.random.default_rng(7)
@@ -22,6 +24,7 @@ def floats(*shape: int, dtype: Any = np.float32) -> Any:
 
 
 X, W = floats(4, 6), floats(6)
+ONES = np.ones((6, 6), np.int8)
 
 
 def refusal(call: Any) -> str:
@@ -44,6 +47,11 @@ REFUSED = {
     "no flag": lambda: library.attention(X, X, X, causal=1),
     "no option": lambda: library.call(library.operator("rms_norm"), X, epsilon=1e-3),
     "heads": lambda: library.attention(floats(1, 3, 5, 8), floats(1, 2, 5, 8), floats(1, 2, 5, 8)),
+    "scales of another number": lambda: library.scaled_matmul(ONES, ONES, floats(5)),
+    "scales of another shape": lambda: library.scaled_matmul(ONES[None], ONES, floats(6, 1, 2)),
+    "strides of scales": lambda: library.scaled_matmul(ONES, ONES, None, floats(12)[::2]),
+    "an integer times a float": lambda: library.scaled_matmul(ONES, ONES.astype(ml_dtypes.float8_e5m2)),
+    "a wide factor": lambda: library.int_matmul(ONES, ONES.astype(np.int32)),
     "nothing to add": lambda: library.row_reduce(floats(3, 0)),
     "out of another shape": lambda: library.softmax(X, out=np.zeros((4, 5), np.float32)),
     "out with strides": lambda: library.softmax(X, out=np.zeros((6, 4), np.float32).T),
@@ -76,6 +84,38 @@ def test_leading_dimensions_are_one() -> None:
     assert np.allclose(library.add(x, x), 2 * x)
     a, b, residual = floats(2, 3, 4), floats(4, 5), floats(2, 3, 5)
     assert np.allclose(library.matmul(a, b, residual=residual), a @ b + residual, atol=1e-5)
+
+
+def test_scales_are_one_or_one_for_each_whatever_their_shape() -> None:
+    a, b = (RANDOM.integers(-9, 9, shape).astype(np.int8) for shape in ((2, 3, 4), (4, 5)))
+    rows, columns = floats(2, 3), floats(5)
+    exact = a.astype(np.float64) @ b
+    for shape in ((6,), (2, 3), (2, 3, 1), (1, 2, 3)):
+        if shape == (6,):
+            with pytest.raises(ArgumentError, match=r"scale_a has the shape \(6,\), which does not fit a"):
+                library.scaled_matmul(a, b, rows.reshape(shape))
+            continue
+        found = library.scaled_matmul(a, b, rows.reshape(shape), columns[None], "float32")
+        assert np.allclose(found, exact * rows[:, :, None] * columns, rtol=1e-6)
+    one = np.array(0.5, np.float32)
+    for scale in (one, one.reshape(1), one.reshape(1, 1)):
+        assert np.array_equal(library.scaled_matmul(a, b, scale, scale, "float32"), exact / 4)
+    # Of one row and column one number is one for each.
+    column = np.ascontiguousarray(b[:, :1])
+    found = library.scaled_matmul(a[0, :1], column, one.reshape(1, 1), one, "float32")
+    assert found == exact[0, 0, 0] / 4
+    assert library.int_matmul(a, b).dtype == np.int32
+
+
+def test_long_sums_of_few_bits() -> None:
+    """A large term hides small ones of its own part of a sum, and of no other unless the call allows it."""
+    a = np.full((1, 256), 2.0**-3).astype(ml_dtypes.float8_e4m3fn)
+    a[0, 0] = 256
+    right = sums_of_few_bits(np, a.astype(np.float64), np.ones((256, 1)), 128)
+    whole = sums_of_few_bits(np, a.astype(np.float64), np.ones((256, 1)), 256)
+    assert right.value == whole.value == 256 + 255 / 8
+    assert right.error < 5.0
+    assert whole.error > 1.9 * right.error
 
 
 def test_attention_lies_as_its_queries_do() -> None:

@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.library.cases import ALONE, CASES, FLOATS, LibraryCase, product, sizes_of, wrong
+from tests.library.cases import (
+    ALONE,
+    CASES,
+    FLOATS,
+    LibraryCase,
+    of_bytes,
+    product,
+    scaled,
+    sizes_of,
+    wrong,
+)
 from tests.simulated import run_threaded
+from tilebench.ir.dtypes import dtype_of
 from tilebench.ir.sizes import for_sizes
 from tilebench.library import kernel_for
 from tilebench.library.calls import call, view_of
@@ -29,6 +40,9 @@ LARGE = (
     LibraryCase("gemv", {"M": 8192, "K": 8192}),
     *(product(dtype, 4096, 4096, 4096, ALONE, b_order=1) for dtype in FLOATS),
     product("float16", 16, 8192, 8192, ALONE, b_order=1),
+    *(scaled("float8_e4m3fn", 4096, 4096, 4096, each=each, fast_accum=not each) for each in (False, True)),
+    scaled("int8", 4096, 4096, 4096, out_dtype="float16"),
+    of_bytes("int8", 4096, 4096, 4096),
     product("float16", 1000, 1001, 1003, (), activation="gelu"),
     *(
         LibraryCase("attention", {**HEADS, "D": d}, options={"causal": causal})
@@ -63,7 +77,7 @@ def on_kernel(case: LibraryCase, target: str, run: Any) -> None:
     views = {a.name: view_of(a, problem, None, shapes)(seen[a.name]) for a in case.viewed}
     for record in kernel.arguments:
         if record.name not in views:  # of a kernel that several share: one that this one does not touch
-            views[record.name] = np.zeros(record.extents, views[operator.result.name].dtype)
+            views[record.name] = np.zeros(record.extents, dtype_of(record.dtype).numpy)
     run(kernel, views, sizes_of(kernel, views))
     assert np.shares_memory(views[operator.result.name], out)
     assert wrong(out, case.exact(arrays)) == ""
@@ -78,13 +92,32 @@ def test_reference(case: LibraryCase) -> None:
     on_kernel(case, "cpu", run)
 
 
+def simulated(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
+    kernel.stage("cuda")
+    run_threaded(for_sizes(kernel.compilation.functions["threaded"], sizes), seen, warp=32)
+
+
 @pytest.mark.parametrize("case", CASE)
 def test_simulator(case: LibraryCase) -> None:
-    def run(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
-        kernel.stage("cuda")
-        run_threaded(for_sizes(kernel.compilation.functions["threaded"], sizes), seen, warp=32)
+    on_kernel(case, "cuda:sm_80", simulated)
 
-    on_kernel(case, "cuda:sm_80", run)
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        scaled("float8_e5m2", 130, 24, 272, "float8_e4m3fn"),
+        scaled("float8_e4m3fn", 1, 260, 144, each=False, fast_accum=True, out_dtype="float16"),
+        scaled("int8", 70, 60, 144, "uint8", ("scale_b",)),
+        of_bytes("uint8", 130, 40, 16),
+    ],
+    ids=str,
+)
+def test_products_of_bytes_by_warp_groups(case: LibraryCase) -> None:
+    def run(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
+        assert "T.wgmma(" in kernel.stage("threaded")
+        simulated(kernel, seen, sizes)
+
+    on_kernel(case, "cuda:sm_90a", run)
 
 
 @pytest.mark.parametrize(("case", "arch"), LARGE_CASE)

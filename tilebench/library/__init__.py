@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .rows import layer_norm as layer_norm
     from .rows import rms_norm as rms_norm
     from .rows import softmax as softmax
+    from .scaled import int_matmul as int_matmul
+    from .scaled import scaled_matmul as scaled_matmul
     from .scores import attention as attention
     from .sums import column_reduce as column_reduce
     from .sums import row_reduce as row_reduce
@@ -37,6 +39,7 @@ _WHERE = {
     "add": ".elementwise", "bias_gelu": ".elementwise", "softmax": ".rows", "rms_norm": ".rows",
     "layer_norm": ".rows", "row_reduce": ".sums", "column_reduce": ".sums",
     "transpose": ".elementwise", "gemv": ".products", "matmul": ".products", "attention": ".scores",
+    "scaled_matmul": ".scaled", "int_matmul": ".scaled",
     "Operator": ".definition", "OPERATORS": ".table", "operator": ".table", "kernel_for": ".calls",
     "call": ".calls",
     "check": ".checking",
@@ -44,7 +47,8 @@ _WHERE = {
 
 __all__ = [
     "OPERATORS", "Operator", "add", "attention", "bias_gelu", "call", "check", "column_reduce", "gemv",
-    "kernel_for", "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "softmax", "transpose",
+    "int_matmul", "kernel_for", "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "scaled_matmul",
+    "softmax", "transpose",
 ]  # fmt: skip
 
 

@@ -36,10 +36,17 @@ def bind(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) 
             chosen[f"has_{argument.name}"] = info is not None
         if argument.orders:
             chosen[f"{argument.name}_order"] = 0
+        if argument.by_dims:
+            chosen[f"{argument.name}_each"] = False
         if info is None:
             continue
         _check_dtype(argument, info, first, operator)
         _check_device(argument, info, first, operator)
+        if {*argument.dtypes} & {*operator.arguments[0].dtypes} and info is not first:
+            chosen[f"{argument.name}_dtype"] = info.dtype.name
+        if argument.by_dims:
+            chosen[f"{argument.name}_each"] = _one_or_each(argument, info, seen)
+            continue
         _bind_dims(argument, info.shape, seen)
         if argument.orders:
             chosen[f"{argument.name}_order"] = order_of(argument, info)
@@ -56,7 +63,9 @@ def bind(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) 
                 "{operator} has {dim} = {size} and {whole} = {total}", operator=operator.name, dim=dim,
                 whole=whole, size=sizes[dim], total=sizes[whole], expected="{whole} a multiple of {dim}",
             )  # fmt: skip
-    return Bound(Problem(sizes, first.dtype.name, chosen), leading, infos, first.device)
+    problem = Problem(sizes, first.dtype.name, chosen)
+    operator.accepts(problem)
+    return Bound(problem, leading, infos, first.device)
 
 
 def _described(operator: Operator, arrays: Sequence[Any]) -> dict[str, ArrayInfo]:
@@ -165,6 +174,29 @@ def _bind_dims(
                 other=before[1], expected="{dims} with {dim} = {want}", dims=spelled(argument.dims),
                 dim=key if isinstance(extent, int) else "...", want=before[0],
             )  # fmt: skip
+
+
+def _one_or_each(
+    argument: ArrayArgument, info: ArrayInfo, seen: Mapping[str, tuple[int | tuple[int, ...], str]]
+) -> bool:
+    """Whether an argument has a number for each of its dimensions, and not one for all.
+
+    Dimensions of extent 1 may stand anywhere. Raises `ArgumentError` for any other shape.
+    """
+    wanted: list[int] = []
+    for dim in argument.dims:
+        size = seen[dim.lstrip(ANY)][0]
+        wanted += [size] if isinstance(size, int) else size
+    found = [extent for extent in info.shape if extent != 1]
+    if found and found != [extent for extent in wanted if extent != 1]:
+        raise ArgumentError(
+            "{name} has the shape {shape}, which does not fit {other}", name=argument.name, shape=info.shape,
+            other=seen[argument.dims[0].lstrip(ANY)][1], want=tuple(wanted),
+            expected="one number, or the shape {want} but for extents of 1",
+        )  # fmt: skip
+    if not is_contiguous(info.shape, info.strides):
+        raise _strided(argument, info)
+    return bool(found)
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:

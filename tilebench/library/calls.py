@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -139,7 +140,7 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
         view_of(argument, problem, bound.leading, seen) if argument.name in bound.infos else None
         for argument in operator.arguments
     )
-    dtype = result.dtypes[0] if result.dtypes else problem.dtype
+    dtype = operator.result_dtype(problem)
     records = kernel.arguments[:-1] if kernel is not None else ()
     missing = [r for r in records if not r.is_scalar and r.name not in bound.infos]
     spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
@@ -160,6 +161,10 @@ def view_of(
     """
     number: int = problem.options[f"{argument.name}_order"] if argument.orders else 0
     order = argument.orders[number] if number else None
+    if argument.by_dims:
+        each = problem.options[f"{argument.name}_each"]
+        count = math.prod(problem.sizes[dim.lstrip(ANY)] for dim in argument.dims)
+        return MemoryView(None, (count if each else 1,))
     if seen and argument.name in seen:
         return MemoryView(order, seen[argument.name])
     first = argument.dims[0]

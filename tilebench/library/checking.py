@@ -50,7 +50,7 @@ def compared(
     for index, taken, part in operator.parts(problem):
         given = {name: wide(array[taken.get(name, ...)]) for name, array in arrays.items()}
         exact = operator.reference(xp, given, part)
-        found, right, limit = wide(got[index]), exact.value, allowed(exact, problem.dtype)
+        found, right, limit = wide(got[index]), exact.value, allowed(exact, operator.result_dtype(problem))
         same = (found == right) | (xp.isnan(found) & xp.isnan(right + 0.0))
         off = xp.where(same, 0.0, abs(found - right))
         parts = xp.where(same, 0.0, xp.where(xp.isfinite(off), off / limit, xp.inf))

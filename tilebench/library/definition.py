@@ -29,6 +29,8 @@ class ArrayArgument:
     `dims` names its extents; `"*M"`, first, stands for all before the others, which the kernel sees as one.
     `dtypes` are those it may have; without any it has that of the first array. `orders` are the orders of
     its axes in memory that a kernel reads, row-major first; the kernel's parameter `NAME_order` says which.
+    An argument with `by_dims` is one number for all, or one for each of `dims`, in whatever shape: the
+    parameter `NAME_each` says which. Where a later argument has dtypes of its own, `NAME_dtype` is its.
     """
 
     name: str
@@ -37,6 +39,13 @@ class ArrayArgument:
     optional: bool = False
     orders: tuple[tuple[int, ...], ...] = ()
     doc: str = ""
+    by_dims: bool = False
+
+    def dtype_in(self, problem: Problem) -> str:
+        """The dtype that it has in a problem."""
+        if not self.dtypes or problem.dtype in self.dtypes:
+            return problem.options.get(f"{self.name}_dtype", problem.dtype)
+        return self.dtypes[0]
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,8 @@ class OptionArgument:
 class Problem:
     """One problem of an operator: sizes by dimension, the dtype, options, and what arrays there are.
 
-    `options` holds also, for an optional array, `has_NAME`, and for one with several orders, `NAME_order`.
+    `options` holds also, for an optional array, `has_NAME`, for one with several orders, `NAME_order`, and
+    what else `ArrayArgument` names.
     """
 
     sizes: Mapping[str, int]
@@ -100,6 +110,10 @@ def as_they_are(problem: Problem, parameters: Mapping[str, Any]) -> Mapping[str,
     return {}
 
 
+def anything(problem: Problem) -> None:
+    """What fits each argument fits."""
+
+
 @dataclass(frozen=True)
 class Operator:
     """An operator: its name, its kernel, its arguments and result, what is right, and what it takes.
@@ -112,6 +126,7 @@ class Operator:
     not. `divides` has pairs of dimensions of which the first divides the second.
     `parts` takes a problem apart for comparisons whose work would not fit memory. `seen(problem, parameters)`
     has the shapes of arrays that a kernel of these parameters sees otherwise than by their dimensions.
+    `accepts(problem)` raises for what fits each argument and not all of them together.
     """
 
     name: str
@@ -127,9 +142,14 @@ class Operator:
     parts: Callable[[Problem], Iterable[Part]] = whole
     divides: tuple[tuple[str, str], ...] = ()
     seen: Callable[[Problem, Mapping[str, Any]], Mapping[str, tuple[int, ...]]] = as_they_are
+    accepts: Callable[[Problem], None] = anything
 
     def __repr__(self) -> str:
         return f"<tilebench operator {self.name}>"
+
+    def result_dtype(self, problem: Problem) -> str:
+        """What the elements of the result are: what a call asks for, the operator's own, or the arrays'."""
+        return problem.options.get("out_dtype") or (*self.result.dtypes, problem.dtype)[0]
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -143,6 +163,8 @@ class Operator:
         given |= {f"has_{a.name}": a.name not in absent for a in self.arguments if a.optional}
         arrays = (*self.arguments, self.result)
         given |= {f"{a.name}_order": 0 for a in arrays if a.orders}
+        given |= {f"{a.name}_each": False for a in arrays if a.by_dims}
+        given |= {f"{a.name}_dtype": dtype for a in self.arguments[1:] if {*a.dtypes} & {*arrays[0].dtypes}}
         sizes = {dim: values.pop(dim) for dim in self.dims}
         unknown = values.keys() - given.keys()
         if unknown:

@@ -7,6 +7,7 @@ from .definition import Operator
 from .elementwise import ADD, BIAS_GELU, TRANSPOSE
 from .products import GEMV, MATMUL
 from .rows import LAYER_NORM, RMS_NORM, SOFTMAX
+from .scaled import INT_MATMUL, SCALED_MATMUL
 from .scores import ATTENTION
 from .sums import COLUMN_REDUCE, ROW_REDUCE
 
@@ -14,7 +15,7 @@ OPERATORS: dict[str, Operator] = {
     each.name: each
     for each in (
         ADD, BIAS_GELU, SOFTMAX, RMS_NORM, LAYER_NORM, ROW_REDUCE, COLUMN_REDUCE, TRANSPOSE, GEMV, MATMUL,
-        ATTENTION,
+        SCALED_MATMUL, INT_MATMUL, ATTENTION,
     )
 }  # fmt: skip
 

@@ -14,8 +14,9 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..runtime.describe import dtype_name
 from .calls import call
-from .definition import ANY, ArrayArgument, Operator
+from .definition import ANY, ArrayArgument, Operator, Problem
 from .table import OPERATORS
 
 NAMESPACE = "tilebench"
@@ -55,28 +56,30 @@ def _run(operator: Operator) -> Callable[..., Any]:
 
 def _fake(operator: Operator) -> Callable[..., Any]:
     def fake(*given: Any, **named: Any) -> Any:
-        arrays, _ = _split(operator, given, named)
-        return fake_result(operator, arrays)
+        return fake_result(operator, *_split(operator, given, named))
 
     return fake
 
 
-def fake_result(operator: Operator, arrays: list[Any]) -> Any:
+def fake_result(operator: Operator, arrays: list[Any], options: Mapping[str, Any] | None = None) -> Any:
     """An empty tensor of the result's shape, dtype and strides. Sizes may be symbols of a trace."""
     torch: Any = importlib.import_module("torch")
     sizes: dict[str, Any] = {}
     for argument, array in zip(operator.arguments, arrays, strict=True):
-        if array is not None:
+        if array is not None and not argument.by_dims:
             _note(argument, tuple(array.shape), sizes, torch)
     shape: list[Any] = []
     for dim in operator.result.dims:
         shape += sizes[dim] if dim.startswith(ANY) else [sizes[dim]]
     first = arrays[0]
+    named = {option.name: option.default for option in operator.options} | dict(options or {})
+    name = operator.result_dtype(Problem({}, dtype_name(first.dtype), named))
+    dtype = getattr(torch, name)
     for order in operator.result.orders[1:]:
         if not first.is_contiguous() and first.permute(*order).is_contiguous():
-            memory = first.new_empty([shape[k] for k in order])
+            memory = first.new_empty([shape[k] for k in order], dtype=dtype)
             return memory.permute(*[order.index(k) for k in range(len(order))])
-    return first.new_empty(shape)
+    return first.new_empty(shape, dtype=dtype)
 
 
 def _note(argument: ArrayArgument, shape: tuple[Any, ...], sizes: dict[str, Any], torch: Any) -> None:

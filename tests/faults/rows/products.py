@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..fault import Fault
 
 MMA = ("tests/targets/cuda/test_mma.py",)
+CALLS = ("tests/library/test_calls.py",)
 RECORDED = ("tests/targets/cuda/test_mma_recorded.py",)
 
 FAULTS = (
@@ -55,6 +56,22 @@ FAULTS = (
         "np.where(beyond, below, near)",
         "near",
         RECORDED,
+    ),
+    Fault(
+        "products/scales-of-rows-as-one",
+        "of a scale for each row the first is taken for all",
+        "tilebench.library.binding:_one_or_each",
+        "return bool(found)",
+        "return False",
+        CALLS,
+    ),
+    Fault(
+        "products/bound-without-the-sum-before",
+        "what a long sum loses of its terms is no part of its bound",
+        "tilebench.library.scaled:sums_of_few_bits",
+        "xp.maximum(largest, abs(inner) + lost)",
+        "largest",
+        CALLS,
     ),
     Fault(
         "products/exponents-below-the-smallest",

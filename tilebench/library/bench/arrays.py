@@ -12,13 +12,15 @@ import numpy as np
 
 from ...errors import TargetError
 from ...ir.dtypes import dtype_of
+from ...runtime.describe import dtype_name
 from ...targets.devices import HOST
 from .. import checking
 from ..checking import Found
 from ..definition import ArrayArgument
 from .works import BenchWork
 
-POISON = float("nan")
+# What no result is: NaN of floats, of integers one number that is hardly ever right.
+POISON, POISONED_INTEGER = float("nan"), 77
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,25 @@ class Space:
         return contextlib.nullcontext() if self.xp is np else self.xp.device(self.device)
 
     def random(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
-        """Normal numbers; a card's power, and so its clock, depends on them."""
+        """Normal numbers, or any integers; a card's power, and so its clock, depends on them."""
+        if not dtype_of(dtype).is_float:
+            return self._integers(shape, dtype, seed)
         if self.xp is np:
             values: Any = np.random.default_rng(seed).standard_normal(shape, np.float32)
             return values.astype(dtype_of(dtype).numpy)
         generator = self.xp.Generator(self.device).manual_seed(seed)
         made = self.xp.randn(shape, generator=generator, device=self.device, dtype=self.xp.float32)
         return made.to(getattr(self.xp, dtype))
+
+    def _integers(self, shape: tuple[int, ...], dtype: str, seed: int) -> Any:
+        info = np.iinfo(dtype)
+        if self.xp is np:
+            return np.random.default_rng(seed).integers(info.min, info.max, shape, dtype, endpoint=True)
+        generator = self.xp.Generator(self.device).manual_seed(seed)
+        kind = getattr(self.xp, dtype)
+        return self.xp.randint(
+            info.min, info.max + 1, shape, generator=generator, device=self.device, dtype=kind
+        )
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         if self.xp is np:
@@ -85,16 +99,23 @@ def made(space: Space, work: BenchWork, seed: int = 0) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for place, argument in enumerate(work.given()):
         number: int = work.problem.options.get(f"{argument.name}_order", 0)
-        order = argument.orders[number] if number else tuple(range(len(argument.dims)))
         shape = work.shape(argument)
-        memory = space.random(tuple(shape[k] for k in order), work.dtype, seed + place)
+        order = argument.orders[number] if number else tuple(range(len(shape)))
+        dtype = argument.dtype_in(work.problem)
+        memory = space.random(tuple(shape[k] for k in order), dtype, seed + place)
         out[argument.name] = in_order(memory, argument, number)
     return out
 
 
 def result_of(space: Space, work: BenchWork) -> Any:
     """An array for a work's result."""
-    return space.empty(work.shape(work.operator.result), work.dtype)
+    return space.empty(work.shape(work.operator.result), work.operator.result_dtype(work.problem))
+
+
+def poison(array: Any) -> None:
+    """Fill an array of a library with what no result is."""
+    of_floats = dtype_of(dtype_name(array.dtype)).is_float
+    array[...] = POISON if of_floats else POISONED_INTEGER
 
 
 def compared(space: Space, work: BenchWork, arrays: Mapping[str, Any], got: Any) -> Found:

@@ -7,6 +7,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .peers import Run, Setup
 
 Function = Callable[..., Any]
@@ -21,6 +23,17 @@ def _product(torch: Any, a: Any, b: Any, bias: Any, residual: Any, activation: s
     elif activation != "none":
         c = torch.nn.functional.gelu(c, approximate="tanh" if activation == "gelu_tanh" else "none")
     return c if residual is None else c + residual
+
+
+def _eight_bits(torch: Any, options: Mapping[str, Any]) -> Function:
+    """The product of 8-bit floats with a scale an operand, in the same mode of accumulation."""
+    dtype, fast = getattr(torch, options.get("out_dtype", "bfloat16")), options.get("fast_accum", False)
+
+    def product(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
+        scales = {"scale_a": scale_a.reshape(()), "scale_b": scale_b.reshape(())}
+        return torch._scaled_mm(a, b, **scales, out_dtype=dtype, use_fast_accum=fast)
+
+    return product
 
 
 def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
@@ -56,9 +69,18 @@ def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
         "transpose": transpose,
         "gemv": torch.mv,
         "matmul": product,
+        "int_matmul": torch._int_mm,
+        "scaled_matmul": _eight_bits(torch, options),
         "attention": scores,
     }
     return functions
+
+
+def _tensor(torch: Any, array: Any) -> Any:
+    """A tensor on the memory of an array of NumPy, which knows narrow floats by other packages alone."""
+    if array.dtype.isbuiltin:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.uint8)).view(getattr(torch, array.dtype.name))
 
 
 def _function(setup: Setup) -> tuple[Function, tuple[Any, ...]] | None:
@@ -67,7 +89,7 @@ def _function(setup: Setup) -> tuple[Function, tuple[Any, ...]] | None:
     found = _functions(torch, setup).get(setup.work.operator_name)
     arrays = tuple(setup[argument.name] for argument in setup.work.operator.arguments)
     if setup.space.on_host:
-        arrays = tuple(None if a is None else torch.from_numpy(a) for a in arrays)
+        arrays = tuple(None if a is None else _tensor(torch, a) for a in arrays)
     return None if found is None else (found, arrays)
 
 
@@ -79,7 +101,7 @@ def build(setup: Setup) -> Run | None:
 
 def build_compiled(setup: Setup) -> Run | None:
     """By torch.compile; of products and attention it calls what torch itself calls, so there is none."""
-    if setup.work.operator_name in ("matmul", "attention"):
+    if setup.work.operator_name in ("matmul", "scaled_matmul", "int_matmul", "attention"):
         return None
     found = _function(setup)
     if found is None:

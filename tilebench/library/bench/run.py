@@ -16,7 +16,7 @@ from ...record import RunRecord
 from ...runtime.job import cancelled
 from ...targets import resolve
 from ..calls import call
-from .arrays import POISON, Found, compared, made, result_of, space_on
+from .arrays import Found, compared, made, poison, result_of, space_on
 from .peers import Run, Setup, peers_named
 from .works import BenchWork
 
@@ -55,7 +55,7 @@ class _Runner:
         self.result = self.run()
 
     def poison(self) -> None:
-        self.result[...] = POISON
+        poison(self.result)
 
     def check(self) -> str:
         """What is wrong with the last result, or nothing."""

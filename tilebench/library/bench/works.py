@@ -16,6 +16,7 @@ from ..table import operator
 
 CARD_ROWS = ((16384, 8192), (1001, 1003), (16383, 8191))
 HOST_ROWS = ((4096, 4096), (1001, 1003))
+FLOAT8 = "float8_e4m3fn"
 # The order in memory of a and b: `nt` is a row-major and b transposed.
 PRODUCTS = {"nn": (0, 0), "nt": (0, 1), "tn": (1, 0), "tt": (1, 1)}
 
@@ -49,6 +50,8 @@ class BenchWork:
         return tuple(each for each in self.operator.arguments if each.name not in self.absent)
 
     def shape(self, argument: ArrayArgument) -> tuple[int, ...]:
+        if argument.by_dims and not self.problem.options[f"{argument.name}_each"]:
+            return (1,)
         return tuple(self.sizes[dim.lstrip(ANY)] for dim in argument.dims)
 
 
@@ -73,6 +76,20 @@ def products(sizes: Sequence[tuple[int, ...]], orders: str, dtype: str) -> list[
         )
         for m, n, k in sizes
     ]  # fmt: skip
+
+
+def eight_bit_products(
+    sizes: Sequence[tuple[int, ...]], dtype: str, fast: bool = False
+) -> list[BenchWork]:
+    """Products of bytes into int32, and of 8-bit floats with a scale an operand; b lies transposed."""
+    orders = {"a_order": 0, "b_order": 1, "b_dtype": dtype}
+    name = "int_matmul" if dtype == "int8" else "scaled_matmul"
+    options = orders if dtype == "int8" else {**orders, "fast_accum": fast}
+    word = f"{name}{'/fast' if fast else ''}/nt"
+    return [
+        BenchWork(f"{word}/{m}x{n}x{k}/{dtype}", name, {"M": m, "N": n, "K": k}, dtype, options)
+        for m, n, k in sizes
+    ]
 
 
 def gemvs(sizes: Sequence[tuple[int, int]], dtype: str) -> list[BenchWork]:
@@ -101,6 +118,12 @@ CARD_WORKS = (
     *gemvs(((8192, 8192),), "float16"),
     *products(((16, 8192, 8192), (128, 8192, 8192)), "nt", "float16"),
     *(work for orders in ("nt", "nn") for work in products(((4096,) * 3, (8192,) * 3), orders, "float16")),
+    *eight_bit_products(((8192,) * 3,), "int8"),
+    *(
+        work
+        for fast in (False, True)
+        for work in eight_bit_products(((4096,) * 3, (8192,) * 3, (4096, 14336, 4096)), FLOAT8, fast)
+    ),
     *attentions(4, 32, 4096, (64, 128), "float16"),
 )
 HOST_WORKS = (
@@ -108,6 +131,8 @@ HOST_WORKS = (
     *gemvs(((4096, 4096),), "float32"),
     *products(((1024,) * 3, (1000, 1100, 1200)), "nn", "float32"),
     *products(((1024,) * 3,), "nt", "float32"),
+    *eight_bit_products(((512,) * 3,), "int8"),
+    *eight_bit_products(((256,) * 3,), FLOAT8),
     *attentions(1, 8, 512, (64,), "float32"),
 )
 

@@ -9,8 +9,8 @@ from ...kernel import jit
 
 @jit
 def scaled_matmul_kernel(
-    M, N, K, dtype, b_dtype, out_dtype, a_order, b_order, has_scale_a, has_scale_b, scale_a_each, scale_b_each,
-    fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0,
+    M, N, K, dtype, b_dtype, out_dtype, a_order, b_order, has_scale_a, has_scale_b, scale_a_each,
+    scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0,
 ):  # fmt: skip
     """C = (A B) scale_a scale_b. An operand of order 1 lies transposed in memory."""
     accumulated = "int32" if dtype in ("int8", "uint8") else "float32"
