@@ -78,9 +78,7 @@ def products(sizes: Sequence[tuple[int, ...]], orders: str, dtype: str) -> list[
     ]  # fmt: skip
 
 
-def eight_bit_products(
-    sizes: Sequence[tuple[int, ...]], dtype: str, fast: bool = False
-) -> list[BenchWork]:
+def eight_bit_products(sizes: Sequence[tuple[int, ...]], dtype: str, fast: bool = False) -> list[BenchWork]:
     """Products of bytes into int32, and of 8-bit floats with a scale an operand; b lies transposed."""
     orders = {"a_order": 0, "b_order": 1, "b_dtype": dtype}
     name = "int_matmul" if dtype == "int8" else "scaled_matmul"
