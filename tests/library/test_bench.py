@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from tilebench.errors import OptionError, TileError
 from tilebench.library import OPERATORS
 from tilebench.library.bench import arrays, peers, run
 from tilebench.library.bench.run import OURS, BenchMethod, measure_work
-from tilebench.library.bench.table import line_of, method_of
+from tilebench.library.bench.table import head, line_of, method_of, standing_of
 from tilebench.library.bench.works import (
     CARD_WORKS,
     HOST_WORKS,
@@ -32,6 +33,7 @@ from tilebench.library.bench.works import (
     rows,
     streaming,
 )
+from tilebench.profile.statistics import Ratio
 from tilebench.record import RunRecord
 
 SMALL = (
@@ -118,7 +120,7 @@ def test_a_contender_that_raises_leaves_the_others(monkeypatch: pytest.MonkeyPat
     assert found[1].record.seconds is not None
     assert found[1].ratio is None
     text = line_of("add", found)
-    assert "the shared memory is too small\n      numpy: " in text
+    assert re.match(r"add +-  +[\d.]+ [nu]s\n      tilebench: the shared memory is too small$", text)
 
 
 def test_comparison_in_parts_is_of_everything() -> None:
@@ -228,6 +230,45 @@ def test_without_a_card_there_is_one_error_and_no_row(capsys: pytest.CaptureFixt
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemv", "--target", "cpu", "--list"]) == 0
     assert capsys.readouterr().out == "gemv/4096x4096/float32\n"
+
+
+def row_of(work: str, by: str, seconds: float, ratio: Ratio | None = None) -> run.BenchRow:
+    record = RunRecord(
+        f"{work} by {by}", "cuda:sm_90a", {"work": work, "by": by}, (seconds,), flops=3e6, bytes=4e6
+    )
+    return run.BenchRow(record, ratio)
+
+
+def test_a_row_is_a_line_with_a_column_for_each_peer() -> None:
+    """Columns stand under their names, and half an interval behind each ratio."""
+    rows = [
+        row_of("softmax/16384x8192/float16", OURS, 1.337e-4),
+        row_of("softmax/16384x8192/float16", "torch", 4.9e-4, Ratio(3.665, 3.64, 3.68)),
+        row_of("softmax/16384x8192/float16", "triton", 1.3371e-4, Ratio(1.0, 0.999, 1.001)),
+    ]
+    *_, heads = head("cuda:sm_90a", False, ("torch", "triton")).splitlines()
+    (line,) = line_of("softmax/16384x8192/float16", rows).splitlines()
+    assert re.split("  +", line) == [
+        "softmax/16384x8192/float16", "134 us", "29.9 GB/s",
+        "490 us", "3.67 \N{PLUS-MINUS SIGN}0.02", "134 us", "1.00 \N{PLUS-MINUS SIGN}0.01",
+    ]  # fmt: skip
+    assert heads.index("torch") == line.index("  490 us")
+    assert heads.index("triton") == line.rindex("  134 us")
+
+
+def test_where_ours_stands_beside_the_fastest_peer() -> None:
+    def found(work: str, *ratios: Ratio) -> list[run.BenchRow]:
+        peers = zip(("torch", "triton"), ratios, strict=True)
+        return [row_of(work, OURS, 1e-5), *(row_of(work, name, 1e-5, ratio) for name, ratio in peers)]
+
+    ahead, level, behind = Ratio(1.2, 1.1, 1.3), Ratio(0.99, 0.9, 1.1), Ratio(0.8, 0.7, 0.9)
+    works = [found("add", ahead, ahead), found("gemv", ahead, level), found("softmax", behind, ahead)]
+    assert standing_of(works) == (
+        "Beside the fastest peer of each of 3 works: faster at 1, level at 1 (the interval holds 1), "
+        "slower at 1.\n"
+        "  softmax: torch takes 0.80 of our time"
+    )
+    assert standing_of([[row_of("add", OURS, 1e-5)]]) == ""
 
 
 def test_method_of_nothing() -> None:

@@ -49,7 +49,7 @@ def _bench(options: Any) -> int:
     from ..library.bench.peers import ON_CARD, ON_HOST, peers_named
     from ..library.bench.run import BenchMethod
     from ..library.bench.session import measured
-    from ..library.bench.table import head, line_of, method_of
+    from ..library.bench.table import head, line_of, method_of, standing_of
     from ..library.bench.works import CARD_WORKS, HOST_WORKS, chosen
     from ..targets import resolve
     from ..targets.devices import HOST
@@ -67,16 +67,17 @@ def _bench(options: Any) -> int:
     # Each row would end in the same words.
     require_available(manifest, "the library", machine.name)
     space_on(manifest.device)
-    print(head(machine.name, on_host))
+    print(head(machine.name, on_host, names))
     failed = False
-    rows: list[BenchRow] = []
+    found: list[list[BenchRow]] = []
     for work in works:
         rows = measured(work, options.target, names, method)
         failed = failed or bool(rows[0].record.failure)
         print(line_of(work.name, rows), flush=True)
         _save(rows, options.save)
-    if rows:
-        print(method_of(rows))
+        found.append(rows)
+    if found:
+        print("\n".join(filter(None, (standing_of(found), method_of(found[-1])))))
     return 1 if failed else 0
 
 
