@@ -104,4 +104,20 @@ FAULTS = (
         "start = sum(numbers) * stored_bits(buffer.dtype) // 8",
         ("tests/simulator/test_counters.py",),
     ),
+    Fault(
+        "lines/a-comma-in-a-name",
+        "the comma that ends ncu's line belongs to the kernel's name",
+        "tilebench.targets.cuda.ncu:_kernels",
+        "filter(None, row[1:])",
+        "row[1:]",
+        COUNTING,
+    ),
+    Fault(
+        "lines/kept-off-counts-in-silence",
+        "sectors that ncu adds for warps that a predicate keeps off stand there as if they had moved",
+        "tilebench.targets.cuda.ncu:_is_partly_off",
+        "_number(row, heads, _LANES_ON) < _number(row, heads, _LANES)",
+        "False",
+        ("tests/targets/cuda/test_ncu_recorded.py",),
+    ),
 )

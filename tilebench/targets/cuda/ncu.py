@@ -30,9 +30,14 @@ LOOK_S = 0.1
 _ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/")
 _HEADING = re.compile(r"^([A-Za-z_$][\w$]*):$")
 _HOW = "Counted on the card by ncu, all blocks of the grid"
+_SAMPLES = "ncu_samples"
+_OF_COPIES = (
+    "; of an asynchronous copy one for each line of 128 bytes that a warp reads, also where the banks could "
+    "take several at once"
+)
 # Name, title, column of the report, what it counts.
 _COLUMNS = (
-    ("ncu_samples", "stall samples", "Warp Stall Sampling (All Samples)", "Samples that found a warp here"),
+    (_SAMPLES, "stall samples", "Warp Stall Sampling (All Samples)", "Samples that found a warp here"),
     ("ncu_runs", "instructions run", "Instructions Executed", "How often warps ran an instruction"),
     ("ncu_sectors", "sectors, card", "L2 Theoretical Sectors Global", "Sectors of global memory asked of L2"),
     (
@@ -41,7 +46,12 @@ _COLUMNS = (
         "L2 Theoretical Sectors Global Excessive",
         "Sectors of global memory beyond the fewest",
     ),
-    ("ncu_passes", "shared passes, card", "L1 Wavefronts Shared", "Passes over the banks of shared memory"),
+    (
+        "ncu_passes",
+        "shared passes, card",
+        "L1 Wavefronts Shared",
+        f"Passes over the banks of shared memory{_OF_COPIES}",
+    ),
     (
         "ncu_conflicts",
         "bank conflicts, card",
@@ -49,6 +59,11 @@ _COLUMNS = (
         "Passes over the banks of shared memory beyond the fewest",
     ),
 )
+# Columns that ncu works out from addresses in registers: of a warp that a predicate keeps off as if it had
+# run. By how much cannot be told from a report, and the simulator's counts have none of it.
+_BY_ADDRESS = frozenset({"ncu_sectors", "ncu_wasted", "ncu_passes", "ncu_conflicts"})
+_LANES, _LANES_ON = "Thread Instructions Executed", "Predicated-On Thread Instructions Executed"
+OFF_TOO = "with warps that a predicate keeps off"
 _STALL = "stall_"
 _NOT_ISSUED = "Not Issued"
 
@@ -126,7 +141,7 @@ def read(report: str, record: CompileRecord) -> tuple[LineCounter, ...]:
     places = _places(stage)
     text = stage.text.splitlines()
     values: dict[str, list[float]] = {name: [0.0] * len(text) for name, *_ in _COLUMNS}
-    reasons = [""] * len(text)
+    kinds = {name: [""] * len(text) for name in (*_BY_ADDRESS, _SAMPLES)}
     found: set[str] = set()
     for kernel, heads, rows in _kernels(report):
         entry = next((name for name in places if kernel.partition("(")[0].split()[-1:] == [name]), None)
@@ -141,7 +156,9 @@ def read(report: str, record: CompileRecord) -> tuple[LineCounter, ...]:
             found.add(entry)
             for name, _, column, _ in _COLUMNS:
                 values[name][line] += _number(row, heads, column)
-            reasons[line] = _reason(row, heads)
+                if name in _BY_ADDRESS and values[name][line] and _is_partly_off(row, heads):
+                    kinds[name][line] = OFF_TOO
+            kinds[_SAMPLES][line] = _reason(row, heads)
     if not found:
         raise TargetError(
             "this report of ncu is of other kernels", expected=" or ".join(places) or "machine code",
@@ -151,11 +168,16 @@ def read(report: str, record: CompileRecord) -> tuple[LineCounter, ...]:
     return tuple(
         LineCounter(
             name, title, STAGE, tuple(values[name]), "", f"{says}. {_HOW}.",
-            tuple(reasons) if name == "ncu_samples" else (),
+            tuple(kinds[name]) if any(kinds.get(name, ())) else (),
         )
         for name, title, _, says in _COLUMNS
         if any(values[name]) or name == "ncu_conflicts"
     )  # fmt: skip
+
+
+def _is_partly_off(row: Sequence[str], heads: Sequence[str]) -> bool:
+    """Whether a predicate kept lanes of an instruction off that the warp ran."""
+    return _number(row, heads, _LANES_ON) < _number(row, heads, _LANES)
 
 
 def _places(stage: StageRecord) -> dict[str, dict[int, int]]:
@@ -179,7 +201,8 @@ def _kernels(report: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         if row[:1] == ["Kernel Name"]:
             if rows:
                 yield name, heads, rows
-            name, heads, rows = ",".join(row[1:]), [], []
+            # ncu ends the line with a comma: an empty cell, and no part of the name
+            name, heads, rows = ",".join(filter(None, row[1:])), [], []
         elif "Address" in row and "Source" in row:
             heads = row
         elif heads and len(row) == len(heads) and row[heads.index("Address")]:
