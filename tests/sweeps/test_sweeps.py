@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -92,6 +93,18 @@ def test_a_best_that_noise_could_explain_is_not_decided(gemm: Any) -> None:
     assert not made.leader[1].decided
     assert "best so far" in made.table()
     assert "within noise" in made.table()
+
+
+def test_a_question_stands_only_where_drift_could_be_the_difference(gemm: Any) -> None:
+    """Of one run each nothing is decided; four times as long is no drift, and a tenth may be."""
+    table = swept(gemm, Clock({32: 1.0e-6, 64: 1.1e-6, 128: 4e-6}), [32, 64, 128], repeats=1).table()
+    (near,) = (line for line in table.splitlines() if line.startswith("64"))
+    (far,) = (line for line in table.splitlines() if line.startswith("128"))
+    assert re.search(r"\+10(\.\d)? % \? ", near)
+    assert re.search(r"\+300(\.\d)? %  ", far)
+    assert "?: apart by less than machines drift from run to run (15%)" in table
+    assert max(map(len, table.splitlines())) <= 110
+    assert "?:" not in swept(gemm, Clock({32: 1.0e-6, 128: 4e-6}), [32, 128], repeats=1).table()
 
 
 def test_refused_and_failed_rows_say_why_and_cost_themselves_alone(gemm: Any) -> None:
@@ -299,7 +312,7 @@ def test_a_kernel_that_leaves_elements_out_is_found_beside_one_that_does_not(wor
 
 @pytest.mark.slow
 def test_inputs_are_the_same_for_all_and_not_written(gemm: Any, worker: Worker) -> None:
-    """Two configurations of one problem share what no kernel writes, and each has outputs of its own."""
+    """Two configurations of one problem share what no kernel writes, and outputs, which begin as poison."""
     from tilebench.kernel.measuring.package import package_of
     from tilebench.sweeps import child
 
@@ -311,7 +324,11 @@ def test_inputs_are_the_same_for_all_and_not_written(gemm: Any, worker: Worker) 
         sessions.append(child._session(package, str(block), problem))  # pyright: ignore[reportPrivateUsage]
     first, second = sessions
     assert first.arrays[0] is second.arrays[0]
-    assert not np.shares_memory(first.arrays[2], second.arrays[2])
+    assert first.arrays[2] is second.arrays[2]
+    assert not np.shares_memory(first.arrays[2], problem.inputs[2])
+    first.run()
+    second.renew()
+    assert np.isnan(first.arrays[2]).all()
     child._loaded.kernels.clear()  # pyright: ignore[reportPrivateUsage]
     child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
 

@@ -165,7 +165,7 @@ def test_norms_are_found_by_their_results_and_looked_for_once(monkeypatch: pytes
     norm = _function(NORM, "others_of_norm").using(target="cpu")
     packages = [package_of(norm(rows, 24), {}) for rows in (3, 5, 7, 9)]
     counts = {"reference": 0, "formula": 0}
-    for name, function in (("reference", "run_bounded"), ("formula", "_formula")):
+    for name, function in (("reference", "run_shared_out"), ("formula", "_formula")):
         monkeypatch.setattr(others_child, function, counted(getattr(others_child, function), counts, name))
     for _ in range(3):
         for package in packages:

@@ -21,6 +21,13 @@ from ..record import RunRecord
 LEVEL = 0.05
 # Runs of each position that are enough for that: 2 / C(8, 4) = 0.029.
 ENOUGH_RUNS = 4
+# What one configuration's runs were seen to differ by on a machine that did nothing else: a card's clock goes
+# from 1980 down to 1755 MHz as it nears its power limit.
+DRIFT = 0.15
+DOUBT = (
+    f"?: apart by less than machines drift from run to run ({DRIFT:.0%}), of too few runs to tell: "
+    f"{ENOUGH_RUNS} of each are enough."
+)
 
 
 def median_interval(samples: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
@@ -121,6 +128,12 @@ class Difference(NamedTuple):
     high: float
     decided: bool
     why: str
+
+    @property
+    def mark(self) -> str:
+        """What stands behind the figure: a question where drift alone could be what it says (`DOUBT`)."""
+        apart = self.low > DRIFT or self.high < 1 / (1 + DRIFT) - 1
+        return "" if self.decided or apart else " ?"
 
 
 def difference(now: Position, then: Position) -> Difference | None:

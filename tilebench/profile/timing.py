@@ -30,6 +30,9 @@ LEAST_A_TURN = 3
 MOST_A_TURN = 400
 WARM_UP_LAUNCHES = 3
 WARM_UP_S = 0.05
+# Of a kernel that ran before, on a device that was busy until just now: its clock is up, its code is there.
+WARM_AGAIN_S = 0.01
+JUST_NOW_S = 0.5
 
 
 class Clock(Protocol):
@@ -60,7 +63,7 @@ class CpuClock:
     def time(self, run: Callable[[], object]) -> float:
         start = time.perf_counter_ns()
         run()
-        return (time.perf_counter_ns() - start) * 1e-9
+        return (time.perf_counter_ns() - start) / 1e9
 
     def overhead(self) -> float:
         """Seconds it reads for a call that does nothing (least of 100); it is not subtracted."""
@@ -234,17 +237,17 @@ def measure(
     flush: Flush | None = None,
     seconds: float = 0.5,
     rounds: int = ROUNDS,
+    warm_up: float = WARM_UP_S,
     progress: Callable[[Progress], object] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     watch: Callable[[], Mapping[str, str]] | None = None,
 ) -> Measurement:
     """Time every contender by one method.
 
-    `seconds` is what one contender gets over all rounds, flushing included; each turn makes at least three
-    launches. `flush` defaults to `CpuFlush()` when `cache` is `"cold"`. `progress` is called at most ten
-    times a second; `watch` reads the machine at the end of each turn. A contender that raises is left out
-    from then on and has its `failure`; the others go on. Raises `Cancelled` once `cancelled()` is true,
-    `OptionError` for fewer than five rounds, no time, or names used twice.
+    `seconds` is what one contender gets over all rounds, flushing included, behind `warm_up` seconds; a turn
+    makes three launches or more. `flush` defaults to `CpuFlush()` when `cache` is `"cold"`. `progress` is
+    called ten times a second at most, `watch` at the end of each turn. A contender that raises is left out
+    from then on. Raises `Cancelled`, and `OptionError` for too few rounds, no time, or names used twice.
     """
     _look_at(contenders, rounds, seconds, cache)
     clock = clock or CpuClock()
@@ -257,7 +260,7 @@ def measure(
     length = seconds / rounds
     try:
         for turn in turns:
-            _guarded(turn, lambda turn=turn: _warm_up(turn.contender, clock, cancelled))
+            _guarded(turn, lambda turn=turn: _warm_up(turn.contender, clock, warm_up, cancelled))
         for number in range(rounds):
             first = number % len(turns)
             for turn in turns[first:] + turns[:first]:
@@ -320,12 +323,12 @@ def _stop_if(cancelled: Callable[[], bool]) -> None:
         raise Cancelled("the measurement was stopped")
 
 
-def _warm_up(contender: Contender, clock: Clock, cancelled: Callable[[], bool]) -> None:
+def _warm_up(contender: Contender, clock: Clock, seconds: float, cancelled: Callable[[], bool]) -> None:
     start = time.perf_counter()
     for launch in itertools.count(1):
         _stop_if(cancelled)
         clock.time(contender.run)
-        if launch >= WARM_UP_LAUNCHES and time.perf_counter() - start >= WARM_UP_S:
+        if launch >= WARM_UP_LAUNCHES and time.perf_counter() - start >= seconds:
             return
 
 

@@ -28,7 +28,7 @@ class TorchClock:
         run()
         self.stop.record()
         self.stop.synchronize()
-        return 1e-3 * self.start.elapsed_time(self.stop)
+        return round(1e6 * self.start.elapsed_time(self.stop)) / 1e9
 
 
 class TorchFlush:

@@ -46,28 +46,37 @@ def sample(function: Function, blocks: int | None, seed: int = 0) -> frozenset[i
     None, which is all of them, where there are no more, and where blocks may need each other: several
     launches, or a parameter that is read and written.
     """
-    launches = [each for each in function.body if isinstance(each, KernelLaunch)]
-    reads, writes = reads_and_writes(function)
-    total = math.prod(launches[0].blocks) if len(launches) == 1 else 0
-    if blocks is None or not set(reads).isdisjoint(writes) or len(function.body) != 1 or total <= blocks:
+    total = apart(function)
+    if blocks is None or total <= blocks:
         return None
     picked = np.random.default_rng(seed).permutation(np.arange(1, max(total - 1, 1)))
     return frozenset([0, total - 1, *(int(each) for each in picked[: max(blocks - 2, 0)])])
 
 
+def apart(function: Function) -> int:
+    """How many blocks a function has that can be run one without another; 0 where they need each other."""
+    launches = [each for each in function.body if isinstance(each, KernelLaunch)]
+    reads, writes = reads_and_writes(function)
+    if len(function.body) != 1 or len(launches) != 1 or not set(reads).isdisjoint(writes):
+        return 0
+    return math.prod(launches[0].blocks)
+
+
 def run_bounded(
-    function: Function, arrays: Arrays, *, blocks: int | None = None, seed: int = 0
-) -> dict[str, Bounded]:
+    function: Function, arrays: Arrays, *, blocks: int | None = None, seed: int = 0,
+    only: frozenset[int] | None = None,
+) -> dict[str, Bounded]:  # fmt: skip
     """Run a function with a running error bound beside every value; arguments as for `run_reference`.
 
     `value` is the result without the roundings of the declared dtypes, and every target that rounds
     each operation once (in the declared dtype or a wider one), sums in any order and meets the
     accuracy of `language.meaning.SCALARS` is within `error` of it. Inputs count as exact. With
-    `blocks` only that many blocks are run (see `sample`), for results too large to redo whole. The
+    `blocks` only that many blocks are run (see `sample`), for results too large to redo whole; `only` are
+    the numbers of those to run. The
     formulas are in `language.meanings` and `language.tracing.operators`, after
     Higham, Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
     """
-    only = sample(function, blocks, seed)
+    only = only if only is not None else sample(function, blocks, seed)
     reads, written = reads_and_writes(function)
     shapes = {each.name: each.extents for each in function.arrays}
     stored = {name: np.zeros(shapes[name], np.bool_) for name in written if name not in reads}

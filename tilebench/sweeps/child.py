@@ -16,9 +16,11 @@ import numpy as np
 from ..errors import LaunchError
 from ..kernel import Package
 from ..kernel.measuring.measure import TimedKernel, random_inputs, tile_of, timed_records
+from ..kernel.measuring.shared_out import run_shared_out
 from ..record import RunRecord
-from ..reference import Bounded, CheckReport, run_bounded
+from ..reference import Bounded, CheckReport, OutputReport
 from ..reference.check import compare_output
+from ..reference.within import report_within
 from .known import Formula
 
 # Arrays of kernels that stay loaded. A kernel that has left is loaded again for its next run.
@@ -36,13 +38,15 @@ Expected = Mapping[str, Bounded]
 
 @dataclass
 class SweepProblem:
-    """What the configurations of one sweep with the same arguments share: the inputs, and what is right.
+    """What the configurations of one sweep with the same arguments share: the arrays, and what is right.
 
+    `outputs` are arrays that kernels only write: each turn begins with poison in them, whoever wrote last.
     `formula` is the one whose result that is, once it was looked for, `compiled` that by another's compiler.
     """
 
     inputs: Arrays
     seed: int
+    outputs: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, Any])
     expected: Expected | None = None
     by: str = ""
     formula: Formula | None = None
@@ -50,9 +54,24 @@ class SweepProblem:
 
     @property
     def bytes(self) -> int:
-        """Of the inputs and of what is right."""
+        """Of the arrays and of what is right."""
         known = (self.expected or {}).values()
-        return sum(a.nbytes for a in (*self.inputs, *(a for one in known for a in (one.value, one.error))))
+        right = (a for one in known for a in (one.value, one.error))
+        return sum(a.nbytes for a in (*self.inputs, *self.outputs.values(), *right))
+
+    def arrays(self, package: Package) -> Arrays:
+        """The arrays that a kernel is run on: its own are those that it reads and writes."""
+        found: Arrays = []
+        for param, array in zip(package.arguments, self.inputs, strict=True):
+            if not param.written:
+                found.append(array)
+            elif param.read:
+                found.append(array.copy())
+            else:
+                if param.name not in self.outputs:
+                    self.outputs[param.name] = array.copy()
+                found.append(self.outputs[param.name])
+        return found
 
 
 @dataclass
@@ -80,6 +99,8 @@ def time_package(
     problem = problem_of(package, seed, sweep)
     session = _session(package, code, problem)
     checked = _check(session, problem, label) if check and package.tile_text else None
+    if checked is not None and not checked.ok:
+        session.poison()  # what stored wildly may have hit inputs, which others read after it
     record = timed_records(session, rounds, seconds, {}, checked)[0]
     return thinned(replace(record, seed=seed))
 
@@ -113,15 +134,12 @@ def _is_too_much(problems: Sequence[SweepProblem]) -> bool:
 
 
 def _session(package: Package, code: str, problem: SweepProblem) -> TimedKernel:
-    """The kernel as it was loaded before, or now. What no kernel writes is the same memory for all."""
+    """The kernel as it was loaded before, or now. What it does not both read and write is shared by all."""
     kernels = _loaded.kernels
     # The same code may be timed on other numbers, and mean or count something else by its record.
     key = (code, problem.seed, package.tile_text, package.outputs, package.edited, package.flops)
     if key not in kernels:
-        arrays = [
-            a.copy() if p.written else a for p, a in zip(package.arguments, problem.inputs, strict=True)
-        ]
-        kernels[key] = TimedKernel(package, arrays)
+        kernels[key] = TimedKernel(package, problem.arrays(package))
     kernels.move_to_end(key)
     while len(kernels) > 1 and (len(kernels) > MOST_KERNELS or _held_bytes() > MOST_BYTES):
         kernels.popitem(last=False)
@@ -129,12 +147,8 @@ def _session(package: Package, code: str, problem: SweepProblem) -> TimedKernel:
 
 
 def _held_bytes() -> int:
-    """Bytes of the arrays of all loaded kernels; on a device each has all of its own."""
-    total = 0
-    for session in _loaded.kernels.values():
-        for param, array in zip(session.package.arguments, session.arrays, strict=True):
-            total += array.nbytes if param.written or session.device is not None else 0
-    return total
+    """Bytes of the arrays of all loaded kernels, of which several may share one."""
+    return sum({id(a): a.nbytes for s in _loaded.kernels.values() for a in s.arrays}.values())
 
 
 def _check(session: TimedKernel, problem: SweepProblem, label: str) -> CheckReport:
@@ -146,23 +160,24 @@ def _check(session: TimedKernel, problem: SweepProblem, label: str) -> CheckRepo
     for param, array, given in zip(session.package.arguments, session.arrays, problem.inputs, strict=True):
         if param.read and param.written:  # what earlier runs left there is another question
             array[...] = given
-    before, after = session.checked_arrays()
+    after = session.first_run()
     function = tile_of(session.package)
     dtypes = {array.name: array.dtype for array in function.arrays}
     fresh = session.package.outputs
 
     def compared(expected: Expected) -> CheckReport:
-        found = [
-            compare_output(after[name], each, dtypes[name], name, fresh=name in fresh)
-            for name, each in expected.items()
-        ]
+        found: list[OutputReport] = []
+        for name, each in expected.items():
+            quick = report_within(after[name], each, dtypes[name], name)
+            found.append(quick or compare_output(after[name], each, dtypes[name], name, fresh=name in fresh))
         return CheckReport(tuple(found))
 
     if problem.expected is not None:
         report = compared(problem.expected)
         if report.ok:
             return report
-    own = run_bounded(function, before)
+    before = {p.name: a for p, a in zip(session.package.arguments, problem.inputs, strict=True)}
+    own = run_shared_out(session.package, function, before)
     report = compared(own)
     if problem.expected is None:
         if report.ok:

@@ -16,11 +16,11 @@ from ..ir import dtype_of
 from ..kernel import Package
 from ..kernel.measuring.measure import tile_of
 from ..kernel.measuring.package import in_order
+from ..kernel.measuring.shared_out import run_shared_out
 from ..profile.environment import environment
 from ..profile.timing import Contender, measure
 from ..profile.torch_card import torch_card
 from ..record import RunRecord
-from ..reference import run_bounded
 from ..runtime.job import cancelled
 from ..targets import resolve_machine
 from ..targets.devices import HOST
@@ -101,7 +101,7 @@ def _expected(package: Package, problem: SweepProblem) -> dict[str, Any]:
     """What is right for the outputs, by the reference."""
     if problem.expected is None:
         before = {p.name: a.copy() for p, a in zip(package.arguments, problem.inputs, strict=True)}
-        problem.expected, problem.by = run_bounded(tile_of(package), before), "the reference"
+        problem.expected, problem.by = run_shared_out(package, tile_of(package), before), "the reference"
     return {name: bounded.value.astype(np.float64) for name, bounded in problem.expected.items()}
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 
 from ..profile.figures import aligned, number, percent_text, rate_text, seconds_text, span_text
-from ..profile.positions import Fastest, Position, difference, positions_by_kernel, rank
+from ..profile.positions import DOUBT, Fastest, Position, difference, positions_by_kernel, rank
 from ..record import RunRecord, SweepRecord, SweepRow
 from .engine import varied_names
 
@@ -31,10 +32,16 @@ def table_of(record: SweepRecord, leader: tuple[SweepRow, Fastest] | None, summa
         for row in record.of(state):
             rows.append([*_values(row, names), "-", "", "", "", str(len(row.runs) or ""), _note(row)])
     head = f"{record.kernel} on {record.target}, {summary}"
-    said = [_ceilings_text(record), drift_text(record.rows)] + [
+    doubt = DOUBT if any(cell.endswith("?") for row in rows for cell in row) else ""
+    said = [doubt, _ceilings_text(record), drift_text(record.rows)] + [
         f"Method: {run.method}" for run in record.runs[-1:] if run.method
     ]
-    return "\n".join([head, *aligned(rows), *filter(None, said)])
+    return "\n".join([head, *aligned(rows), *(_in_lines(text) for text in said if text)])
+
+
+def _in_lines(text: str) -> str:
+    """A note in lines that a terminal shows whole."""
+    return fill(text, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _ceilings_text(record: SweepRecord) -> str:
@@ -75,7 +82,7 @@ def time_cells(position: Position, best: Position | None, limits: Mapping[str, f
     found = difference(position, best) if best is not None and best.runs is not position.runs else None
     change = percent_text(found.part, found.low, found.high) if found is not None else ""
     if found is not None and not found.decided:
-        change = "within noise" if found.low <= 0 <= found.high else change + " ?"
+        change = "within noise" if found.low <= 0 <= found.high else change + found.mark
     return [
         seconds_text(seconds), span_text(*span) if span else "",
         rate_text(work / seconds, unit) if work else "", change, str(len(position.medians)),

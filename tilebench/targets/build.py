@@ -119,5 +119,13 @@ class DeviceArrays(Protocol):
         ...
 
     def download(self) -> None:
-        """The copies into the host arrays, once the device is done."""
+        """What a launch may write into the host arrays, once the device is done."""
+        ...
+
+    def keep(self) -> None:
+        """Remember on the device what a launch may write, as it is now."""
+        ...
+
+    def restore(self) -> None:
+        """What `keep` last remembered, as it was then, without the host."""
         ...

@@ -152,7 +152,7 @@ def _change_cell(now: Position | None, then: Position | None) -> Cell:
         return Cell("within noise", "q", title=f"{low} to {high}: {found.why}")
     kind = ("bad" if found.part > 0 else "good") if found.decided else "q"
     text = percent_text(found.part, found.low, found.high)
-    return Cell(text if found.decided else text + " ?", kind, title=f"{low} to {high}: {found.why}")
+    return Cell(text + found.mark, kind, title=f"{low} to {high}: {found.why}")
 
 
 def _resource_cells(move: Move, before: Move | None) -> list[Value]:

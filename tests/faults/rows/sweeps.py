@@ -89,4 +89,28 @@ FAULTS = (
         "call.__code__",
         ("tests/workbench/test_others.py::test_what_another_compiles_is_compiled_once_a_problem",),
     ),
+    Fault(
+        "sweeps/outside-is-within",
+        "a large result is right wherever it is finite",
+        "tilebench.reference.within:_measured",
+        "(error <= limits).all()",
+        "np.isfinite(error).all()",
+        ("tests/reference/test_right_by_chunks.py",),
+    ),
+    Fault(
+        "sweeps/results-of-the-kernel-before",
+        "a turn begins with what another configuration left in the outputs on the device",
+        "tilebench.kernel.measuring.measure:TimedKernel.renew",
+        "self.device.restore()",
+        "pass",
+        ("tests/kernel/test_renewed_arrays.py",),
+    ),
+    Fault(
+        "sweeps/stored-by-nobody",
+        "what one process stores is taken from another that did not store it",
+        "tilebench.kernel.measuring.shared_out:_joined",
+        "np.copyto(array.reshape(-1)[here], its, where=part.stored)",
+        "np.copyto(array.reshape(-1)[here], its)",
+        ("tests/kernel/test_shared_out.py",),
+    ),
 )

@@ -6,7 +6,9 @@ one measurement. What a kernel is compared with travels too and runs in turn wit
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -136,7 +138,8 @@ def timed_records(
     from ...runtime.job import cancelled, report
 
     package = session.package
-    contenders = [Contender(package.kernel, session.run, session.poison, session.same)]
+    warm_up = session.warm_up()
+    contenders = [Contender(package.kernel, session.run, session.renew, session.same)]
     if against:
         session.need_host(", ".join(against))
         contenders += [
@@ -146,8 +149,9 @@ def timed_records(
     found = measure(
         contenders, clock=session.clock, flush=session.flush, seconds=seconds, rounds=rounds,
         progress=lambda each: report({"name": each.name, "round": each.round, "rounds": each.rounds}),
-        cancelled=cancelled, watch=session.watch,
+        cancelled=cancelled, watch=session.watch, warm_up=warm_up,
     )  # fmt: skip
+    session.timed()
     where = environment(session.manifest.environment())
     records: list[RunRecord] = []
     for contender in contenders:
@@ -187,6 +191,9 @@ class TimedKernel:
     `arrays` are the host's. Where the target's kernels work elsewhere, `device` holds copies.
     """
 
+    # When a device was last busy with turns of a kernel.
+    busy_until = -math.inf
+
     def __init__(self, package: Package, arrays: list[np.ndarray[Any, Any]]) -> None:
         self.package = package
         self.arrays = arrays
@@ -202,7 +209,9 @@ class TimedKernel:
             self.run: Callable[[], None] = self.device.run
         else:
             self.run = lambda: executable(passed)
-        self.first: list[np.ndarray[Any, Any]] = []
+        # Of the outputs of the first run: bytes of every configuration of a sweep would be many.
+        self.first: list[bytes] = []
+        self._kept = self._was_timed = False
         # A kernel that adds to an output gives another result each time; then nothing is compared.
         self.repeatable = not any(p.read and p.written for p in package.arguments)
 
@@ -216,26 +225,45 @@ class TimedKernel:
         take_up(self.described)
         if self.device is not None:
             self.device.upload()
+            self.device.keep()
+            self._kept = True
+
+    def renew(self) -> None:
+        """`poison` before each turn: on a device by a copy there, once it was done from the host."""
+        if self.device is not None and self._kept:
+            self.device.restore()
+        else:
+            self.poison()
 
     def outputs(self) -> list[np.ndarray[Any, Any]]:
-        """Copies of what the kernel writes, as it stands now."""
+        """The arrays that the kernel writes, with what stands in them now."""
         if self.device is not None:
             self.device.download()
         give_back(self.described)
-        return [a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
-
-    def keep(self) -> None:
-        """Remember the outputs of the first run, which `same` compares with."""
-        self.first = self.outputs()
+        return [a for p, a in zip(self.package.arguments, self.arrays, strict=True) if p.written]
 
     def same(self) -> str:
         """What is wrong with the outputs after the timed runs; empty when they equal the first run's."""
         if not self.repeatable or not self.first:
             return ""
-        for before, now in zip(self.first, self.outputs(), strict=True):
-            if before.tobytes() != now.tobytes():
-                return "the outputs changed from run to run: a race, or memory read that nothing wrote"
+        from ...reference.chunks import digest
+
+        if self.first != [digest(array) for array in self.outputs()]:
+            return "the outputs changed from run to run: a race, or memory read that nothing wrote"
         return ""
+
+    def warm_up(self) -> float:
+        """Seconds of launches before the first turn."""
+        from ...profile.timing import JUST_NOW_S, WARM_AGAIN_S, WARM_UP_S
+
+        busy = time.monotonic() - TimedKernel.busy_until < JUST_NOW_S
+        return WARM_AGAIN_S if self.device is not None and self._was_timed and busy else WARM_UP_S
+
+    def timed(self) -> None:
+        """Its turns are over."""
+        self._was_timed = True
+        if self.device is not None:
+            TimedKernel.busy_until = time.monotonic()
 
     @property
     def watch(self) -> Callable[[], Mapping[str, str]] | None:
@@ -254,11 +282,16 @@ class TimedKernel:
     def checked_arrays(self) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, np.ndarray[Any, Any]]]:
         """Arrays by name before and after a first run, whose outputs are kept."""
         before = {p.name: a.copy() for p, a in zip(self.package.arguments, self.arrays, strict=True)}
+        return before, self.first_run()
+
+    def first_run(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Arrays by name after a first run, whose outputs are remembered."""
+        from ...reference.chunks import digest
+
         self.poison()
         self.run()
-        self.outputs()
-        self.keep()
-        return before, {p.name: a for p, a in zip(self.package.arguments, self.arrays, strict=True)}
+        self.first = [digest(array) for array in self.outputs()]
+        return {p.name: a for p, a in zip(self.package.arguments, self.arrays, strict=True)}
 
     def need_host(self, names: str) -> None:
         """Raise `ArgumentError` where the kernel is not timed on NumPy arrays, which comparisons get."""

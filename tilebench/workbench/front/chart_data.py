@@ -92,7 +92,7 @@ def step_of_position(position: Position, best: Position | None) -> tuple[int, st
         return (
             (0, "within noise of the fastest")
             if found.low <= 0 <= found.high
-            else (-1, f"{text} ? ({found.why})")
+            else (-1, f"{text}{found.mark} ({found.why})")
         )
     step = 1 + sum(found.part > limit for limit in STEPS)
     return step, f"{text} beside the fastest"
@@ -130,7 +130,7 @@ def _other(position: Position, best: Position | None, chart: Chart) -> OtherData
     found = difference(position, best) if best is not None else None
     text = percent_text(found.part, found.low, found.high) if found is not None else ""
     if found is not None and not found.decided:
-        text = "within noise of the fastest" if found.low <= 0 <= found.high else f"{text} ?"
+        text = "within noise of the fastest" if found.low <= 0 <= found.high else text + found.mark
     low, high = span
 
     def rate(of: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...profile.positions import Position, rank
+from ...profile.positions import DOUBT, Position, rank
 from ...sweeps.result import Sweep
 from ...sweeps.table import HEADS, drift_text, swept_names, time_cells
 from ..style import seconds_text
@@ -96,8 +96,12 @@ def _blocks(shown: SweepShown) -> list[Block]:
                 "quiet",
             )
         )
-    said = drift_text(shown.rows)
-    return [*out, Block(said, "quiet")] if said else out
+    return [*out, *(Block(said, "quiet") for said in (doubt_of(rows), drift_text(shown.rows)) if said)]
+
+
+def doubt_of(rows: Sequence[Sequence[Value]]) -> str:
+    """What a question mark means, where one stands in a table."""
+    return DOUBT if any(isinstance(cell, str) and cell.endswith("?") for row in rows for cell in row) else ""
 
 
 def sweep_rows(sweep: Sweep, names: Sequence[str]) -> list[list[Value]]:

@@ -21,6 +21,8 @@ class HostArray:
 
     def __init__(self, info: Any) -> None:
         size = info.dtype.numpy.itemsize
+        # Its memory stays as long as this.
+        self.owner: Any = info.owner
         self.shape: tuple[int, ...] = info.shape
         self.strides = tuple(stride * size for stride in info.strides)
         self.size: int = size

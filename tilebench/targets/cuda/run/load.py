@@ -121,7 +121,7 @@ class CudaExecutable:
             if 0 not in grid:
                 launch(0, *self._packed(arguments, pointers), grid=grid)
 
-        return CudaArrays(context(0), run, arrays)
+        return CudaArrays(context(0), run, arrays, [array.name in self.written for array in self.arrays])
 
 
 def _maps_of(function: Function) -> TensorMaps | None:

@@ -76,6 +76,15 @@ def fill_bytes(context: Context, pointer: int, value: int, size: int, stream: in
         context.driver.check(code, "filling memory")
 
 
+def copy_within(context: Context, to: int, pointer: int, size: int, stream: int = 0) -> None:
+    """Copy `size` bytes on the device from `pointer` to `to`, in order with `stream`."""
+    with context:
+        code = context.driver.lib.cuMemcpyDtoDAsync_v2(
+            ctypes.c_uint64(to), ctypes.c_uint64(pointer), ctypes.c_size_t(size), ctypes.c_void_p(stream)
+        )
+        context.driver.check(code, "copying on the device")
+
+
 class Stream:
     """A stream of its own (not blocking the legacy default stream). `handle` is the CUstream."""
 
@@ -129,7 +138,8 @@ class Event:
                 ctypes.byref(milliseconds), start.handle, self.handle
             )
             self.context.driver.check(code, "reading the time between two events")
-        return milliseconds.value / 1e3
+        # Whole nanoseconds, finer than the clock: what a float32 of milliseconds adds is none of its.
+        return round(milliseconds.value * 1e6) / 1e9
 
     def close(self) -> None:
         if self.handle.value:

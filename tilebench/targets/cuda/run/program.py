@@ -88,7 +88,7 @@ class CudaProgram:
         def run(pointers: Sequence[int], held: DeviceMemory = held) -> None:
             self._in_order(0, 0, (*arguments, *memory), (*pointers, *[each.pointer for each in memory]))
 
-        return CudaArrays(context(0), run, arrays)
+        return CudaArrays(context(0), run, arrays, [array.name in self.written for array in self.arrays])
 
 
 def load(build: Build) -> CudaExecutable | CudaProgram:
