@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import TileError
-from ..record import CompileRecord
+from ..profile.timeline import timeline_text
+from ..record import CompileRecord, RunRecord
 from ..sweeps.result import Sweep
 from ..sweeps.table import HEADS, drift_text, swept_names
 from . import check_view, errors_view
@@ -17,7 +18,7 @@ from .front.build import bench_state
 from .front.gutters import plain_gutters
 from .front.marks import MARKS_MIME, marks_json, picture_marks
 from .front.picture_tabs import picture_blocks
-from .front.sweep_data import sweep_rows
+from .front.sweep_data import doubt_of, sweep_rows
 from .history import history_body, history_text
 from .packed import MIME, record_json
 from .picture import Picture
@@ -120,9 +121,18 @@ def sweep_part(picture: Picture) -> str:
     table = table_html([*names, *HEADS[1:]], rows[:SWEEP_ROWS], numeric=range(len(names) + 5))
     more = len(rows) - SWEEP_ROWS
     rest = f'<div class="q">{more} more rows</div>' if more > 0 else ""
-    drift = f'<div class="q">{escape(drift_text(sweep.rows))}</div>'
+    said = [doubt_of(rows), drift_text(sweep.rows)]
+    drift = "".join(f'<div class="q">{escape(text)}</div>' for text in said if text)
     head = f'<h3>Sweep <span class="q">{escape(sweep.summary)}</span></h3>'
     return f'<section class="sec">{head}{table}{rest}{drift}</section>'
+
+
+def timeline_part(run: RunRecord | None) -> str:
+    """What warps did when, of a run that has clocks: in words, a table and a strip of letters each."""
+    if run is None or not run.events:
+        return ""
+    title = f'<h3>Timeline <span class="q">on {escape(run.target)}</span></h3>'
+    return f'<section class="sec">{title}<pre tabindex="0">{escape(timeline_text(run))}</pre></section>'
 
 
 def check_part(picture: Picture) -> str:
@@ -146,8 +156,9 @@ def static_html(picture: Picture, theme: str = "auto", fallback: str = "") -> st
     body = "".join(
         (
             problem_part(picture), _notes(remarks(picture)), stages_part(picture, "", STATIC_LIMITS),
-            check_part(picture), chart_part(picture), sweep_part(picture), details_part(picture),
-            history_part(picture),
+            check_part(picture), chart_part(picture), sweep_part(picture),
+            timeline_part(picture.clocks.run if picture.clocks is not None else None),
+            details_part(picture), history_part(picture),
         )
     )  # fmt: skip
     if fallback:
@@ -192,6 +203,8 @@ def static_text(picture: Picture) -> str:
         out.append(chart_text(picture.runs, picture.ceilings))
     if picture.sweep is not None:
         out.append(Sweep(picture.sweep.record).table())
+    if picture.clocks is not None and picture.clocks.run is not None:
+        out.append(timeline_text(picture.clocks.run))
     if picture.record is not None:
         out.append(resources.details_text(picture.record, picture.shared_limit))
     if len(picture.history) > 1:
@@ -237,4 +250,8 @@ def run_bundle(runs: Sequence[Any], theme: str = "auto") -> dict[str, Any]:
     """The MIME bundle of a measurement, or of several."""
     from .views.runs import chart_html
 
-    return {"text/html": chart_html(runs, None, theme), "text/plain": chart_text(runs)}
+    clocked = [run for run in runs if run.events]
+    strips = "".join(map(timeline_part, clocked))
+    html = page(strips, theme, _EXTRA) if strips else ""
+    text = [chart_text(runs), *map(timeline_text, clocked)]
+    return {"text/html": chart_html(runs, None, theme) + html, "text/plain": "\n\n".join(text)}

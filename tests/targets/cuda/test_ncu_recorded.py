@@ -1,6 +1,6 @@
 """Counts of lines as an H200 gave them to ncu: a product of 256^3 with a ring of copies, in `tests/recorded`.
 
-The page is ncu's own, of which instructions without accesses and empty columns are left out; beside it lies the
+The page is ncu's own, of which instructions without accesses and empty columns are left out; beside it is the
 record of the code that ran. It says three things that no made-up page did: a comma behind the kernel's name,
 passes of asynchronous copies by lines of memory, and warps that a predicate keeps off counted along.
 """
