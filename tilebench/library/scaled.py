@@ -16,9 +16,9 @@ from .products import EITHER
 EIGHT_BIT_FLOATS = ("float8_e4m3fn", "float8_e5m2")
 BYTES = ("int8", "uint8")
 RESULTS = ("bfloat16", "float16", "float32")
-# Products that an instruction adds at most, what all of them may lose in units of the largest, since terms
-# are cut off 13 bits behind its point, and how many are added before the sum goes on in float32.
-STEP, LOST, TERMS = 32, 36 * 2.0**-13, 128
+# Products that an instruction adds, the unit in which each term and the total are cut off, and how many
+# products are added before the sum goes on in float32.
+STEP, CUT, TERMS = 32, 2.0**-13, 128
 
 
 def sums_of_few_bits(xp: Any, a: Any, b: Any, part: int) -> Near:
@@ -36,8 +36,9 @@ def sums_of_few_bits(xp: Any, a: Any, b: Any, part: int) -> Near:
         for start in range(first, end, STEP):
             x, y = wide[:, start : min(start + STEP, end)], b[start : min(start + STEP, end)]
             largest = xp.amax(abs(x), axis=1)[:, None] * xp.amax(abs(y), axis=0)[None, :]
-            lost = lost + LOST * xp.maximum(largest, abs(inner) + lost)
+            lost = lost + (STEP + 2) * CUT * xp.maximum(largest, abs(inner) + lost)
             inner = inner + x @ y
+            lost = lost + CUT * (abs(inner) + lost)
         total = total + Near(xp, inner, lost)
     return total.reshape(*a.shape[:-1], b.shape[1])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..fault import Fault
 
 MMA = ("tests/targets/cuda/test_mma.py",)
+GROUPS = ("tests/targets/cuda/test_wgmma_recorded.py",)
 CALLS = ("tests/library/test_calls.py",)
 RECORDED = ("tests/targets/cuda/test_mma_recorded.py",)
 
@@ -72,6 +73,22 @@ FAULTS = (
         "xp.maximum(largest, abs(inner) + lost)",
         "largest",
         CALLS,
+    ),
+    Fault(
+        "products/eight-bit-sums-of-all-bits",
+        "the total of products of 8-bit floats keeps more bits than a card's",
+        "tilebench.targets.cuda.instructions.tensor_sums:_cut_sum",
+        "np.trunc(np.ldexp(total, behind))",
+        "np.ldexp(total, behind)",
+        GROUPS,
+    ),
+    Fault(
+        "products/eight-bit-sums-in-two",
+        "products of 8-bit floats are added as many at once as those of 16-bit ones",
+        "tilebench.targets.cuda.instructions.tensor_sums:product_sums",
+        "NARROW if dtype.bits == 8 else WIDE",
+        "Adder(16, 13, 13) if dtype.bits == 8 else WIDE",
+        GROUPS,
     ),
     Fault(
         "products/exponents-below-the-smallest",

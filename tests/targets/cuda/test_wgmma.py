@@ -18,7 +18,7 @@ from tilebench.layout import Fragment
 from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 from tilebench.targets.cuda.compiler.nvrtc import compile_cuda
-from tilebench.targets.cuda.instructions.tensor_sums import FEWEST_BITS, product_sums
+from tilebench.targets.cuda.instructions.tensor_sums import product_sums
 from tilebench.targets.cuda.machines import machine_of
 from tilebench.targets.cuda.warp_groups import MatrixForm, WgmmaShape, shape_of
 
@@ -50,9 +50,8 @@ def by_the_card(arrays: dict[str, Any], options: dict[str, Any]) -> Any:
     step = 32 * 8 // dtype.bits
     whole = -a.shape[1] % step
     a, b = np.pad(a, ((0, 0), (0, whole))), np.pad(b, ((0, whole), (0, 0)))
-    few = {"bits": FEWEST_BITS} if dtype.is_float and dtype.bits == 8 else {}
     for k in range(0, a.shape[1], step):
-        start = product_sums(a[None, :, k : k + step], b[None, k : k + step], start, dtype, **few)
+        start = product_sums(a[None, :, k : k + step], b[None, k : k + step], start, dtype)
     return start[0]
 
 

@@ -89,10 +89,11 @@ def accumulation_roundoff(operand: DType, accumulator: DType, cut: bool = False)
 
     Matrix units cut off instead of rounding when operands are narrower than the accumulator: 2u
     (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). Those of
-    Hopper keep about 14 bits of an 8-bit float product's sum. `cut`: operands are cut off to fewer bits.
+    Hopper cut off each term of 32 8-bit float products 13 bits behind the largest's point, and their sum
+    once more. `cut`: operands are cut off to fewer bits.
     """
     if operand.is_float and operand.bits == 8:
-        return max(2.0**-13, 2 * accumulator.unit_roundoff)
+        return max(2.0**-13 * 35 / 32, 2 * accumulator.unit_roundoff)
     return (2.0 if cuts_off(operand, cut) else 1.0) * accumulator.unit_roundoff
 
 

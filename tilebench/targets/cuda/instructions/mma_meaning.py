@@ -16,7 +16,7 @@ from ....simulator.lanes import elements
 from ....simulator.refusal import refuse
 from ..tensor_cores import shape_named
 from .mma import LoadMatrix, Mma
-from .tensor_sums import BITS, FEWEST_BITS, product_sums
+from .tensor_sums import product_sums
 
 _ROWS, _ROW_BYTES, _LANES = 8, 16, 4
 
@@ -45,8 +45,7 @@ def mma(lanes: Any, statement: Mma, mask: Any) -> None:
     b = _gathered(lanes.read(statement.b, mask), shape.b)
     c = _gathered(lanes.read(statement.c, mask), shape.c)
     dtype = statement.a.buffer.dtype
-    few = dtype.is_float and dtype.bits == 8
-    result = product_sums(a, b, c, dtype, FEWEST_BITS if few else BITS)
+    result = product_sums(a, b, c, dtype)
     lanes.write(statement.c, _scattered(result, shape.c), mask)
 
 

@@ -19,7 +19,7 @@ from ....simulator.lanes import Lanes, elements
 from ....simulator.refusal import refuse
 from ....simulator.state import Mask
 from ..warp_groups import GROUP, ROWS, WGMMA, MatrixForm, WgmmaShape, shape_of
-from .tensor_sums import BITS, FEWEST_BITS, product_sums
+from .tensor_sums import product_sums
 from .wgmma import Wgmma, WgmmaCommit, WgmmaFence, WgmmaWait
 
 # Bytes that an address in a descriptor counts in.
@@ -37,8 +37,7 @@ def wgmma(lanes: Lanes, statement: Wgmma, mask: Mask) -> None:
     b = _operand(lanes, statement, statement.b, statement.b_form, (shape.n, shape), who, mask, holds)
     c, number = _sums(lanes, statement, shape, who, mask)
     dtype = statement.a.buffer.dtype
-    few = dtype.is_float and dtype.bits == 8
-    total = product_sums(a, b.swapaxes(1, 2), c, dtype, FEWEST_BITS if few else BITS)
+    total = product_sums(a, b.swapaxes(1, 2), c, dtype)
     own = lanes.own(statement.c.buffer, statement.c)
     parts = total[(slice(None), *shape.c.all_coordinates)]
     for k in range(parts.shape[2]):
