@@ -1,4 +1,4 @@
-"""Products of warp groups as a card gave them (an H200, by `tests/device/check_wgmma.py`), to the last bit."""
+"""Products of warp groups to the last bit as an H200 gave them (`tests/device/check_wgmma.py`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recorded(name: str) -> tuple[str, Any, Any, Any, Any]:
     """The dtype of A, then A, B and the sums before and after, each (products, rows, columns)."""
     a, b, c, *_ = name.split("_")
     dtypes = [np.dtype(getattr(ml_dtypes, each, None) or each) for each in (DTYPES[a], DTYPES[b], c)]
-    triple = "_".join((a, b, c))
+    triple = f"{a}_{b}_{c}"
     left, right, old = (
         RECORDED[f"{triple}_{key}"].view(dtype) for key, dtype in zip("abc", dtypes, strict=True)
     )
