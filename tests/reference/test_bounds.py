@@ -170,6 +170,18 @@ def test_functions_of_inexact_arguments(word: str, dtype: str) -> None:
         assert np.all(np.abs(got - bounded.value) <= bounded.error)
 
 
+def test_the_sign_of_a_nan_is_not_known() -> None:
+    """What an operation gives as a NaN has either sign: one processor sets it, another clears it."""
+    function = kernel(
+        "A: T.Tensor((3,), T.float32), B: T.Tensor((3,), T.float32)",
+        "for i in T.Parallel(3):\n    B[i] = T.copysign(T.float32(2.0), T.log(A[i]))",
+    )
+    arrays = {"A": np.array([0.5, -1.0, 3.0], np.float32), "B": np.zeros(3, np.float32)}
+    bounded = run_bounded(function, arrays)["B"]
+    np.testing.assert_array_equal(np.abs(bounded.value), 2.0)
+    np.testing.assert_array_equal(bounded.error >= 4.0, [False, True, False])
+
+
 def test_the_bound_of_a_long_gemm_is_within_fifty_times_its_error() -> None:
     m, n, k = 64, 64, 1024
     function = gemm(m, n, k, 32, "float32", "float32")

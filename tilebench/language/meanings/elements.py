@@ -154,9 +154,9 @@ def _added(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
 
 
 def _signed(function: Function, x: Inexact, y: Inexact, value: Any) -> Any:
-    """Of a size with a sign: twice the size where the sign is not known."""
-    sure = np.abs(y.value) > y.error
-    return np.where(sure | (y.error == 0), x.error, 2 * np.abs(x.value) + x.error)
+    """Of a size with a sign: twice the size where the sign is not known, as that of a NaN."""
+    sure = (np.abs(y.value) > y.error) | ((y.error == 0) & ~np.isnan(y.value))
+    return np.where(sure, x.error, 2 * np.abs(x.value) + x.error)
 
 
 def _scaled(function: Function, x: Inexact, n: Inexact, value: Any) -> Any:
