@@ -21,7 +21,7 @@ M = N = K = 128
 
 @cache
 def plain() -> Kernel:
-    return kernels.gemm_kernel.using(target="cuda:sm_90a")(M, N, K, 128, 128, 128)
+    return kernels.gemm_kernel.using(target="cuda:sm_90")(M, N, K, 128, 128, 128)
 
 
 def edited(a: SharedLayout, b: SharedLayout) -> Kernel:

@@ -238,8 +238,9 @@ PROGRAMS = {
 
 def nvcc(path: Path, arch: str) -> str:
     """Compile and link a file as a person would; gives the path of the program."""
+    code = f"arch=compute_{arch.removeprefix('sm_')},code={arch}"
     found = subprocess.run(
-        ["nvcc", f"-arch={arch}", "-Werror=all-warnings", "-o", str(path.with_suffix("")), str(path)],
+        ["nvcc", "-gencode", code, "-Werror=all-warnings", "-o", str(path.with_suffix("")), str(path)],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stdout + found.stderr

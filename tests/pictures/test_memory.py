@@ -130,7 +130,7 @@ def test_a_card_on_which_not_one_block_runs_says_why() -> None:
     assert found.refused == "a block that takes 131072 bytes of shared memory cannot run on cuda:sm_86"
     assert (found.blocks, found.waves) == (0, None)
     own = kernel.occupancy()
-    assert (own.card, own.blocks, own.grid) == ("cuda:sm_90a", 1, 16)
+    assert (own.card, own.blocks, own.grid) == ("cuda:sm_90", 1, 16)
 
 
 def test_a_grid_of_a_launch_has_no_waves() -> None:

@@ -40,7 +40,7 @@ def counted(body: str, head: str, arch: str = "sm_90a", threads: int = 128) -> d
 def gemm(n: int, k: int, ta: bool, tb: bool) -> dict[str, Passes]:
     a, b = (k, 64) if ta else (64, k), (n, k) if tb else (k, n)
     head = f'A: T.Tensor({a}, "float16"), B: T.Tensor({b}, "float16"), O: T.Tensor((64, {n}), "float16")'
-    return counted(GEMM.format(a=a, b=b, n=n, ta=ta, tb=tb), head)
+    return counted(GEMM.format(a=a, b=b, n=n, ta=ta, tb=tb), head, "sm_90")
 
 
 @pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])

@@ -51,6 +51,7 @@ class Copy(OpStmt):
     token: str = attribute(default="")
     barrier: Region | None = addresses(default=None)
     sync: bool = attribute(default=False, used="bounded")
+    by_threads: bool = attribute(default=False, used="laid_out")
 
     def settled(self) -> frozenset[str]:
         # What goes in boxes is shared out among no threads.
@@ -100,9 +101,10 @@ def copy(
     running kernel knows as well; nothing is broadcast. Outside a buffer reads give zero and writes are
     skipped. `coalesced_width` caps
     the vector width, in elements, and `loop_layout` (a `T.Fragment` over the extents that are not 1) says
-    which thread moves what. `prefer_instruction` "sync" has a copy wait for what it moves; the others and
-    the other options choose nothing here, which a remark tells. Raises `ShapeError`
-    where the sides do not match, `LanguageError` for a policy or instruction that there is not.
+    which thread moves what. `prefer_instruction` "sync" has a copy wait for what it moves; "cp_async" or
+    `disable_tma` has threads move it, also where it would go in boxes. The other options choose nothing
+    here, which a remark tells. Raises `ShapeError` where the sides do not match, `LanguageError` for a
+    policy or instruction that there is not.
     """
     _check_choice("eviction_policy", eviction_policy, ("evict_normal", "evict_first", "evict_last"))
     _check_choice("prefer_instruction", prefer_instruction, ("tma", "cp_async", "sync"))
@@ -128,10 +130,9 @@ def copy(
         builder.emit(Fill(region, stored(0, target.view.buffer.dtype), place=builder.place))
         return
     layout = loop_map(loop_layout, None, "T.copy")
-    sync = prefer_instruction == "sync"
-    builder.emit(
-        Copy(source.region, target.region, coalesced_width=width, map=layout, sync=sync, place=builder.place)
-    )
+    sync, by_threads = prefer_instruction == "sync", disable_tma or prefer_instruction == "cp_async"
+    hints: dict[str, Any] = {"coalesced_width": width, "map": layout, "sync": sync, "by_threads": by_threads}
+    builder.emit(Copy(source.region, target.region, **hints, place=builder.place))
 
 
 def _check_choice(name: str, given: object, known: tuple[str, ...]) -> None:

@@ -81,10 +81,11 @@ class Instruction:
     instruction forms is exact enough up to `exact_k` terms (0: of any length). `cost` counts issue
     cycles of a warp for one instruction; `needs` are features that the machine must have.
 
-    An `optional` one is taken only where a schedule or a kernel names it. One instruction may cover its
-    shape as often as `most` says along each extent (empty: once), at a cost that grows alike; groups then
-    share a tile by its rows first. `by_proxy` says that it reads shared memory past the view that threads
-    have of it: what they wrote there is seen after a fence of its own. `clears`: it can start a sum at zero.
+    An `optional` one asks more than its dtypes say: a pass that knows its rules takes it, or a schedule. One
+    instruction may cover its shape as often as `most` says along each extent (empty: once), at a cost that
+    grows alike; groups then share a tile by its rows first. `by_proxy` says that it reads shared memory past
+    the view that threads have of it: what they wrote there is seen after a fence of its own. `clears`: it can
+    start a sum at zero.
     A copy by one with `boxes` is done by no thread, in boxes of that kind.
 
     Raises `TargetError` as it is made where the row contradicts itself.

@@ -14,6 +14,7 @@ from .laid_out.align_rows import align_rows
 from .laid_out.allow_boxes import allow_boxes
 from .laid_out.check_tiles import check_tiles
 from .laid_out.choose_instructions import choose_instructions
+from .laid_out.choose_products import choose_products
 from .laid_out.choose_shared import choose_shared
 from .laid_out.count_registers import count_registers
 from .laid_out.cut_boxes import cut_boxes
@@ -38,7 +39,9 @@ LAYOUT_ROW = StageRow(
         ("store_alike", store_alike),
         # Before anything is made of tiles that no thread or block can have.
         ("check_tiles", check_tiles),
-        # Then instructions: a row says where operands may lie and in which fragments.
+        # First of the instructions those that ask more of tiles, and of each other.
+        ("choose_products", choose_products),
+        # Then the others: a row says where operands may lie and in which fragments.
         ("choose_instructions", choose_instructions),
         # Before inference: the copies it inserts take part in it.
         ("spill_operands", spill_operands),

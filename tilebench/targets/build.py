@@ -64,7 +64,7 @@ class ProgramForm:
 
     `write` gives the text for the sizes and scalars of a call, a seed of its inputs, and lines of a title.
     `how` says in words what to do with the `{file}`, whose name ends in `suffix`; `{detail}` is the machine
-    in the target's name.
+    in the target's name, `{number}` what stands behind its `_`.
     """
 
     suffix: str

@@ -7,6 +7,7 @@ from ..fault import Fault
 WORDS = ("tests/targets/cuda/test_tma.py",)
 RINGS = ("tests/targets/cuda/test_tma_rings.py",)
 STORES = ("tests/targets/cuda/test_tma_stores.py",)
+DEFAULTS = ("tests/targets/cuda/test_default_road.py",)
 PHASES = ("tests/simulator/test_wrong_kernels.py", "tests/targets/cuda/test_mbarriers.py")
 
 FAULTS = (
@@ -97,6 +98,46 @@ FAULTS = (
         "any(isinstance(s, MbarrierWait) for s in statements(loop.body))",
         "False",
         RINGS,
+    ),
+    Fault(
+        "boxes/any-start-is-whole",
+        "a row of a box starts anywhere, which a card ends the launch for",
+        "tilebench.passes.analysis.boxes:_of_start",
+        "facts.divides(unit, start)",
+        "True",
+        RINGS,
+    ),
+    Fault(
+        "boxes/any-start-is-inside",
+        "a box is stored in front of its array, which a card ends the launch for",
+        "tilebench.passes.analysis.boxes:_of_start",
+        "facts.proves(first.compare('>=', 0))",
+        "True",
+        STORES,
+    ),
+    Fault(
+        "boxes/any-start-is-simulated",
+        "the simulator takes a start that a card does not",
+        "tilebench.targets.cuda.instructions.tma_meaning:box_start",
+        "start[-1] * width % UNIT",
+        "False",
+        WORDS,
+    ),
+    Fault(
+        "boxes/where-coordinates-do-not-reach",
+        "a copy of an array beyond 32 bits goes in boxes",
+        "tilebench.passes.laid_out.choose_products:_has_map",
+        "wide and any(not isinstance(size, int) for size in array.shape)",
+        "False",
+        DEFAULTS,
+    ),
+    Fault(
+        "boxes/few-bits-unasked",
+        "sums of 8-bit floats in fewer bits are taken though nobody names them",
+        "tilebench.passes.laid_out.choose_products:_why_not",
+        "row.exact_k and not gemm.fast_accum",
+        "False",
+        DEFAULTS,
     ),
     Fault(
         "phases/nothing-is-handed-on",

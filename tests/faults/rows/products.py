@@ -29,7 +29,7 @@ FAULTS = (
     Fault(
         "products/float32-cut-off",
         "float32 is cut off to TF32 though the kernel does not say so",
-        "tilebench.passes.laid_out.choose_instructions:_is_meant",
+        "tilebench.passes.laid_out.choose_instructions:is_meant",
         "not row.asked or getattr(statement, row.asked)",
         "True",
         MMA,

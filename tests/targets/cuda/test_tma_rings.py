@@ -47,7 +47,7 @@ def run(kernel: Any) -> None:
 
 
 def ring(
-    rows: int, columns: int, box: tuple[int, int], dtype: str, at: int, stages: int, turns: int = 4
+    rows: int, columns: int, box: tuple[int, int], dtype: str, at: int | str, stages: int, turns: int = 4
 ) -> tuple[str, str]:
     m, n = box
     head = f'A: T.Tensor(({rows}, {columns}), "{dtype}"), O: T.Tensor(({turns * m}, {n}), "{dtype}")'
@@ -61,7 +61,7 @@ CASES = [
     (50, 72, (16, 64), "bfloat16", -8, 4),
     (64, 128, (16, 128), "float16", 0, 3),
     (100, 96, (24, 96), "float16", 0, 3),
-    (61, 40, (16, 32), "float32", 3, 3),
+    (61, 40, (16, 32), "float32", 12, 3),
     (64, 512, (16, 512), "int8", 0, 2),
     (64, 48, (16, 48), "float8_e4m3fn", 0, 3),
     (20, 16, (8, 16), "float64", 0, 2),
@@ -239,10 +239,34 @@ def told(kernel: Any) -> list[str]:
         (50, 61, (16, 64), "float16", 0, "a stride of A is 122 bytes, no multiple of 16"),
         (50, 64, (16, 60), "float16", 0, "its rows have 120 bytes, no multiple of 16"),
         (64, 64, (16, 64), "int4", 0, "elements of 4 bits share bytes"),
+        (
+            61,
+            40,
+            (16, 32),
+            "float32",
+            3,
+            "its rows start at element 3 of A's, which is not a multiple of 4 (16 bytes)",
+        ),
+        (
+            50,
+            72,
+            (16, 64),
+            "bfloat16",
+            "k * 4 + 4",
+            "its rows start at element k * 4 + 4 of A's, which is not known to be a multiple of 8 (16 bytes)",
+        ),
+        (
+            50,
+            72,
+            (16, 64),
+            "bfloat16",
+            "k * 8 + 4",
+            "its rows start at element k * 8 + 4 of A's, which is not a multiple of 8 (16 bytes)",
+        ),
     ],
 )
 def test_what_boxes_do_not_take_goes_by_another_instruction(
-    rows: int, columns: int, box: tuple[int, int], dtype: str, at: int, why: str
+    rows: int, columns: int, box: tuple[int, int], dtype: str, at: int | str, why: str
 ) -> None:
     kernel = by_boxes(*ring(rows, columns, box, dtype, at, 3), "S")
     assert told(kernel) == [f"tma does not take this copy: {why}"]
@@ -269,18 +293,19 @@ def test_a_card_that_has_none_says_what_it_has() -> None:
     assert caught.value.message == "cuda:sm_80 has no copy instruction tma"
 
 
-def test_nobody_gets_boxes_who_does_not_name_them() -> None:
+def test_nobody_gets_boxes_whose_tiles_threads_read() -> None:
     body, head = ring(64, 64, (16, 64), "float16", 0, 3)
     text = kernel_of(body, head).using(target="cuda:sm_90a")().stage("threaded")
     assert "T.cp_async(" in text
     assert not any(word in text for word in ("T.tma_load", "T.mbarrier", "T.fence"))
-    product = kernel_of(PRODUCT, OPERANDS).using(target="cuda:sm_90a")()
+    named = Schedule.of(gemm={"C_l": {"instruction": "mma"}})
+    product = kernel_of(PRODUCT, OPERANDS).using(target="cuda:sm_90a", schedule=named)()
     assert 'by=T.Instr("mma")' in product.stage("laid_out")
     assert "tma" not in product.stage("threaded")
 
 
 def test_boxes_and_other_copies_share_a_ring() -> None:
-    kernel = by_boxes(PRODUCT, OPERANDS, "A_s")
+    kernel = by_boxes(PRODUCT, OPERANDS, "A_s", gemm={"C_l": {"instruction": "mma"}})
     text = kernel.stage("threaded")
     assert "T.tma_load(A_s" in text
     assert "T.cp_async(B_s" in text

@@ -27,10 +27,10 @@ for t in T.serial({turns}):
 CASES = [
     ((64, 64), (16, 64), "t * 16, 0", "float16"),
     ((50, 72), (16, 64), "t * 16, 24", "float16"),
-    ((50, 72), (16, 64), "t * 16 - 8, -8", "bfloat16"),
-    ((61, 40), (16, 32), "t * 16, 3", "float32"),
+    ((50, 72), (16, 64), "t * 16, 16", "bfloat16"),
+    ((61, 40), (16, 32), "t * 16, 12", "float32"),
     ((64, 256), (16, 256), "t * 16, 0", "int8"),
-    ((256,), (64,), "t * 64 + 3", "float32"),
+    ((256,), (64,), "t * 64 + 4", "float32"),
     ((4, 9, 32), (1, 8, 32), "t, 3, 0", "float32"),
     ((2, 4, 3, 6, 16), (1, 3, 6, 16), "1, t, 0, 0, 0", "float32"),
 ]
@@ -114,6 +114,20 @@ for t in T.serial(4):
     told = [r.message for r in kernel.compilation.context.remarks if r.message.startswith("tma does not")]
     assert told == ["tma does not take this copy: O is read or written otherwise by the kernel too"] * 2
     run(kernel)
+
+
+def test_a_box_that_starts_in_front_of_its_array_is_stored_otherwise() -> None:
+    kernel = store((50, 72), (16, 64), "t * 16, t * 8 - 8", "bfloat16")
+    told = [r.message for r in kernel.compilation.context.remarks if r.message.startswith("tma does not")]
+    where = "it starts at t * 8 + -8 in dimension 1, which is not known not to be in front of O"
+    assert told == [f"tma does not take this copy: {where}"]
+    assert "T.tma_store(" not in kernel.stage("threaded")
+    run(kernel)
+    text = store((64, 64), (16, 64), "t * 16, 0", "float16").stage("threaded")
+    function = parse_function(text.replace("t * 16 + 16, :]", "t * 16 + 16, -8 : 56]"), card_words())
+    with pytest.raises(SimulationError) as caught:
+        run_threaded(function, arrays_of(function), warp=32)
+    assert caught.value.message == "a box that is stored starts in O, and this one at -8 in dimension 1"
 
 
 def test_the_last_block_stores_what_is_in_the_array() -> None:

@@ -26,9 +26,9 @@ ASKED = Schedule.of(gemm={"C_l": {"instruction": "wgmma"}})
 NT = (False, True)
 
 
-def made(*shape: int, **options: Any) -> Any:
+def made(*shape: int, schedule: Schedule = ASKED, **options: Any) -> Any:
     """The product's kernel by warp groups."""
-    return product.using(target="cuda:sm_90a", schedule=ASKED)(*shape, **options)
+    return product.using(target="cuda:sm_90a", schedule=schedule)(*shape, **options)
 
 
 def arrays_of(shape: tuple[int, int, int], options: dict[str, Any]) -> dict[str, Any]:
@@ -164,18 +164,6 @@ def test_a_sum_is_the_next_operand_where_it_lies() -> None:
 
 def compiled(kernel: Any) -> Any:
     return compile_cuda(kernel.stage("cuda"), machine_of("sm_90a"))
-
-
-# -- where nothing is asked
-
-
-def test_the_road_without_a_request_is_as_before() -> None:
-    kernel = product.using(target="cuda:sm_90a")(128, 128, 64, tile=(128, 128, 32), threads=256)
-    assert 'by=T.Instr("mma")' in kernel.stage("laid_out")
-    text = kernel.stage("threaded")
-    assert "T.mma(" in text
-    assert "wgmma" not in text
-    assert "T.fence_async_shared" not in text
 
 
 # -- refusals

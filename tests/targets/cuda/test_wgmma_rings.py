@@ -19,7 +19,12 @@ from tilebench.library.kernels.attention import attention_kernel
 from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 
-AHEAD = {"tile": (128, 64, 32), "threads": 256, "turned": NT}
+# By copies of threads, whose tiles pass a fence.
+BY_THREADS = Schedule.of(
+    gemm={"C_l": {"instruction": "wgmma"}},
+    copy={name: {"instruction": "cp.async"} for name in ("A_s", "B_s")},
+)
+AHEAD: dict[str, Any] = {"tile": (128, 64, 32), "threads": 256, "turned": NT, "schedule": BY_THREADS}
 
 
 @pytest.mark.parametrize("stages", [2, 3, 4])

@@ -31,8 +31,8 @@ def save_program(kernel: Kernel, path: Path, seed: int, overwrite: bool) -> Path
     title = [f"The kernel {kernel.name}({values}) for {kernel.target}, written by tilebench."]
     if compilation.edits:
         title.append(f"Edited by hand: {', '.join(edit.stage for edit in compilation.edits)}.")
-    title.append(manifest.program.how.format(file=path.with_suffix(manifest.program.suffix).name,
-                                             detail=kernel.target.partition(":")[2]))  # fmt: skip
+    detail, name = kernel.target.partition(":")[2], path.with_suffix(manifest.program.suffix).name
+    title.append(manifest.program.how.format(file=name, detail=detail, number=detail.partition("_")[2]))
     text = manifest.program.write(build, call.values, seed, title)
     return write_files({path.with_suffix(manifest.program.suffix): text}, overwrite)[0]
 

@@ -19,6 +19,7 @@ ARGUMENTS: dict[str, str] = {
     "pending": "the youngest groups that may still be under way",
     "src_within": "where the array ends, in dimensions in which the box may go past it: reads give 0",
     "dst_within": "where the array ends, in dimensions in which the box may go past it: no stores",
+    "by_threads": "that threads move it, and no engine in boxes",
     "sync": "whether the kernel waits at once for what an asynchronous copy brings",
     "vector": "elements of one access",
     "coalesced_width": "elements of one access, as the kernel asks for",

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import Region, lift, show
+from ...ir.arith import Linear, linear
+from ...ir.facts import Facts
 from ...language.copy import Copy, Within
 from ...language.lowered.tokens import BY_HAND
 from ...layout import SharedLayout, Swizzle
@@ -43,11 +45,13 @@ def sides(copy: Copy) -> tuple[Region, Region]:
     return (copy.dst, copy.src) if copy.dst.buffer.scope == "global" else (copy.src, copy.dst)
 
 
-def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], others: frozenset[str]) -> str:
+def why_no_boxes(
+    copy: Copy, boxes: Boxes, arrays: frozenset[str], others: frozenset[str], facts: Facts
+) -> str:
     """The rule by which a copy cannot be carried out in boxes, whatever its tile's layout; empty: none.
 
     `arrays` are the names of those that a caller brings, `others` of those that something of another kind
-    writes, or also reads where boxes of them are written: nothing orders the two.
+    writes, or also reads where boxes of them are written: nothing orders the two. `facts` hold at the copy.
     """
     src, dst = copy.src.buffer, copy.dst.buffer
     part, tile = sides(copy)
@@ -65,7 +69,7 @@ def why_no_boxes(copy: Copy, boxes: Boxes, arrays: frozenset[str], others: froze
     if name in others:
         return f"{name} is read or written otherwise by the kernel too"
     within = copy.src_within if part is copy.src else copy.dst_within
-    return _of_array(part, boxes) or _of_edges(part, within)
+    return _of_array(part, boxes) or _of_edges(part, within) or _of_start(copy, part, boxes, facts)
 
 
 def _of_array(region: Region, boxes: Boxes) -> str:
@@ -93,6 +97,28 @@ def _of_edges(part: Region, within: Within) -> str:
     row = (extent[-1] if extent else 1) * array.dtype.bits // 8
     if row % UNIT:
         return f"its rows have {row} bytes, no multiple of {UNIT}"
+    return ""
+
+
+def _of_start(copy: Copy, part: Region, boxes: Boxes, facts: Facts) -> str:
+    """A row of a box starts at whole units of memory, and a box that is stored not in front of the array; the
+    card ends the launch else. So that has to be proved.
+
+    Who issues a copy by hand answers for it: it is refused where it is wrong for certain.
+    """
+    start, unit = part.start[-1], boxes.align * 8 // part.buffer.dtype.bits
+    where = f"its rows start at element {show(start)} of {part.buffer.name}'s"
+    if not facts.divides(unit, start):
+        form = linear(facts.resolved(start))
+        certain = form.constant % unit and facts.divisor_of(Linear(form.terms, 0)) % unit == 0
+        if copy.token != BY_HAND or certain:
+            known = "is not" if certain else "is not known to be"
+            return f"{where}, which {known} a multiple of {unit} ({boxes.align} bytes)"
+    for dim, first in enumerate(part.start if part is copy.dst else ()):
+        certain = facts.bounds(first)[1] < 0
+        if not facts.proves(first.compare(">=", 0)) and (copy.token != BY_HAND or certain):
+            said = f"it starts at {show(first)} in dimension {dim}, which is"
+            return f"{said} {'' if certain else 'not known not to be '}in front of {part.buffer.name}"
     return ""
 
 

@@ -17,6 +17,7 @@ from ...language.memory import AllocShared
 from ...language.structure import Parallel
 from ...machine import Boxes
 from ..analysis.boxes import boxes_of, cut, sides, why_no_boxes
+from ..analysis.known_facts import facts_at
 from ..context import Context
 from .choose_shared import layouts_for_boxes
 
@@ -32,8 +33,10 @@ def allow_boxes(function: Function, context: Context) -> Function:
     arrays = frozenset(array.name for array in function.arrays)
     others = _otherwise(function, copies)
 
+    facts = facts_at(function, {id(copy) for copy in copies})
+
     def why_not(copy: Copy, boxes: Boxes) -> str:
-        found = why_no_boxes(copy, boxes, arrays, others)
+        found = why_no_boxes(copy, boxes, arrays, others, facts[id(copy)])
         return found or _of_layout(copy, tiles[sides(copy)[1].buffer.name], boxes, context)
 
     def step(node: Any) -> Any:

@@ -31,6 +31,8 @@ def choose_instructions(function: Function, context: Context) -> Function:
         if isinstance(node, OpStmt) and takes_instruction(node):
             statement: Any = node
             row = choose(statement, context.machine, threads[id(node)].count)
+            if isinstance(node, Copy) and node.by_threads:
+                statement = node = node.but(by_threads=False)
             return node if row is None or statement.by is not None else node.but(by=Instr(row.name))
         return map_bodies(node, step)
 
@@ -56,7 +58,7 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
     """
     rows = machine.instructions_for(statement.word)
     dtypes = dtypes_of(statement)
-    fitting = [row for row in rows if row.dtypes in ((), dtypes) and _is_meant(row, statement)]
+    fitting = [row for row in rows if row.dtypes in ((), dtypes) and is_meant(row, statement)]
     if statement.by is not None:
         fitting = [row for row in fitting if row.name == statement.by.name]
     else:
@@ -72,7 +74,7 @@ def fitting_rows(statement: Any, machine: Machine) -> list[Instruction]:
     )  # fmt: skip
 
 
-def _is_meant(row: Instruction, statement: Stmt) -> bool:
+def is_meant(row: Instruction, statement: Stmt) -> bool:
     """Whether a statement asks for what is less exact, where the row is, and is in time for it."""
     return (not row.asked or getattr(statement, row.asked)) and _in_time(row, statement)
 
@@ -92,15 +94,18 @@ def choose(statement: Any, machine: Machine, threads: int) -> Instruction | None
     if len({row.group for row in rows}) > 1 and len({row.shape for row in rows}) == 1:
         return None
 
-    def cost(row: Instruction) -> float:
-        moved = sum(
-            copy_cycles(machine, effect.buffer.size, effect.buffer.dtype.bits, threads)
-            for effect in effects_of(statement)
-            if (memory := row.operand(effect.field).memory) and effect.buffer.scope not in memory
-        )
-        return moved + instruction_cycles(row, statement, machine, threads)
+    return min(rows, key=lambda row: price_of(row, statement, machine, threads))
 
-    return min(rows, key=cost)
+
+def price_of(row: Instruction, statement: Any, machine: Machine, threads: int) -> float:
+    """What a statement costs by a row, in cycles: its instructions, and bringing operands to where it takes
+    them."""
+    moved = sum(
+        copy_cycles(machine, effect.buffer.size, effect.buffer.dtype.bits, threads)
+        for effect in effects_of(statement)
+        if (memory := row.operand(effect.field).memory) and effect.buffer.scope not in memory
+    )
+    return moved + instruction_cycles(row, statement, machine, threads)
 
 
 def _can_share(row: Instruction, statement: OpStmt, threads: int) -> bool:

@@ -71,7 +71,25 @@ def place_operands(function: Function, context: Context) -> Function:
     return step(function)
 
 
-def _demands(function: Function, context: Context) -> dict[str, list[_Demand]]:
+def unreadable(function: Function, context: Context) -> list[tuple[Gemm, str]]:
+    """The products whose instruction cannot read its tiles, with why: what `place_operands` would refuse."""
+    found: list[tuple[Gemm, str]] = []
+    demands = _demands(function, context, found)
+    silent = Context(context.machine)
+    for node in statements(function.body):
+        if isinstance(node, AllocShared) and (own := demands.get(node.buffer.name)):
+            try:
+                _layout_for(node, own, silent)
+            except (ScheduleError, LayoutError) as error:
+                found += [(demand.gemm, error.message) for demand in own]
+    return found
+
+
+def _demands(
+    function: Function, context: Context, refused: list[tuple[Gemm, str]] | None = None
+) -> dict[str, list[_Demand]]:
+    """What products ask of each tile. Raises at the first that its instruction cannot do, or adds it to
+    `refused`."""
     gemms = [
         node
         for node in statements(function.body)
@@ -85,14 +103,26 @@ def _demands(function: Function, context: Context) -> dict[str, list[_Demand]]:
     policies = warp_policies(every, threads, silent)
     found: dict[str, list[_Demand]] = {}
     for gemm in gemms:
-        row = row_of(gemm, context.machine)
-        _check(gemm, row, threads[id(gemm)])
-        tile = gemm_seeds(gemm, policies[id(gemm)], threads[id(gemm)], silent)[gemm.c.buffer.name]
-        for field in ("a", "b"):
-            region: Region = getattr(gemm, field)
-            if region.buffer.scope == "shared" and row.operand(field).panels:
-                found.setdefault(region.buffer.name, []).append(_demand(gemm, row, field, tile))
+        try:
+            for demand in _of_product(gemm, policies[id(gemm)], threads[id(gemm)], silent):
+                found.setdefault(demand.region.buffer.name, []).append(demand)
+        except (ScheduleError, LayoutError) as error:
+            if refused is None:
+                raise
+            refused.append((gemm, error.message))
     return found
+
+
+def _of_product(gemm: Gemm, policy: str, threads: Threads, silent: Context) -> list[_Demand]:
+    """What one product asks of its tiles. Raises where its instruction cannot do it."""
+    row = row_of(gemm, silent.machine)
+    _check(gemm, row, threads)
+    tile = gemm_seeds(gemm, policy, threads, silent)[gemm.c.buffer.name]
+    return [
+        _demand(gemm, row, field, tile)
+        for field in ("a", "b")
+        if getattr(gemm, field).buffer.scope == "shared" and row.operand(field).panels
+    ]
 
 
 def _check(gemm: Gemm, row: Instruction, threads: Threads) -> None:
@@ -186,6 +216,12 @@ def _candidates(buffer: Buffer, demands: Sequence[_Demand]) -> list[SharedLayout
             wide = max(shape[-1], atom * 8 // bits)
             with suppress(LayoutError):
                 found.append(atom_layout((*shape[:-1], wide), bits, atom))
+    if not found:
+        first = demands[0]
+        raise ScheduleError(
+            "{name} reads panels of rows, and {tile} has none", at=first.gemm.place, name=first.row.name,
+            tile=buffer.name, found="extents {extents}", extents=buffer.extents,
+        )  # fmt: skip
     return found
 
 

@@ -158,6 +158,8 @@ def manifest() -> Manifest:
         environment=_environment,
         occupancy=_occupancy,
         present=_present,
-        program=ProgramForm(".cu", "nvcc -O3 -arch={detail} {file} && ./a.out", _program),
+        program=ProgramForm(
+            ".cu", "nvcc -O3 -gencode arch=compute_{number},code={detail} {file} && ./a.out", _program
+        ),
         profiler=LineProfiler("ncu", _ncu("missing"), _ncu("run"), _ncu("read")),
     )

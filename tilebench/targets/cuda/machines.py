@@ -201,7 +201,7 @@ def _copy_rows() -> list[Instruction]:
         )
         for width in (16, 8, 4)
     ]  # fmt: skip
-    # Boxes of arrays, by one thread for all; taken where it is named.
+    # Boxes of arrays, by one thread for all.
     boxes = Instruction(
         "copy", "tma", asynchronous=True, completes="mbarrier", needs=("tma",),
         optional=True, by_proxy=True, boxes=Boxes(),

@@ -26,9 +26,9 @@ ELEMENTS = {
 BYTES = 0
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 PROMOTION_256 = 3
-# Limits of an encoding (CUDA driver API, cuTensorMapEncodeTiled).
+# Limits of an encoding (CUDA driver API, cuTensorMapEncodeTiled); coordinates have 32 bits and a sign.
 MOST_RANK, MOST_BOX, UNIT = 5, 256, 16
-MOST_EXTENT, MOST_STRIDE = 1 << 32, 1 << 40
+MOST_EXTENT, MOST_STRIDE = 1 << 31, 1 << 40
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,26 @@ def check_box(statement: Stmt, region: Region, swizzle: int) -> None:
         refuse("no tensor map has this box: {wrong}", statement, wrong=wrong)
 
 
+def box_start(lanes: Lanes, region: Region, statement: Stmt, lane: int, mask: Mask) -> list[int]:
+    """Where a thread's box starts in its array. Rows start at whole units, and a box that is stored not in
+    front of its array: a card ends the launch else."""
+    start = [int(lanes.wide(lanes.value(part, mask), np.int64)[lane]) for part in region.start]
+    width = region.buffer.dtype.bits // 8
+    if start and start[-1] * width % UNIT:
+        refuse(
+            "rows of a box start at a multiple of {unit} bytes along the last dimension of {name}, and these"
+            " at element {first}, byte {byte}", statement, unit=UNIT, name=region.buffer.name,
+            first=start[-1], byte=start[-1] * width,
+        )  # fmt: skip
+    before = next((dim for dim, first in enumerate(start) if first < 0), None)
+    if isinstance(statement, TmaStore) and before is not None:
+        refuse(
+            "a box that is stored starts in {name}, and this one at {first} in dimension {dim}", statement,
+            name=region.buffer.name, first=start[before], dim=before,
+        )  # fmt: skip
+    return start
+
+
 def shared_cells(lanes: Lanes, region: Region, statement: Any, lane: int, mask: Mask, party: Party) -> Any:
     """(1, cells) of the box in shared memory, in the order of its elements."""
     buffer, count = region.buffer, (region.extent or (0,))[-1]
@@ -158,7 +178,7 @@ def _store(lanes: Lanes, statement: TmaStore, lane: int, mask: Mask, party: Part
     """The bytes of a box into the array, where it is one."""
     dst = statement.dst
     buffer, extent = dst.buffer, tuple(dst.extent or ())
-    start = [int(lanes.wide(lanes.value(part, mask), np.int64)[lane]) for part in dst.start]
+    start = box_start(lanes, dst, statement, lane, mask)
     values, size = raw.view(buffer.dtype.numpy), int(np.prod(extent))
     if values.size != size:
         refuse(
@@ -189,7 +209,7 @@ def _read(lanes: Lanes, statement: TmaLoad, lane: int, mask: Mask, party: Party)
     """The box of the array, zeros outside; what is remembered of the array is held until the copy is done."""
     src = statement.src
     buffer, extent = src.buffer, tuple(src.extent or ())
-    start = [int(lanes.wide(lanes.value(part, mask), np.int64)[lane]) for part in src.start]
+    start = box_start(lanes, src, statement, lane, mask)
     box = box_at(start, extent, buffer.extents)
     values = np.zeros(extent, buffer.dtype.numpy)
     if box.empty:

@@ -1,0 +1,209 @@
+"""Products by instructions that read shared memory themselves, and the copies that feed them.
+
+`T.gemm(A_s, B_s, C_l)` -> `T.gemm(A_s, B_s, C_l, by=T.Instr("wgmma"))` where the table has a row for it that
+costs less than the others, with what its tiles pad and what shared memory hands out for it, and every rule of
+it holds: threads, k, where operands are and how they may lie. A copy that runs ahead into such a tile goes in
+boxes where the machine has those. What a kernel or schedule names stays; where a rule forbids it a remark
+says which. Other products are left to `choose_instructions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any
+
+from ...errors import LayoutError
+from ...ir import Buffer, Function, Region, map_bodies
+from ...ir.stmt import statements
+from ...language.copy import Copy
+from ...language.gemm import Gemm
+from ...language.lowered.decisions import Instr
+from ...language.structure import Pipelined
+from ...layout.tiling import split_groups
+from ...machine import Instruction, Machine
+from ..analysis.boxes import box_rows
+from ..analysis.thread_groups import Threads, threads_by_statement
+from ..context import Context
+from .choose_instructions import choose, dtypes_of, is_meant, price_of
+from .place_operands import unreadable
+from .warp_policies import SQUARE
+
+NAME = "choose_products"
+# Bytes of a row of a box, of the widest in a loop, or else of all boxes of a step. One thread asks for them
+# and they come at once, so that small ones cost more than copies of many threads. A product of 2048 on an
+# H200, with three stages: rows of 64 bytes in steps of 8 or 12 KB cost 8 to 17 %, in steps of 16 KB they save
+# 6 to 11 %, rows of 128 bytes up to 13.
+LEAST_ROW, LEAST_STEP = 128, 16 << 10
+# Warps whose instructions a multiprocessor issues at a time: the others of a block share these cycles.
+PARTITIONS = 4
+
+
+def choose_products(function: Function, context: Context) -> Function:
+    """The function whose products and copies of tiles have such an instruction where it is the best."""
+    machine = context.machine
+    rows = [row for row in machine.instructions_for(Gemm.word) if row.optional and row.by_proxy]
+    gemms = [node for node in statements(function.body) if isinstance(node, Gemm)]
+    if not rows or not gemms:
+        return function
+    return _in_boxes(_settled(function, rows, gemms, context), context)
+
+
+def _settled(function: Function, rows: list[Instruction], gemms: list[Gemm], context: Context) -> Function:
+    """The function with those of the rows on products that all of its products together allow."""
+    threads = threads_by_statement(function, context.machine)
+    wanted = {
+        id(gemm): _cheapest(gemm, rows, context.machine, threads[id(gemm)], context)
+        for gemm in gemms
+        if gemm.by is None
+    }
+    while any(wanted.values()):
+        trial, origins = _with_rows(function, wanted, threads, context.machine)
+        found = [(origins.get(id(gemm)), why) for gemm, why in unreadable(trial, context)]
+        refused = [(gemm, why) for gemm, why in found if gemm is not None and wanted[id(gemm)] is not None]
+        if not refused:
+            return trial
+        for gemm, why in refused:
+            _missed(gemm, wanted[id(gemm)], why, context)
+            wanted[id(gemm)] = None
+    return function
+
+
+def _missed(gemm: Gemm, row: Instruction | None, why: str, context: Context) -> None:
+    if row is not None:
+        context.remark(NAME, "missed", f"{row.name} does not take this product: {why}", gemm)
+
+
+def _cheapest(
+    gemm: Gemm, rows: list[Instruction], machine: Machine, threads: Threads, context: Context
+) -> Instruction | None:
+    """The row that a product is best carried out by, of these; None where an ordinary one is as good."""
+    dtypes = dtypes_of(gemm)
+    fitting = [row for row in rows if row.dtypes == dtypes and is_meant(row, gemm)]
+    if not fitting:
+        return None
+    best = min(fitting, key=lambda row: _cycles(row, gemm, machine, threads))
+    if why := _why_not(best, gemm, threads):
+        _missed(gemm, best, why, context)
+        return None
+    ordinary = choose(gemm, machine, threads.count)
+    own, other = (_cycles(row, gemm, machine, threads) for row in (best, ordinary or best))
+    if ordinary is None or own < other:
+        return best
+    why = f"its tiles of {best.shape[0]} rows take {own:.0f} cycles here, {ordinary.name} {other:.0f}"
+    context.remark(NAME, "note", f"{best.name} does not pay for this product: {why}", gemm)
+    return None
+
+
+def _cycles(row: Instruction, gemm: Gemm, machine: Machine, threads: Threads) -> float:
+    """What a product costs: issuing its instructions, or what shared memory hands out for them, whichever is
+    more. Tiles of 16 to 64 rows of a product of 2048 on an H200 are ordered so (64x64: 60 us by warps, 40 by
+    groups; 32x64: 95 and 82; 16x64: the same)."""
+    issued, atom = price_of(row, gemm, machine, threads.count), row.operand("c").fragment
+    if atom is None:
+        return issued
+    (m, n, k), groups = gemm.mnk, max(1, threads.count // max(row.group, 1))
+    try:
+        split = split_groups((m, n), atom.extents, groups, gemm.policy or SQUARE, rows_first=bool(row.most))
+    except LayoutError:
+        return issued  # whoever makes the layout says it
+    blocks = [ceil(extent / size) for extent, size in zip((m, n), atom.extents, strict=True)]
+    own = [ceil(count / parts) for count, parts in zip(blocks, split, strict=True)]
+    busy = ceil(blocks[0] / own[0]) * ceil(blocks[1] / own[1])
+    rows, columns = own[0] * atom.extents[0], own[1] * atom.extents[1]
+    # What an instruction reads by itself it reads for each block of its rows.
+    again = own[0] if row.by_proxy else 1
+    read = sum(
+        reach * times * k * region.buffer.dtype.bits / 8
+        for region, reach, times in ((gemm.a, rows, 1), (gemm.b, columns, again))
+        if region.buffer.scope == "shared"
+    )
+    handed_out = busy * read / (machine.shared.banks * machine.shared.bank_bytes)
+    return max(issued, handed_out * PARTITIONS * machine.warp / threads.count)
+
+
+def _why_not(row: Instruction, gemm: Gemm, threads: Threads) -> str:
+    """The rule by which an instruction cannot be taken, of those that need no layout; empty: none."""
+    depth, unit = gemm.mnk[2], row.shape[2]
+    if threads.count % row.group or threads.first % row.group:
+        last = threads.first + threads.count - 1
+        return f"it has threads {threads.first} to {last}, no whole groups of {row.group}"
+    if depth % unit:
+        return f"k is {depth}, no multiple of {unit}"
+    for field in ("a", "b"):
+        region: Region = getattr(gemm, field)
+        memory = row.operand(field).memory
+        if region.buffer.scope not in memory:
+            return f"{region.buffer.name} lies in {region.buffer.scope} memory"
+        if region.buffer.scope == "fragment" and region.buffer.name == gemm.c.buffer.name:
+            return f"{region.buffer.name} is an operand and the sum"
+    if row.exact_k and not gemm.fast_accum:
+        return f"it forms sums of {row.exact_k} terms in fewer bits, and is taken where it is named"
+    return ""
+
+
+def _with_rows(
+    function: Function, wanted: Mapping[int, Instruction | None], threads: Mapping[int, Threads],
+    machine: Machine,
+) -> tuple[Function, dict[int, Gemm]]:  # fmt: skip
+    """The function with an instruction on each product, and the old node of each one that got one."""
+    origins: dict[int, Gemm] = {}
+
+    def step(node: Any) -> Any:
+        if isinstance(node, Gemm) and node.by is None:
+            row = wanted.get(id(node)) or choose(node, machine, threads[id(node)].count)
+            changed = node if row is None else node.but(by=Instr(row.name))
+            origins[id(changed)] = node
+            return changed
+        return map_bodies(node, step)
+
+    return step(function), origins
+
+
+# -- copies
+
+
+def _in_boxes(function: Function, context: Context) -> Function:
+    """The function whose copies ahead into tiles that products read by themselves go in boxes."""
+    rows = [name for name, _ in box_rows(context.machine)]
+    tiles = _read_by_proxy(function, context.machine)
+    if not rows or not tiles:
+        return function
+    wide = function.known("offsets") == 64
+
+    def step(node: Any) -> Any:
+        if not isinstance(node, Pipelined):
+            return map_bodies(node, step)
+        boxed = [s for s in node.body if isinstance(s, Copy) and s.dst.buffer.name in tiles]
+        boxed = [copy for copy in boxed if _may_go_in_boxes(copy, wide)]
+        if not _pay([copy.dst.buffer for copy in boxed]):
+            return map_bodies(node, step)
+        named = {id(copy): copy.but(by=Instr(rows[0])) for copy in boxed}
+        return node.but(body=tuple(named.get(id(s)) or step(s) for s in node.body))
+
+    return step(function)
+
+
+def _may_go_in_boxes(copy: Copy, wide: bool) -> bool:
+    ahead = copy.at_stage is not None and copy.at_stage.can_be_async
+    return ahead and copy.by is None and not copy.by_threads and _has_map(copy.src.buffer, wide)
+
+
+def _pay(tiles: Sequence[Buffer]) -> bool:
+    """Whether boxes of a step are worth their latency."""
+    rows = [tile.extents[-1] * tile.dtype.bits // 8 for tile in tiles]
+    return max(rows, default=0) >= LEAST_ROW or sum(tile.bytes for tile in tiles) >= LEAST_STEP
+
+
+def _has_map(array: Buffer, wide: bool) -> bool:
+    """Whether every call's array can be told of: its strides follow from its sizes, which reach as far as
+    coordinates do."""
+    given = array.strides is None or all(isinstance(stride, int) and stride > 0 for stride in array.strides)
+    return given and not (wide and any(not isinstance(size, int) for size in array.shape))
+
+
+def _read_by_proxy(function: Function, machine: Machine) -> set[str]:
+    """The tiles that an instruction of a product reads by itself."""
+    names = {row.name for row in machine.instructions_for(Gemm.word) if row.by_proxy}
+    gemms = [g for g in statements(function.body) if isinstance(g, Gemm) and g.by and g.by.name in names]
+    return {region.buffer.name for g in gemms for region in (g.a, g.b) if region.buffer.scope == "shared"}
