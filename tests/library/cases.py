@@ -48,6 +48,8 @@ class LibraryCase:
         return {argument.name: self._drawn(argument, random) for argument in self.viewed[:-1]}
 
     def _drawn(self, argument: ArrayArgument, random: np.random.Generator) -> Any:
+        if argument.drawn is not None:
+            return argument.drawn(self.sizes, random)
         shape = [self.sizes[dim.lstrip(ANY)] for dim in argument.dims]
         if argument.by_dims and not self.problem.options[f"{argument.name}_each"]:
             shape = [1]
@@ -136,6 +138,14 @@ def of_bytes(dtype: str, m: int, n: int, k: int, other: str = "", **options: Any
     return LibraryCase("int_matmul", {"M": m, "K": k, "N": n}, dtype, options)
 
 
+def batched(dtype: str, b: int, m: int, n: int, k: int, **options: Any) -> LibraryCase:
+    return LibraryCase("batched_matmul", {"B": b, "M": m, "K": k, "N": n}, dtype, options)
+
+
+def grouped(dtype: str, g: int, m: int, n: int, k: int, **options: Any) -> LibraryCase:
+    return LibraryCase("grouped_matmul", {"M": m, "K": k, "G": g, "N": n}, dtype, options)
+
+
 ALONE = ("bias", "residual")
 EIGHT_BIT_FLOATS, BYTES = ("float8_e4m3fn", "float8_e5m2"), ("int8", "uint8")
 EIGHT_BITS = (*EIGHT_BIT_FLOATS, *BYTES)
@@ -171,6 +181,11 @@ CASES = (
     scaled("float8_e4m3fn", 1, 40, 128, absent=("scale_a", "scale_b")),
     *(of_bytes(a, 70, 60, 300, b) for a in ("int8", "uint8") for b in ("int8", "uint8")),
     *(of_bytes("int8", 33, 17, 65, a_order=a, b_order=b) for a in (0, 1) for b in (0, 1)),
+    *(batched(dtype, 3, 70, 60, 50, b_order=1) for dtype in (*FLOATS, "float64")),
+    *(batched("float16", 2, 33, 17, 65, a_order=a, b_order=b) for a in (0, 1) for b in (0, 1)),
+    *(grouped(dtype, 4, 150, 60, 50, b_order=1) for dtype in (*FLOATS, "float64")),
+    grouped("float16", 1, 33, 17, 65),
+    grouped("bfloat16", 9, 70, 64, 40),
     *(scores(dtype, (4, 2), 70, 90, 64) for dtype in FLOATS),
     *(scores("float16", (2, 2), 65, 65, d, causal=True) for d in (64, 96, 128)),
     scores("bfloat16", (2, 1), 70, 40, 64, causal=True),

@@ -18,6 +18,8 @@ from tests.library.cases import (
     FLOATS,
     RESULTS,
     LibraryCase,
+    batched,
+    grouped,
     of_bytes,
     product,
     rows,
@@ -52,6 +54,8 @@ CHOICES: Mapping[str, Choices] = {
     },
     "gemv": {"block_M": (1, 2, 4, 16), "block_K": (32, 100, 256), "threads": THREADS},
     "matmul": PRODUCT,
+    "batched_matmul": PRODUCT,
+    "grouped_matmul": PRODUCT,
     **{name: {**PRODUCT, "block_K": (16, 32, 64)} for name in ("scaled_matmul", "int_matmul")},
     "attention": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 64), "num_stages": (0, 1, 2, 3),
@@ -74,6 +78,12 @@ def drawn_case(name: str, random: Random) -> LibraryCase:
         absent = random.choice((ALONE, ("bias",), ("residual",), ()))
         sizes = random.choice((16, 33, 70)), random.choice((8, 40, 63)), random.choice((1, 16, 31, 100))
         return product(dtype, *sizes, absent, activation=activation, **orders)
+    if name in ("batched_matmul", "grouped_matmul"):
+        sizes = random.choice((16, 33, 70)), random.choice((8, 40, 63)), random.choice((1, 16, 31, 100))
+        order, count = random.randrange(2), random.choice((1, 3))
+        if name == "grouped_matmul":
+            return grouped(dtype, count, *sizes, b_order=order)
+        return batched(dtype, count, *sizes, a_order=random.randrange(2), b_order=order)
     if name in ("scaled_matmul", "int_matmul"):
         return _drawn_bytes(name, random)
     if name == "attention":

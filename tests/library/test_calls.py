@@ -107,6 +107,19 @@ def test_scales_are_one_or_one_for_each_whatever_their_shape() -> None:
     assert library.int_matmul(a, b).dtype == np.int32
 
 
+def test_rows_of_no_group_are_zero_and_ends_never_go_back() -> None:
+    a, b = floats(200, 8), floats(4, 8, 5)
+    found = library.grouped_matmul(
+        a, b, np.int32([70, 30, 140, 150]), out=np.full((200, 5), np.nan, np.float32)
+    )
+    for number, (first, last) in enumerate([(0, 70), (70, 70), (70, 140), (140, 150)]):
+        assert np.allclose(found[first:last], a[first:last] @ b[number], atol=1e-5)
+    assert not found[150:].any()
+    assert np.allclose(library.grouped_matmul(a, b, np.int32([0, -5, 9999, 0])), a @ b[2], atol=1e-5)
+    with pytest.raises(ArgumentError, match="ends of grouped_matmul has elements of int64"):
+        library.grouped_matmul(a, b, np.arange(4))
+
+
 def test_long_sums_of_few_bits() -> None:
     """A large term hides small ones of its own part of a sum, and of no other unless the call allows it."""
     a = np.full((1, 256), 2.0**-3).astype(ml_dtypes.float8_e4m3fn)

@@ -12,6 +12,8 @@ from tests.library.cases import (
     CASES,
     FLOATS,
     LibraryCase,
+    batched,
+    grouped,
     of_bytes,
     product,
     scaled,
@@ -43,6 +45,8 @@ LARGE = (
     *(scaled("float8_e4m3fn", 4096, 4096, 4096, each=each, fast_accum=not each) for each in (False, True)),
     scaled("int8", 4096, 4096, 4096, out_dtype="float16"),
     of_bytes("int8", 4096, 4096, 4096),
+    batched("float16", 16, 2048, 2048, 2048, b_order=1),
+    grouped("bfloat16", 8, 8192, 4096, 4096, b_order=1),
     product("float16", 1000, 1001, 1003, (), activation="gelu"),
     *(
         LibraryCase("attention", {**HEADS, "D": d}, options={"causal": causal})
@@ -109,10 +113,14 @@ def test_simulator(case: LibraryCase) -> None:
         scaled("float8_e4m3fn", 1, 260, 144, each=False, fast_accum=True, out_dtype="float16"),
         scaled("int8", 70, 60, 144, "uint8", ("scale_b",)),
         of_bytes("uint8", 130, 40, 16),
+        batched("float16", 2, 130, 264, 72, b_order=1),
+        batched("bfloat16", 2, 70, 72, 64, a_order=0),
+        grouped("float16", 3, 260, 40, 72, b_order=1),
+        grouped("bfloat16", 5, 70, 264, 40),
     ],
     ids=str,
 )
-def test_products_of_bytes_by_warp_groups(case: LibraryCase) -> None:
+def test_products_by_warp_groups(case: LibraryCase) -> None:
     def run(kernel: Any, seen: dict[str, Any], sizes: dict[str, int]) -> None:
         assert "T.wgmma(" in kernel.stage("threaded")
         simulated(kernel, seen, sizes)

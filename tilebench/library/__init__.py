@@ -15,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .batched import batched_matmul as batched_matmul
+    from .batched import grouped_matmul as grouped_matmul
     from .calls import call as call
     from .calls import kernel_for as kernel_for
     from .checking import check as check
@@ -40,15 +42,16 @@ _WHERE = {
     "layer_norm": ".rows", "row_reduce": ".sums", "column_reduce": ".sums",
     "transpose": ".elementwise", "gemv": ".products", "matmul": ".products", "attention": ".scores",
     "scaled_matmul": ".scaled", "int_matmul": ".scaled",
+    "batched_matmul": ".batched", "grouped_matmul": ".batched",
     "Operator": ".definition", "OPERATORS": ".table", "operator": ".table", "kernel_for": ".calls",
     "call": ".calls",
     "check": ".checking",
 }  # fmt: skip
 
 __all__ = [
-    "OPERATORS", "Operator", "add", "attention", "bias_gelu", "call", "check", "column_reduce", "gemv",
-    "int_matmul", "kernel_for", "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "scaled_matmul",
-    "softmax", "transpose",
+    "OPERATORS", "Operator", "add", "attention", "batched_matmul", "bias_gelu", "call", "check",
+    "column_reduce", "gemv", "grouped_matmul", "int_matmul", "kernel_for", "layer_norm", "matmul", "operator",
+    "rms_norm", "row_reduce", "scaled_matmul", "softmax", "transpose",
 ]  # fmt: skip
 
 

@@ -30,7 +30,8 @@ class ArrayArgument:
     `dtypes` are those it may have; without any it has that of the first array. `orders` are the orders of
     its axes in memory that a kernel reads, row-major first; the kernel's parameter `NAME_order` says which.
     An argument with `by_dims` is one number for all, or one for each of `dims`, in whatever shape: the
-    parameter `NAME_each` says which. Where a later argument has dtypes of its own, `NAME_dtype` is its.
+    parameter `NAME_each` says which. `drawn` makes values of one that not any numbers are, for tests and
+    measurements. Where a later argument has dtypes of its own, `NAME_dtype` is its.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ArrayArgument:
     orders: tuple[tuple[int, ...], ...] = ()
     doc: str = ""
     by_dims: bool = False
+    drawn: Callable[[Mapping[str, int], Any], Any] | None = None
 
     def dtype_in(self, problem: Problem) -> str:
         """The dtype that it has in a problem."""

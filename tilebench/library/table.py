@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import OptionError, nearest
+from .batched import BATCHED_MATMUL, GROUPED_MATMUL
 from .definition import Operator
 from .elementwise import ADD, BIAS_GELU, TRANSPOSE
 from .products import GEMV, MATMUL
@@ -15,7 +16,7 @@ OPERATORS: dict[str, Operator] = {
     each.name: each
     for each in (
         ADD, BIAS_GELU, SOFTMAX, RMS_NORM, LAYER_NORM, ROW_REDUCE, COLUMN_REDUCE, TRANSPOSE, GEMV, MATMUL,
-        SCALED_MATMUL, INT_MATMUL, ATTENTION,
+        SCALED_MATMUL, INT_MATMUL, BATCHED_MATMUL, GROUPED_MATMUL, ATTENTION,
     )
 }  # fmt: skip
 

@@ -59,6 +59,10 @@ class Space:
             info.min, info.max + 1, shape, generator=generator, device=self.device, dtype=kind
         )
 
+    def moved(self, values: Any) -> Any:
+        """An array of NumPy's with these values."""
+        return values if self.xp is np else self.xp.from_numpy(values).to(self.device)
+
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         if self.xp is np:
             return np.empty(shape, dtype_of(dtype).numpy)
@@ -98,6 +102,10 @@ def made(space: Space, work: BenchWork, seed: int = 0) -> dict[str, Any]:
     """Random arrays for a work's arguments."""
     out: dict[str, Any] = {}
     for place, argument in enumerate(work.given()):
+        if argument.drawn is not None:
+            values = argument.drawn(work.sizes, np.random.default_rng(seed + place))
+            out[argument.name] = space.moved(values)
+            continue
         number: int = work.problem.options.get(f"{argument.name}_order", 0)
         shape = work.shape(argument)
         order = argument.orders[number] if number else tuple(range(len(shape)))

@@ -49,6 +49,7 @@ def _functions(setup: Setup) -> Mapping[str, Callable[..., Any]]:
         "transpose": transpose,
         "gemv": np.matmul,
         "matmul": product,
+        "batched_matmul": np.matmul,
         "attention": _attention,
     }
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .peers import Run, Setup
 
+PRODUCTS = ("matmul", "batched_matmul", "grouped_matmul", "scaled_matmul", "int_matmul")
 Function = Callable[..., Any]
 
 
@@ -34,6 +35,17 @@ def _eight_bits(torch: Any, options: Mapping[str, Any]) -> Function:
         return torch._scaled_mm(a, b, **scales, out_dtype=dtype, use_fast_accum=fast)
 
     return product
+
+
+def _grouped(torch: Any, a: Any, b: Any, ends: Any) -> Any:
+    """torch's own product of groups where it has one, of bfloat16 on a card; else one after another."""
+    if a.is_cuda and a.dtype is torch.bfloat16 and hasattr(torch, "_grouped_mm"):
+        return torch._grouped_mm(a, b, offs=ends)
+    out, first = torch.zeros((a.shape[0], b.shape[2]), dtype=a.dtype, device=a.device), 0
+    for group, last in zip(b, ends.tolist(), strict=True):
+        torch.mm(a[first:last], group, out=out[first:last])
+        first = last
+    return out
 
 
 def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
@@ -69,6 +81,8 @@ def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
         "transpose": transpose,
         "gemv": torch.mv,
         "matmul": product,
+        "batched_matmul": torch.matmul,
+        "grouped_matmul": functools.partial(_grouped, torch),
         "int_matmul": torch._int_mm,
         "scaled_matmul": _eight_bits(torch, options),
         "attention": scores,
@@ -101,7 +115,7 @@ def build(setup: Setup) -> Run | None:
 
 def build_compiled(setup: Setup) -> Run | None:
     """By torch.compile; of products and attention it calls what torch itself calls, so there is none."""
-    if setup.work.operator_name in ("matmul", "scaled_matmul", "int_matmul", "attention"):
+    if setup.work.operator_name in (*PRODUCTS, "attention"):
         return None
     found = _function(setup)
     if found is None:

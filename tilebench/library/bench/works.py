@@ -90,6 +90,29 @@ def eight_bit_products(sizes: Sequence[tuple[int, ...]], dtype: str, fast: bool 
     ]
 
 
+def many_products(sizes: Sequence[tuple[int, ...]], orders: str, dtype: str) -> list[BenchWork]:
+    """Products of a batch: how many, and their sizes."""
+    a, b = PRODUCTS[orders]
+    return [
+        BenchWork(
+            f"batched_matmul/{orders}/{count}x{m}x{n}x{k}/{dtype}", "batched_matmul",
+            {"B": count, "M": m, "N": n, "K": k}, dtype, {"a_order": a, "b_order": b},
+        )
+        for count, m, n, k in sizes
+    ]  # fmt: skip
+
+
+def grouped_products(sizes: Sequence[tuple[int, ...]], orders: str, dtype: str) -> list[BenchWork]:
+    """Products of rows in groups of random sizes: how many groups, all rows, and the other sizes."""
+    return [
+        BenchWork(
+            f"grouped_matmul/{orders}/{g}x{m}x{n}x{k}/{dtype}", "grouped_matmul",
+            {"G": g, "M": m, "N": n, "K": k}, dtype, {"b_order": PRODUCTS[orders][1]},
+        )
+        for g, m, n, k in sizes
+    ]  # fmt: skip
+
+
 def gemvs(sizes: Sequence[tuple[int, int]], dtype: str) -> list[BenchWork]:
     return [BenchWork(f"gemv/{m}x{k}/{dtype}", "gemv", {"M": m, "K": k}, dtype) for m, k in sizes]
 
@@ -116,6 +139,8 @@ CARD_WORKS = (
     *gemvs(((8192, 8192),), "float16"),
     *products(((16, 8192, 8192), (128, 8192, 8192)), "nt", "float16"),
     *(work for orders in ("nt", "nn") for work in products(((4096,) * 3, (8192,) * 3), orders, "float16")),
+    *many_products(((16, 2048, 2048, 2048),), "nt", "float16"),
+    *grouped_products(((8, 8192, 4096, 4096),), "nt", "bfloat16"),
     *eight_bit_products(((8192,) * 3,), "int8"),
     *(
         work
@@ -129,6 +154,8 @@ HOST_WORKS = (
     *gemvs(((4096, 4096),), "float32"),
     *products(((1024,) * 3, (1000, 1100, 1200)), "nn", "float32"),
     *products(((1024,) * 3,), "nt", "float32"),
+    *many_products(((8, 256, 256, 256),), "nn", "float32"),
+    *grouped_products(((4, 512, 256, 256),), "nn", "float32"),
     *eight_bit_products(((512,) * 3,), "int8"),
     *eight_bit_products(((256,) * 3,), FLOAT8),
     *attentions(1, 8, 512, (64,), "float32"),
