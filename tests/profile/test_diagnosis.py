@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import replace
 from inspect import getsource as source
@@ -208,7 +209,7 @@ FAULTY: dict[str, tuple[Any, str]] = {
     "tile_too_small": (lambda: on_card(gemm, 4096, 4096, 512, 16, 16, threads=32), "16 x 16 x 32"),
     "stages_do_not_overlap": (lambda: on_card(dependent, 4096, 4096, 512), "does not overlap"),
     "too_few_stages": (lambda: on_card(gemm, 4096, 4096, 4096, num_stages=2), "one copy is in flight"),
-    "uncoalesced": (lambda: on_card(every_33rd, 1 << 20), "times the bytes"),
+    "uncoalesced": (lambda: on_card(every_33rd, 1 << 20), "8 times the bytes"),
     "scalar_copies": (lambda: on_card(add_one, 8192, 8192, 1, 32, threads=32), "bytes at a time"),
     "little_parallelism": (lambda: on_card(add_one, 8192, 8192, 1, 32, threads=32), "in flight"),
     "spills": (lambda: on_card(many_sums, 65536), "do not fit the registers"),
@@ -419,3 +420,28 @@ def test_every_cause_is_shown_here() -> None:
     names |= set(re.findall(r'_blocks_finding\("(\w+)"', source(few_blocks)))
     assert len(names) >= len(CAUSES)
     assert {name for name in names if f'"{name}"' not in text} == set()
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [("uncoalesced", "sectors in vain in line {line}, counted in a simulated block, 896 of 1152"),
+     ("bank_conflicts", "passes for conflicts in line {line}, counted in a simulated block, 1920 of 2048")],
+)  # fmt: skip
+def test_what_was_counted_at_the_line_is_evidence(cause: str, words: str) -> None:
+    """A column of a matrix of 33 floats a row; a column of a shared tile, whose elements lie in two banks."""
+    from tilebench.kernel.measuring.counted import count_simulated
+    from tilebench.kernel.measuring.package import package_of
+
+    kernel = FAULTY[cause][0]()
+    record = kernel.record()
+    counters = count_simulated(package_of(kernel, {}), "threaded")
+    plain = case_of(kernel, record)
+    counted = replace(plain, record=replace(record, counters=counters))
+    function, text = {
+        "uncoalesced": (every_33rd, "B[bx * block + i] = A[bx * block + i, 0]"),
+        "bank_conflicts": (conflicts, "B[bx * block + j, by * block + i] = s[i, j]"),
+    }[cause]
+    lines, first = inspect.getsourcelines(function.function)
+    words = words.format(line=first + next(n for n, line in enumerate(lines) if line.strip() == text))
+    assert words not in str(causes(diagnose(plain))[cause])
+    assert words in str(causes(diagnose(counted))[cause])

@@ -97,7 +97,8 @@ class Answering:
         self.board.flush()
         self.pictures.begin(kernel, record.resources)
         self._compile(kernel, wish, shown, ticket)
-        self.board.counting.count(kernel, wish, ticket, self.board.picture.record, self.board.show)
+        if self.board.counting.count(kernel, wish, ticket, self.board.picture.record, self.board.show):
+            self._diagnose(kernel)
         self.comparison.answer(wish, shown, ticket, lambda found: self.board.show(compared=found))
         if (self.answered.due("run", wish) or self.answered.due("check", wish)) and not ticket():
             self._run(wish, kernel, ticket)

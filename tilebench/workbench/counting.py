@@ -67,11 +67,11 @@ class Counting:
     def count(
         self, kernel: Kernel, wish: Wish, ticket: Ticket[Wish], record: CompileRecord | None,
         show: Callable[..., None],
-    ) -> None:  # fmt: skip
-        """Count what is asked for and not there yet. What refuses stands as the picture's problem."""
+    ) -> bool:  # fmt: skip
+        """Count what is asked for and not there yet; whether there is more. What refuses is the problem."""
         ways = tiers.countable(kernel)
         if ticket() or record is None:
-            return
+            return False
         if ways != self._told:
             self._told = ways
             show(countable=tuple((way, WAYS[way]) for way in ways))
@@ -93,9 +93,11 @@ class Counting:
                 if not ticket():
                     self._enter(where, how, found)
                     show(record=tiers.record_of(kernel, tuple(stage.name for stage in record.stages)))
+                    return True
         except TileError as error:
             if not ticket():
                 show(problem=error)
+        return False
 
     def _enter(self, where: str, how: str, found: tuple[LineCounter, ...]) -> None:
         self._kept.setdefault(where, {})[how] = found

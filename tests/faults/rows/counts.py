@@ -47,4 +47,12 @@ FAULTS = (
         "True",
         COUNTING,
     ),
+    Fault(
+        "counts/anothers-vector",
+        "an array that a loop reads element by element is taken to be read in the vectors of what it stores",
+        "tilebench.passes.analysis.global_accesses:_beside",
+        "max(_a)",
+        "elements",
+        ("tests/profile/test_diagnosis.py",),
+    ),
 )

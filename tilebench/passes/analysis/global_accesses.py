@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Var, walk
+from ...ir import Stmt, Var, walk
 from ...ir.arith import evaluate
+from ...ir.node import children
+from ...ir.stmt import statements
 from ...language.copy import Copy
 from ...language.lowered.decisions import Instr
 from ...language.structure import Parallel
@@ -58,10 +60,11 @@ def global_access(site: Site, access: SiteAccess, machine: Machine, times: int =
         elements = max(1, width or 1)
     # An index that does not follow the innermost digit of the mapping cannot be one access.
     elements = min(elements, box.contiguous_values(len(box.extents) - 1))
+    elements = _beside(site, access, box, strides, elements)
     addresses = _addresses(site, access, box, strides, elements, machine.warp) * size
     found = coalescing(addresses, elements * size, machine.transaction_bytes)
     possible = min(max(machine.vector_bytes), size * _run(site, access, strides))
-    line = site.node.place.line if site.node.place is not None else 0
+    line = _line(site, access)
     return GlobalAccess(
         access.buffer.name, access.written, size, elements * size, possible, found.efficiency,
         box.values * size, times * site.elements * size, line,
@@ -75,6 +78,23 @@ def _mapping(node: Any) -> tuple[Fragment | None, int | None]:
     by: Instr | None = getattr(node, "by", None)
     width = by.bytes if isinstance(node, Copy) and by is not None and by.bytes else None
     return getattr(node, "map", None), -width if width else None
+
+
+def _line(site: Site, access: SiteAccess) -> int:
+    """The line of the innermost statement of a site in which an access stands; 0 where it has none."""
+    place = site.node.place
+    for statement in statements((site.node,)):
+        inner = [node for child in children(statement) if not isinstance(child, Stmt) for node in walk(child)]
+        if any(getattr(node, "index", None) is access.index for node in (statement, *inner)):
+            place = statement.place or place
+    return place.line if place is not None else 0
+
+
+def _beside(site: Site, access: SiteAccess, box: Fragment, strides: Sequence[int], elements: int) -> int:
+    """How many of a thread's elements lie side by side in this array: a loop's vectors may be another's."""
+    addresses = _places(site, access, strides, box.coordinates(0, np.arange(elements)))
+    together = int(np.argmin([*(addresses - addresses[0] == np.arange(elements)), False]))
+    return max(size for size in (1, 2, 4, 8, 16, 32) if size <= together and elements % size == 0)
 
 
 def _strides(access: SiteAccess) -> tuple[int, ...] | None:
@@ -105,9 +125,15 @@ def _addresses(
     lanes = np.arange(min(warp, box.threads))
     firsts = np.arange(0, box.values, elements)[:_LOOKED_AT]
     coordinates = box.coordinates(lanes[None, :], firsts[:, None])
+    return _places(site, access, strides, coordinates)
+
+
+def _places(site: Site, access: SiteAccess, strides: Sequence[int], coordinates: Sequence[Any]) -> Any:
+    """Element numbers of an array where a site's variables have these values."""
     where: dict[str, Any] = dict(zip(site.vars, coordinates, strict=True))
-    total = np.zeros((len(firsts), len(lanes)), np.int64)
+    shape = np.broadcast_shapes(*(np.shape(each) for each in coordinates))
+    total = np.zeros(shape, np.int64)
     for index, stride in zip(access.index, strides, strict=True):
         # What is gathered by data counts as if all were the first element.
-        total = total + np.broadcast_to(evaluate(index, where), total.shape) * stride
+        total = total + np.broadcast_to(evaluate(index, where), shape) * stride
     return total

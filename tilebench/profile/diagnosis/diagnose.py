@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...record import UNCOUNTED
 from ..roofline import roofline
 from .case import Case, Cause
+from .counted import with_counts
 from .measured_causes import MEASURED
 from .static_causes import STATIC, Row
 
@@ -31,7 +32,7 @@ class Diagnosis:
 
 def diagnose(case: Case) -> Diagnosis:
     """What is known of a kernel, as a diagnosis; the same for a saved record as for a live one."""
-    findings = [found for cause in CAUSES if (found := cause(case)) is not None]
+    findings = [with_counts(case, found) for cause in CAUSES if (found := cause(case)) is not None]
     findings.sort(key=lambda each: -each.weight)
     bound, why = _bound(case)
     if any(each.cause in ("launch_bound", "too_few_blocks") and each.weight > 0.5 for each in findings):
