@@ -129,3 +129,16 @@ def test_what_is_small_or_hangs_together_stays_in_one_process(monkeypatch: pytes
     assert apart(function) == 0
     found = shared_out.run_shared_out(package, function, before)["A"]
     assert found.value == pytest.approx(before["A"] + 1.0)
+
+
+@pytest.mark.parametrize(
+    "kernel", [product.using(target="cpu")(100, 70, 40), every_other.using(target="cpu")(1000)]
+)
+def test_an_input_that_is_widened_where_it_is_read_gives_the_same(
+    kernel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, function, before = of(kernel)
+    whole = run_bounded(function, before)
+    monkeypatch.setattr("tilebench.reference.numbers.WIDENED_BYTES", 0)
+    found = run_bounded(function, before)
+    assert all(is_same(whole[name], found[name]) for name in whole)

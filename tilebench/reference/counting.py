@@ -112,7 +112,7 @@ class CountingNumbers(Plain):
         self.state: State
 
     # -- memory
-    def given(self, array: Any, buffer: Buffer) -> Any:
+    def given(self, array: Any, buffer: Buffer, written: bool = True) -> Any:
         return Given(array)
 
     def new(self, shape: tuple[int, ...], dtype: DType) -> Any:

@@ -37,7 +37,7 @@ class Numbers(Protocol):
     def may(self, condition: Any, place: Place | None) -> tuple[Any, Any, Any]: ...
     def new(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any: ...
-    def given(self, array: Any, buffer: Buffer) -> Any: ...
+    def given(self, array: Any, buffer: Buffer, written: bool = True) -> Any: ...
     def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any: ...
     def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None: ...
     def spread(self, value: Any, shape: tuple[int, ...], dtype: DType) -> Any: ...
@@ -45,6 +45,10 @@ class Numbers(Protocol):
     def integer(self, value: Any, place: Place | None) -> Any: ...
     def variable(self, value: Any, mask: Any, place: Place | None) -> Any: ...
     def kept(self, values: Any, dtype: DType) -> Any: ...
+
+
+# A larger input is widened to float64 where it is read: most of what runs alone reads a part of it.
+WIDENED_BYTES = 16 << 20
 
 
 def poison_value(dtype: DType) -> Any:
@@ -104,7 +108,7 @@ class Plain:
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return np.zeros(shape, dtype.numpy)
 
-    def given(self, array: Any, buffer: Buffer) -> Any:
+    def given(self, array: Any, buffer: Buffer, written: bool = True) -> Any:
         return array
 
     def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
@@ -147,7 +151,7 @@ class Watched(Plain):
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return exact(super().zeros(shape, dtype))
 
-    def given(self, array: Any, buffer: Buffer) -> Any:
+    def given(self, array: Any, buffer: Buffer, written: bool = True) -> Any:
         return exact(array)
 
     def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
@@ -222,12 +226,16 @@ class BoundedNumbers:
     def zeros(self, shape: tuple[int, ...], dtype: DType) -> Any:
         return Inexact(np.zeros(shape, np.float64 if dtype.is_float else dtype.numpy), np.zeros(shape))
 
-    def given(self, array: Any, buffer: Buffer) -> Any:
+    def given(self, array: Any, buffer: Buffer, written: bool = True) -> Any:
+        if not written and array.nbytes > WIDENED_BYTES:
+            return Inexact(array, np.broadcast_to(0.0, array.shape))
         return Inexact(array.astype(np.float64) if buffer.dtype.is_float else array, np.zeros(array.shape))
 
     def read(self, memory: Any, key: Any, mask: Any, dtype: DType, place: Place | None) -> Any:
         elements: Inexact = memory[key]
-        return elements if dtype.is_float or elements.error.any() else elements.value
+        if dtype.is_float:
+            return elements if elements.value.dtype == np.float64 else elements.widened()
+        return elements if elements.error.any() else elements.value
 
     def put(self, memory: Any, key: Any, value: Any, mask: Any, doubt: Doubt, dtype: DType) -> None:
         new = inexact(array_of(value, dtype))

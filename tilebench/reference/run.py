@@ -64,7 +64,8 @@ def _executed(
     names: dict[str, Any] = {}
     for param in function.arrays:
         array = arrays[param.name]
-        names[param.name] = numbers.given(array.copy() if param.name in written else array, param)
+        own = param.name in written
+        names[param.name] = numbers.given(array.copy() if own else array, param, own)
     state = State(
         numbers, names, only=only, touched=touched if touched is not None else {}, order=order, by=by
     )

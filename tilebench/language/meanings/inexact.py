@@ -58,6 +58,10 @@ class Inexact:
     def reshape(self, shape: tuple[int, ...]) -> Inexact:
         return Inexact(self.value.reshape(shape), self.error.reshape(shape))
 
+    def widened(self) -> Inexact:
+        """The same in float64."""
+        return Inexact(self.value.astype(np.float64), self.error)
+
     def transpose(self, axes: tuple[int, ...]) -> Inexact:
         return Inexact(self.value.transpose(axes), self.error.transpose(axes))
 
