@@ -185,6 +185,22 @@ def test_norms_are_found_by_their_results_and_looked_for_once(monkeypatch: pytes
     child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
 
 
+def test_the_reference_of_a_checked_kernel_is_that_of_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same text and arrays; a sweep's own is asked for under another name."""
+    from tests.sweeps.test_sweeps import _function  # pyright: ignore[reportPrivateUsage]
+
+    package = package_of(_function(NORM, "others_of_checked").using(target="cpu")(4, 24), {})
+    counts = {"reference": 0}
+    for room in (child, others_child):
+        function = counted(room.run_shared_out, counts, "reference")
+        monkeypatch.setattr(room, "run_shared_out", function)
+    assert child.time_package(package, "code", 5, 5, 0.001, True, "", "one").error is not None
+    assert not others_child.time_other(package, "numpy", "numpy", 5, 5, 0.001).failure
+    assert counts == {"reference": 1}
+    child._loaded.problems.clear()  # pyright: ignore[reportPrivateUsage]
+    child._loaded.kernels.clear()  # pyright: ignore[reportPrivateUsage]
+
+
 class Compiler:
     """Stands in for torch on the host: it compiles by leaving functions as they are, and says which."""
 

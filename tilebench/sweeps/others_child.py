@@ -101,7 +101,8 @@ def _expected(package: Package, problem: SweepProblem) -> dict[str, Any]:
     """What is right for the outputs, by the reference."""
     if problem.expected is None:
         before = {p.name: a.copy() for p, a in zip(package.arguments, problem.inputs, strict=True)}
-        problem.expected, problem.by = run_shared_out(package, tile_of(package), before), "the reference"
+        problem.expected = run_shared_out(package, tile_of(package), before)
+        problem.by, problem.text = "the reference", package.tile_text
     return {name: bounded.value.astype(np.float64) for name, bounded in problem.expected.items()}
 
 

@@ -1,4 +1,4 @@
-"""What was counted on lines, by the card or in the simulator: evidence beside what the layouts say of a cause."""
+"""What was counted on lines, by the card or in the simulator: evidence beside what layouts say of a cause."""
 
 from __future__ import annotations
 
