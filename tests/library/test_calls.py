@@ -15,6 +15,7 @@ from tilebench.errors import ArgumentError, OptionError, TileError
 from tilebench.library import checking
 from tilebench.library.scaled import sums_of_few_bits
 from tilebench.library.schedules import FOLDER, schedule_file
+from tilebench.library.table import STEPS
 
 RANDOM = np.random.default_rng(7)
 
@@ -165,11 +166,11 @@ def test_one_compiled_kernel_for_many_rows() -> None:
 
 
 def test_every_operator_has_schedules_that_always_choose() -> None:
-    for name in library.OPERATORS:
+    for name in (*library.OPERATORS, *STEPS):
         for machine in ("cpu:x", "cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "other:thing"):
             assert schedule_file(name, machine).rules[-1].when == "", (name, machine)
     known = {path.name.split(".")[0] for path in FOLDER.glob("*.toml")}
-    assert known == set(library.OPERATORS)
+    assert known == {*library.OPERATORS, *STEPS}
 
 
 def test_a_rule_is_the_origin_of_what_it_chooses() -> None:
@@ -181,7 +182,8 @@ def test_a_rule_is_the_origin_of_what_it_chooses() -> None:
 
 def test_names() -> None:
     values = {"OPERATORS", "Operator", "call", "check", "kernel_for", "operator"}
-    assert set(library.__all__) - values == set(library.OPERATORS)
+    several = {"attention_backward", "attention_lse", "decode"}
+    assert set(library.__all__) - values == set(library.OPERATORS) | several
     with pytest.raises(AttributeError, match="it has OPERATORS"):
         library.nothing  # noqa: B018
     with pytest.raises(OptionError, match="add has no option eps"):

@@ -32,6 +32,11 @@ EXCEPTIONS: Mapping[str, tuple[int, str]] = {
         60,
         "one kernel, as TileLang's users write it",
     ),
+    "tilebench/library/kernels/attention_training.py:attention_backward_kernel": (
+        56,
+        "one kernel with nine arrays and ten tiles, a line each",
+    ),
+    "tilebench/library/kernels/decode.py:decode_kernel": (64, "one kernel, for plain memory and pages"),
     "extension/src/record.ts": (460, "written from tilebench/record.py, in whose size it is counted"),
     "extension/src/bench/state.ts": (440, "written from front/state.py, in whose size it is counted"),
 }

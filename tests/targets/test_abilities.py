@@ -113,7 +113,7 @@ def test_the_words_of_threads() -> None:
         *copies, "fence_async_shared", "fence_mbarrier_init", "from_pieces", "ldmatrix", "load_pieces",
         "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_inval", "mbarrier_wait", "mma",
         "move_bits", "named_barrier_arrive", "read_clock", "set_max_nreg", "sync_threads", "sync_warp",
-        "tma_commit", "tma_load", "tma_store", "tma_wait", "vector_load", "vector_store", "wgmma",
-        "wgmma_commit", "wgmma_fence", "wgmma_wait",
+        "tma_commit", "tma_load", "tma_store", "tma_wait", "vector_add", "vector_load", "vector_store",
+        "wgmma", "wgmma_commit", "wgmma_fence", "wgmma_wait",
     )  # fmt: skip
     assert table("null").functions == {}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .calls import call as call
     from .calls import kernel_for as kernel_for
     from .checking import check as check
+    from .decoding import decode as decode
     from .definition import Operator as Operator
     from .elementwise import add as add
     from .elementwise import bias_gelu as bias_gelu
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from .sums import row_reduce as row_reduce
     from .table import OPERATORS as OPERATORS
     from .table import operator as operator
+    from .training import attention_backward as attention_backward
+    from .training import attention_lse as attention_lse
 
 _WHERE = {
     "add": ".elementwise", "bias_gelu": ".elementwise", "softmax": ".rows", "rms_norm": ".rows",
@@ -43,15 +46,17 @@ _WHERE = {
     "transpose": ".elementwise", "gemv": ".products", "matmul": ".products", "attention": ".scores",
     "scaled_matmul": ".scaled", "int_matmul": ".scaled",
     "batched_matmul": ".batched", "grouped_matmul": ".batched",
+    "attention_lse": ".training", "attention_backward": ".training", "decode": ".decoding",
     "Operator": ".definition", "OPERATORS": ".table", "operator": ".table", "kernel_for": ".calls",
     "call": ".calls",
     "check": ".checking",
 }  # fmt: skip
 
 __all__ = [
-    "OPERATORS", "Operator", "add", "attention", "batched_matmul", "bias_gelu", "call", "check",
-    "column_reduce", "gemv", "grouped_matmul", "int_matmul", "kernel_for", "layer_norm", "matmul", "operator",
-    "rms_norm", "row_reduce", "scaled_matmul", "softmax", "transpose",
+    "OPERATORS", "Operator", "add", "attention", "attention_backward", "attention_lse", "batched_matmul",
+    "bias_gelu", "call", "check", "column_reduce", "decode", "gemv", "grouped_matmul", "int_matmul",
+    "kernel_for", "layer_norm", "matmul", "operator", "rms_norm", "row_reduce", "scaled_matmul",
+    "softmax", "transpose",
 ]  # fmt: skip
 
 

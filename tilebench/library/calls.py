@@ -17,9 +17,11 @@ from ..kernel.calls.host_arrays import empty_like
 from ..runtime.describe import describe
 from ..targets import manifest, names, resolve
 from .binding import Bound, bind, is_contiguous
-from .definition import ANY, ArrayArgument, Operator, Problem
+from .definition import ANY, ArrayArgument, KernelStep, Operator, Problem
 from .schedules import schedule_for
 
+# What stands for a call of an operator in a trace of torch's, by its name; `torch_ops` fills it.
+traced: dict[str, Callable[..., Any]] = {}
 # Calls of different shapes that are kept ready; one is a kilobyte and its kernel.
 MOST_READY = 4096
 
@@ -58,7 +60,7 @@ class ReadyCall:
         return memory if self.result.order is None else MemoryView(inverse(self.result.order))(memory)
 
 
-def _maker(like: Any, shape: tuple[int, ...], dtype: str) -> Callable[[Any], Any]:
+def maker(like: Any, shape: tuple[int, ...], dtype: str) -> Callable[[Any], Any]:
     """What makes an empty array like one, of which the key of a call says library and device."""
     torch: Any = sys.modules.get("torch")
     if torch is not None and type(like) is torch.Tensor:
@@ -81,7 +83,10 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
 
     Raises `ArgumentError` or `OptionError` for what does not fit, before anything is launched.
     """
-    key = _key_of(operator, arrays, options)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and out is None and operator.name in traced and torch.compiler.is_compiling():
+        return traced[operator.name](*arrays, **options)
+    key = key_of(operator, arrays, options)
     ready = _ready.get(key) if key is not None else None
     if ready is None:
         ready = _made_ready(operator, bind(operator, arrays, options), arrays[0])
@@ -100,7 +105,7 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
     return out
 
 
-def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """What says that a call is like one before; None for arrays that are looked at each time."""
     parts: list[Any] = [operator.name, settings.target(), *options.items()]
     torch: Any = sys.modules.get("torch")
@@ -110,7 +115,7 @@ def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any
             parts.append((array.shape, array.strides, array.dtype))
         elif array is None:
             parts.append(None)
-        elif torch is not None and kind is torch.Tensor and not array.requires_grad:
+        elif torch is not None and kind is torch.Tensor and not _asks_for_gradient(torch, array):
             parts.append((array.shape, array.stride(), array.dtype, array.device))
         else:
             return None
@@ -121,6 +126,10 @@ def _key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any
     return key
 
 
+def _asks_for_gradient(torch: Any, array: Any) -> bool:
+    return array.requires_grad and torch.is_grad_enabled()
+
+
 def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     problem, result = bound.problem, operator.result
     shape: list[int] = []
@@ -128,7 +137,7 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
         shape += bound.leading[dim[1:]] if dim.startswith(ANY) else [problem.sizes[dim]]
     kernel = None
     if 0 not in problem.sizes.values():
-        kernel = kernel_for(operator, problem, _target_of(bound.device))
+        kernel = kernel_for(operator, problem, target_of(bound.device))
     elif 0 not in shape:
         raise ArgumentError(
             "{operator} of no elements has no value", operator=operator.name,
@@ -146,7 +155,7 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
     view = view_of(result, problem, bound.leading, seen)
     memory = tuple(shape[k] for k in view.order or range(len(shape)))
-    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, _maker(like, memory, dtype))
+    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, maker(like, memory, dtype))
 
 
 def view_of(
@@ -190,7 +199,7 @@ def _check_out(operator: Operator, out: Any, like: Any, ready: ReadyCall) -> Non
     )  # fmt: skip
 
 
-def _target_of(device: str) -> str | None:
+def target_of(device: str) -> str | None:
     """The target whose kernels work where arrays are: the one that is set where it does, else the first."""
     kind = device.partition(":")[0]
     if resolve()[0].device == kind:
@@ -204,7 +213,7 @@ def _target_of(device: str) -> str | None:
     )
 
 
-def kernel_for(operator: Operator, problem: Problem, target: str | None = None) -> Kernel:
+def kernel_for(operator: Operator | KernelStep, problem: Problem, target: str | None = None) -> Kernel:
     """The kernel for a problem on a target (`auto` by default), made once.
 
     It is a kernel like any: `.stage(...)`, `.resources`, `.check(sizes=...)`. Sizes in the operator's
@@ -224,4 +233,15 @@ def kernel_for(operator: Operator, problem: Problem, target: str | None = None) 
     return kernel
 
 
-__all__ = ["MemoryView", "ReadyCall", "call", "inverse", "kernel_for", "view_of"]
+__all__ = [
+    "MemoryView",
+    "ReadyCall",
+    "call",
+    "inverse",
+    "kernel_for",
+    "key_of",
+    "maker",
+    "target_of",
+    "traced",
+    "view_of",
+]

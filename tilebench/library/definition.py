@@ -179,7 +179,18 @@ class Operator:
         return Problem(sizes, dtype, {**given, **values})
 
 
+@dataclass(frozen=True)
+class KernelStep:
+    """A kernel of an operation that takes several in turn: its name, by which schedule files are found, and
+    what `Operator` says of `symbolic` and `fixed`."""
+
+    name: str
+    kernel: JitFunction
+    symbolic: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
 __all__ = [
-    "ANY", "FLOATS", "ArrayArgument", "Effort", "Operator", "OptionArgument", "Problem", "Reference",
-    "size_of",
+    "ANY", "FLOATS", "ArrayArgument", "Effort", "KernelStep", "Operator", "OptionArgument", "Problem",
+    "Reference", "size_of",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import InternalError
 from ..machine import Machine
 from ..schedule import Schedule, ScheduleFile, load_schedule
-from .definition import Operator, Problem
+from .definition import KernelStep, Operator, Problem
 
 FOLDER = Path(__file__).parent / "schedules"
 
@@ -29,7 +29,7 @@ def schedule_file(operator: str, machine: str) -> ScheduleFile:
     return load_schedule(FOLDER / f"{operator}.toml")
 
 
-def schedule_for(operator: Operator, problem: Problem, machine: Machine) -> Schedule:
+def schedule_for(operator: Operator | KernelStep, problem: Problem, machine: Machine) -> Schedule:
     """The schedule of a problem. Its origin says which rule of which file."""
     rules = schedule_file(operator.name, machine.name)
     found = rules.choose({**problem.values, "target": machine.name})

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .calls import call
+from .calls import call, traced
 from .definition import FLOATS, ArrayArgument, Effort, Operator, OptionArgument, Part, Problem, size_of
 from .kernels.attention import attention_kernel
 from .near import Exact, near
 
 LEAST = float("-inf")
+# Under this name `torch_attention` says what attention of tensors is that require a gradient.
+WITH_GRADIENT = "attention with gradient"
 # (batch, head, sequence, dim) in memory, and (batch, sequence, head, dim).
 ORDERS = ((0, 1, 2, 3), (0, 2, 1, 3))
 
@@ -79,6 +83,14 @@ def attention(q: Any, k: Any, v: Any, causal: bool = False, *, out: Any = None) 
     multiple of KV, and H / KV heads of q share one of k and v. Each may lie in memory as (B, H, S, D) or, as
     a transposed view, as (B, S, H, D); the result lies as q does. With `causal` a query sees the keys up to
     its own place, the last query and the last key being at one place; a query that sees none gives 0. Scores
-    and sums are float32, weights are rounded to the dtype before they meet v.
+    and sums are float32, weights are rounded to the dtype before they meet v. Tensors of torch that require a
+    gradient get one (once: not one of the gradient itself).
     """
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and out is None and isinstance(q, torch.Tensor):
+        asked = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+        if asked and WITH_GRADIENT not in traced:
+            importlib.import_module(".torch_ops", __package__)
+        if WITH_GRADIENT in traced and (asked or torch.compiler.is_compiling()):
+            return traced[WITH_GRADIENT](q, k, v, causal)
     return call(ATTENTION, q, k, v, out=out, causal=causal)

@@ -1,16 +1,18 @@
-"""All operators, by name."""
+"""All operators, and the steps of operations of several kernels, by name."""
 
 from __future__ import annotations
 
 from ..errors import OptionError, nearest
 from .batched import BATCHED_MATMUL, GROUPED_MATMUL
-from .definition import Operator
+from .decoding import JOINED, PART
+from .definition import KernelStep, Operator
 from .elementwise import ADD, BIAS_GELU, TRANSPOSE
 from .products import GEMV, MATMUL
 from .rows import LAYER_NORM, RMS_NORM, SOFTMAX
 from .scaled import INT_MATMUL, SCALED_MATMUL
 from .scores import ATTENTION
 from .sums import COLUMN_REDUCE, ROW_REDUCE
+from .training import AFTER, BACKWARD, BEFORE, SAVING
 
 OPERATORS: dict[str, Operator] = {
     each.name: each
@@ -19,6 +21,8 @@ OPERATORS: dict[str, Operator] = {
         SCALED_MATMUL, INT_MATMUL, BATCHED_MATMUL, GROUPED_MATMUL, ATTENTION,
     )
 }  # fmt: skip
+# The kernels of operations that take several in turn.
+STEPS: dict[str, KernelStep] = {step.name: step for step in (SAVING, BEFORE, BACKWARD, AFTER, PART, JOINED)}
 
 
 def operator(name: str) -> Operator:
@@ -32,4 +36,4 @@ def operator(name: str) -> Operator:
     )  # fmt: skip
 
 
-__all__ = ["OPERATORS", "operator"]
+__all__ = ["OPERATORS", "STEPS", "operator"]

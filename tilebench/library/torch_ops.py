@@ -5,7 +5,8 @@
 
 Importing this registers them. Each has a fake kernel, which says the result's shape, dtype and strides to
 whoever traces (`torch.compile`, `torch.export`), also of sizes that are symbols. They take and return tensors
-and change none, run on the current stream, and have no gradient: torch refuses to go back through one.
+and change none, and run on the current stream. Attention has gradients (`torch_attention.py`); torch refuses
+to go back through another one. The library's functions are these operations while they are traced.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..runtime.describe import dtype_name
-from .calls import call
+from .calls import call, traced
 from .definition import ANY, ArrayArgument, Operator, Problem
 from .table import OPERATORS
 
@@ -108,6 +109,10 @@ def registered() -> dict[str, Any]:
     return out
 
 
-_registered = registered()
-globals().update(_registered)
-__all__ = [*_registered]  # pyright: ignore[reportUnsupportedDunderAll]
+operations = registered()
+globals().update(operations)
+traced.update(operations)
+__all__ = [*operations]  # pyright: ignore[reportUnsupportedDunderAll]
+
+# Its gradients, for whoever has the operations: it imports what stands above.
+importlib.import_module(".torch_attention", __package__)

@@ -8,6 +8,9 @@ from functools import cached_property
 
 from .instruction import Instruction
 
+# A feature: additions of float32 to neighbours in global memory, each as one step, in one access.
+VECTOR_ADDS = "vector-add"
+
 
 @dataclass(frozen=True)
 class MemoryLevel:

@@ -26,6 +26,7 @@ from .laid_out.spill_elements import spill_elements
 from .laid_out.spill_operands import spill_operands
 from .laid_out.start_sums import start_sums
 from .laid_out.store_alike import store_alike
+from .pipelined.late_waits import late_waits
 from .pipelined.make_ring import make_ring
 from .thread_road import THREAD_ROW, thread_row
 from .threads.lowering import Lowering, with_rows
@@ -67,7 +68,16 @@ LAYOUT_ROW = StageRow(
     ),
     LAID_OUT_FORMS,
 )
-RING_ROW = StageRow("pipelined", (("make_ring", make_ring),), PIPELINED_FORMS)
+RING_ROW = StageRow(
+    "pipelined",
+    (
+        ("make_ring", make_ring),
+        # Behind it, which makes the waits: of those for products that stand alone, each goes where it is
+        # needed.
+        ("late_waits", late_waits),
+    ),
+    PIPELINED_FORMS,
+)
 
 GPU: tuple[StageRow, ...] = (LAYOUT_ROW, RING_ROW, THREAD_ROW)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ..ir import Let, Store
+from ..ir import Let, Store, zero_of
 from ..language.extern import ExternCall
 from ..language.lowered.clocks import ReadClock
 from ..language.lowered.threads import (
@@ -18,6 +19,7 @@ from ..language.lowered.threads import (
     NamedBarrierArrive,
     SyncThreads,
     SyncWarp,
+    VectorAdd,
     VectorLoad,
     VectorStore,
 )
@@ -54,6 +56,22 @@ def store(lanes: Lanes, stmt: Store, mask: Mask) -> None:
 def vector_move(lanes: Lanes, stmt: VectorLoad | VectorStore, mask: Mask) -> None:
     """`T.vector_load(registers, memory)` and `T.vector_store(memory, registers)`"""
     lanes.write(stmt.dst, lanes.read(stmt.src, mask), mask)
+
+
+def vector_add(lanes: Lanes, stmt: VectorAdd, mask: Mask) -> None:
+    """`T.vector_add(memory, registers)`"""
+    for store, value in zip(_adds(stmt), lanes.read(stmt.src, mask), strict=True):
+        wide = lanes.wide(value, stmt.dst.buffer.dtype.numpy)
+        lanes.combine(store, [lanes.value(index, mask) for index in store.index], wide, mask)
+
+
+@lru_cache(1024)
+def _adds(stmt: VectorAdd) -> tuple[Store, ...]:
+    """The atomic additions that a wide one is."""
+    zero = zero_of(stmt.dst.buffer.dtype)
+    return tuple(
+        Store(part.buffer, part.start, zero, atomic="add", place=stmt.place) for part in singles(stmt.dst)
+    )
 
 
 def move_bits(lanes: Lanes, stmt: MoveBits, mask: Mask) -> None:
@@ -135,6 +153,7 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         Store: store,
         VectorLoad: vector_move,
         VectorStore: vector_move,
+        VectorAdd: vector_add,
         MoveBits: move_bits,
         LoadPieces: load_pieces,
         FromPieces: from_pieces,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..fault import Fault
 from . import (
     atomics,
+    attention,
     boxes,
     by_hand,
     control,
@@ -52,6 +53,7 @@ FAULTS: tuple[Fault, ...] = (
     *layouts.FAULTS,
     *products.FAULTS,
     *warp_groups.FAULTS,
+    *attention.FAULTS,
     *boxes.FAULTS,
     *by_hand.FAULTS,
     *memory.FAULTS,

@@ -31,6 +31,17 @@ class VectorStore(OpStmt):
 
 
 @node
+class VectorAdd(OpStmt):
+    """`T.vector_add(memory[j : j + v], registers[i : i + v])`: adds v elements, each as one step, in one
+    access."""
+
+    word = "vector_add"
+    stages = THREAD
+    dst: Region = writes()
+    src: Region = reads()
+
+
+@node
 class LoadPieces(OpStmt):
     """`T.load_pieces(pieces[i : i + 2 * v], memory[j : j + v])`: v elements from any address, and more.
 
@@ -126,6 +137,7 @@ FUNCTIONS = (
     ScalarFunction("vote_match", 1, _uint32),
 )
 _CLASSES = (
-    VectorLoad, VectorStore, LoadPieces, FromPieces, MoveBits, SyncThreads, NamedBarrierArrive, SyncWarp,
+    VectorLoad, VectorStore, VectorAdd, LoadPieces, FromPieces, MoveBits, SyncThreads, NamedBarrierArrive,
+    SyncWarp,
 )  # fmt: skip
 WORDS = tuple((each.word, Word(each)) for each in _CLASSES)

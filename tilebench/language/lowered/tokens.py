@@ -29,13 +29,15 @@ class Commit(OpStmt):
 class Wait(OpStmt):
     """`T.wait("ko", pending=1)`: all groups of the token but the youngest `pending` are complete.
 
-    What they wrote is seen by the thread that waits; others see it after a barrier.
+    What they wrote is seen by the thread that waits; others see it after a barrier. With `later`, so many
+    groups of other tokens, committed behind these, may go on.
     """
 
     word = "wait"
     stages = TILES
     token: str = attribute()
     pending: int = attribute(default=0)
+    later: int = attribute(default=0)
     by: Instr | None = decision("pipelined", default=None, early=True)
 
 

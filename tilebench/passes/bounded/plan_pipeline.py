@@ -35,6 +35,7 @@ from ...ir.stmt import statements
 from ...language.copy import Copy
 from ...language.lowered.decisions import Plan, Stage
 from ...language.structure import Parallel, Pipelined, StageGroup
+from ..analysis.filled_in_parts import filling_with
 from ..analysis.hand_barriers import is_ordered_by_hand
 from ..analysis.sites import plain_dims
 from ..analysis.stages import Item, StageClash, clash_of, is_staged, items_of, opened, versions_of
@@ -92,7 +93,7 @@ def _plan(loop: Pipelined, elsewhere: Elsewhere, context: Context) -> Pipelined:
         return loop.but(plan=Plan(1), num_stages=None)
     context.remark(
         NAME, "applied", f"{stages} stages, {len(ahead)} copies run ahead", loop,
-        stages=stages, bytes_per_stage=sum(statement.dst.buffer.bytes for statement in ahead),
+        stages=stages, bytes_per_stage=sum({s.dst.buffer.name: s.dst.buffer.bytes for s in ahead}.values()),
     )  # fmt: skip
     body: list[Stmt] = []
     for statement in loop.body:
@@ -356,7 +357,6 @@ class LoopTraffic:
 
     def __init__(self, loop: Pipelined) -> None:
         self.loop = loop
-        self.position = {id(statement): k for k, statement in enumerate(loop.body)}
         self.readers: dict[str, list[int]] = {}
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
@@ -372,18 +372,19 @@ class LoopTraffic:
     def why_not_ahead(self, copy: Copy, elsewhere: Elsewhere) -> str:
         """Why a copy must stay where it is; empty when it can run ahead."""
         name = copy.dst.buffer.name
-        if not copy.dst.is_whole:
+        parts = filling_with(self.loop, copy)
+        if not parts:
             return "it fills a part of the tile only"
         if self.ordered:
             return "an atomic in the loop orders memory"
-        position = self.position[id(copy)]
-        other = min((k for k in self.writers.get(name, ()) if k != position), default=len(self.position))
+        position = max(parts)
+        other = min((k for k in self.writers.get(name, ()) if k not in parts), default=len(self.loop.body))
         early = min(self.readers.get(name, ()), default=position)
-        if other < len(self.position) and other <= early:
+        if other < len(self.loop.body) and other <= early:
             return f"{name} is written by another statement of the loop"
         if early < position:
             return f"{name} is read before it is filled"
-        if other < len(self.position):
+        if other < len(self.loop.body):
             return f"{name} is written by another statement of the loop"
         if copy.src.buffer.name in self.writers:
             return f"{copy.src.buffer.name} is written in the loop"

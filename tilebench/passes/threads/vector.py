@@ -23,6 +23,7 @@ from ...ir import (
     zero_of,
 )
 from ...ir.arith import Linear, linear
+from ...ir.dtypes import float32
 from ...ir.expr import COMPARE
 from ...ir.expr_walks import mentions, replaced
 from ...ir.facts import Facts, conjuncts
@@ -30,6 +31,7 @@ from ...language.lowered.threads import FromPieces, LoadPieces, VectorLoad
 from ...language.memory import AllocLocal
 from ...language.structure import Unroll
 from ...layout import SharedLayout
+from ...machine import VECTOR_ADDS
 from .addresses import lower_expr, shared_offset
 from .emitter import Emitter
 from .tiles import NOWHERE, Coordinates
@@ -97,13 +99,19 @@ class Vector:
 
     def access_width(self, access: Load | Store) -> int:
         """The elements one aligned access can take; 1 where the elements are not neighbours."""
-        if isinstance(access, Store) and access.atomic:
+        if isinstance(access, Store) and access.atomic and not self._adds_vectors(access):
             return 1
         known = self._widths.get(id(access))
         if known is None:
             width = self._access_width(access.buffer, access.index, access.version)
             known = self._widths[id(access)] = access, width
         return known[1]
+
+    def _adds_vectors(self, store: Store) -> bool:
+        """Whether an atomic store of neighbours is one access on this machine."""
+        plain = store.atomic == "add" and store.found is None and store.order == "relaxed"
+        inside = store.buffer.scope == "global" and store.buffer.dtype == float32
+        return plain and inside and VECTOR_ADDS in self.emitter.machine.features
 
     def load_width(self, load: Load) -> int:
         """The elements that one load takes: from any address where aligned ones would be many."""

@@ -25,7 +25,7 @@ from ...ir import (
 )
 from ...ir.expr_walks import replaced, seen
 from ...ir.facts import is_pure, is_small
-from ...language.lowered.threads import VectorStore
+from ...language.lowered.threads import VectorAdd, VectorStore
 from ...language.memory import AllocLocal
 from .addresses import lower_access, lower_expr
 from .places import placed
@@ -267,7 +267,7 @@ def _gated(vector: Vector, statement: If) -> list[Stmt]:
 
 def _stored(store: Stmt, vector: Vector) -> Load:
     """The element of the registers that a wide store takes."""
-    assert isinstance(store, VectorStore)
+    assert isinstance(store, (VectorAdd, VectorStore))
     return Load(store.src.buffer, (vector.e,))
 
 
@@ -319,9 +319,10 @@ def _vector_stores(group: _Group, store: Store, width: int, value: Expr, element
         group.allocations += group.placed([AllocLocal(source)])
         elements.append(Store(source, (vector.e,), value, place=store.place))
     stores: list[Stmt] = []
+    word = VectorAdd if store.atomic else VectorStore
     for lead in vector.chunks(width):
         target = vector.memory(store, width, lead, stores)
-        stores.append(VectorStore(target, Region(source, (Const(lead),), extent=(width,))))
+        stores.append(word(target, Region(source, (Const(lead),), extent=(width,))))
     return group.placed(stores)
 
 

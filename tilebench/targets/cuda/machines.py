@@ -12,7 +12,7 @@ from functools import cache
 
 from ...errors import TargetError, nearest
 from ...language.gemm import gemm_dtypes
-from ...machine import SM, WHOLE_BLOCK, Boxes, Instruction, Machine, MemoryLevel, OperandForm
+from ...machine import SM, VECTOR_ADDS, WHOLE_BLOCK, Boxes, Instruction, Machine, MemoryLevel, OperandForm
 from .tensor_cores import mma_rows
 from .warp_groups import wgmma_rows
 
@@ -82,6 +82,7 @@ _SINCE: tuple[tuple[str, tuple[int, int]], ...] = (
     ("cluster", (9, 0)),
     ("tma", (9, 0)),
     ("stmatrix", (9, 0)),
+    (VECTOR_ADDS, (9, 0)),
     ("elect", (9, 0)),
     ("global-256bit", (10, 0)),
 )

@@ -130,7 +130,11 @@ def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     issued = list((known or {}).values())
     if statement.pending or not issued:
         return [WgmmaWait(pending=statement.pending)]  # sums are still the instruction's
-    return [*(WgmmaWait(c=sums) for sums, _ in issued), *(after for _, rest in issued for after in rest)]
+    later = statement.later
+    return [
+        *(WgmmaWait(c=sums, pending=later) for sums, _ in issued),
+        *(after for _, rest in issued for after in rest),
+    ]
 
 
 def _check_name(statement: Commit | Wait) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 
 from ....errors import TargetError
 from ....ir import Region
+from ....ir.dtypes import float32
 from ....language.lowered.clocks import ReadClock
 from ....language.lowered.threads import (
     FromPieces,
@@ -14,9 +15,11 @@ from ....language.lowered.threads import (
     NamedBarrierArrive,
     SyncThreads,
     SyncWarp,
+    VectorAdd,
     VectorLoad,
     VectorStore,
 )
+from ....machine import VECTOR_ADDS
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
 from . import cp_async, mbarriers, mma, registers, tma, wgmma
@@ -54,6 +57,21 @@ def _move(renderer: Renderer, statement: VectorLoad | VectorStore, verb: str, me
         return
     to, source = renderer.address(statement.dst), renderer.address(statement.src)
     renderer.line(f"tb_{verb}_{space}_{width}({to}, {source});", statement)
+
+
+def _add(renderer: Renderer, statement: VectorAdd) -> None:
+    """One access that adds neighbours in global memory."""
+    memory = statement.dst
+    dtype, count = memory.buffer.dtype, (memory.extent or (1,))[-1]
+    there = VECTOR_ADDS in renderer.machine.features
+    if dtype != float32 or memory.buffer.scope != "global" or count not in (2, 4) or not there:
+        raise TargetError(
+            "T.vector_add of {count} elements of {dtype} in {space} memory has no code for {target}",
+            at=statement.place, count=count, dtype=dtype.name, space=memory.buffer.scope,
+            target=renderer.machine.name, expected="2 or 4 of float32 in global memory, from sm_90 on",
+        )  # fmt: skip
+    to, source = renderer.address(memory), renderer.address(statement.src)
+    renderer.line(f"tb_add_global_{count}({to}, {source});", statement)
 
 
 def _load_pieces(renderer: Renderer, statement: LoadPieces) -> None:
@@ -163,6 +181,7 @@ def intrinsics() -> tuple[Intrinsic, ...]:
     return (
         Intrinsic(VectorLoad, None, _load),
         Intrinsic(VectorStore, None, _store),
+        Intrinsic(VectorAdd, None, _add),
         Intrinsic(MoveBits, None, _move_bits),
         Intrinsic(LoadPieces, None, _load_pieces),
         Intrinsic(FromPieces, None, _from_pieces),

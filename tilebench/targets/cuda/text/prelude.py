@@ -22,7 +22,7 @@ from collections.abc import Callable
 from ....ir import ATOMICS
 from ...clike.prelude import Part, Prelude, Wanted
 from .mma import MATRIX
-from .prelude_atomics import FENCES, SWAP, atomics
+from .prelude_atomics import FENCES, SWAP, WIDE_ADDS, atomics
 from .prelude_copies import cp_async
 from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_mbarriers import mbarriers
@@ -335,6 +335,7 @@ PRELUDE = Prelude(
             _with_structs(_MINMAX, _MINMAX_NARROW),
         ),
         Part("atomic", r"tb_atomic_\w+", _atomics),
+        Part("vector adds", r"tb_add_global_\d", WIDE_ADDS),
         Part("fence", r"tb_fence(?:_sc)?", FENCES),
         Part("math", r"tb_(?:abs|ldexp|" + "|".join((*_OF_TWO, *_FUNCTIONS)) + ")", _math),
         Part("philox", r"tb_philox", _PHILOX),

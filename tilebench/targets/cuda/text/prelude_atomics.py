@@ -34,6 +34,16 @@ _STORE = "TB void tb_atomic_store({type}* to, {type} x) {{ *(volatile {bits}*)to
 FENCES = """\
 TB void tb_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 TB void tb_fence_sc() { asm volatile("fence.sc.gpu;" ::: "memory"); }"""
+# Neighbours in one access: each is added as one step, and all of them are not.
+WIDE_ADDS = """\
+TB void tb_add_global_2(float* to, const float* x) {
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};"
+               :: "l"(__cvta_generic_to_global(to)), "f"(x[0]), "f"(x[1]) : "memory");
+}
+TB void tb_add_global_4(float* to, const float* x) {
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+               :: "l"(__cvta_generic_to_global(to)), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}"""
 # What each type of the card's own instructions is to them.
 _ADDS = {
     "int": "int", "unsigned": "unsigned", "long long": "unsigned long long",

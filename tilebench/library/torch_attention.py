@@ -1,0 +1,106 @@
+"""Attention as operations of torch with gradients, for eager programs, `torch.compile` and `torch.export`.
+
+`tilebench::attention_lse` gives the result and the logarithms of its sums and goes back through
+`tilebench::attention_backward`. `tilebench::attention` alone keeps no logarithms: going back through it makes
+them again, which costs a forward. `with_gradient` is what `library.attention` calls for tensors. None of them
+can be gone back through twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .calls import traced
+from .scores import ATTENTION, WITH_GRADIENT
+from .torch_ops import NAMESPACE, fake_result, operations
+from .training import attention_backward, attention_lse
+
+torch: Any = importlib.import_module("torch")
+_SAVING = "(Tensor q, Tensor k, Tensor v, bool causal=False) -> (Tensor, Tensor)"
+_SIX = "Tensor g, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse"
+_BACKWARD = f"({_SIX}, bool causal=False) -> (Tensor, Tensor, Tensor)"
+
+
+def _run_saving(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, Any]:
+    return attention_lse(q, k, v, causal)
+
+
+def _fake_saving(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, Any]:
+    return fake_result(ATTENTION, [q, k, v]), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+def _run_backward(
+    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False
+) -> tuple[Any, Any, Any]:
+    return attention_backward(_readable(g), q, k, v, o, lse, causal)
+
+
+def _readable(g: Any) -> Any:
+    """A gradient in an order of axes that the kernels read: one of an expanded tensor has none."""
+    known = any(g.permute(*order).is_contiguous() for order in ATTENTION.arguments[0].orders)
+    return g if known else g.contiguous()
+
+
+def _fake_backward(
+    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False
+) -> tuple[Any, Any, Any]:
+    return _like(q), _like(k), _like(v)
+
+
+def _like(x: Any) -> Any:
+    """An empty tensor that lies as another does, in the first order of axes that it has."""
+    for order in ATTENTION.arguments[0].orders:
+        if x.permute(*order).is_contiguous():
+            memory = x.new_empty([x.shape[k] for k in order])
+            return memory.permute(*[order.index(k) for k in range(len(order))])
+    return x.new_empty(x.shape)
+
+
+def _operation(name: str, run: Any, fake: Any, schema: str) -> Any:
+    made = torch.library.custom_op(f"{NAMESPACE}::{name}", run, mutates_args=(), schema=schema)
+    made.register_fake(fake)
+    return made
+
+
+attention_lse_op = _operation("attention_lse", _run_saving, _fake_saving, _SAVING)
+attention_backward_op = _operation("attention_backward", _run_backward, _fake_backward, _BACKWARD)
+
+
+def _keep_saved(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any]) -> None:
+    q, k, v, ctx.causal = inputs
+    o, lse = output
+    ctx.mark_non_differentiable(lse)
+    ctx.save_for_backward(q, k, v, o, lse)
+
+
+def _back_from_saved(ctx: Any, g: Any, _: Any) -> tuple[Any, ...]:
+    return (*attention_backward_op(g, *ctx.saved_tensors, ctx.causal), None)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    q, k, v, ctx.causal = inputs
+    ctx.save_for_backward(q, k, v, output)
+
+
+def _back(ctx: Any, g: Any) -> tuple[Any, ...]:
+    q, k, v, o = ctx.saved_tensors
+    _, lse = attention_lse_op(q, k, v, ctx.causal)
+    return (*attention_backward_op(g, q, k, v, o, lse, ctx.causal), None)
+
+
+attention_op: Any = operations["attention"]
+attention_lse_op.register_autograd(_back_from_saved, setup_context=_keep_saved)
+attention_op.register_autograd(_back, setup_context=_keep)
+
+
+def with_gradient(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+    """Attention of tensors: what its gradients need is kept where one of them requires a gradient."""
+    needed = q.requires_grad or k.requires_grad or v.requires_grad
+    if needed and torch.is_grad_enabled():
+        return attention_lse_op(q, k, v, causal)[0]
+    return attention_op(q, k, v, causal)
+
+
+traced[WITH_GRADIENT] = with_gradient
+__all__ = ["attention_backward_op", "attention_lse_op", "with_gradient"]
