@@ -1,11 +1,16 @@
 """Parameters of an operator's schedule tried on a card, fastest first: what its schedule files are chosen by.
 
     python tests/device/sweep_library.py matmul M=4096 N=4096 K=4096 b_order=1 / block_M=128 block_N=128,256 \
-        block_K=32,64 num_stages=3,4 threads=256 panels=8
+        block_K=32,64 num_stages=3,4 threads=256 / block_M=256 block_N=192 block_K=64 num_stages=3 \
+        threads=256 warp_specialize=True a_s.instruction=tma b_s.instruction=tma acc.instruction=wgmma \
+        order=8,16
 
-Before the `/` stand sizes and options of the problem (dtype=float16 by default), behind it values of each
-parameter. Without words each line of the input is a sweep; `--seconds=3` is the time of one. All
-combinations are compiled at once, compared with float64, and timed in turn with cold caches.
+Before the first `/` stand sizes and options of the problem (dtype=float16 by default), behind each the values
+of parameters and of a schedule's other choices; all combinations between two `/` are tried, and `SCHEDULED`
+alone is what the library's own files choose. Without words each line of the input is a sweep. `--seconds=3`
+is the time of one, `--against=torch` a peer that is timed in turn with them, `--check` compares without
+timing, `--compile` makes the kernels alone, for a card of 9.0 and without one. All combinations are compiled
+at once, compared with float64, and timed in turn with cold caches.
 """
 
 from __future__ import annotations
@@ -15,20 +20,23 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tilebench.errors import TileError
 from tilebench.library import operator
 from tilebench.library.bench.arrays import compared, made, result_of, space_on
+from tilebench.library.bench.peers import PEERS, Setup
 from tilebench.library.bench.works import BenchWork
-from tilebench.library.calls import view_of
+from tilebench.library.calls import kernel_for, view_of
 from tilebench.profile.torch_card import torch_card
+from tilebench.schedule.choices import choices_schedule, is_choice
 
 SECONDS = 12.0
 SYMBOLIC: dict[str, tuple[str, ...]] = {}
 ROUNDS = 5
+SCHEDULED = "SCHEDULED"
 
 
 def value_of(text: str) -> Any:
@@ -51,24 +59,47 @@ def problem_of(words: list[str]) -> BenchWork:
     return BenchWork(" ".join(words), words[0], sizes, dtype, values, absent)
 
 
-class Candidate:
-    """A kernel of one set of parameters, on the sweep's arrays."""
+class Runner(Protocol):
+    """What takes its turns: a candidate, or a peer."""
 
-    def __init__(self, work: BenchWork, parameters: dict[str, Any]) -> None:
-        self.work, self.parameters = work, parameters
-        self.why, self.times = "", []
+    times: list[float]
+
+    def __call__(self) -> Any: ...
+
+
+def middle(times: list[float]) -> float:
+    return sorted(times)[len(times) // 2] if times else float("inf")
+
+
+class Candidate:
+    """A kernel of one set of parameters and choices, on the sweep's arrays."""
+
+    def __init__(self, work: BenchWork, values: dict[str, Any], target: str) -> None:
+        known = work.operator.kernel.signature.parameters
+        self.work, self.values, self.target = work, values, target
+        self.parameters = {name: value for name, value in values.items() if name in known}
+        self.choices = {name: v for name, v in values.items() if name not in known and is_choice(name)}
+        unknown = values.keys() - self.parameters.keys() - self.choices.keys() - {SCHEDULED}
+        self.why = f"there is nothing called {min(unknown)}" if unknown else ""
+        self.times: list[float] = []
 
     def build(self) -> None:
+        try:
+            if not self.why:
+                self.kernel = self.made()
+                self.resources = self.kernel.resources
+        except TileError as error:
+            self.why = error.message
+
+    def made(self) -> Any:
         problem, found = self.work.problem, self.work.operator
+        if SCHEDULED in self.values:
+            return kernel_for(found, problem, self.target)
         values = {dim: None if dim in SYMBOLIC[found.name] else size for dim, size in problem.sizes.items()}
         values |= {"dtype": problem.dtype, **problem.options, **found.fixed, **self.parameters}
         known = found.kernel.signature.parameters
-        try:
-            function = found.kernel.using(target="cuda")
-            self.kernel = function.kernel((), {k: v for k, v in values.items() if k in known})
-            self.resources = self.kernel.resources
-        except TileError as error:
-            self.why = error.message
+        function = found.kernel.using(target=self.target, schedule=choices_schedule(self.choices))
+        return function.kernel((), {k: v for k, v in values.items() if k in known})
 
     def place(self, space: Any, arrays: dict[str, Any], out: Any) -> None:
         problem, found = self.work.problem, self.work.operator
@@ -85,75 +116,121 @@ class Candidate:
 
     @property
     def seconds(self) -> float:
-        return sorted(self.times)[len(self.times) // 2] if self.times else float("inf")
+        return middle(self.times)
 
-    def __str__(self) -> str:
-        words = " ".join(f"{name}={value}" for name, value in self.parameters.items())
+    @property
+    def words(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.values.items())
+
+    def row(self, peer: float) -> str:
         if not self.times:
-            return f"{words}: {self.why}"
+            return f"{self.words}: {self.why or self.effort}"
         effort = self.work.operator.effort(self.work.problem)
+        beside = f"{peer / self.seconds:6.3f} " if peer else ""
+        return (
+            f"{beside}{self.seconds * 1e6:9.2f} us {effort.flops / self.seconds / 1e12:7.1f} TFLOP/s "
+            f"{effort.bytes / self.seconds / 1e9:7.0f} GB/s  {self.words}  {self.effort} {self.why}"
+        )
+
+    @property
+    def effort(self) -> str:
         r = self.resources
         return (
-            f"{self.seconds * 1e6:9.2f} us {effort.flops / self.seconds / 1e12:7.1f} TFLOP/s "
-            f"{effort.bytes / self.seconds / 1e9:7.0f} GB/s  {words}  registers {r.registers}, spilled "
-            f"{r.spill_store_bytes}, shared {r.shared_bytes}, blocks {r.blocks_per_sm} {self.why}"
+            f"registers {r.registers}, spilled {r.spill_store_bytes}, shared {r.shared_bytes}, "
+            f"blocks {r.blocks_per_sm}"
         )
 
 
-def sweep(words: list[str], seconds: float) -> None:
-    cut = words.index("/")
-    work = problem_of(words[:cut])
-    axes = {
-        name: [value_of(v) for v in text.split(",")]
-        for name, text in (w.split("=") for w in words[cut + 1 :])
-    }
-    candidates = [
-        Candidate(work, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
-    ]
-    start = time.perf_counter()
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(Candidate.build, candidates))
-    built = time.perf_counter() - start
-    space = space_on("cuda")
-    arrays, out = made(space, work), result_of(space, work)
-    card = torch_card()
-    assert card is not None
-    clock, flush = card
-    good = [candidate for candidate in candidates if not candidate.why]
-    right = None
+class Beside:
+    """A peer on the sweep's arrays."""
+
+    def __init__(self, name: str, work: BenchWork, space: Any, arrays: dict[str, Any]) -> None:
+        self.name, self.times = name, list[float]()
+        self.run = PEERS[name].runner(Setup(work, space, arrays))
+
+    def __call__(self) -> Any:
+        return self.run() if self.run is not None else None
+
+
+def candidates_of(work: BenchWork, words: list[str], target: str) -> list[Candidate]:
+    """All combinations of the values between each two `/`."""
+    out: list[Candidate] = []
+    for together in " ".join(words).split(" / "):
+        axes = {
+            name: [value_of(v) for v in text.split(",")]
+            for name, _, text in (word.partition("=") for word in together.split())
+        }
+        out += [
+            Candidate(work, dict(zip(axes, values, strict=True)), target)
+            for values in itertools.product(*axes.values())
+        ]
+    return out
+
+
+def check(work: BenchWork, space: Any, arrays: dict[str, Any], good: list[Candidate]) -> None:
+    """The first that is right against float64, the others against it."""
+    out, right = result_of(space, work), None
     for candidate in good:
         candidate.place(space, arrays, out)
         out[...] = float("nan")
         candidate()
-        if right is None:  # the first against float64, the others against it
+        if right is None:
             found = compared(space, work, arrays, out)
             candidate.why = "" if found.ok else f"WRONG {found}"
             right = out.clone() if found.ok else None
-        else:
+        elif not bool((out == right).all()):
             off = float(((out.double() - right.double()).norm() / right.double().norm()).item())
-            candidate.why = "" if off < 2e-3 else f"WRONG by {off:.2g}"
-    length = seconds / ROUNDS / max(1, len(good))
+            candidate.why = f"other bits, by {off:.2g}" if off < 2e-3 else f"WRONG by {off:.2g}"
+
+
+def timed(runners: list[Runner], clock: Any, flush: Any, seconds: float) -> None:
+    """Rounds in which each has its turn."""
+    length = seconds / ROUNDS / max(1, len(runners))
     for _ in range(ROUNDS):
-        for candidate in good:
+        for runner in runners:
             end = time.perf_counter() + length
             while True:
                 flush()
-                candidate.times.append(clock.time(candidate))
+                runner.times.append(clock.time(runner))
                 if time.perf_counter() > end:
                     break
-    print(f"# {work.name}: {len(good)} of {len(candidates)} built in {built:.1f} s")
+
+
+def sweep(words: list[str], options: dict[str, str]) -> None:
+    cut = words.index("/")
+    work = problem_of(words[:cut])
+    target = "cuda:sm_90a" if "--compile" in options else "cuda"
+    candidates = candidates_of(work, words[cut + 1 :], target)
+    start = time.perf_counter()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(Candidate.build, candidates))
+    good = [candidate for candidate in candidates if not candidate.why]
+    print(f"# {work.name}: {len(good)} of {len(candidates)} built in {time.perf_counter() - start:.1f} s")
+    beside: list[Beside] = []
+    if "--compile" not in options:
+        space = space_on("cuda")
+        arrays = made(space, work)
+        check(work, space, arrays, good)
+        if "--check" not in options:
+            card = torch_card()
+            assert card is not None
+            against = options.get("--against", "")
+            beside = [Beside(name, work, space, arrays) for name in against.split(",") if name]
+            timed([*beside, *good], *card, float(options.get("--seconds", SECONDS)))
+    for peer in beside:
+        print(f"       {middle(peer.times) * 1e6:9.2f} us  {peer.name}")
+    least = min((middle(peer.times) for peer in beside), default=0.0)
     for candidate in sorted(candidates, key=lambda one: one.seconds):
-        print(candidate, flush=True)
+        print(candidate.row(least), flush=True)
 
 
 def main(given: list[str]) -> None:
     """One sweep of the words, or one for each line of the input."""
-    options = [word for word in given if word.startswith("--")]
+    options = {name: value for name, _, value in (w.partition("=") for w in given if w.startswith("--"))}
     words = [word for word in given if not word.startswith("--")]
-    limit = float(options[0].partition("=")[2]) if options else SECONDS
     for line in [words] if words else [line.split() for line in sys.stdin if line.strip()]:
         try:
-            sweep(line, limit)
+            sweep(line, options)
         except Exception as error:  # one sweep of many
             print(f"# {' '.join(line)}: {type(error).__name__}: {error}", flush=True)
 

@@ -25,7 +25,10 @@ from tilebench.ir.dtypes import dtype_of
 from tilebench.ir.sizes import for_sizes
 from tilebench.library import kernel_for
 from tilebench.library.calls import call, view_of
+from tilebench.library.schedules import schedule_file
 from tilebench.reference import run_reference
+from tilebench.schedule import Schedule
+from tilebench.schedule.files import Rule
 
 CASE = [pytest.param(case, id=str(case)) for case in CASES]
 CARDS = ("sm_75", "sm_80", "sm_89", "sm_90a")
@@ -41,7 +44,8 @@ LARGE = (
     LibraryCase("rms_norm", {"M": 4096, "N": 100_000}, "float32"),
     LibraryCase("gemv", {"M": 8192, "K": 8192}),
     *(product(dtype, 4096, 4096, 4096, ALONE, b_order=1) for dtype in FLOATS),
-    product("float16", 16, 8192, 8192, ALONE, b_order=1),
+    *(product("float16", m, 8192, 8192, ALONE, b_order=1) for m in (16, 128)),
+    *(product("bfloat16", 1000, n, 1536, (), activation="gelu") for n in (1000, 1160, 2000)),
     *(scaled("float8_e4m3fn", 4096, 4096, 4096, each=each, fast_accum=not each) for each in (False, True)),
     scaled("int8", 4096, 4096, 4096, out_dtype="float16"),
     of_bytes("int8", 4096, 4096, 4096),
@@ -73,8 +77,12 @@ def test_cpu(case: LibraryCase) -> None:
 
 def on_kernel(case: LibraryCase, target: str, run: Any) -> None:
     """The case's kernel for a target, run by `run(kernel, arrays, sizes)` on arrays as it sees them."""
+    run_on(case, kernel_for(case.operator, case.problem, target), run)
+
+
+def run_on(case: LibraryCase, kernel: Any, run: Any) -> None:
+    """The same of one that is there."""
     problem, operator = case.problem, case.operator
-    kernel = kernel_for(operator, problem, target)
     arrays, out = case.arrays(), case.result()
     seen = {**arrays, operator.result.name: out}
     shapes = operator.seen(problem, kernel.parameters)
@@ -126,6 +134,30 @@ def test_products_by_warp_groups(case: LibraryCase) -> None:
         simulated(kernel, seen, sizes)
 
     on_kernel(case, "cuda:sm_90a", run)
+
+
+RULES = schedule_file("matmul", "cuda:sm_90a").rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.number}")
+def test_rules_for_large_products_are_right_for_small_ones(rule: Rule) -> None:
+    """Each schedule of Hopper's file, in the simulator: of few tiles, which two blocks take in turn."""
+    dtype = next(
+        (d for d, bits in (("float16", 16), ("float32", 32)) if f"bits == {bits}" in rule.when), "float64"
+    )
+    rows = 16 if "M <= 16" in rule.when else 264
+    both = "b_order == 1 and" not in rule.when and dtype == "float16" and rows > 16
+    orders = [(0, 1), (1, 0)] if both else [(0, 1)]
+    for a_order, b_order in orders:
+        rest = () if b_order else ALONE
+        case = product(dtype, rows, 264, 136, rest, a_order=a_order, b_order=b_order, activation="relu")
+        persistent = any(d.name == "persistent" for d in rule.schedule.directives)
+        schedule = Schedule.of(**({"persistent": 2} if persistent else {})).over(rule.schedule)
+        values = {**case.problem.sizes, "dtype": dtype, **case.problem.options}
+        known = case.operator.kernel.signature.parameters
+        function = case.operator.kernel.using(target="cuda:sm_90a", schedule=schedule)
+        kernel = function.kernel((), {name: value for name, value in values.items() if name in known})
+        run_on(case, kernel, simulated)
 
 
 @pytest.mark.parametrize(("case", "arch"), LARGE_CASE)

@@ -57,7 +57,7 @@ def test_a_grid_of_no_more_blocks_than_run_at_a_time_stays() -> None:
     assert "T.Kernel(6, 6, 3" in kernel.stage("scheduled")
     more = counted.using(target="cuda:sm_80", schedule=Schedule.of(persistent=True))(6, 6, 4)
     assert "T.Kernel(108, threads=32) as worker:" in more.stage("scheduled")
-    assert "for wave in T.serial(2):" in more.stage("scheduled")
+    assert "for wave in T.serial(2, tiles=True):" in more.stage("scheduled")
 
 
 def test_it_is_a_choice_with_its_origin_and_told_where_it_changes_nothing() -> None:

@@ -12,6 +12,7 @@ import tilebench.language as T
 from tests.passes.drawn_schedules import attention
 from tests.simulated import run_threaded
 from tilebench.errors import ScheduleError
+from tilebench.kernel.calls.variants import Variant
 from tilebench.schedule import Schedule
 
 CARD = "cuda:sm_90a"
@@ -102,6 +103,57 @@ def test_the_ring_goes_on_through_all_runs_of_its_loop(by: str) -> None:
         320, 64, 192, 64, 64, 64, 2, 128, outer=3
     )
     np.testing.assert_array_equal(simulated(kernel, arrays)["C"], wanted)
+
+
+def test_a_run_that_turns_the_ring_once() -> None:
+    """Every run ends where it began, in the other phase; who brings tiles and who uses them both know it."""
+    arrays, wanted = arrays_of(256, 64, 192, False)
+    kernel = product.using(target=CARD, schedule=schedule_of(**WGMMA))(
+        256, 64, 192, 64, 64, 64, 3, 128, outer=4
+    )
+    np.testing.assert_array_equal(simulated(kernel, arrays)["C"], wanted)
+    assert "ko_full.version(ko % 3), (turn * 3 + ko) % 6 // 3" in kernel.stage("pipelined")
+
+
+@tilebench.jit
+def chosen_rows(M, N, K, kind):
+    """A B for some tiles of rows: those before the fifth, all but those, or every second."""
+
+    @T.prim_func
+    def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            A_s = T.alloc_shared((64, 64), "float16")
+            B_s = T.alloc_shared((64, 64), "float16")
+            C_l = T.alloc_fragment((64, 64), "float32")
+            for turn in T.serial(T.ceildiv(M, 64)):
+                if (
+                    (turn * 2 + 1 < 9)
+                    if kind == "first"
+                    else (4 - turn < 1)
+                    if kind == "last"
+                    else (turn % 2 < 1)
+                ):
+                    T.clear(C_l)
+                    for ko in T.Pipelined(T.ceildiv(K, 64), num_stages=2):
+                        T.copy(A[turn * 64, ko * 64], A_s)
+                        T.copy(B[ko * 64, 0], B_s)
+                        T.gemm(A_s, B_s, C_l)
+                    T.copy(C_l, C[turn * 64, 0])
+
+    return main
+
+
+@pytest.mark.parametrize("kind", ["first", "last", "second"])
+def test_turns_that_a_condition_leaves_out_are_not_counted(kind: str) -> None:
+    """Only a condition that stays false says how often the ring was filled: others are counted."""
+    arrays, wanted = arrays_of(448, 64, 192, False)
+    kernel = chosen_rows.using(target=CARD, schedule=schedule_of(**WGMMA))(448, 64, 192, kind)
+    taken = {"first": range(4), "last": range(4, 7), "second": range(0, 7, 2)}[kind]
+    wanted = np.concatenate([
+        wanted[r * 64 : r * 64 + 64] if r in taken else np.full((64, 64), 7) for r in range(7)
+    ])  # fmt: skip
+    np.testing.assert_array_equal(simulated(kernel, arrays)["C"], wanted)
+    assert ("ko_filled" in kernel.stage("pipelined")) == (kind != "first")
 
 
 @pytest.mark.parametrize("persistent", [False, 2])
@@ -251,8 +303,8 @@ def test_what_the_stages_say() -> None:
     assert producer[1:5] == [
         "for turn in T.serial(1):",
         "for ko in T.serial(8):",
-        "T.mbarrier_wait(ko_empty.version((turn * 8 + ko) % 4), ((turn * 8 + ko) // 4 + 1) % 2)",
-        "T.expect_copies(ko_full.version((turn * 8 + ko) % 4), 49152)",
+        "T.mbarrier_wait(ko_empty.version(ko % 4), (ko + 4) // 4 % 2)",
+        "T.expect_copies(ko_full.version(ko % 4), 49152)",
     ]
     assert "T.open_barriers(ko_empty, arrivals=8)" in lines
     assert "T.set_max_nreg(240, True)" in lines
@@ -309,6 +361,20 @@ def test_a_copy_that_fits_no_box_is_refused_at_its_line() -> None:
         )
     assert caught.value.message.startswith("no warps can be set apart to bring B_s: ")
     assert caught.value.place is not None
+
+
+def test_a_call_at_any_address_has_no_producer() -> None:
+    """The variant for arrays that start anywhere is one without boxes, and says why."""
+    kernel = product.using(target=CARD, schedule=schedule_of(**WGMMA))(128, 64, 192, 64, 64, 64, 2, 128)
+    general = kernel.calls.compiled(Variant(aligned=False))
+    general.reach("threaded")
+    said = {r.message for r in general.context.remarks}
+    assert (
+        "the tiles of ko have no producer: A may start at an address that is no multiple of 16 bytes" in said
+    )
+    arrays, wanted = arrays_of(128, 64, 192, False)
+    run_threaded(general.functions["threaded"], arrays, warp=32)
+    np.testing.assert_array_equal(arrays["C"], wanted)
 
 
 def test_other_targets_say_that_it_changes_nothing() -> None:

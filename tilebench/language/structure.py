@@ -67,7 +67,8 @@ class KernelLaunch(WithStmt):
 class Serial(LoopStmt):
     """`for i in T.serial(stop, start=0, step=1)`; in order, and while `condition` holds.
 
-    `split` is how many blocks are to share its iterations (`passes/scheduled/split_loops.py`).
+    `split` is how many blocks are to share its iterations (`passes/scheduled/split_loops.py`). `tiles` says
+    that its turns are blocks of a grid that one block takes in turn: in global memory they have no order.
     """
 
     word = "serial"
@@ -79,6 +80,7 @@ class Serial(LoopStmt):
     step: Expr = operand(default=ONE)
     condition: Expr | None = operand(default=None)
     split: int | None = attribute(default=None)
+    tiles: bool = attribute(default=False)
 
 
 @node

@@ -18,6 +18,18 @@ def is_choice(name: str) -> bool:
     return "." in name or name in OPTIONS["kernel"]
 
 
+def _kind_of(option: str, value: Any) -> str | None:
+    """What an option is of: of several kinds, as `instruction`, the first to which the value is legal."""
+    kinds = [kind for kind, options in OPTIONS.items() if option in options]
+    for kind in kinds[:-1]:
+        try:
+            OPTIONS[kind][option].accept(value)
+        except ValueError:
+            continue
+        return kind
+    return kinds[-1] if kinds else None
+
+
 def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> Schedule:
     """The schedule that names like `threads`, `ko.num_stages`, `A_s.swizzle` choose.
 
@@ -29,7 +41,7 @@ def choices_schedule(choices: Mapping[str, Any], known: Sequence[str] = ()) -> S
         if value == AS_WRITTEN:
             continue
         address, _, option = name.rpartition(".")
-        kind = next((kind for kind, options in OPTIONS.items() if option in options), None)
+        kind = _kind_of(option, value)
         if kind is None or (kind == "kernel") != (address == ""):
             others = [f"NAME.{option}" for kind in OPTIONS if kind != "kernel" for option in offered(kind)]
             names = list(dict.fromkeys([*known, *offered("kernel"), *others]))

@@ -88,7 +88,8 @@ class Access:
         # Kept: what is pending is gone through for each statement that follows.
         kept: int | None = self.__dict__.get("_hash")
         if kept is None:
-            kept = hash((self.buffer, self.write, self.start, self.extent, self.version))
+            # With the order: a ring has the same box once for each of the steps since it was touched.
+            kept = hash((self.buffer, self.write, self.start, self.extent, self.version, self.order))
             self.__dict__["_hash"] = kept
         return kept
 

@@ -279,3 +279,23 @@ def ordered_accesses(stmt: Stmt, orders: HandOrders, inner: Facts = NOTHING) -> 
         else:
             found += [access.ordered(order) for access in loads_of(part, inner)]
     return found
+
+
+def least_arrived(accesses: list[Access]) -> list[Access]:
+    """The accesses without those that differ from another only by having come to more barriers since.
+
+    Both branches of a condition leave an access, and a loop would double them in each of its steps.
+    """
+    alike: dict[Access, list[Access]] = {}
+    for access in accesses:
+        order = access.order
+        bare = access if order is None else access.ordered(replace(order, arrived=frozenset()))
+        alike.setdefault(bare, []).append(access)
+    if len(alike) == len(accesses):
+        return accesses
+    return [a for group in alike.values() for a in group if not any(_sooner(b, a) for b in group)]
+
+
+def _sooner(one: Access, other: Access) -> bool:
+    """Whether all that settles the first settles the other too, and more."""
+    return one.order is not None and other.order is not None and one.order.arrived < other.order.arrived

@@ -21,6 +21,7 @@ from ...language.memory import AllocFragment, AllocShared
 from ...language.registers import FEWEST, STEP, SetMaxNreg
 from ...language.structure import KernelLaunch, Pipelined, ThreadGroup
 from ...machine import Machine
+from ..analysis.boxes import boxes_of, sides
 from ..analysis.launches import launch_of
 from ..analysis.register_shares import registers_at_entry
 from ..context import Context
@@ -31,6 +32,8 @@ PRODUCER_REGISTERS = 24
 # A group that computes leaves some of what a thread can have at most to the compiler's rounding.
 MOST_REGISTERS = 240
 ONE_STAGE = "it has one stage"
+# Of what a general variant is for: a call with such an array has no producer, and is right without.
+ANY_ADDRESS = "may start at an address that is no multiple of"
 
 
 def plan_roles(function: Function, context: Context) -> Function:
@@ -89,7 +92,7 @@ def _loops(launch: KernelLaunch, context: Context) -> list[Pipelined]:
     reasons = [_why_not(loop, launch, context.machine) for loop in loops]
     named = [(loop.vars[0].name, loop, why) for loop, why in zip(loops, reasons, strict=True)]
     found = [loop for _, loop, why in named if not why]
-    if not found and not all(why == ONE_STAGE for why in reasons):
+    if not found and not all(why == ONE_STAGE or ANY_ADDRESS in why for why in reasons):
         _refuse(launch, "; ".join(f"{name}: {why}" for name, _, why in named))
     for name, loop, why in named:
         if why:
@@ -108,6 +111,10 @@ def _why_not(loop: Pipelined, launch: KernelLaunch, machine: Machine) -> str:
         return "its statements have stages of their own"
     if others:
         return f"{', '.join(others)} is copied by an instruction that completes on no barrier"
+    for copy in ahead:
+        boxes, array = boxes_of(copy, machine), sides(copy)[0].buffer
+        if boxes is not None and array.align % boxes.align:
+            return f"{array.name} {ANY_ADDRESS} {boxes.align} bytes"
     # Whoever brings the first tiles waits for nobody.
     shared = sorted({copy.dst.buffer.name for copy in ahead} & _used_outside(launch, loop))
     return f"{', '.join(shared)} is used outside of the loop too" if shared else ""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from ...ir import ZERO, Buffer, Expr, Load, Region, Stmt, Store, int32
+from ...ir.arith import Linear, linear
 from ...ir.dtypes import uint64
 from ...ir.names import Names
 from ...language.copy import Copy
@@ -44,11 +45,24 @@ class Filling:
 
     def version(self, step: Expr) -> Expr:
         """The version of the tiles that a step has."""
-        return self.number(step) % self.versions if self.versions > 1 else ZERO
+        return self._modulo(step, self.versions) % self.versions if self.versions > 1 else ZERO
 
     def parity(self, step: Expr) -> Expr:
         """The parity of the phase that brings them."""
-        return self.number(step) // self.versions % 2
+        return self._parity_of(self._modulo(step, 2 * self.versions))
+
+    def _parity_of(self, number: Expr) -> Expr:
+        """Of the phase of a filling: a remainder that is counted, where it is no bit of its number."""
+        if self.versions & (self.versions - 1):
+            return number % (2 * self.versions) // self.versions
+        return number // self.versions % 2
+
+    def _modulo(self, step: Expr, times: int) -> Expr:
+        """The number of a step's filling without what is a multiple of `times`: `wave * 64 + ko` -> `ko`."""
+        form = linear(self.number(step))
+        return Linear(
+            tuple((term, by) for term, by in form.terms if by % times), form.constant % times
+        ).expr()
 
     def region(self, step: Expr, barrier: Buffer | None = None) -> Region:
         return Region(barrier or self.barrier, (ZERO,), extent=(1,), version=self.version(step))
@@ -61,7 +75,7 @@ class Filling:
     def await_release(self, step: Expr, place: Any) -> Stmt:
         """What stands in front of a filling: the first of each version waits for nobody."""
         assert self.empty is not None
-        parity = (self.number(step) // self.versions + 1) % 2
+        parity = self._parity_of(self._modulo(step + self.versions, 2 * self.versions))
         return MbarrierWait(self.region(step, self.empty), parity, place=place)
 
     def issued(self, copies: Sequence[Copy], step: Expr) -> tuple[Stmt, ...]:

@@ -61,7 +61,7 @@ def _looped(launch: KernelLaunch, blocks: int, facts: Facts, names: Names, conte
     number = Let(tile, wave * blocks + worker, place=launch.place)
     work = If(tile.compare("<", total), (*lets, *inside), (), place=launch.place)
     waves = (total + (blocks - 1)) // blocks
-    loop = Serial(waves, (wave,), (number, work), place=launch.place)
+    loop = Serial(waves, (wave,), (number, work), tiles=True, place=launch.place)
     known = {} if const_of(total) is None else {"tiles": most}
     message = f"{blocks} blocks take one tile of the grid after another"
     context.remark(NAME, "applied", message, launch, blocks=blocks, **known)

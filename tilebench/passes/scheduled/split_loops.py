@@ -124,7 +124,10 @@ class _Split:
             body=self.needed((self.share_of_loop(share), *stored)),
         )
         added = [statement for buffer in sums for statement in self.added(buffer, spaces[buffer.name])]
-        second = self.launch.but(body=self.needed((*added, *self.behind)))
+        # A producer brings the tiles of pipelined loops, and the one that there was is in the first launch.
+        again = any(isinstance(part, Pipelined) for part in statements(self.behind))
+        roles = self.launch.warp_specialize if again else None
+        second = self.launch.but(body=self.needed((*added, *self.behind)), warp_specialize=roles)
         total = ", ".join(buffer.name for buffer in sums)
         self.context.remark(
             NAME, "applied", f"{self.split} blocks of each tile take a share of the loop; "

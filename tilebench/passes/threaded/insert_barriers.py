@@ -48,7 +48,7 @@ from ...language.structure import Parallel, Serial, ThreadGroup, Unroll
 from ...machine import Machine
 from ..analysis.accesses import Access, accesses_of, apart, loads_of
 from ..analysis.divergence import divergence, divergent_names
-from ..analysis.hand_barriers import is_fenced, ordered_accesses, orders_of
+from ..analysis.hand_barriers import is_fenced, least_arrived, ordered_accesses, orders_of
 from ..analysis.launches import launch_of
 from ..analysis.proxies import fenced_buffers
 from ..analysis.shared_bytes import ByteRange, byte_range
@@ -267,7 +267,7 @@ class _Search:
         orelse = self.body(stmt.orelse, start, dict(lets))
         if self._inside(stmt) and (len(self.before) > known or self._has_barrier(stmt)):
             self._uniform(stmt, stmt.condition, "the condition")
-        return _joined(then, orelse)
+        return least_arrived(_joined(then, orelse))
 
     def _loop(self, stmt: LoopStmt, pending: list[Access], lets: dict[str, Expr]) -> list[Access]:
         if not isinstance(stmt, (Serial, Unroll, While)):
@@ -282,7 +282,7 @@ class _Search:
             known = len(self.before)
             end = self.body(stmt.body, start, dict(lets))
             leaving = _joined(leaving, [_without(access, stmt.vars) for access in end])
-            following = _joined([], [access.moved(earlier) for access in end])
+            following = _joined([], [access.moved(earlier) for access in end if _goes_on(access, stmt)])
             for token, issued in self.flights.items():
                 self.flights[token] = _joined(issued, [access.moved(earlier) for access in issued])
             if len(self.before) == known and set(following) == set(start):
@@ -339,6 +339,13 @@ def _without(access: Access, variables: tuple[Var, ...]) -> Access:
     for var in variables:
         access = access.without(var.name)
     return access
+
+
+def _goes_on(access: Access, loop: LoopStmt) -> bool:
+    """Whether what was touched in one turn of a loop has an order with the next turn."""
+    if not isinstance(loop, Serial) or not loop.tiles:
+        return True
+    return access.buffer.scope != "global"
 
 
 def _read(access: Access) -> Access:

@@ -2,8 +2,9 @@
 
 `A_s[... + ko % 3 * 4096]` -> `A_s[... + ko_slot * 4096]`, with `ko_slot = T.alloc_var(T.int32, init=0)` in
 front of the loop and `ko_slot = T.if_then_else(ko_slot == 2, 0, ko_slot + 1)` at the end of a step. A
-remainder by a power of two is one instruction and stays. Only loops in which threads meet have a ring;
-others may be written out by the target's compiler, where a remainder is a number.
+remainder by a power of two is one instruction and stays. Only loops in which threads meet, or wait for a
+phase of a barrier, have a ring; others may be written out by the target's compiler, where a remainder is a
+number.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from ...ir.expr_walks import mentions, seen
 from ...ir.names import Names
 from ...ir.node import map_bodies, map_children
 from ...ir.stmt import statements
+from ...language.lowered.mbarriers import MbarrierWait
 from ...language.lowered.threads import SyncThreads
 from ...language.memory import AllocVar
 from ...language.structure import Serial
 from ..context import Context
 
 NAME = "wrap_counters"
+MEETINGS = (SyncThreads, MbarrierWait)
 
 
 def wrap_counters(function: Function, context: Context) -> Function:
@@ -52,7 +55,7 @@ def wrap_counters(function: Function, context: Context) -> Function:
 
 
 def _has_ring(loop: Serial) -> bool:
-    return const_of(loop.step) == 1 and any(isinstance(inner, SyncThreads) for inner in statements(loop.body))
+    return const_of(loop.step) == 1 and any(isinstance(inner, MEETINGS) for inner in statements(loop.body))
 
 
 class _Counters:
