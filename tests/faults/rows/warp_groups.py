@@ -50,6 +50,22 @@ FAULTS = (
         (RINGS,),
     ),
     Fault(
+        "warp-groups/part-used-in-flight",
+        "a part of a sum is added before it has been waited for",
+        "tilebench.targets.cuda.instructions.wgmma_gemm:_in_parts",
+        "_added(emitter, issue, parts[(number - 1) % 2], pending=1)",
+        "_added(emitter, issue, parts[(number - 1) % 2], pending=2)",
+        (f"{WGMMA}::test_few_bits_of_a_sum_are_added_up_in_float32",),
+    ),
+    Fault(
+        "warp-groups/part-over-part",
+        "a part of a sum is formed where the one before it still is",
+        "tilebench.targets.cuda.instructions.wgmma_gemm:_in_parts",
+        "part = parts[number % len(parts)]",
+        "part = parts[0]",
+        (f"{WGMMA}::test_few_bits_of_a_sum_are_added_up_in_float32",),
+    ),
+    Fault(
         "warp-groups/sum-used-in-flight",
         "a product goes on though the loop uses its sum",
         "tilebench.passes.pipelined.products_ahead:_waited_for",

@@ -122,9 +122,20 @@ def test_few_bits_of_a_sum_are_added_up_in_float32() -> None:
         }
         wanted = wanted + by_the_card(part, options)
     np.testing.assert_array_equal(found, wanted)
-    # Waited for inside: a group of nothing would be an instruction more.
+    # Waited for inside: a group of nothing would be an instruction more. One part is added while the next
+    # is formed.
     text = kernel.stage("threaded")
+    waits = re.findall(r"T\.wgmma_commit\(\)|T\.wgmma_wait\(c=part\w*(?:, pending=1)?\)", text)
+    commit = "T.wgmma_commit()"
+    assert waits == [commit, commit, "T.wgmma_wait(c=part, pending=1)", "T.wgmma_wait(c=part__2)"]
+
+
+def test_parts_of_a_sum_that_a_thread_has_no_room_for_are_waited_for_one_by_one() -> None:
+    ab = ("float8_e4m3fn", "float8_e4m3fn")
+    options = {"tile": (64, 144, 256), "threads": 128, "turned": NT, "stages": 1, "ab": ab}
+    text = made(64, 144, 256, **options).stage("threaded")
     assert (text.count("T.wgmma_commit("), text.count("T.wgmma_wait(")) == (1, 1)
+    assert "for k2 in T.serial(2):" in text
 
 
 def test_narrow_sums_are_rounded_once_and_sums_may_start_afresh() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product as product_of
@@ -27,6 +27,9 @@ from ....passes.threads.emitter import Emitter
 from ....passes.threads.sums import accumulators, registerwise
 from ....passes.threads.tiles import NOWHERE
 from ..warp_groups import GROUP, ROWS, SWIZZLES, MatrixForm, WgmmaShape
+
+# Parts of a sum that are written out after each other, and registers that a thread needs beside sums.
+MOST_PARTS, OTHER_REGISTERS = 4, 48
 
 
 @dataclass(frozen=True)
@@ -158,27 +161,58 @@ def _steps(emitter: Emitter, issue: _Product, first: Expr, steps: int, clear: Ex
 
 
 def _in_parts(emitter: Emitter, issue: _Product, depth: int, row: Instruction) -> list[Stmt]:
-    """Sums of at most `exact_k` terms, each waited for and added to C's in ordinary registers."""
-    sums, unit, longest = issue.sums, row.shape[2], row.exact_k
-    part = Buffer(emitter.name("part"), sums.shape, sums.dtype, "local")
-    own = replace(issue, sums=part)
+    """Sums of at most `exact_k` terms, each waited for and added to C's in ordinary registers.
 
-    def one(first: Expr, terms: int) -> list[Stmt]:
-        added = registerwise(emitter, sums, lambda r: Arith("+", (Load(sums, (r,)), Load(part, (r,)))))
-        issued = _steps(emitter, own, first, terms // unit, TRUE)
-        words = issue.words
-        return [words.fence(), *issued, words.commit(), words.wait(c=own.all_sums), *added]
+    Where a thread has registers for two of them, one is added while the next is formed. The last of a step is
+    waited for before any is left: ptxas lets a sum be read in front of a later one's end only where both were
+    issued in the same turn of a loop.
+    """
+    sums, unit = issue.sums, row.shape[2]
+    whole, rest = divmod(depth, row.exact_k)
+    together = min(whole, MOST_PARTS) if _has_room(emitter, sums) else 1
+    parts = [Buffer(emitter.name("part"), sums.shape, sums.dtype, "local") for _ in range(min(together, 2))]
+    parts = parts or [Buffer(emitter.name("part"), sums.shape, sums.dtype, "local")]
 
-    body: list[Stmt] = [AllocLocal(part)]
-    whole, rest = divmod(depth, longest)
-    if whole > 1:
+    def chain(first: Expr, lengths: Sequence[int]) -> list[Stmt]:
+        body: list[Stmt] = []
+        for number, terms in enumerate(lengths):
+            part = parts[number % len(parts)]
+            own = replace(issue, sums=part)
+            steps = _steps(emitter, own, first + number * (row.exact_k // unit), terms // unit, TRUE)
+            body += [issue.words.fence(), *steps, issue.words.commit()]
+            last = number == len(lengths) - 1
+            if number and len(parts) > 1:
+                body += _added(emitter, issue, parts[(number - 1) % 2], pending=1)
+            if last or len(parts) == 1:
+                body += _added(emitter, issue, part, pending=0)
+        return body
+
+    rounds, left = divmod(whole, together) if together else (0, 0)
+    body: list[Stmt] = [AllocLocal(part) for part in parts]
+    if rounds > 1:
         with emitter.scope():
-            number = emitter.variable("k2", whole)
-            inside = one(number * (longest // unit), longest)
-        body.append(Serial(Const(whole), (number,), tuple(inside)))
-    elif whole:
-        body += one(Const(0), longest)
-    return [*body, *one(Const(whole * longest // unit), rest)] if rest else body
+            number = emitter.variable("k2", rounds)
+            inside = chain(number * (together * row.exact_k // unit), [row.exact_k] * together)
+        body.append(Serial(Const(rounds), (number,), tuple(inside)))
+    elif rounds:
+        body += chain(Const(0), [row.exact_k] * together)
+    lengths = [row.exact_k] * left + ([rest] if rest else [])
+    return [*body, *chain(Const((whole - left) * row.exact_k // unit), lengths)]
+
+
+def _added(emitter: Emitter, issue: _Product, part: Buffer, pending: int) -> list[Stmt]:
+    """A wait for a part of the sums, and the part added to them."""
+    sums = issue.sums
+    added = registerwise(emitter, sums, lambda r: Arith("+", (Load(sums, (r,)), Load(part, (r,)))))
+    return [issue.words.wait(c=replace(issue, sums=part).all_sums, pending=pending), *added]
+
+
+def _has_room(emitter: Emitter, sums: Buffer) -> bool:
+    """Whether a thread has registers for sums, two parts of them, and what else a product takes."""
+    most = min(
+        emitter.machine.sm.registers // emitter.threads.count, emitter.machine.sm.max_registers_per_thread
+    )
+    return 3 * sums.size + OTHER_REGISTERS <= most
 
 
 # -- operands
