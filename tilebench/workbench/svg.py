@@ -180,8 +180,11 @@ def history_svg(chart: Chart) -> str:
             out.append(_mark(lower.x(p.number), lower.bottom - 8, "cross", "bad", _tip(chart, p)))
     if chart.leader is not None and (first := chart.leader.point).rate:
         said = "best " * chart.leader.decided + first.rate_text(chart.unit)
-        # Beside the bar of the range, on the side where the dots of the runs are not.
-        out.append(_text(upper.x(first.number) - 9, upper.y((first.rate or 0.0) / scale) + 4, said, "end"))
+        # Beside the bar of the range, on the side where the dots of the runs are not, and above the curve.
+        spot = upper.x(first.number) - 9, upper.y((first.rate or 0.0) / scale) - 7
+        out.append(
+            f'<g paint-order="stroke" stroke="var(--bg)" stroke-width="3">{_text(*spot, said, "end")}</g>'
+        )
     out += _x_labels(chart, lower)
     lines = 1 + (max((min(4, len(p.label.split(" "))) for p in chart.points), default=0) if count <= 8 else 0)
     title = f"{chart.kernel}: rate and time of {count} position{'s' * (count != 1)}"
