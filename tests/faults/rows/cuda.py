@@ -79,4 +79,12 @@ FAULTS = (
         "shared_bytes",
         ("tests/targets/cuda/test_occupancy.py",),
     ),
+    Fault(
+        "cuda/maps-without-a-context",
+        "the driver is asked for a tensor map in whatever context is current, and in a child there is none",
+        "tilebench.targets.cuda.run.tensor_maps:TensorMaps.__call__",
+        "context(ordinal)",
+        "context(0)",
+        ("tests/targets/cuda/test_sent_errors.py",),
+    ),
 )

@@ -52,6 +52,11 @@ class CudaError(LaunchError):
             "{doing}: {meaning} ({name})",
             doing=doing, meaning=meaning, name=name, hint="{hint_text}" if hint else "", hint_text=hint,
         )  # fmt: skip
+        self._made_of = (code, name, meaning, doing)
+
+    def __reduce__(self) -> tuple[type[CudaError], tuple[int, str, str, str]]:
+        """As it was made: a measuring child sends it to its parent."""
+        return type(self), self._made_of
 
 
 class Driver:

@@ -76,7 +76,7 @@ class CudaExecutable:
             grid = grid or self.grid(arguments)
             round_trip(
                 self.arrays, infos, self.written,
-                lambda pointers: self.launch_on(0)(0, *self._packed(arguments, pointers), grid=grid),
+                lambda pointers: self.launch_on(0)(0, *self._packed(arguments, pointers, 0), grid=grid),
             )  # fmt: skip
             return
         bits, foreign, pointers = 0, False, list[int]()
@@ -91,21 +91,21 @@ class CudaExecutable:
             explain_places(self.arrays, infos, self.alignment)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        words = pointers if self._fixed and self._maps is None else self._packed(arguments, pointers)
+        words = pointers if self._fixed and self._maps is None else self._packed(arguments, pointers, ordinal)
         launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
         if foreign:
             settle(infos, ordinal)
 
-    def _packed(self, arguments: Sequence[Any], pointers: Sequence[int]) -> Sequence[Any]:
+    def _packed(self, arguments: Sequence[Any], pointers: Sequence[int], ordinal: int) -> Sequence[Any]:
         """What the launch packs: words of the parameters, and maps."""
         words = self._words(arguments, pointers)
-        return words if self._maps is None else (*words, *self._maps(arguments, pointers))
+        return words if self._maps is None else (*words, *self._maps(arguments, pointers, ordinal))
 
     def launch(self, ordinal: int, stream: int, arguments: Sequence[Any], pointers: Sequence[int]) -> None:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
         grid = self.grid(arguments)
         if 0 not in grid:
-            self.launch_on(ordinal)(stream, *self._packed(arguments, pointers), grid=grid)
+            self.launch_on(ordinal)(stream, *self._packed(arguments, pointers, ordinal), grid=grid)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
@@ -119,7 +119,7 @@ class CudaExecutable:
 
         def run(pointers: Sequence[int]) -> None:
             if 0 not in grid:
-                launch(0, *self._packed(arguments, pointers), grid=grid)
+                launch(0, *self._packed(arguments, pointers, 0), grid=grid)
 
         return CudaArrays(context(0), run, arrays, [array.name in self.written for array in self.arrays])
 

@@ -9,6 +9,7 @@ from typing import Any
 from ....errors import LaunchError
 from ....ir import Function, Var
 from ..tensor_maps import PROMOTION_256, Encoding, encoding_of, tensor_maps
+from .context import context
 from .driver import Driver, driver
 
 SIZE = 128
@@ -28,16 +29,21 @@ class TensorMaps:
         self._sizes = [(k, p.name) for k, p in enumerate(function.params) if isinstance(p, Var)]
         self._known: dict[tuple[Any, ...], tuple[bytes, ...]] = {}
 
-    def __call__(self, arguments: Sequence[Any], pointers: Sequence[int]) -> tuple[bytes, ...]:
-        """The maps of a call, 128 bytes each. Raises `ArgumentError` for an array that none can describe."""
+    def __call__(self, arguments: Sequence[Any], pointers: Sequence[int], ordinal: int) -> tuple[bytes, ...]:
+        """The maps of a call on a device, 128 bytes each. `ArgumentError` for an array that none describes.
+
+        The driver looks at the addresses in the context that is current, which a process that has not begun
+        with torch has none of.
+        """
         sizes = {name: arguments[k] for k, name in self._sizes}
         key = (*[pointers[k] for k in self._arrays], *sizes.values())
         found = self._known.get(key)
         if found is None:
-            found = tuple(
-                _encode(driver(), encoding_of(each, sizes), pointers[k], each.array.name)
-                for each, k in zip(self.maps, self._arrays, strict=True)
-            )
+            with context(ordinal):
+                found = tuple(
+                    _encode(driver(), encoding_of(each, sizes), pointers[k], each.array.name)
+                    for each, k in zip(self.maps, self._arrays, strict=True)
+                )
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[key] = found
