@@ -52,6 +52,8 @@ def schedule_of(tiles: tuple[str, ...] = ("A_s", "B_s"), **more: Any) -> Schedul
 
 
 WGMMA = {"gemm": {"C_l": {"instruction": "wgmma"}}}
+MMA = {"gemm": {"C_l": {"instruction": "mma"}}}
+BY_THREADS = {name: {"instruction": "cp.async"} for name in ("A_s", "B_s")}
 
 
 def arrays_of(m: int, n: int, k: int, turned: bool) -> tuple[dict[str, Any], Any]:
@@ -88,7 +90,7 @@ def test_a_product_of_two_groups(by: str, shape: tuple[int, ...], turned: bool) 
         pytest.skip("less than a warp group")
     arrays, wanted = arrays_of(*shape[:3], turned)
     for more in ({}, {"persistent": 2, "order": 2}):
-        schedule = schedule_of(**more, **(WGMMA if by == "wgmma" else {}))
+        schedule = schedule_of(**more, **(WGMMA if by == "wgmma" else MMA))
         kernel = product.using(target=CARD, schedule=schedule)(*shape, turned)
         np.testing.assert_array_equal(simulated(kernel, arrays)["C"], wanted)
         # A loop of one iteration has nothing to bring ahead.
@@ -98,7 +100,7 @@ def test_a_product_of_two_groups(by: str, shape: tuple[int, ...], turned: bool) 
 @pytest.mark.parametrize("by", ["mma", "wgmma"])
 def test_the_ring_goes_on_through_all_runs_of_its_loop(by: str) -> None:
     arrays, wanted = arrays_of(320, 64, 192, False)
-    more: dict[str, Any] = WGMMA if by == "wgmma" else {}
+    more: dict[str, Any] = WGMMA if by == "wgmma" else MMA
     kernel = product.using(target=CARD, schedule=schedule_of(**more))(
         320, 64, 192, 64, 64, 64, 2, 128, outer=3
     )
@@ -328,7 +330,7 @@ def test_the_code_of_a_card() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({}, {"copy": {}}, "ko: A_s, B_s is copied by an instruction that completes on no barrier"),
+    ({}, {"copy": BY_THREADS}, "ko: A_s, B_s is copied by an instruction that completes on no barrier"),
     ({"threads": 1024}, {}, "1024 threads and 128 more are above the 1024 of a block"),
 ]
 
@@ -351,6 +353,13 @@ def test_where_there_can_be_no_producer(options: dict[str, Any], chosen: dict[st
         product.using(target=CARD, schedule=schedule)(**given).stage("bounded")
     assert caught.value.message == f"no warps can be set apart to bring tiles: {why}"
     assert caught.value.place is not None
+
+
+def test_roles_alone_have_their_tiles_brought_in_boxes() -> None:
+    named = product.using(target=CARD, schedule=schedule_of(**WGMMA))
+    alone = product.using(target=CARD, schedule=Schedule.of(warp_specialize=True))
+    sizes = (128, 64, 192, 64, 64, 64, 2, 128)
+    assert alone(*sizes).stage("threaded") == named(*sizes).stage("threaded")
 
 
 def test_a_copy_that_fits_no_box_is_refused_at_its_line() -> None:

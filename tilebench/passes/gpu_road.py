@@ -13,6 +13,7 @@ from .forms import LAID_OUT_FORMS, PIPELINED_FORMS
 from .laid_out.align_rows import align_rows
 from .laid_out.allow_boxes import allow_boxes
 from .laid_out.check_tiles import check_tiles
+from .laid_out.choose_boxes import choose_boxes
 from .laid_out.choose_instructions import choose_instructions
 from .laid_out.choose_products import choose_products
 from .laid_out.choose_shared import choose_shared
@@ -42,6 +43,8 @@ LAYOUT_ROW = StageRow(
         ("check_tiles", check_tiles),
         # First of the instructions those that ask more of tiles, and of each other.
         ("choose_products", choose_products),
+        # Behind it: what they read decides which copies go in boxes.
+        ("choose_boxes", choose_boxes),
         # Then the others: a row says where operands may lie and in which fragments.
         ("choose_instructions", choose_instructions),
         # Before inference: the copies it inserts take part in it.

@@ -33,11 +33,20 @@ from ..ir import (
 )  # fmt: skip
 from ..ir.expr_walks import seen
 from ..ir.stmt import OpStmt, Stmt
+from ..language.lowered.mbarriers import (
+    MbarrierArrive,
+    MbarrierExpect,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierWait,
+)
 from ..language.lowered.threads import FromPieces, LoadPieces
 from ..language.memory import AllocVar
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..passes.analysis.launches import launch_of
 from .lane_values import LaneValues, Mask, Value
+
+BARRIERS = (MbarrierInit, MbarrierInval, MbarrierArrive, MbarrierExpect, MbarrierWait)
 
 MEMORY = ("shared", "global")
 # Turns of a long loop that are looked at: those that fill a ring of up to four stages' worth end apart.
@@ -284,7 +293,8 @@ def _below(root: Stmt) -> Iterable[Stmt]:
 
 
 def _by_itself(statement: Stmt) -> bool:
-    return isinstance(statement, OpStmt) and statement.by_proxy
+    """Whether what a statement does to memory is no access of a warp: an engine's, or a word of a barrier."""
+    return isinstance(statement, OpStmt) and (statement.by_proxy or isinstance(statement, BARRIERS))
 
 
 def _touches(statement: Stmt) -> Iterable[MemoryTouch]:

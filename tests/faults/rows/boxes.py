@@ -46,7 +46,7 @@ FAULTS = (
     Fault(
         "boxes/stored-and-read",
         "an array of which boxes are stored may be read in between",
-        "tilebench.passes.laid_out.allow_boxes:_otherwise",
+        "tilebench.passes.laid_out.allow_boxes:touched_otherwise",
         "frozenset(found | (loads & stored))",
         "frozenset()",
         STORES,
@@ -142,7 +142,7 @@ FAULTS = (
     Fault(
         "boxes/where-coordinates-do-not-reach",
         "a copy of an array beyond 32 bits goes in boxes",
-        "tilebench.passes.laid_out.choose_products:_has_map",
+        "tilebench.passes.laid_out.choose_boxes:_why_no_map",
         "wide and any(not isinstance(size, int) for size in array.shape)",
         "False",
         DEFAULTS,

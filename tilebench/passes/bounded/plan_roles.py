@@ -8,20 +8,23 @@ stages (`passes/pipelined/split_roles.py` puts them there). It gives back regist
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from ...errors import ScheduleError
 from ...ir import AllocStmt, Function, Stmt, map_bodies
 from ...ir.effects import own_effects
+from ...ir.facts import Facts
 from ...ir.stmt import statements
 from ...language.copy import Copy
 from ...language.groups import WARP_GROUP
-from ...language.lowered.decisions import PRODUCER, Plan
+from ...language.lowered.decisions import PRODUCER, Instr, Plan
 from ...language.memory import AllocFragment, AllocShared
 from ...language.registers import FEWEST, STEP, SetMaxNreg
 from ...language.structure import KernelLaunch, Pipelined, ThreadGroup
 from ...machine import Machine
-from ..analysis.boxes import boxes_of, sides
+from ..analysis.boxes import box_rows, boxes_of, sides, why_no_boxes
+from ..analysis.known_facts import facts_at
 from ..analysis.launches import launch_of
 from ..analysis.register_shares import registers_at_entry
 from ..context import Context
@@ -43,12 +46,14 @@ def plan_roles(function: Function, context: Context) -> Function:
         return function
     plain = launch.but(warp_specialize=None)
     wanted = launch.warp_specialize and not context.machine.why_unused("warp_specialize")
-    planned = _with_producer(plain, context) if wanted else plain
+    unnamed = [s for s in statements(launch.body) if isinstance(s, Copy) and s.by is None]
+    facts = facts_at(function, {id(copy) for copy in unnamed} if wanted else ())
+    planned = _with_producer(plain, facts, context) if wanted else plain
     return function.but(body=tuple(planned if s is launch else s for s in function.body))
 
 
-def _with_producer(launch: KernelLaunch, context: Context) -> KernelLaunch:
-    loops = _loops(launch, context)
+def _with_producer(launch: KernelLaunch, facts: Mapping[int, Facts], context: Context) -> KernelLaunch:
+    loops = _loops(launch, facts, context)
     if not loops:
         return launch
     own, total = launch.threads, launch.threads + WARP_GROUP
@@ -60,7 +65,8 @@ def _with_producer(launch: KernelLaunch, context: Context) -> KernelLaunch:
     def step(node: Stmt) -> Stmt:
         below = map_bodies(node, step)
         if id(node) in has_a_producer:
-            return below.but(plan=Plan(below.plan.stages, roles=PRODUCER))
+            brought = tuple(_named(s, context.machine) for s in below.body)
+            return below.but(plan=Plan(below.plan.stages, roles=PRODUCER), body=brought)
         return below
 
     tiles = tuple(s for s in launch.body if isinstance(s, (AllocShared, AllocFragment)))
@@ -77,7 +83,7 @@ def _with_producer(launch: KernelLaunch, context: Context) -> KernelLaunch:
     return launch.but(threads=total, body=(*tiles, consumers, producer))
 
 
-def _loops(launch: KernelLaunch, context: Context) -> list[Pipelined]:
+def _loops(launch: KernelLaunch, facts: Mapping[int, Facts], context: Context) -> list[Pipelined]:
     """The loops whose tiles a producer can bring; none where each has one stage, as of a single iteration.
 
     Raises `ScheduleError` where something else keeps all of them.
@@ -89,7 +95,7 @@ def _loops(launch: KernelLaunch, context: Context) -> list[Pipelined]:
     loops = [s for s in every if isinstance(s, Pipelined)]
     if not loops:
         _refuse(launch, "it has no pipelined loop")
-    reasons = [_why_not(loop, launch, context.machine) for loop in loops]
+    reasons = [_why_not(loop, launch, facts, context.machine) for loop in loops]
     named = [(loop.vars[0].name, loop, why) for loop, why in zip(loops, reasons, strict=True)]
     found = [loop for _, loop, why in named if not why]
     if not found and not all(why == ONE_STAGE or ANY_ADDRESS in why for why in reasons):
@@ -100,24 +106,47 @@ def _loops(launch: KernelLaunch, context: Context) -> list[Pipelined]:
     return found
 
 
-def _why_not(loop: Pipelined, launch: KernelLaunch, machine: Machine) -> str:
+def _why_not(loop: Pipelined, launch: KernelLaunch, facts: Mapping[int, Facts], machine: Machine) -> str:
     """Why nobody can bring the tiles of a loop; empty where a producer can."""
     plan, complete = loop.plan, _completing(machine)
     if plan is None or plan.stages < 2:
         return ONE_STAGE
     ahead = [s for s in loop.body if isinstance(s, Copy) and s.at_stage is not None and not s.at_stage.number]
-    others = [copy.dst.buffer.name for copy in ahead if copy.by is None or copy.by.name not in complete]
+    others = [copy.dst.buffer.name for copy in ahead if copy.by is not None and copy.by.name not in complete]
+    unnamed = [
+        (copy.dst.buffer.name, _why_unnamed(copy, facts, machine)) for copy in ahead if copy.by is None
+    ]
     if not ahead:
         return "its statements have stages of their own"
     if others:
         return f"{', '.join(others)} is copied by an instruction that completes on no barrier"
+    engine = next((boxes for _, boxes in box_rows(machine)), None)
     for copy in ahead:
-        boxes, array = boxes_of(copy, machine), sides(copy)[0].buffer
+        boxes, array = engine if copy.by is None else boxes_of(copy, machine), sides(copy)[0].buffer
         if boxes is not None and array.align % boxes.align:
             return f"{array.name} {ANY_ADDRESS} {boxes.align} bytes"
+    for tile, why in unnamed:
+        if why:
+            return f"{tile} cannot be brought in boxes: {why}"
     # Whoever brings the first tiles waits for nobody.
     shared = sorted({copy.dst.buffer.name for copy in ahead} & _used_outside(launch, loop))
     return f"{', '.join(shared)} is used outside of the loop too" if shared else ""
+
+
+def _why_unnamed(copy: Copy, facts: Mapping[int, Facts], machine: Machine) -> str:
+    """Why a copy that names no instruction cannot be one by an engine, as far as it shows before layouts."""
+    if copy.at_stage is None or not copy.at_stage.can_be_async or copy.by_threads:
+        return "threads move it"
+    arrays, known = frozenset({copy.src.buffer.name}), facts[id(copy)]
+    rules = [boxes for name, boxes in box_rows(machine) if name in _completing(machine)]
+    reasons = [why_no_boxes(copy, boxes, arrays, frozenset(), known) for boxes in rules]
+    return min(reasons, default="there is no such instruction")
+
+
+def _named(statement: Stmt, machine: Machine) -> Stmt:
+    """A copy ahead by the instruction that a producer needs, where it names none."""
+    ahead = isinstance(statement, Copy) and statement.at_stage is not None and statement.by is None
+    return statement.but(by=Instr(min(_completing(machine)))) if ahead else statement
 
 
 def _used_outside(launch: KernelLaunch, loop: Pipelined) -> set[str]:
@@ -156,5 +185,5 @@ def _refuse(at: Stmt, why: str) -> NoReturn:
     raise ScheduleError(
         "no warps can be set apart to bring tiles: {why}", at=at.place, why=why,
         hint='such a loop has two stages or more, and copies by an instruction that completes on a barrier: '
-        '[schedule.copy.NAME] instruction = "tma"',
+        '[schedule.copy.NAME] names no other than "tma"',
     )  # fmt: skip

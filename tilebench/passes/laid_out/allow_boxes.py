@@ -6,6 +6,7 @@ forbids it: the cheapest other instruction is taken then. One that the kernel wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...errors import LayoutError
@@ -31,7 +32,7 @@ def allow_boxes(function: Function, context: Context) -> Function:
         return function
     tiles = {n.buffer.name: n for n in statements(function.body) if isinstance(n, AllocShared)}
     arrays = frozenset(array.name for array in function.arrays)
-    others = _otherwise(function, copies)
+    others = touched_otherwise(function, copies)
 
     facts = facts_at(function, {id(copy) for copy in copies})
 
@@ -57,7 +58,7 @@ def allow_boxes(function: Function, context: Context) -> Function:
     return step(function)
 
 
-def _otherwise(function: Function, copies: list[Any]) -> frozenset[str]:
+def touched_otherwise(function: Function, copies: Sequence[Any]) -> frozenset[str]:
     """The arrays that the kernel writes other than in boxes, or reads too where boxes of them are written."""
     own = {id(copy) for copy in copies}
     stored = {copy.dst.buffer.name for copy in copies if copy.dst.buffer.scope == "global"}

@@ -1,28 +1,24 @@
-"""Products by instructions that read shared memory themselves, and the copies that feed them.
+"""Products by instructions that read shared memory themselves, where their rules hold and they pay.
 
 `T.gemm(A_s, B_s, C_l)` -> `T.gemm(A_s, B_s, C_l, by=T.Instr("wgmma"))` where the table has a row for it that
 costs less than the others, with what its tiles pad and what shared memory hands out for it, and every rule of
-it holds: threads, k, where operands are and how they may lie. A copy that runs ahead into such a tile goes in
-boxes where the machine has those. What a kernel or schedule names stays; where a rule forbids it a remark
-says which. Other products are left to `choose_instructions`.
+it holds: threads, k, where operands are and how they may lie. What a kernel or schedule names stays; where a
+rule forbids it a remark says which. Other products are left to `choose_instructions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
 from ...errors import LayoutError
-from ...ir import Buffer, Function, Region, map_bodies
+from ...ir import Function, Region, map_bodies
 from ...ir.stmt import statements
-from ...language.copy import Copy
 from ...language.gemm import Gemm
 from ...language.lowered.decisions import Instr
-from ...language.structure import Pipelined
 from ...layout.tiling import split_groups
 from ...machine import Instruction, Machine
-from ..analysis.boxes import box_rows
 from ..analysis.thread_groups import Threads, threads_by_statement
 from ..context import Context
 from .choose_instructions import choose, dtypes_of, is_meant, price_of
@@ -30,23 +26,18 @@ from .place_operands import unreadable
 from .warp_policies import SQUARE
 
 NAME = "choose_products"
-# Bytes of a row of a box, of the widest in a loop, or else of all boxes of a step. One thread asks for them
-# and they come at once, so that small ones cost more than copies of many threads. A product of 2048 on an
-# H200, with three stages: rows of 64 bytes in steps of 8 or 12 KB cost 8 to 17 %, in steps of 16 KB they save
-# 6 to 11 %, rows of 128 bytes up to 13.
-LEAST_ROW, LEAST_STEP = 128, 16 << 10
 # Warps whose instructions a multiprocessor issues at a time: the others of a block share these cycles.
 PARTITIONS = 4
 
 
 def choose_products(function: Function, context: Context) -> Function:
-    """The function whose products and copies of tiles have such an instruction where it is the best."""
+    """The function whose products have such an instruction where it is the best."""
     machine = context.machine
     rows = [row for row in machine.instructions_for(Gemm.word) if row.optional and row.by_proxy]
     gemms = [node for node in statements(function.body) if isinstance(node, Gemm)]
     if not rows or not gemms:
         return function
-    return _in_boxes(_settled(function, rows, gemms, context), context)
+    return _settled(function, rows, gemms, context)
 
 
 def _settled(function: Function, rows: list[Instruction], gemms: list[Gemm], context: Context) -> Function:
@@ -158,52 +149,3 @@ def _with_rows(
         return map_bodies(node, step)
 
     return step(function), origins
-
-
-# -- copies
-
-
-def _in_boxes(function: Function, context: Context) -> Function:
-    """The function whose copies ahead into tiles that products read by themselves go in boxes."""
-    rows = [name for name, _ in box_rows(context.machine)]
-    tiles = _read_by_proxy(function, context.machine)
-    if not rows or not tiles:
-        return function
-    wide = function.known("offsets") == 64
-
-    def step(node: Any) -> Any:
-        if not isinstance(node, Pipelined):
-            return map_bodies(node, step)
-        boxed = [s for s in node.body if isinstance(s, Copy) and s.dst.buffer.name in tiles]
-        boxed = [copy for copy in boxed if _may_go_in_boxes(copy, wide)]
-        if not _pay([copy.dst.buffer for copy in boxed]):
-            return map_bodies(node, step)
-        named = {id(copy): copy.but(by=Instr(rows[0])) for copy in boxed}
-        return node.but(body=tuple(named.get(id(s)) or step(s) for s in node.body))
-
-    return step(function)
-
-
-def _may_go_in_boxes(copy: Copy, wide: bool) -> bool:
-    ahead = copy.at_stage is not None and copy.at_stage.can_be_async
-    return ahead and copy.by is None and not copy.by_threads and _has_map(copy.src.buffer, wide)
-
-
-def _pay(tiles: Sequence[Buffer]) -> bool:
-    """Whether boxes of a step are worth their latency."""
-    rows = [tile.extents[-1] * tile.dtype.bits // 8 for tile in tiles]
-    return max(rows, default=0) >= LEAST_ROW or sum(tile.bytes for tile in tiles) >= LEAST_STEP
-
-
-def _has_map(array: Buffer, wide: bool) -> bool:
-    """Whether every call's array can be told of: its strides follow from its sizes, which reach as far as
-    coordinates do."""
-    given = array.strides is None or all(isinstance(stride, int) and stride > 0 for stride in array.strides)
-    return given and not (wide and any(not isinstance(size, int) for size in array.shape))
-
-
-def _read_by_proxy(function: Function, machine: Machine) -> set[str]:
-    """The tiles that an instruction of a product reads by itself."""
-    names = {row.name for row in machine.instructions_for(Gemm.word) if row.by_proxy}
-    gemms = [g for g in statements(function.body) if isinstance(g, Gemm) and g.by and g.by.name in names]
-    return {region.buffer.name for g in gemms for region in (g.a, g.b) if region.buffer.scope == "shared"}

@@ -41,6 +41,7 @@ class TmaLoad(OpStmt):
     word = "tma_load"
     stages = THREAD
     for_all: ClassVar[bool] = True
+    by_proxy = True
     dst: Region = writes()
     src: Region = reads()
     barrier: Region = reads()
@@ -57,6 +58,7 @@ class TmaStore(OpStmt):
     word = "tma_store"
     stages = THREAD
     for_all: ClassVar[bool] = True
+    by_proxy = True
     dst: Region = writes()
     src: Region = reads()
     swizzle: int = attribute(default=0)
