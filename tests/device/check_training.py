@@ -29,12 +29,14 @@ ROLES = {"copy": {name: {"instruction": "tma"} for name in ALL}, "warp_specializ
 WAYS: dict[str, dict[str, Any]] = {
     "mma": {}, "wgmma": GROUPS, "tma": {**GROUPS, **BOXES}, "roles": {**GROUPS, **ROLES},
 }  # fmt: skip
-# block_M, block_N, stages, threads.
+# block_M, block_N, stages, threads, and whether parts of dq pass through shared memory.
 TILES = {
-    64: [(64, 128, 2, 256), (64, 128, 3, 256), (128, 64, 2, 128)],
-    128: [(64, 128, 2, 256), (64, 64, 2, 128)],
-    96: [(64, 128, 2, 256)],
-}
+    64: [
+        (64, 128, 2, 256, False), (64, 128, 2, 256, True), (64, 128, 3, 256, True), (128, 64, 2, 128, False),
+    ],
+    128: [(64, 128, 2, 256, False), (64, 128, 2, 256, True), (64, 64, 2, 128, True)],
+    96: [(64, 128, 2, 256, True)],
+}  # fmt: skip
 
 
 def variant(sizes: tuple[int, ...], causal: bool, dtype: str, tile: tuple[int, ...], way: str) -> Any:
@@ -187,7 +189,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--compile", action="store_true")
     given = parser.parse_args()
-    names = given.names or list(WAYS)
+    names = [name for name in given.names or WAYS if name in WAYS]
     with ThreadPoolExecutor(16) as pool:
         if given.compile:
             build(pool, names)

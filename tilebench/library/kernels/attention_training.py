@@ -139,12 +139,12 @@ def make_weights(s, lse, scale, query, key, causal, SK, block_N, block_M):
     """Weights of scores, (keys, queries); 0 where a query does not see a key."""
     for i, j in T.Parallel(block_N, block_M):
         s[i, j] = T.exp2(s[i, j] * scale - lse[j])
-    if causal or SK % block_N:
+    if causal and key + block_N > query + 1:
         for i, j in T.Parallel(block_N, block_M):
-            seen = key + i < SK
-            if causal:
-                seen = seen and key + i <= query + j
-            s[i, j] = T.if_then_else(seen, s[i, j], 0.0)
+            s[i, j] = T.if_then_else(key + i <= query + j, s[i, j], 0.0)
+    if SK % block_N and key + block_N > SK:
+        for i, j in T.Parallel(block_N, block_M):
+            s[i, j] = T.if_then_else(key + i < SK, s[i, j], 0.0)
 
 
 @T.macro
@@ -162,20 +162,26 @@ def add_values(s, g_s, dv_l, block_M, block_N, dtype):
 
 
 @T.macro
-def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, D, block_M, block_N, dtype):
+def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, step, D, block_M, block_N, dtype, aside):
     """dS of the weights and dP, and of it a part of dk and this block of keys' part of dq.
 
     The product with what other threads made of dS comes first: the other one is under way while dq goes out.
     """
     ds = T.alloc_fragment((block_N, block_M), dtype)
-    ds_s = T.alloc_shared((block_N, block_M), dtype)
+    ds_s = T.alloc_shared((2, block_N, block_M), dtype)
     dq_l = T.alloc_fragment((block_M, D), "float32")
     for i, j in T.Parallel(block_N, block_M):
         ds[i, j] = s[i, j] * (dp[i, j] - delta_s[j])
-    T.copy(ds, ds_s)
-    T.gemm(ds_s, k_s, dq_l, transpose_A=True, clear_accum=True)
+    T.copy(ds, ds_s[step % 2, :, :])
+    T.gemm(ds_s[step % 2, :, :], k_s, dq_l, transpose_A=True, clear_accum=True)
     T.gemm(ds, q_s, dk_l, policy=T.GemmWarpPolicy.FullRow)
-    T.atomic_add(sums, dq_l)
+    if aside:
+        # Rows that lie one behind the other go out in whole lines.
+        dq_s = T.alloc_shared((block_M, D), "float32")
+        T.copy(dq_l, dq_s)
+        T.atomic_add(sums, dq_s)
+    else:
+        T.atomic_add(sums, dq_l)
 
 
 @T.macro
@@ -187,9 +193,12 @@ def scale_rows(tile, scale, D, rows):
 @jit
 def attention_backward_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, g_order, block_M, block_N, num_stages,
-    threads
+    threads, aside=False
 ):  # fmt: skip
-    """A block has some keys of a head of k and v, and goes over the queries of all heads that share them."""
+    """A block has some keys of a head of k and v, and goes over the queries of all heads that share them.
+
+    With `aside` its parts of dq pass through shared memory on their way out.
+    """
     past, group, blocks = SK - SQ, H // KV, -(-SQ // block_M)
     batches = T.dynamic("B") if B is None else B
 
@@ -234,7 +243,7 @@ def attention_backward_kernel(
                 make_weights(s, lse_s, D**-0.5 * LOG2E, query + past, key, causal, SK, block_N, block_M)
                 add_values(s, g_s, dv_l, block_M, block_N, dtype)
                 to = sums[bz, head, query : query + block_M, :]
-                add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, D, block_M, block_N, dtype)
+                add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, step, D, block_M, block_N, dtype, aside)
             scale_rows(dk_l, D**-0.5, D, block_N)
             store_rows(dk_l, dk, k_order, bz, by, key, block_N)
             store_rows(dv_l, dv, v_order, bz, by, key, block_N)

@@ -5,7 +5,7 @@
 
 A wait goes down behind what leaves alone the product's sum and does not write what it reads, to the end of
 its body at most; of products behind it, that many groups may go on. It goes behind no statement that may need
-a barrier (what writes shared memory or reads what threads wrote there, an exchange, a branch): whoever has
+a barrier (what writes shared memory or reads what threads wrote there, an exchange, a loop): whoever has
 met the others is done with what he reads, so that one barrier is enough for those who write there next.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import Function, Let, Stmt, map_bodies, names_read_and_written
+from ...ir import Function, If, Let, Stmt, map_bodies, names_read_and_written
 from ...ir.effects import effects_in, own_effects
 from ...ir.stmt import statements
 from ...language.accumulation import gemm_sum_dtype
@@ -115,6 +115,8 @@ def _written_by_threads(body: tuple[Stmt, ...]) -> set[str]:
 
 def _may_meet(statement: Stmt, alone: dict[str, Gemm], written: set[str]) -> bool:
     """Whether a statement may need that threads meet in front of it or in it."""
+    if isinstance(statement, If):
+        return any(_may_meet(inner, alone, written) for inner in (*statement.then, *statement.orelse))
     if isinstance(statement, (Commit, Gemm)):
         if statement.token not in alone:
             return True
