@@ -130,6 +130,13 @@ def attention_before_kernel(B, H, SQ, D, dtype, o_order, g_order, block_M, threa
 
 
 @T.macro
+def load_numbers(lse2, delta, batch, head, row, rows, lse_s, delta_s):
+    """The numbers of a block of queries."""
+    T.copy(lse2[batch, head, row : row + rows], lse_s)
+    T.copy(delta[batch, head, row : row + rows], delta_s)
+
+
+@T.macro
 def multiply_rows(a, b, c):
     T.gemm(a, b, c, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
 
@@ -185,9 +192,11 @@ def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, step, D, block_M, block_
 
 
 @T.macro
-def scale_rows(tile, scale, D, rows):
+def store_scaled(tile, scale, x, order, batch, head, row, D, rows):
+    """Rows of one head times a number, to memory."""
     for i, j in T.Parallel(rows, D):
         tile[i, j] *= scale
+    store_rows(tile, x, order, batch, head, row, rows)
 
 
 @jit
@@ -236,16 +245,14 @@ def attention_backward_kernel(
                 query = (first + step % (blocks - first) if group > 1 else first + step) * block_M
                 load_rows(q, q_order, bz, head, query, block_M, q_s)
                 load_rows(g, g_order, bz, head, query, block_M, g_s)
-                T.copy(lse2[bz, head, query : query + block_M], lse_s)
-                T.copy(delta[bz, head, query : query + block_M], delta_s)
+                load_numbers(lse2, delta, bz, head, query, block_M, lse_s, delta_s)
                 multiply_rows(k_s, q_s, s)
                 multiply_rows(v_s, g_s, dp)
                 make_weights(s, lse_s, D**-0.5 * LOG2E, query + past, key, causal, SK, block_N, block_M)
                 add_values(s, g_s, dv_l, block_M, block_N, dtype)
                 to = sums[bz, head, query : query + block_M, :]
                 add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, step, D, block_M, block_N, dtype, aside)
-            scale_rows(dk_l, D**-0.5, D, block_N)
-            store_rows(dk_l, dk, k_order, bz, by, key, block_N)
+            store_scaled(dk_l, D**-0.5, dk, k_order, bz, by, key, D, block_N)
             store_rows(dv_l, dv, v_order, bz, by, key, block_N)
 
     return main
@@ -262,7 +269,6 @@ def attention_after_kernel(B, H, SQ, D, dtype, q_order, block_M, threads):
         with T.Kernel(T.ceildiv(SQ, block_M), H, batches, threads=threads) as (bx, by, bz):
             dq_l = T.alloc_fragment((block_M, D), "float32")
             load_rows(sums, 0, bz, by, bx * block_M, block_M, dq_l)
-            scale_rows(dq_l, D**-0.5, D, block_M)
-            store_rows(dq_l, dq, q_order, bz, by, bx * block_M, block_M)
+            store_scaled(dq_l, D**-0.5, dq, q_order, bz, by, bx * block_M, D, block_M)
 
     return main
