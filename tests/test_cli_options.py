@@ -14,7 +14,7 @@ from tests.test_cli import called
 from tests.workbench.bench_kernels import DOUBLE, GEMM, IMPORTS
 from tilebench.cli import COMMANDS
 from tilebench.errors import ScheduleError
-from tilebench.schedule import OPTIONS, Schedule, offered
+from tilebench.schedule import Schedule
 from tilebench.targets import BUILT_IN, resolve
 from tilebench.targets.abilities import abilities
 
@@ -54,7 +54,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["bench", "FILE", *N, "--sweep", "block=4..1"], ["is no range of block"]),
     (["bench", "FILE", *N, "--sweep", "block=1..1000000"], ["has 1000000 values"]),
     (["bench", "FILE", *N, "--sweep", "nope=1"], ["nothing called nope"]),
-    (["bench", "FILE", *N, "--sweep", "cluster=1,2"], ["clusters is not available"]),
+    (["bench", "FILE", *N, "--sweep", "cluster=0,2"], ["cluster of a kernel cannot be 0"]),
     (["bench", "FILE", *N, "--sweep", "block=1", "block=2"], ["block is swept twice"]),
     (
         ["bench", "FILE", "-D", "N=9", "--target", "cuda:sm_90a", "--sweep", "block=32,64"],
@@ -116,21 +116,15 @@ def test_help_names_each_option_once(command: str, capsys: pytest.CaptureFixture
     assert len(rows) == len(set(rows))
 
 
-def test_choices_are_listed_once_and_without_those_that_are_refused(
-    file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_choices_are_listed_once(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     listed = called(capsys, "bench", file, *N, "--sweep", "nope=1")[2].partition("there are ")[2]
     names = [name.strip() for name in listed.split(",")]
     assert len(names) == len(set(names))
-    assert {"threads", "order", "persistent", "warp_specialize", "NAME.num_stages"} < set(names)
-    assert not {"cluster"} & set(names)
+    assert {"threads", "order", "persistent", "warp_specialize", "cluster", "NAME.num_stages"} < set(names)
     with pytest.raises(ScheduleError) as caught:
         Schedule.of(thread=3)
     assert caught.value.hint is not None
-    assert "cluster" not in caught.value.hint
-    for name in set(OPTIONS["kernel"]) - set(offered("kernel")):
-        with pytest.raises(ScheduleError, match="is not available in this version"):
-            Schedule.of(**{name: 2})
+    assert "cluster" in caught.value.hint
     with pytest.raises(ScheduleError, match="no choice 'nope'"):
         Schedule.of(nope=None)
 

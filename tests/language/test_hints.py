@@ -40,7 +40,6 @@ TILES = (
 )
 # What a remark names; behind it stands that it chooses nothing here.
 OPTIONS = [
-    ("T.copy(A, O, eviction_policy='evict_first')", "T.copy(eviction_policy='evict_first')"),
     ("T.copy(A, O, prefer_instruction='tma')", "T.copy(prefer_instruction='tma')"),
     ("T.copy(A, O, annotations={'x': 1})", "T.copy(annotations={'x': 1})"),
     ("for i in T.Parallel(64, prefer_async=True):\n    O[i, 0] = A[i, 0]", "T.Parallel(prefer_async=True)"),

@@ -101,7 +101,7 @@ def test_help_tells_of_a_word(capsys: Any) -> None:
     assert "core words:\n  T.Kernel" in listed
     assert "  T.wgmma_gemm  " in listed
     assert main(["help", "T.cluster_sync"]) == 2
-    assert "T.Kernel makes no clusters" in capsys.readouterr().err
+    assert "a schedule's cluster = [2, 1]" in capsys.readouterr().err
     assert main(["help", "T.copi"]) == 2
     assert "did you mean T.copy" in capsys.readouterr().err
 

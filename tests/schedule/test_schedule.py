@@ -131,12 +131,19 @@ def test_the_nearest_choice_is_suggested() -> None:
     assert caught.value.hint == "did you mean num_stages? choices: num_stages, split, unroll"
 
 
-@pytest.mark.parametrize("name", ["cluster"])
-def test_what_comes_later_says_so(name: str) -> None:
-    accept = OPTIONS["kernel"][name].accept
-    assert accept(False) is False
-    with pytest.raises(ValueError, match="not available in this version"):
-        accept(2)
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [(False, (1,)), (None, (1,)), (1, (1,)), (2, (2,)), ([1, 2], (1, 2)), ((2, 1, 4), (2, 1, 4))],
+)
+def test_a_cluster_is_blocks_along_each_axis(value: object, kept: tuple[int, ...]) -> None:
+    assert OPTIONS["kernel"]["cluster"].accept(value) == kept
+
+
+@pytest.mark.parametrize("value", [True, 0, 17, -1, "2", [], [1, 0], [1, 1, 1, 2], 2.0, [True]])
+def test_what_is_no_cluster_is_refused(value: object) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        Schedule.of(cluster=value)
+    assert caught.value.expected == "blocks along each axis of the grid, such as [2, 1]"
 
 
 def test_equal_choices_have_equal_keys_and_others_not() -> None:

@@ -85,7 +85,7 @@ def test_sweeps_of_parameters_and_of_the_schedule() -> None:
     )
     # A parameter of that name is what the sweep would mean.
     assert names.count("threads=") == 1
-    assert "cluster=" not in names
+    assert "cluster=" in names
     assert words("%%tile --sweep block_M=") == ["64,128", "64", "128"]
     assert words("%%tile --sweep block_M=64,") == ["128"]
     assert words("%%tile --sweep ko.num_stages=1,") == ["0", "2", "3", "4"]

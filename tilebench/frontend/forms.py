@@ -54,7 +54,8 @@ def _is_prim_func(node: ast.FunctionDef) -> bool:
 def _is_word(node: ast.AST) -> bool:
     """Whether a node opens a kernel or names constants."""
     if isinstance(node, ast.With):
-        return any(_calls(item.context_expr, "Kernel") for item in node.items)
+        opened = [item.context_expr for item in node.items]
+        return any(_calls(call, word) for call in opened for word in ("Kernel", "ClusterKernel"))
     return _calls(node, "const")
 
 

@@ -137,7 +137,8 @@ class Statements(Assignments):
         if word is language.attr and isinstance(call, ast.Call):
             self.attribute_of(node, call)
             return
-        spec = self.expr(call) if word is language.Kernel else None
+        opens = word is language.Kernel or word is language.ClusterKernel
+        spec = self.expr(call) if opens else None
         if not isinstance(spec, KernelSpec):
             self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
         if len(self.builder.frames) > 1:

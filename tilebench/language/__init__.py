@@ -14,6 +14,7 @@ from typing import Any as _Any
 
 from . import addresses as _addresses
 from . import bits as _bits
+from . import clusters as _clusters
 from . import copies_by_hand as _copies_by_hand
 from . import extern as _extern
 from . import float_functions as _float_functions
@@ -45,6 +46,7 @@ from .annotations import PrimFunc, StridedTensor, Tensor, TensorSpec, prim_func
 from .atomic import atomic_add, atomic_load, atomic_max, atomic_min, atomic_or, atomic_store
 from .atomic_neighbours import atomic_addx2, atomic_addx4
 from .bits import *
+from .clusters import *
 from .convolution import im2col
 from .copies_by_hand import *
 from .copy import clear, copy, fill
@@ -244,6 +246,7 @@ __all__ += _macros.__all__
 __all__ += _printing.__all__
 __all__ += _products_by_hand.__all__
 __all__ += _bits.__all__
+__all__ += _clusters.__all__
 __all__ += _copies_by_hand.__all__
 __all__ += _addresses.__all__
 __all__ += _views.__all__

@@ -45,13 +45,10 @@ def tma_copy(
         raise LanguageError(
             "T.tma_copy brings a box to several blocks of a cluster", hint="leave cluster_mask out"
         )
-    note_unused(
-        "T.tma_copy", leader_scope_threads=leader_scope_threads, eviction_policy=eviction_policy,
-        annotations=annotations,
-    )  # fmt: skip
+    note_unused("T.tma_copy", leader_scope_threads=leader_scope_threads, annotations=annotations)
     statements = builder.frames[-1].statements
     known = len(statements)
-    copy(src, dst)
+    copy(src, dst, eviction_policy=eviction_policy)
     new = statements[known] if len(statements) == known + 1 else None
     if not isinstance(new, Copy) or {new.src.buffer.scope, new.dst.buffer.scope} != {"global", "shared"}:
         raise LanguageError(

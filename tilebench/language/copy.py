@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Within = tuple[int | Expr | None, ...] | None
 
 
+# How long caches keep what is moved, beside what else they hold.
+EVICTIONS = ("evict_normal", "evict_first", "evict_last")
+
+
 @node
 class Copy(OpStmt):
     """`T.copy(src, dst)`: `dst[...] = cast(src[...])` over the box; synchronous.
@@ -36,6 +40,8 @@ class Copy(OpStmt):
     An asynchronous instruction completes when its `token` has been waited for, or the `barrier` that counts
     its bytes.
     `coalesced_width` is the user's cap of the vector width, in elements; one that is `sync` goes by none.
+    `for_blocks` are the blocks of a cluster that all read this same box, and `eviction` says how long caches
+    are to keep what a copy in boxes moves.
     """
 
     word = "copy"
@@ -52,6 +58,8 @@ class Copy(OpStmt):
     barrier: Region | None = addresses(default=None)
     sync: bool = attribute(default=False, used="bounded")
     by_threads: bool = attribute(default=False, used="laid_out")
+    for_blocks: int = attribute(default=0, used="laid_out")
+    eviction: str | None = attribute(default=None)
 
     def settled(self) -> frozenset[str]:
         # What goes in boxes is shared out among no threads.
@@ -102,11 +110,11 @@ def copy(
     skipped. `coalesced_width` caps
     the vector width, in elements, and `loop_layout` (a `T.Fragment` over the extents that are not 1) says
     which thread moves what. `prefer_instruction` "sync" has a copy wait for what it moves; "cp_async" or
-    `disable_tma` has threads move it, also where it would go in boxes. The other options choose nothing
-    here, which a remark tells. Raises `ShapeError` where the sides do not match, `LanguageError` for a
-    policy or instruction that there is not.
+    `disable_tma` has threads move it, also where it would go in boxes. `eviction_policy` says of a copy in
+    boxes how long caches are to keep it. The other options choose nothing here, which a remark tells. Raises
+    `ShapeError` where the sides do not match, `LanguageError` for a policy or instruction that there is not.
     """
-    _check_choice("eviction_policy", eviction_policy, ("evict_normal", "evict_first", "evict_last"))
+    _check_choice("eviction_policy", eviction_policy, EVICTIONS)
     _check_choice("prefer_instruction", prefer_instruction, ("tma", "cp_async", "sync"))
     if isinstance(dst, ElementRef) and isinstance(src, Value):
         for_tiles("T.copy") if isinstance(src, ElementRef) else inside_kernel("T.copy")
@@ -120,9 +128,7 @@ def copy(
     _match(source, target)
     width = None if coalesced_width is None else positive(coalesced_width, "T.copy", "coalesced_width")
     asked = prefer_instruction if prefer_instruction == "tma" else None
-    note_unused(
-        "T.copy", eviction_policy=eviction_policy, prefer_instruction=asked, annotations=annotations,
-    )  # fmt: skip
+    note_unused("T.copy", prefer_instruction=asked, annotations=annotations)
     if holds_nothing(source.region):
         extent = target.extent or (source.extent or ())[-target.view.ndim :]
         lead = (1,) * (target.view.ndim - len(extent))
@@ -132,7 +138,7 @@ def copy(
     layout = loop_map(loop_layout, None, "T.copy")
     sync, by_threads = prefer_instruction == "sync", disable_tma or prefer_instruction == "cp_async"
     hints: dict[str, Any] = {"coalesced_width": width, "map": layout, "sync": sync, "by_threads": by_threads}
-    builder.emit(Copy(source.region, target.region, **hints, place=builder.place))
+    builder.emit(Copy(source.region, target.region, **hints, eviction=eviction_policy, place=builder.place))
 
 
 def _check_choice(name: str, given: object, known: tuple[str, ...]) -> None:

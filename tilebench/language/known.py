@@ -35,9 +35,9 @@ _HOPPER = {
     "T.alloc_barrier(128) makes a barrier of 128 arrivals ready": "ptx_init_barrier_thread_count",
     "leave it out: a launch begins when the one before it has ended": "pdl_trigger pdl_sync",
     "T.ws(0) is the same: the block's first warp group": "WarpSpecialize",
-    "write the kernel for one block at a time: T.Kernel makes no clusters of them": """
-        ClusterKernel cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait copy_cluster
-        block_rank_in_cluster alloc_cluster_barrier ptx_arrive_cluster_barrier
+    "write the kernel for one block: a schedule's cluster = [2, 1] has blocks share what they read": """
+        cluster_arrive cluster_arrive_relaxed cluster_sync cluster_wait copy_cluster
+        alloc_cluster_barrier ptx_arrive_cluster_barrier
     """,
 }
 HOPPER = {name: cure for cure, names in _HOPPER.items() for name in names.split()}

@@ -75,7 +75,10 @@ class LoopSpec:
 
 
 def Kernel(
-    *blocks: Whole, threads: int | tuple[int, ...] | None = None, prelude: str | None = None
+    *blocks: Whole,
+    threads: int | tuple[int, ...] | None = None,
+    prelude: str | None = None,
+    cluster_dims: int | tuple[int, ...] | None = None,
 ) -> KernelSpec:
     """Launch a grid of thread blocks: `with T.Kernel(gx, gy, threads=128) as (bx, by):`.
 
@@ -83,8 +86,9 @@ def Kernel(
     the names are the block's indices (int32). Without any it is one block. `threads` is the number of
     threads of a block, or up to three with x first, of which `T.get_thread_binding(1)` is the number along
     y; without it the schedule says, or 128. Tile operations in the body are done by all threads of the block
-    together. Raises `ShapeError` for more than 3 counts, or one below zero, and `LanguageError` for what is
-    no whole number.
+    together. `cluster_dims` has so many blocks along each axis run together and share what all of them read,
+    as a schedule's `cluster`. Raises `ShapeError` for more than 3 counts, or one below zero, and
+    `LanguageError` for what is no whole number.
     """
     builder = in_trace("T.Kernel")
     if len(blocks) > 3:
@@ -102,8 +106,18 @@ def Kernel(
     counts = [positive(count, "T.Kernel", "the number of threads") for count in given]
     if len(counts) > 3:
         raise ShapeError("T.Kernel takes 1 to 3 dimensions of threads", count=len(counts), found="{count}")
+    if cluster_dims is not None:
+        builder.launch_hints["cluster"] = _cluster(cluster_dims)
     builder.blocks.append(BlockThreads(tuple(counts)))
     return KernelSpec(grid, math.prod(counts) if counts else None, here())
+
+
+def _cluster(given: int | tuple[int, ...]) -> tuple[int, ...]:
+    dims = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    counts = tuple(positive(count, "T.Kernel", "the number of blocks of a cluster") for count in dims)
+    if len(counts) > 3:
+        raise ShapeError("a cluster has 1 to 3 dimensions", count=len(counts), found="{count}")
+    return counts
 
 
 def _index(given: object, word: str, what: str) -> Expr:

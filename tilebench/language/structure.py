@@ -34,6 +34,8 @@ class KernelLaunch(WithStmt):
     `order` is the rasterisation, `min_blocks` how many blocks are to run on a multiprocessor at a time,
     `persistent` how many take the tiles of the grid one after another (True: as many as run at a time),
     `warp_specialize` whether threads of their own bring tiles (`passes/bounded/plan_roles.py`);
+    `cluster` how many blocks along each axis run together as one (`passes/scheduled/make_clusters.py`);
+    `dependent_launch` whether its blocks begin while the launch before it ends;
     `shared_bytes` what the shared-memory map of `threaded` takes, `clocks` where it leaves the times of what
     it does (`closing/clocks.py`).
     """
@@ -48,6 +50,8 @@ class KernelLaunch(WithStmt):
     min_blocks: int | None = attribute(default=None)
     persistent: bool | int | None = attribute(default=None)
     warp_specialize: bool | None = attribute(default=None)
+    cluster: tuple[int, ...] | None = attribute(default=None)
+    dependent_launch: bool | None = attribute(default=None)
     shared_bytes: int = attribute(default=0)
     clocks: Region | None = writes(default=None)
 

@@ -12,8 +12,10 @@ from .extensions import word_of
 from .extern import WORDS as EXTERN
 from .gemm import WORDS as GEMM
 from .lowered.clocks import WORDS as CLOCKS
+from .lowered.clusters import WORDS as CLUSTERS
 from .lowered.copy_barriers import WORDS as COPY_BARRIERS
 from .lowered.decisions import Instr, Panels, Plan, Stage
+from .lowered.launches import WORDS as LAUNCHES
 from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.mbarriers import WORDS as MBARRIERS
 from .lowered.threads import FUNCTIONS as EXCHANGES
@@ -45,6 +47,8 @@ FAMILIES = (
     THREADS,
     MBARRIERS,
     COPY_BARRIERS,
+    CLUSTERS,
+    LAUNCHES,
     TOKENS,
     LAYOUTS,
     CLOCKS,

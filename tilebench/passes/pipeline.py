@@ -20,6 +20,7 @@ from .bounded.plan_roles import plan_roles
 from .context import StageRow
 from .forms import BOUNDED_FORMS, SCHEDULED_FORMS, TILE_FORMS
 from .scheduled.apply_schedule import apply_schedule
+from .scheduled.make_clusters import make_clusters
 from .scheduled.make_persistent import make_persistent
 from .scheduled.split_loops import split_loops
 from .scheduled.stage_operands import stage_operands
@@ -39,7 +40,9 @@ COMMON: tuple[StageRow, ...] = (
             ("apply_schedule", apply_schedule),
             # Before blocks are counted: a tile has several from here on.
             ("split_loops", split_loops),
-            # Behind it, which says how many blocks stay and in which order they take tiles.
+            # A block has its number in the grid before clusters take one place of it after another.
+            ("make_clusters", make_clusters),
+            # Behind them, which say how many blocks stay and in which order they take tiles.
             ("make_persistent", make_persistent),
         ),
         SCHEDULED_FORMS,

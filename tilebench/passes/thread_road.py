@@ -12,6 +12,7 @@ from .threaded.insert_clocks import insert_clocks
 from .threaded.make_barriers import make_barriers
 from .threaded.map_shared import map_shared
 from .threaded.rotate_steps import rotate_steps
+from .threaded.wait_for_launch import wait_for_launch
 from .threaded.wrap_counters import wrap_counters
 from .threads.lowering import Lowerings
 from .threads.to_threads import to_threads
@@ -24,6 +25,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
         (
             # First: their memory takes part in the map, and what is done with them in the search for hazards.
             ("make_barriers", make_barriers),
+            # While all threads are still together, and statements are those of a block.
+            ("wait_for_launch", wait_for_launch),
             # Memory that operations work in is shared memory like any other: it takes part in the map.
             ("allocate_workspaces", partial(allocate_workspaces, lowerings=lowerings)),
             # The map before barriers: two buffers in the same bytes are a hazard.

@@ -77,13 +77,13 @@ class ArgumentChecker:
         ]
         # Bytes from the first element to behind the last; strides of its own may leave gaps.
         pairs = list(zip(self.params, self._rows, strict=True))
-        self._sizes = [packed_bytes(p) or row[1].bytes_of(_span(row[0], row[3])) for p, row in pairs]
-        self._plain = [not p.strides and row[1].per_byte == 1 for p, row in pairs]
+        self.sizes = [packed_bytes(p) or row[1].bytes_of(_span(row[0], row[3])) for p, row in pairs]
+        self.plain = [not p.strides and row[1].per_byte == 1 for p, row in pairs]
         # What an array that passed the slow way looked like, by parameter: (class, dtype, shape, glance).
         # One that looks the same again is described in 1 us instead of 7.
         self._seen: list[tuple[type, Any, Any, Glance] | None] = [None] * len(self.params)
         # Pairs that must not overlap: each output with every other parameter.
-        self._pairs = [
+        self.pairs = [
             (i, j)
             for i, p in enumerate(self.params)
             for j in range(len(self.params))
@@ -99,7 +99,7 @@ class ArgumentChecker:
         infos: list[ArrayInfo] = []
         for index, array in enumerate(arrays):
             shape, dtype, numpy_dtype, strides, written = rows[index]
-            if not self._plain[index]:
+            if not self.plain[index]:
                 infos.append(self._slow(index, array))
                 continue
             if on_cpu and type(array) is np.ndarray and array.shape == shape and array.dtype == numpy_dtype:
@@ -111,10 +111,10 @@ class ArgumentChecker:
                     infos.append(ArrayInfo(numpy_pointer(array), shape, strides, dtype, HOST, False, array))
                     continue
             infos.append(self._seen_before(index, array) or self._slow(index, array))
-        for i, j in self._pairs:
+        for i, j in self.pairs:
             # A shared byte: each starts before the other's end (which no empty array does).
             start, other = infos[i].pointer, infos[j].pointer
-            if start < other + self._sizes[j] and other < start + self._sizes[i]:
+            if start < other + self.sizes[j] and other < start + self.sizes[i]:
                 self._overlap(i, j)
         return infos
 
@@ -159,7 +159,7 @@ class ArgumentChecker:
                 hint=hint,
             )  # fmt: skip
         glance = glance_of(array)
-        if self._plain[index] and self.device in (CARD, HOST) and glance is not None:
+        if self.plain[index] and self.device in (CARD, HOST) and glance is not None:
             self._seen[index] = (type(array), array.dtype, array.shape, glance)
         return info
 

@@ -39,9 +39,14 @@ def _at_cupy(array: Any, shape: Any, on_host: bool, written: bool) -> tuple[int,
     return None
 
 
+def is_torch(array: Any) -> bool:
+    """Whether an array answers what is asked of torch's tensors."""
+    return all(hasattr(array, name) for name in _TORCH)
+
+
 def glance_of(array: Any) -> Glance | None:
     """How arrays of this class are looked at again; None for a library that has to be asked everything."""
-    if all(hasattr(array, name) for name in _TORCH):
+    if is_torch(array):
         return _at_torch
     # Asked last: an array of NumPy's raises for its data where a buffer cannot say its dtype.
     if hasattr(array, "__cuda_array_interface__") and hasattr(getattr(array, "data", None), "device_id"):
@@ -49,4 +54,4 @@ def glance_of(array: Any) -> Glance | None:
     return None
 
 
-__all__ = ["Glance", "glance_of"]
+__all__ = ["Glance", "glance_of", "is_torch"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ScheduleError
+from ..language.copy import EVICTIONS
 from ..language.gemm import is_split
 from ..language.lowered.decisions import Panels
 
@@ -79,16 +80,23 @@ def _persistent(value: Any) -> bool | int:
         raise ValueError("true, false, or how many blocks") from None
 
 
-LATER = {"cluster": "clusters"}
+def _cluster(value: Any) -> tuple[int, ...]:
+    """Blocks along each axis of the grid; one alone is no cluster."""
+    if value is None or isinstance(value, bool):
+        if value is True:
+            raise ValueError(_CLUSTERS)
+        return (1,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    try:
+        counts = tuple(_whole(1, 16)(count) for count in given)
+    except ValueError:
+        raise ValueError(_CLUSTERS) from None
+    if not 1 <= len(counts) <= 3:
+        raise ValueError(_CLUSTERS)
+    return counts
 
 
-def _not_yet(what: str) -> Callable[[Any], Any]:
-    def accept(value: Any) -> Any:
-        if value in (False, None, 0, 1):
-            return value
-        raise ValueError(f"nothing: {what} is not available in this version")
-
-    return accept
+_CLUSTERS = "blocks along each axis of the grid, such as [2, 1]"
 
 
 OPTIONS: dict[str, dict[str, Option]] = {
@@ -99,7 +107,10 @@ OPTIONS: dict[str, dict[str, Option]] = {
             "blocks that take one tile after another: true for as many as run at a time", _persistent
         ),
         "warp_specialize": Option("threads of their own bring the tiles of pipelined loops", _flag),
-        **{name: Option(what, _not_yet(what)) for name, what in LATER.items()},
+        "dependent_launch": Option(
+            "blocks begin while the launch before ends, and wait before they touch arrays", _flag
+        ),
+        "cluster": Option("blocks along each axis that run together and share what they read", _cluster),
     },
     "loop": {
         "num_stages": Option("versions in flight of a pipelined loop; 0 is a plain loop", _whole(0, 64)),
@@ -118,13 +129,14 @@ OPTIONS: dict[str, dict[str, Option]] = {
     "copy": {
         "vector": Option("most elements of one access", _whole(1, 64)),
         "instruction": Option("the instruction from the target's table", _one_of("ld.st", "cp.async", "tma")),
+        "eviction": Option("how long caches keep what a copy in boxes moves", _one_of(*EVICTIONS)),
     },
 }
 
 
 def offered(kind: str) -> list[str]:
-    """The choices for one kind of thing that have an effect in this version."""
-    return [name for name in OPTIONS[kind] if name not in LATER]
+    """The choices for one kind of thing."""
+    return list(OPTIONS[kind])
 
 
 def check_option(kind: str, name: str, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,19 @@ class LaneAccess(LaneState):
         memory = self.launch.tracked.get(buffer.name)
         cells = None if memory is None else tracked_cells(buffer, numbers, count, len(lanes))
         return Touch(numbers, lanes, party, memory, cells)
+
+    def elsewhere(self, touch: Touch, ranks: Any, node: Node) -> Touch:
+        """The same place in the shared memory of other blocks of the cluster, a rank an active lane."""
+        cluster = self.launch.cluster
+        if len(ranks) and (int(ranks.min()) < 0 or int(ranks.max()) >= cluster):
+            refuse(
+                "this names block {rank} of a cluster of {count}", node, count=cluster,
+                rank=int(ranks.min()) if int(ranks.min()) < 0 else int(ranks.max()),
+            )  # fmt: skip
+        party = touch.party
+        home = party.block // cluster * cluster + ranks
+        cells = touch.cells + ((home - party.block) * self.shared.cells)[:, None]
+        return replace(touch, party=replace(party, home=home), cells=cells)
 
     def fetch(
         self, node: Node, buffer: Buffer, index: list[Value], count: int, mask: Mask, *, counts: bool = True

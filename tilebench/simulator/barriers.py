@@ -44,11 +44,11 @@ class Until:
 class _Barrier:
     """One barrier in each of `blocks` blocks of `warps` warps."""
 
-    def __init__(self, blocks: int, warps: int, groups: int, stmt: Stmt) -> None:
+    def __init__(self, blocks: int, warps: int, columns: int, stmt: Stmt) -> None:
         self.present = np.zeros((blocks, warps), np.bool_)
         self.waiting = np.zeros((blocks, warps), np.bool_)
         self.count = np.zeros(blocks, np.int64)  # threads that it counts; 0 where nobody has come
-        self.brought = np.zeros((blocks, groups), np.int32)  # stamps of those who did not wait
+        self.brought = np.zeros((blocks, columns), np.int32)  # stamps of those who did not wait
         self.stmt = stmt
 
     def close(self, blocks: Any) -> None:
@@ -116,7 +116,7 @@ class Barriers:
         number, count = meeting.barrier, meeting.threads or self.lanes.threads
         if number not in self.barriers:
             blocks, warps = coming.shape
-            self.barriers[number] = _Barrier(blocks, warps, self.lanes.clocks.groups, node)
+            self.barriers[number] = _Barrier(blocks, warps, self.lanes.clocks.columns, node)
         barrier = self.barriers[number]
         if (barrier.present & coming).any():
             refuse("a warp comes to barrier {n} twice before it opens", node, n=number)

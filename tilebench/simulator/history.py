@@ -103,10 +103,12 @@ class History:
         clash = None if self.atomics is None else self.atomics._after_reads(cells, party, clocks)
         return None if clash is None else replace(clash, wrote=True)
 
-    def read(self, cells: Any, party: Party, clocks: Clocks, site: int) -> Clash | None:
+    def read(
+        self, cells: Any, party: Party, clocks: Clocks, site: int, *, notes: bool = True
+    ) -> Clash | None:
         """Note a read of (lanes, cells) by statement `site`, or say with which write it races."""
         clash = self._after_write(cells, party, clocks) or self._after_atomics(cells, party, clocks)
-        if clash is None:
+        if clash is None and notes:
             self._note_read(cells, party, clocks, site)
         return clash
 

@@ -17,6 +17,7 @@ from ..ir import Region, Stmt, effects_of
 from .address import first_bit, stored_bits
 from .asynchrony import Hold, Operation
 from .barriers import Meeting, Until
+from .clusters import Clusters
 from .expressions import OWN
 from .launch import Launch
 from .memory import check_around
@@ -44,6 +45,7 @@ class Lanes(LaneProxies):
         # How often a clock was read: what the clocks of the simulator say.
         self.clock_reads = 0
         self.phases = Phases()
+        self.clusters = Clusters(self.blocks // launch.cluster)
         # What words of a target keep from statement to statement, by their names.
         self.kept: dict[str, Any] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,11 @@ class Launch:
         """Blocks, x first."""
         x, y, z = (*self.kernel.blocks, 1, 1, 1)[:3]
         return x, y, z
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster; they follow each other along x."""
+        return math.prod(self.kernel.cluster or (1,))
 
 
 def ordered_by_blocks(kernel: KernelLaunch, simple: frozenset[type]) -> bool:

@@ -37,7 +37,7 @@ def mbarrier_init(lanes: Lanes, stmt: MbarrierInit, mask: Mask) -> None:
                 hint="T.mbarrier_inval comes before it is made anew",
                 also=[("it was made here", lanes.phases.barriers[place].made.place)],
             )  # fmt: skip
-        brought = np.zeros(lanes.clocks.groups, np.int32)
+        brought = np.zeros(lanes.clocks.columns, np.int32)
         maker = int(touch.lanes[rows[0]])
         lanes.phases.barriers[place] = PhaseBarrier(int(counts[rows[0]]), stmt, maker, brought)
 
@@ -58,7 +58,11 @@ def mbarrier_inval(lanes: Lanes, stmt: MbarrierInval, mask: Mask) -> None:
 
 def mbarrier_arrive(lanes: Lanes, stmt: MbarrierArrive, mask: Mask) -> None:
     """Bytes are announced before the arrival counts, so that the phase cannot end between."""
-    touch = lanes.phases.touch(lanes, stmt.barrier, mask)
+    ranks = None
+    if stmt.block is not None:
+        lanes.clusters.reach(lanes, stmt, lanes.party(mask, lanes.active(mask)).block)
+        ranks = lanes.wide(lanes.value(stmt.block, mask), np.int64)[lanes.active(mask)]
+    touch = lanes.phases.touch(lanes, stmt.barrier, mask, ranks)
     counts = (
         np.ones(len(touch.lanes), np.int64)
         if stmt.count is None
@@ -76,8 +80,10 @@ def mbarrier_arrive(lanes: Lanes, stmt: MbarrierArrive, mask: Mask) -> None:
                 also=[("it was made here", barrier.made.place)],
             )  # fmt: skip
         barrier.arrived += count
-        groups = np.unique(touch.party.group[named.rows])
-        barrier.brought = np.maximum(barrier.brought, lanes.clocks.bring(named.block, groups))
+        for block in np.unique(touch.party.block[named.rows]).tolist():
+            own = named.rows[touch.party.block[named.rows] == block]
+            groups = np.unique(touch.party.group[own])
+            barrier.brought = np.maximum(barrier.brought, lanes.clocks.bring(block, groups))
         barrier.settle(lanes, named.block)
 
 

@@ -35,7 +35,7 @@ class Shared:
 
     def cells_of(self, bits: Any, width: int, party: Party) -> Any:
         """(lanes, cells) numbers of the cells of accesses of `width` bits."""
-        return cells_of(bits, width, self.cell_bits) + (party.block * self.cells)[:, None]
+        return cells_of(bits, width, self.cell_bits) + (party.memory * self.cells)[:, None]
 
     def load(self, cells: Any, bits: Any, count: int, dtype: DType) -> Any:
         """(lanes, count) elements, the first of each lane at `bits`."""
@@ -114,10 +114,12 @@ class Watch:
         x, y, _ = self.grid
         return number % x, number // x % y, number // (x * y)
 
-    def read(self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str) -> None:
-        """Note a read, or refuse it."""
+    def read(
+        self, memory: Shared | Tracked, cells: Any, party: Party, node: Node, name: str, *, notes: bool = True
+    ) -> None:
+        """Note a read, or refuse it; a barrier of another block is looked at without a note."""
         memory.flight.check_read(cells, node, name)
-        clash = memory.history.read(cells, party, self.clocks, self.sites.number(node))
+        clash = memory.history.read(cells, party, self.clocks, self.sites.number(node), notes=notes)
         if clash is not None:
             self._refuse(clash, party, node, {"name": name, "where": memory.name, "kind": "a read"})
 
@@ -156,7 +158,8 @@ class Watch:
         mine, other = int(party.agent[clash.lane]), clash.other
         site = self.sites.node(clash.site)
         did = "wrote" if clash.wrote else "read"
-        if other != NOBODY and self._is_engine(other) and self.block(mine) == self.block(other):
+        own = words["where"] == "shared"
+        if other != NOBODY and self._is_engine(other) and (own or self.block(mine) == self.block(other)):
             refuse(
                 "{kind} of {name} by thread {a}, and {by} {did} it: the thread has not waited for the barrier"
                 " that this completes on",
@@ -165,6 +168,12 @@ class Watch:
         there = (
             [("the other access", self.sites.place(site))] if site is not None and site is not node else []
         )
+        if other != NOBODY and own and self.block(mine) != self.block(other):
+            refuse(
+                "a race in {where} memory: {kind} of {name} by thread {a} of block {x}, and thread {b} of its"
+                " cluster's block {y} {did} it with no barrier between", node, **words, did=did, also=there,
+                a=self.thread(mine), b=self.thread(other), x=self.block(mine), y=self.block(other),
+            )  # fmt: skip
         if other == NOBODY or self.block(mine) != self.block(other):
             refuse(
                 "a race in {where} memory: {kind} of {name} by block {a}, and {b} {did} it:"

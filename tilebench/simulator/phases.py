@@ -59,7 +59,7 @@ class PhaseBarrier:
             site = lanes.launch.sites.number(statement)
             hold.memory.history.complete(hold.cells, engine, lanes.clocks, site, writes=hold.writes)
         if self.copies:
-            self.brought[lanes.clocks.engine] = lanes.clocks.deliver(block)
+            self.brought[lanes.clocks.offset[block] + lanes.clocks.engine] = lanes.clocks.deliver(block)
         self.unseen += [statement for statement, _, _ in self.copies]
         self.copies = []
         self.ended = [*self.ended[-1:], self.brought]
@@ -91,8 +91,11 @@ class Phases:
     def __init__(self) -> None:
         self.barriers: dict[tuple[int, int], PhaseBarrier] = {}
 
-    def touch(self, lanes: Lanes, region: Region, mask: Mask) -> Touch:
-        """The barriers that the active lanes name: elements of 64 bits in shared memory."""
+    def touch(self, lanes: Lanes, region: Region, mask: Mask, ranks: Any = None) -> Touch:
+        """The barriers that the active lanes name: elements of 64 bits in shared memory.
+
+        With `ranks`, one an active lane, they are those of other blocks of the cluster, at the same place.
+        """
         buffer = region.buffer
         if buffer.scope != "shared" or buffer.dtype.bits != BITS:
             refuse(
@@ -100,17 +103,19 @@ class Phases:
                 found=f"{buffer.dtype.name} in {buffer.scope} memory",
             )  # fmt: skip
         index = [lanes.value(number, mask) for number in region.start]
-        return lanes.touch(region, buffer, index, 1, mask, counts=False)
+        touch = lanes.touch(region, buffer, index, 1, mask, counts=False)
+        return touch if ranks is None else lanes.elsewhere(touch, ranks, region)
 
     def places(self, touch: Touch, region: Region) -> Iterator[tuple[tuple[int, int], str, Any]]:
         """Each barrier once: block and place, its name in the text, the rows of the lanes that name it."""
         slots = touch.bits // BITS
-        keys = touch.party.block * (int(slots.max()) + 1) + slots if len(slots) else slots
+        blocks = touch.party.memory
+        keys = blocks * (int(slots.max()) + 1) + slots if len(slots) else slots
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         for number, row in enumerate(first.tolist()):
             index = ", ".join(str(int(part[row])) for part in touch.index)
             name = f"{region.buffer.name}[{index}]" if index else region.buffer.name
-            place = int(touch.party.block[row]), int(slots[row])
+            place = int(blocks[row]), int(slots[row])
             yield place, name, np.flatnonzero(inverse.reshape(-1) == number)
 
     def check_end(self) -> None:
@@ -124,7 +129,9 @@ class Phases:
 
     def used(self, lanes: Lanes, stmt: Stmt, region: Region, touch: Touch) -> list[Named]:
         """The barriers that lanes use, seen by them and whole, or a refusal."""
-        lanes.watch.read(lanes.shared, touch.cells, touch.party, region, region.buffer.name)
+        lanes.watch.read(
+            lanes.shared, touch.cells, touch.party, region, region.buffer.name, notes=touch.party.home is None
+        )
         found: list[Named] = []
         for place, name, rows in self.places(touch, region):
             barrier = self.barriers.get(place)

@@ -16,6 +16,7 @@ from ..language.meanings.extern import refuse_addresses
 from ..language.structure import KernelLaunch, Serial, Unroll
 from ..passes.analysis.launches import parts_of
 from .arithmetic import FUNCTIONS
+from .clusters import MEANINGS as CLUSTERS
 from .counters import Counters
 from .lanes import Lanes, Meaning
 from .launch import launch_of, ordered_by_blocks
@@ -81,12 +82,14 @@ def _run_launch(
     kernel = next(stmt for stmt in function.body if isinstance(stmt, KernelLaunch))
     buffers: dict[str, Buffer] = {param.name: param for param in function.arrays}
     own = frozenset(cls for cls, meaning in MEANINGS.items() if meanings.get(cls) is meaning)
-    simple = own - {SyncWarp, *MBARRIERS} | _STRUCTURE
+    simple = own - {SyncWarp, *MBARRIERS, *CLUSTERS} | _STRUCTURE
     by_blocks = ordered_by_blocks(kernel, simple)
     engine = any(type(node) in MBARRIERS for node in statements(kernel.body))
     launch = launch_of(kernel, buffers, arrays, warp, by_blocks=by_blocks, engine=engine, counters=counters)
     chosen = list(_grid(launch.grid)) if blocks is None else [_block(*block) for block in blocks]
-    at_once = max(1, MOST_LANES // kernel.threads)
+    chosen = chosen if launch.cluster == 1 else _whole_clusters(chosen, launch.cluster)
+    # Whole clusters run together.
+    at_once = max(1, MOST_LANES // kernel.threads // launch.cluster) * launch.cluster
 
     def run() -> None:
         for start in range(0, len(chosen), at_once):
@@ -99,6 +102,12 @@ def _run_launch(
 
     # What has been stored cannot be taken back, so it is known beforehand whether it fits.
     with_room(run, sure=is_deep(function))
+
+
+def _whole_clusters(blocks: list[tuple[int, int, int]], size: int) -> list[tuple[int, int, int]]:
+    """The clusters of these blocks, each with all its blocks, one after the other."""
+    firsts = dict.fromkeys((x // size * size, y, z) for x, y, z in blocks)
+    return [(x + rank, y, z) for x, y, z in firsts for rank in range(size)]
 
 
 def _block(x: int, y: int = 0, z: int = 0) -> tuple[int, int, int]:

@@ -47,6 +47,7 @@ class Scheduler:
                 refuse_deadlock(self.waiting, self.barriers)
         self.lanes.tokens.check_end()
         self.lanes.phases.check_end()
+        self.lanes.clusters.check_end()
 
     # -- one strand
     def _advance(self, strand: Strand) -> None:

@@ -34,7 +34,9 @@ class LaneState:
         for k, var in enumerate(kernel.vars):
             numbers = np.array([block[k] for block in blocks], np.int64)
             self.values[var.name] = int(numbers[0]) if self.blocks == 1 else np.repeat(numbers, self.threads)
-        self.clocks = Clocks(self.blocks, self.threads, launch.group, engine=launch.engine)
+        self.clocks = Clocks(
+            self.blocks, self.threads, launch.group, engine=launch.engine, cluster=launch.cluster
+        )
         self.watch = Watch(self.clocks, launch.grid, launch.sites)
         widths = [stored_bits(a.buffer.dtype) for a in walk(kernel) if isinstance(a, AllocShared)]
         cell = max(8, min(widths, default=32))
@@ -59,6 +61,15 @@ class LaneState:
         if mask is None:
             return whole
         return Party(whole.agent[lanes], whole.block[lanes], whole.group[lanes], whole.first[lanes])
+
+    def home_of(self, party: Party, rank: int) -> Party:
+        """The threads' own, at the memory of the block of that rank in the cluster, as the clocks know them.
+
+        Its threads' numbers follow those of the cluster's other blocks.
+        """
+        home = party.block // self.launch.cluster * self.launch.cluster + rank
+        first = (party.first + (home - party.block) * self.clocks.threads).astype(party.first.dtype)
+        return Party(first, home, np.zeros_like(party.group), first)
 
     def engine_of(self, party: Party) -> Party:
         """The engines of the threads' blocks, as the clocks know them."""

@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import Let, Store, zero_of
 from ..language.extern import ExternCall
 from ..language.lowered.clocks import ReadClock
+from ..language.lowered.launches import LaunchDependents, WaitForLaunches
 from ..language.lowered.threads import (
     FromPieces,
     LoadPieces,
@@ -25,6 +26,7 @@ from ..language.lowered.threads import (
 )
 from ..language.memory import AllocLocal, AllocShared, AllocVar
 from .barriers import Meeting
+from .clusters import MEANINGS as CLUSTERS
 from .expressions import OWN
 from .extern import extern_call
 from .lanes import Lanes, Meaning, Waits, singles
@@ -139,6 +141,10 @@ def named_barrier_arrive(lanes: Lanes, stmt: NamedBarrierArrive, mask: Mask) -> 
     yield Meeting(stmt.barrier, stmt.threads, wait=False)
 
 
+def at_launch(lanes: Lanes, stmt: LaunchDependents | WaitForLaunches, mask: Mask) -> None:
+    """Nothing here: launches run one after the other."""
+
+
 def sync_warp(lanes: Lanes, stmt: SyncWarp, mask: Mask) -> None:
     """`T.sync_warp()`"""
     warps = lanes.whole_warps(mask)
@@ -164,7 +170,10 @@ MEANINGS: Mapping[type, Meaning] = MappingProxyType(
         SyncThreads: sync_threads,
         NamedBarrierArrive: named_barrier_arrive,
         SyncWarp: sync_warp,
+        LaunchDependents: at_launch,
+        WaitForLaunches: at_launch,
         ExternCall: extern_call,
         **MBARRIERS,
+        **CLUSTERS,
     }
 )

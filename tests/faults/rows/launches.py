@@ -9,6 +9,30 @@ SYNC = "tests/language/test_sync_grid.py::test_"
 
 FAULTS = (
     Fault(
+        "repeated/alignment-is-not-asked",
+        "a tensor at another address takes the code of whole vectors",
+        "tilebench.kernel.calls.repeated:_addresses",
+        "bits % entry.alignment",
+        "False",
+        ("tests/kernel/test_repeated.py",),
+    ),
+    Fault(
+        "repeated/overlap-by-one-side",
+        "an output that ends in an input's memory is launched",
+        "tilebench.kernel.calls.repeated:RepeatedCalls.__call__",
+        "pointers[i] < pointers[j] + second and pointers[j] < pointers[i] + first",
+        "pointers[i] < pointers[j] + second and pointers[i] > pointers[j]",
+        ("tests/kernel/test_repeated.py",),
+    ),
+    Fault(
+        "repeated/dtype-is-not-asked",
+        "tensors of the same shapes and another dtype are handed over",
+        "tilebench.kernel.calls.repeated:_addresses",
+        "tensor.dtype is not dtype",
+        "False",
+        ("tests/kernel/test_repeated.py",),
+    ),
+    Fault(
         "launches/last-first",
         "the launches of a call run from the last",
         "tilebench.targets.cpu.run.load:CpuProgram.__call__",

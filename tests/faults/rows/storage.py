@@ -61,8 +61,8 @@ FAULTS = (
         "arrays/overlap-by-one-byte",
         "arrays that share their last byte do not overlap",
         "tilebench.runtime.arrays:ArgumentChecker.__call__",
-        "start < other + self._sizes[j] and other < start + self._sizes[i]",
-        "start + 1 < other + self._sizes[j] and other + 1 < start + self._sizes[i]",
+        "start < other + self.sizes[j] and other < start + self.sizes[i]",
+        "start + 1 < other + self.sizes[j] and other + 1 < start + self.sizes[i]",
         ARRAYS,
     ),
     Fault(

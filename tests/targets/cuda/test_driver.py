@@ -161,7 +161,7 @@ def test_buffers_are_used_again_and_never_shared(fake: FakeDriver) -> None:
         each.start()
     for each in threads:
         each.join()
-    assert len(held._slots) <= 4
+    assert len(held._slots[held.grid]) <= 4
     assert len(fake.launched) == 5 + 200
 
 
@@ -200,7 +200,7 @@ def test_values_that_do_not_fit(fake: FakeDriver, values: tuple[object, ...]) ->
         held(0, *values)  # type: ignore[arg-type]
     assert "2 values of the kinds Pi" in str(caught.value)
     assert not fake.launched
-    assert len(held._slots) == 1
+    assert len(held._slots[held.grid]) == 1
 
 
 def test_shared_memory_above_the_default_is_allowed_once(fake: FakeDriver) -> None:

@@ -13,7 +13,7 @@ from tilebench.passes.context import Context
 from tilebench.runtime.describe import ArrayInfo
 from tilebench.targets.build import Build
 from tilebench.targets.cuda.machines import machine_of
-from tilebench.targets.cuda.run import load
+from tilebench.targets.cuda.run import load, prepared
 from tilebench.targets.devices import card
 
 MACHINE = machine_of("sm_80")
@@ -27,8 +27,21 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], Any]]:
 
 def executable(calls: list[Any]) -> load.CudaExecutable:
     made = load.CudaExecutable(Build(lower(ADD)[0], MACHINE, Context(MACHINE)))
-    made._launches[0] = lambda *values, grid: calls.append((values, grid))  # type: ignore[assignment]
+    made._launches[0] = Noted(calls)  # type: ignore[assignment]
     return made
+
+
+class Noted:
+    """A launch that notes what it is given."""
+
+    def __init__(self, calls: list[Any]) -> None:
+        self.calls = calls
+
+    def __call__(self, *values: Any, grid: Any) -> None:
+        self.calls.append((values, grid))
+
+    def ready(self, grid: Any) -> Any:
+        return lambda stream, values: self(stream, *values, grid=grid)
 
 
 def arrays(*pointers: int, devices: tuple[str, ...] = ()) -> list[ArrayInfo]:
@@ -59,3 +72,35 @@ def test_an_address_that_no_vector_can_use_is_refused_by_name(calls: list[Any], 
 def test_arrays_of_two_cards_are_refused_by_name(calls: list[Any]) -> None:
     with pytest.raises(ArgumentError, match="B lies on cuda:1, the first array on cuda:0"):
         executable(calls)(arrays(0x1000, 0x2000, 0x3000, devices=(card(0), card(1), card(0))))
+
+
+def test_a_prepared_launch_asks_for_the_stream_and_takes_the_addresses(
+    calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams = iter((7, 9))
+    monkeypatch.setattr(prepared, "stream_function", lambda owner: lambda ordinal: next(streams))
+    ready = executable(calls).prepared(0, arrays(0x1000, 0x2000, 0x3000), None)
+    assert ready is not None
+    assert ready.alignment == 16
+    ready([0x1000, 0x2000, 0x3000])
+    ready([0x4000, 0x5000, 0x6000])
+    assert calls == [((7, 0x1000, 0x2000, 0x3000), None), ((9, 0x4000, 0x5000, 0x6000), None)]
+
+
+def test_a_prepared_launch_keeps_what_it_packs_by_the_addresses(
+    calls: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared, "stream_function", lambda owner: lambda ordinal: 7)
+    made, asked = executable(calls), list[Any]()
+    made.passes_pointers_only = False
+    monkeypatch.setattr(
+        made, "packed", lambda arguments, found, ordinal: (asked.append(found), (*found, b"map"))[1]
+    )
+    ready = made.prepared(0, arrays(0x1000, 0x2000, 0x3000), None)
+    assert ready is not None
+    for first in (0x1000, 0x4000, 0x1000):
+        ready([first, 0x2000, 0x3000])
+    assert asked == [(0x1000, 0x2000, 0x3000), (0x4000, 0x2000, 0x3000)]
+    assert [values for values, _ in calls] == [
+        (7, n, 0x2000, 0x3000, b"map") for n in (0x1000, 0x4000, 0x1000)
+    ]

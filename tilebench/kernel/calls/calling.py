@@ -22,6 +22,7 @@ from ...runtime.packed import give_back
 from ...targets import Executable
 from ...targets.devices import HOST
 from .host_arrays import empty_for, empty_like, on_host
+from .repeated import RepeatedCalls
 from .variants import ALIGNED, Chooser, Variant, under
 
 # Checkers kept by the sizes of a call; each is a few kilobytes.
@@ -52,6 +53,8 @@ class Calls:
         # The call of a kernel of fixed sizes: there is nothing to bind.
         self._unbound = BoundCall({}, (), self._records)
         self._packs = any(array.dtype.per_byte > 1 for array in traced.function.arrays)
+        # Calls of torch tensors like those of an earlier call; not where numbers are passed too.
+        self._repeated = RepeatedCalls() if not self.binder.scalars and not self._packs else None
         self._checkers: OrderedDict[Any, ArgumentChecker] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -62,10 +65,13 @@ class Calls:
 
     def run(self, arguments: Sequence[Any], load: Any) -> None:
         """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
+        if self._repeated is not None and self._repeated(arguments):
+            return
         try:
             call, infos = self._checked(arguments)
         except ArgumentError as error:
-            call, infos = self._checked(self._filled(arguments, error))
+            arguments = self._filled(arguments, error)
+            call, infos = self._checked(arguments)
         # Where nothing is to be chosen nothing is asked: a small kernel's call takes 6 us in all.
         if self.chooser.single or (self.plain and self.chooser.are_aligned(infos)):
             variant = ALIGNED
@@ -76,6 +82,22 @@ class Calls:
         executable(infos if self.plain else self.binder.ordered(call, infos))
         if self._packs:
             give_back(infos)
+        if variant.aligned and self._repeated is not None and hasattr(executable, "prepared"):
+            self._remember(self._repeated, executable, call, infos, arguments)
+
+    def _remember(
+        self, repeated: RepeatedCalls, executable: Any, call: BoundCall, infos: Sequence[ArrayInfo],
+        arguments: Sequence[Any],
+    ) -> None:  # fmt: skip
+        if not self.plain and list(map(id, call.arrays)) != list(map(id, arguments)):
+            return  # the arrays stand in another order than the arguments
+        # What is kept of a call keeps none of its arrays alive.
+        shapes = [info._replace(owner=None) for info in infos]
+        kept = shapes if self.plain else self.binder.ordered(call, shapes)
+        repeated.remember(
+            self.checker(call, arguments), infos, self.chooser.alignment,
+            lambda ordinal, owner: executable.prepared(ordinal, kept, owner),
+        )  # fmt: skip
 
     def _filled(self, arguments: Sequence[Any], error: ArgumentError) -> list[Any]:
         """The arguments with an array for each None that the kernel does not touch. Raises the error else."""

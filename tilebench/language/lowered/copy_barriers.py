@@ -34,11 +34,17 @@ class ExpectCopies(OpStmt):
 
 @node
 class ReleaseTiles(OpStmt):
-    """`T.release_tiles(ko_empty.version(v))`: each warp here has read what lies there, and arrives once."""
+    """`T.release_tiles(ko_empty.version(v))`: each warp here has read what lies there, and arrives once.
+
+    With `blocks=2` it arrives at each of so many blocks of the cluster, which all fill these tiles; `relaxed`
+    where no thread has read there, but instructions alone that have been waited for.
+    """
 
     word = "release_tiles"
     stages = RINGS
     barrier: Region = addresses()
+    blocks: int = attribute(default=0)
+    relaxed: bool = attribute(default=False)
 
 
 WORDS = tuple((cls.word, Word(cls)) for cls in (OpenBarriers, ExpectCopies, ReleaseTiles))

@@ -61,7 +61,8 @@ class Instr:
 
     `bytes` is the width of one access for copies, `lanes` the threads that take part in one
     exchange for reductions; 0 where it says nothing. `box` is what one instruction moves of an array, by the
-    array's dimensions, and `swizzle` the bytes of the panels that it lies in, for copies in boxes.
+    array's dimensions, and `swizzle` the bytes of the panels that it lies in, for copies in boxes; each of
+    `blocks` blocks of a cluster brings its part of the tile, and all get it.
     """
 
     name: str
@@ -69,3 +70,4 @@ class Instr:
     lanes: int = 0
     box: tuple[int, ...] = ()
     swizzle: int = 0
+    blocks: int = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...ir import Expr, OpStmt, Region, Word, node, operand, reads, writes
+from ...ir import Expr, OpStmt, Region, Word, attribute, node, operand, reads, writes
 from ..stages import EVERY, THREAD
 
 
@@ -41,7 +41,8 @@ class MbarrierInval(OpStmt):
 class MbarrierArrive(OpStmt):
     """`T.mbarrier_arrive(full[i], count=2)`: so many arrivals, one where nothing is said.
 
-    With `bytes` it is one, and announces that many before it counts.
+    With `bytes` it is one, and announces that many before it counts. With `block` it comes to the barrier at
+    the same place of the block of that rank in the cluster; `relaxed`, it hands on nothing that threads did.
     """
 
     word = "mbarrier_arrive"
@@ -50,6 +51,8 @@ class MbarrierArrive(OpStmt):
     barrier: Region = reads()
     count: Expr | None = operand(default=None)
     bytes: Expr | None = operand(default=None)
+    block: Expr | None = operand(default=None)
+    relaxed: bool = attribute(default=False)
 
 
 @node

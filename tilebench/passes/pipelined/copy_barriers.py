@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from ...errors import IRError
 from ...ir import ZERO, Buffer, Expr, Load, Region, Stmt, Store, int32
 from ...ir.arith import Linear, linear
 from ...ir.dtypes import uint64
 from ...ir.names import Names
 from ...language.copy import Copy
+from ...language.lowered.clusters import SyncCluster
 from ...language.lowered.copy_barriers import ExpectCopies, OpenBarriers, ReleaseTiles
 from ...language.lowered.mbarriers import MbarrierWait
 from ...language.lowered.threads import SyncThreads
@@ -38,6 +40,8 @@ class Filling:
     counter: Buffer | None
     # The barriers on which those who read the tiles arrive, where others fill them.
     empty: Buffer | None = None
+    # Blocks of a cluster that fill the tiles together, and wait for the readers of all; 0: one does alone.
+    blocks: int = 0
 
     def number(self, step: Expr) -> Expr:
         """The number of a step's filling, of all that there are."""
@@ -67,10 +71,11 @@ class Filling:
     def region(self, step: Expr, barrier: Buffer | None = None) -> Region:
         return Region(barrier or self.barrier, (ZERO,), extent=(1,), version=self.version(step))
 
-    def released(self, step: Expr, place: Any) -> Stmt:
-        """What stands behind the last use of a step's tiles."""
+    def released(self, step: Expr, place: Any, *, relaxed: bool) -> Stmt:
+        """What stands behind the last use of a step's tiles; `relaxed` where no thread itself reads them."""
         assert self.empty is not None
-        return ReleaseTiles(self.region(step, self.empty), place=place)
+        relaxed = relaxed and self.blocks > 0
+        return ReleaseTiles(self.region(step, self.empty), blocks=self.blocks, relaxed=relaxed, place=place)
 
     def await_release(self, step: Expr, place: Any) -> Stmt:
         """What stands in front of a filling: the first of each version waits for nobody."""
@@ -82,6 +87,13 @@ class Filling:
         """The copies of a step on its barrier, which is told of their bytes first."""
         size = sum(copy.dst.buffer.bytes for copy in copies)
         place = copies[0].place
+        for copy in copies:
+            if copy.by is not None and copy.by.blocks not in (0, self.blocks):
+                raise IRError(
+                    "{tile} comes from {count} blocks, which would not wait for each other's readers",
+                    at=copy.place, tile=copy.dst.buffer.name, count=copy.by.blocks,
+                    hint="a producer's loop alone has tiles of several blocks: leave blocks= out",
+                )  # fmt: skip
         expect = ExpectCopies(self.region(step), bytes=size, place=place)
         return expect, *(copy.but(barrier=self.region(step)) for copy in copies)
 
@@ -103,22 +115,27 @@ class CopyBarriers:
     names: Names
     head: list[Stmt] = field(default_factory=list[Stmt])
     opened: list[Stmt] = field(default_factory=list[Stmt])
+    # Whether blocks of a cluster come to each other's barriers.
+    across_blocks: bool = False
 
     def filling(
-        self, base: str, versions: int, path: Sequence[Stmt], steps: Expr, place: Any, readers: int = 0
-    ) -> Filling:
+        self, base: str, versions: int, path: Sequence[Stmt], steps: Expr, place: Any, readers: int = 0,
+        blocks: int = 0,
+    ) -> Filling:  # fmt: skip
         """The barriers of what stands in the statements of `path` and fills tiles `steps` times a run.
 
-        With `readers` there are those on which so many warps arrive that have read a tile.
+        With `readers` there are those on which so many warps arrive that have read a tile; where `blocks`
+        blocks of a cluster fill the tiles together, those of each.
         """
+        self.across_blocks = self.across_blocks or blocks > 0
         barrier = self._made(f"{base}_full", versions, 1, place)
-        empty = self._made(f"{base}_empty", versions, readers, place) if readers else None
+        empty = self._made(f"{base}_empty", versions, readers * (blocks or 1), place) if readers else None
         turns = turns_before(path, steps)
         if turns is not None:
-            return Filling(barrier, versions, turns * steps, None, empty)
+            return Filling(barrier, versions, turns * steps, None, empty, blocks)
         counter = Buffer(self.names.fresh(f"{base}_filled"), (), int32, "var")
         self.head.append(AllocVar(counter, init=ZERO, place=place))
-        return Filling(barrier, versions, Load(counter, ()), counter, empty)
+        return Filling(barrier, versions, Load(counter, ()), counter, empty, blocks)
 
     def _made(self, name: str, versions: int, arrivals: int, place: Any) -> Buffer:
         barrier = Buffer(self.names.fresh(name), (1,), uint64, "shared")
@@ -132,8 +149,17 @@ class CopyBarriers:
         """What stands at the head of the block."""
         if not self.opened:
             return ()
-        told = SyncThreads(why="barriers of copies are made", place=self.opened[0].place)
+        why, place = "barriers of copies are made", self.opened[0].place
+        told: Stmt = SyncThreads(why=why, place=place)
+        if self.across_blocks:
+            told = SyncCluster(why=why, relaxed=True, place=place)
         return (*self.head, *self.opened, told)
+
+    def at_the_end(self, place: Any) -> tuple[Stmt, ...]:
+        """What stands at the end of the block."""
+        if not self.across_blocks:
+            return ()
+        return (SyncCluster(why="others may still send to this block, or to its barriers", place=place),)
 
 
 def issued_behind(body: Sequence[Stmt], number: int) -> list[Copy]:

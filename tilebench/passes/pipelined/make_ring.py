@@ -153,7 +153,8 @@ class _Rings:
         self.path.pop()
         if isinstance(node, KernelLaunch):
             body = with_producer(node, below.body, self.brought)
-            return below.but(body=(*self.barriers.statements(), *body))
+            end = self.barriers.at_the_end(node.place)
+            return below.but(body=(*self.barriers.statements(), *body, *end))
         return self.pipelined(below) if isinstance(node, Pipelined) else below
 
     def in_boxes(self, copy: Copy) -> tuple[Stmt, ...] | Copy:
@@ -210,7 +211,8 @@ class _Rings:
         """The loop of those who compute; that of the producer waits for its place."""
         readers = warps_that_compute(loop, copies, self.path, self.context.machine)
         base, steps = loop.vars[0].name, length_of(loop)
-        filling = self.barriers.filling(base, stages, self.path, steps, loop.place, readers)
+        blocks = max(copy.by.blocks for copy in copies if copy.by is not None)
+        filling = self.barriers.filling(base, stages, self.path, steps, loop.place, readers, blocks)
         products = ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context)
         ring = RoleRing(loop, copies, filling, products)
         self.brought[base] = ring.bring()

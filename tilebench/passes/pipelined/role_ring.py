@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import IRError, ScheduleError
-from ...ir import AllocStmt, Expr, If, Stmt
+from ...ir import AllocStmt, Expr, If, Stmt, effects_in
 from ...language.copy import Copy
 from ...language.structure import Pipelined, Serial, ThreadGroup
 from ...machine import Machine
@@ -63,12 +63,20 @@ class RoleRing:
         body: tuple[Stmt, ...] = (filling.awaited(step, place), *moved, *self.products.waited())
         behind: tuple[Stmt, ...] = ()
         if self.products.products:
-            last = filling.released(step - 1, place)
+            relaxed = not self._read_by_threads(rest)
+            last = filling.released(step - 1, place, relaxed=relaxed)
             body = (*body, If(self.loop.start.compare("<", self.loop.vars[0]), (last,), (), place=place))
-            behind = self.products.drained(filling.released(length_of(self.loop) - 1, place))
+            final = filling.released(length_of(self.loop) - 1, place, relaxed=relaxed)
+            behind = self.products.drained(final)
         else:
-            body = (*body, filling.released(step, place))
+            body = (*body, filling.released(step, place, relaxed=False))
         return (*self.allocated, self._serial(body), *behind, *self._counted())
+
+    def _read_by_threads(self, body: Sequence[Stmt]) -> bool:
+        """Whether something else than products that go on reads the tiles."""
+        own = {id(product) for product in self.products.products}
+        effects = [effect for s in body if id(s) not in own for effect in effects_in(s)]
+        return any(effect.reads and effect.buffer.name in self.buffers for effect in effects)
 
     @property
     def _step(self) -> Expr:

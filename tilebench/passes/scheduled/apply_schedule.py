@@ -55,6 +55,8 @@ HINTS = (
     Hint("kernel", "min_blocks", KernelLaunch, "min_blocks"),
     Hint("kernel", "persistent", KernelLaunch, "persistent"),
     Hint("kernel", "warp_specialize", KernelLaunch, "warp_specialize"),
+    Hint("kernel", "cluster", KernelLaunch, "cluster"),
+    Hint("kernel", "dependent_launch", KernelLaunch, "dependent_launch"),
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
     Hint("loop", "split", (Pipelined, Serial), "split"),
@@ -66,6 +68,7 @@ HINTS = (
     Hint("gemm", "instruction", Gemm, "by"),
     Hint("copy", "vector", Copy, "coalesced_width"),
     Hint("copy", "instruction", Copy, "by"),
+    Hint("copy", "eviction", Copy, "eviction"),
 )  # fmt: skip
 
 # What a schedule chose, by the identity of the node and the option. Staging directives act in

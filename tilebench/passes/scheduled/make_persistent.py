@@ -33,25 +33,28 @@ def make_persistent(function: Function, context: Context) -> Function:
         if context.machine.why_unused("persistent") or not statement.persistent:
             return plain
         facts = entered(statement, entry_facts(function))
-        return _looped(plain, _blocks(statement, context), facts, names, context)
+        return looped(plain, blocks_of(statement, context), facts, names, context)
 
     return function.but(body=tuple(step(statement) for statement in function.body))
 
 
-def _blocks(launch: KernelLaunch, context: Context) -> int:
+def blocks_of(launch: KernelLaunch, context: Context) -> int:
     """How many blocks stay: those that were asked for, else what the multiprocessors hold at a time."""
     if launch.persistent is not True:
         return int(launch.persistent or 0)
     return context.machine.units * (launch.min_blocks or 1)
 
 
-def _looped(launch: KernelLaunch, blocks: int, facts: Facts, names: Names, context: Context) -> KernelLaunch:
+def looped(
+    launch: KernelLaunch, blocks: int, facts: Facts, names: Names, context: Context, what: str = "block"
+) -> KernelLaunch:
+    """The launch of so many blocks (or clusters: `what` says it), each with a loop over the grid's places."""
     total: Expr = Const(1)
     for count in launch.grid:
         total = total * lift(count)
     most = facts.bounds(total)[1]
     if most <= blocks:
-        message = f"the grid has {most} blocks, and {blocks} run at a time: each has one tile as it is"
+        message = f"the grid has {most} {what}s, and {blocks} run at a time: each has one tile as it is"
         context.remark(NAME, "note", message, launch)
         return launch
     worker, wave, tile = (Var(names.fresh(name), type=int32) for name in ("worker", "wave", "tile"))
@@ -63,7 +66,7 @@ def _looped(launch: KernelLaunch, blocks: int, facts: Facts, names: Names, conte
     waves = (total + (blocks - 1)) // blocks
     loop = Serial(waves, (wave,), (number, work), tiles=True, place=launch.place)
     known = {} if const_of(total) is None else {"tiles": most}
-    message = f"{blocks} blocks take one tile of the grid after another"
+    message = f"{blocks} {what}{'s' * (blocks != 1)} take one tile of the grid after another"
     context.remark(NAME, "applied", message, launch, blocks=blocks, **known)
     return launch.but(grid=(blocks,), vars=(worker,), order=None, body=(*outside, loop))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from ...ir import Buffer, Call, Const, Expr, Let, Region, Stmt, Var, int32
+from ...ir import ZERO, Buffer, Call, Const, Expr, Let, Region, Stmt, Var, int32
 from ...ir.facts import NOTHING, Facts
 from ...layout import Fragment
 from ...machine import Machine
@@ -39,6 +39,9 @@ class Emitter:
         self.facts: Facts = NOTHING
         # The names of sizes that a launch brings.
         self.sizes: frozenset[str] = frozenset()
+        # Blocks of a cluster, and the number of this one there.
+        self.cluster = 1
+        self.rank: Expr = ZERO
         self.shared: dict[str, SharedTile] = {}
         self.fragments: dict[str, FragmentTile] = {}
         self._reserved = frozenset(reserved)

@@ -6,6 +6,7 @@ Control flow keeps its shape and is written here; every operation is lowered by 
 from __future__ import annotations
 
 from contextlib import nullcontext
+from math import prod
 from typing import TypeGuard
 
 from ...errors import ResourceError
@@ -26,6 +27,7 @@ from ...ir import (
 )
 from ...ir.dtypes import int32
 from ...ir.names import names_of
+from ...language.lowered.launches import LaunchDependents, WaitForLaunches
 from ...language.lowered.threads import NamedBarrierArrive, SyncThreads, SyncWarp
 from ...language.memory import AllocFragment, AllocShared
 from ...language.registers import SetMaxNreg
@@ -64,6 +66,9 @@ def to_threads(function: Function, context: Context, lowerings: Lowerings | None
         # What is bound around everything is no name for a coordinate.
         if isinstance(variable, Var):
             emitter.coordinate(variable.name)
+    if launch.cluster:
+        emitter.cluster = prod(launch.cluster)
+        emitter.rank = launch.vars[0] % emitter.cluster
     entry = entered(launch, entry_facts(function))
     emitter.facts = entry.with_range(emitter.tid.name, 0, threads.count - 1)
     order, variables = block_order(emitter, launch)
@@ -129,6 +134,8 @@ class _Lowering:
                 store = lower_one(self.emitter, statement, NOWHERE)
                 return [*store[:-1], If(self.emitter.tid.compare("==", 0), (store[-1],), ())]
             case SyncThreads() | SyncWarp() | NamedBarrierArrive() | SetMaxNreg():
+                return [statement]
+            case LaunchDependents() | WaitForLaunches():
                 return [statement]
             case _ if self.lowerings.has(statement) or not _is_scalar(statement):
                 row = self.lowerings.find(statement, self.emitter.machine)

@@ -70,7 +70,8 @@ class Dialect:
 
     `types` has the type of an element by the dtype's name, `packed` what is different of those that
     share a byte. `kernel` is the line that opens the kernel's body, from `threads`, `blocks` (how many are
-    to run on a multiprocessor at a time), `entry` and `params`; `parameter` one of its parameters, from
+    to run on a multiprocessor at a time), `cluster`, `entry` and `params`; `cluster` says that so many blocks
+    along x run together (empty: there is no way); `parameter` one of its parameters, from
     `const` (empty where the kernel writes it), `type` and `name`. `thread` and `blocks` give the numbers of
     the thread and of the block in x, y and z, as `int`. `shared_block` declares the block's shared
     memory in front of the kernel, `shared` a buffer in it (`type`, `name`, `offset` in bytes) and
@@ -97,6 +98,7 @@ class Dialect:
     prelude: Prelude
     floor_division: str
     special: str
+    cluster: str = ""
     # An atomic, from `how`, the `element` and the `value`, and what orders memory in front of and behind one.
     atomic: str = "tb_atomic_{how}(&{element}, {value})"
     atomic_load: str = "tb_atomic_load(&{element})"

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 
+from ...errors import TargetError
 from ...ir import Buffer, Function, Stmt, Var, effects_of, line_numbers
 from ...ir.stmt import statements
 from ...language.scopes import entered, entry_facts
@@ -94,7 +96,9 @@ def _kernel(renderer: Renderer, function: Function, head: Stmt, further: list[tu
     if launch.shared_bytes:
         renderer.line(dialect.shared_block, None)
     threads, blocks = launch.threads, launch.min_blocks or 1
-    opened = dialect.kernel.format(threads=threads, blocks=blocks, entry=entry, params=params)
+    opened = dialect.kernel.format(
+        threads=threads, blocks=blocks, cluster=_cluster(renderer), entry=entry, params=params
+    )
     renderer.line(opened, head)
     renderer.depth = 1
     for var, number in zip(launch.vars, dialect.blocks, strict=False):
@@ -102,6 +106,19 @@ def _kernel(renderer: Renderer, function: Function, head: Stmt, further: list[tu
     renderer.body(launch.body, entered(launch, entry_facts(function)))
     renderer.depth = 0
     renderer.line("}", None)
+
+
+def _cluster(renderer: Renderer) -> str:
+    """What the kernel's head says of clusters. Raises `TargetError` where the language has none."""
+    launch = renderer.launch
+    if not launch.cluster:
+        return ""
+    if not renderer.dialect.cluster or "cluster" not in renderer.machine.features:
+        raise TargetError(
+            "{target} has no clusters of blocks", at=launch.place, target=renderer.machine.name,
+            hint="leave the schedule's cluster out",
+        )  # fmt: skip
+    return renderer.dialect.cluster.format(blocks=prod(launch.cluster))
 
 
 def _written(function: Function) -> set[str]:

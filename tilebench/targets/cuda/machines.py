@@ -80,6 +80,7 @@ _SINCE: tuple[tuple[str, tuple[int, int]], ...] = (
     ("fp8-convert", (8, 9)),
     ("fp8-mma", (8, 9)),
     ("cluster", (9, 0)),
+    ("dependent-launch", (9, 0)),
     ("tma", (9, 0)),
     ("stmatrix", (9, 0)),
     (VECTOR_ADDS, (9, 0)),

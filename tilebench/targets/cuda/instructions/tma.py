@@ -8,11 +8,11 @@ counts its bytes. What of the box lies outside of the array arrives as zeros.
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ....errors import LayoutError
 from ....ir import Const, Expr, If, OpStmt, Region, Stmt, attribute, node, reads, writes
-from ....language.copy import Copy
+from ....language.copy import EVICTIONS, Copy
 from ....language.lowered.copy_barriers import ExpectCopies, OpenBarriers, ReleaseTiles
 from ....language.lowered.mbarriers import FenceMbarrierInit, MbarrierArrive, MbarrierExpect, MbarrierInit
 from ....language.lowered.threads import SyncWarp
@@ -20,6 +20,7 @@ from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
 from ....layout import SharedLayout, offset_expr
 from ....passes.analysis.box_parts import unproved
+from ....passes.analysis.box_shares import Share, shares
 from ....passes.analysis.boxes import Cut, boxes_of, cut, sides
 from ....passes.threads.addresses import lower_expr, version_start
 from ....passes.threads.emitter import Emitter
@@ -36,6 +37,8 @@ class TmaLoad(OpStmt):
 
     It lies in rows, the last dimension fastest; with a swizzle its rows are of so many bytes, and their units
     of 16 bytes change places as in a layout's atoms of that width. All its bytes are counted on the barrier.
+    With `blocks=3` it comes to blocks 0 and 1 of the cluster (a bit a rank), each at the same place of its
+    shared memory, and counts on the barrier at the same place there.
     """
 
     word = "tma_load"
@@ -46,6 +49,8 @@ class TmaLoad(OpStmt):
     src: Region = reads()
     barrier: Region = reads()
     swizzle: int = attribute(default=0)
+    blocks: int = attribute(default=0)
+    eviction: str | None = attribute(default=None)
 
 
 @node
@@ -62,6 +67,7 @@ class TmaStore(OpStmt):
     dst: Region = writes()
     src: Region = reads()
     swizzle: int = attribute(default=0)
+    eviction: str | None = attribute(default=None)
 
 
 @node
@@ -104,11 +110,14 @@ def expect_copies(emitter: Emitter, statement: ExpectCopies) -> list[Stmt]:
 
 
 def release_tiles(emitter: Emitter, statement: ReleaseTiles) -> list[Stmt]:
-    """One thread of each warp arrives for it, behind all of them."""
+    """One thread of each warp arrives for it, behind all of them; one for each block that waits for it."""
     before: list[Stmt] = []
     barrier = barrier_of(emitter, statement.barrier, before)
-    first = (emitter.tid % emitter.machine.warp).compare("==", 0)
-    return [*before, SyncWarp(), If(first, (MbarrierArrive(barrier),), ())]
+    lane = emitter.tid % emitter.machine.warp
+    if statement.blocks:
+        arrive = MbarrierArrive(barrier, block=lane, relaxed=statement.relaxed)
+        return [*before, SyncWarp(), If(lane.compare("<", statement.blocks), (arrive,), ())]
+    return [*before, SyncWarp(), If(lane.compare("==", 0), (MbarrierArrive(barrier),), ())]
 
 
 def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
@@ -117,7 +126,7 @@ def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
     stores = part is statement.dst
     if statement.by is None or not statement.by.box or (statement.barrier is None and not stores):
         raise LayoutError("a copy by {name} has a barrier, and a box", at=statement.place, name=NAME)
-    found, before = _cut(emitter, statement), list[Stmt]()
+    (found, share), before = _cut(emitter, statement), list[Stmt]()
     barrier = None if statement.barrier is None else barrier_of(emitter, statement.barrier, before)
     start = [lower_expr(emitter, index, NOWHERE, before) for index in part.start]
     base, flat = _part_start(emitter, tile, before), emitter.shared[tile.buffer.name].flat
@@ -125,14 +134,20 @@ def copy(emitter: Emitter, statement: Copy) -> list[Stmt]:
     if statement.token == BY_HAND and barrier is not None:
         size = prod(part.extent or ()) * part.buffer.dtype.bits // 8
         moves.append(MbarrierExpect(barrier, Const(size)))
-    for where, first in found.pieces:
-        place = Region(flat, (base + first,), extent=(prod(found.box),))
+    blocks, eviction = statement.by.blocks, _eviction(statement)
+    if isinstance(share, Share):
+        start = [a + emitter.rank * by if by else a for a, by in zip(start, share.step, strict=True)]
+        base = base + emitter.rank * share.stride
+    for where, first in share.pieces:
+        place = Region(flat, (base + first,), extent=(prod(share.box),))
         index = tuple(a + b for a, b in zip(start, where, strict=True))
-        box = Region(part.buffer, index, extent=found.box)
+        box = Region(part.buffer, index, extent=share.box)
         if stores:
-            moves.append(TmaStore(box, place, swizzle=found.swizzle))
+            moves.append(TmaStore(box, place, swizzle=found.swizzle, eviction=eviction))
         elif barrier is not None:
-            moves.append(TmaLoad(place, box, barrier, swizzle=found.swizzle))
+            every = (1 << blocks) - 1
+            hints: dict[str, Any] = {"blocks": every, "eviction": eviction}
+            moves.append(TmaLoad(place, box, barrier, swizzle=found.swizzle, **hints))
     return _by_one(emitter, *before, *moves)
 
 
@@ -146,20 +161,36 @@ def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     return _by_one(emitter, TmaWait(pending=statement.pending))
 
 
-def _cut(emitter: Emitter, statement: Copy) -> Cut:
-    """How the tile of a copy is cut. Raises `LayoutError` where the stage's text says otherwise."""
+def _eviction(copy: Copy) -> str | None:
+    """What the cache is told; nothing of what it does anyway."""
+    return None if copy.eviction == EVICTIONS[0] else copy.eviction
+
+
+def _cut(emitter: Emitter, statement: Copy) -> tuple[Cut, Cut | Share]:
+    """How the tile of a copy is cut, and the part of it that this block brings.
+
+    Raises `LayoutError` where the stage's text says otherwise.
+    """
     part, tile = sides(statement)
     by, boxes = statement.by, boxes_of(statement, emitter.machine)
     assert by is not None
     assert boxes is not None
     found = cut(part, tile, emitter.shared[tile.buffer.name].layout, boxes)
-    if isinstance(found, str) or (found.box, found.swizzle) != (by.box, by.swizzle):
-        own = "" if isinstance(found, str) else f"its layout gives box={found.box}, swizzle={found.swizzle}"
-        raise LayoutError(
-            "{name} cannot move {tile} in boxes of {box} with swizzle={swizzle}: {why}", at=statement.place,
-            name=NAME, tile=tile.buffer.name, box=by.box, swizzle=by.swizzle, why=own or found,
-        )  # fmt: skip
-    return found
+    own = found
+    if by.blocks and not isinstance(found, str):
+        own = shares(found, by.blocks, tile.buffer.dtype.bits)
+    if by.blocks not in (0, emitter.cluster):
+        why = f"its parts come from {by.blocks} blocks, and a cluster has {emitter.cluster}"
+    elif isinstance(found, str) or isinstance(own, str):
+        why = found if isinstance(found, str) else str(own)
+    elif (own.box, found.swizzle) != (by.box, by.swizzle):
+        why = f"its layout gives box={own.box}, swizzle={found.swizzle}"
+    else:
+        return found, own
+    raise LayoutError(
+        "{name} cannot move {tile} in boxes of {box} with swizzle={swizzle}: {why}", at=statement.place,
+        name=NAME, tile=tile.buffer.name, box=by.box, swizzle=by.swizzle, why=why,
+    )  # fmt: skip
 
 
 def _part_start(emitter: Emitter, part: Region, before: list[Stmt]) -> Expr:

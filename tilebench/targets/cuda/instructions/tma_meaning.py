@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ....simulator.asynchrony import Hold
 from ....simulator.clocks import Party
 from ....simulator.lanes import Lanes
 from ....simulator.memory import flat_index
+from ....simulator.phases import Named
 from ....simulator.refusal import refuse
 from ....simulator.state import Mask
 from ..tensor_maps import MOST_BOX, MOST_RANK, UNIT
@@ -126,35 +127,49 @@ def tma_load(lanes: Lanes, statement: TmaLoad, mask: Mask) -> None:
     What it writes is the engine's, and nobody's before the phase of the barrier has been waited for.
     """
     check_box(statement, statement.src, statement.swizzle)
-    touch = lanes.phases.touch(lanes, statement.barrier, mask)
-    for named in lanes.phases.used(lanes, statement, statement.barrier, touch):
-        if not named.barrier.fenced:
-            refuse(
-                "{name} is used by a copy that goes on by itself, and T.fence_mbarrier_init() has not told it"
-                " of the barrier", statement, name=named.name, also=[("made here", named.barrier.made.place)],
-            )  # fmt: skip
-        for row in named.rows.tolist():
-            lane = int(touch.lanes[row])
-            party = lanes.party(lanes.full(mask), np.array([lane]))
-            engine = lanes.engine_of(party)
-            source, values = _read(lanes, statement, lane, mask, party)
-            cells = shared_cells(lanes, statement.dst, statement, lane, mask, party)
-            name = statement.dst.buffer.name
-            lanes.watch.check_fenced(lanes.shared, cells, party, statement, name, "overwritten")
-            lanes.watch.write(lanes.shared, cells, party, statement, name)
-            raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-            if raw.size != cells.size * lanes.shared.cell_bits // 8:
-                refuse(
-                    "this box has {box} bytes, and its place in shared memory {place}", statement,
-                    box=raw.size, place=cells.size * lanes.shared.cell_bits // 8,
-                )  # fmt: skip
-            lanes.shared.bytes[cells] = raw.reshape(*cells.shape, -1)
-            holds = [Hold(lanes.shared, cells, writes=True), *source]
-            for hold in holds:
-                hold.memory.flight.start(hold.cells, statement, writes=hold.writes)
-                named.barrier.copies.append((statement, hold, engine))
-            named.barrier.came += raw.size
-        named.barrier.settle(lanes, named.block)
+    active = lanes.active(mask)
+    if statement.blocks:
+        lanes.clusters.reach(lanes, statement, lanes.party(mask, active).block)
+    ranks = [rank for rank in range(statement.blocks.bit_length()) if statement.blocks >> rank & 1]
+    for rank in ranks or [None]:
+        given = None if rank is None else np.full(len(active), rank)
+        touch = lanes.phases.touch(lanes, statement.barrier, mask, given)
+        for named in lanes.phases.used(lanes, statement, statement.barrier, touch):
+            for row in named.rows.tolist():
+                _bring(lanes, statement, int(touch.lanes[row]), rank, mask, named)
+            named.barrier.settle(lanes, named.block)
+
+
+def _bring(
+    lanes: Lanes, statement: TmaLoad, lane: int, rank: int | None, mask: Mask, named: Named
+) -> None:  # fmt: skip
+    """The copy of one thread, to the block of a rank in its cluster; None: to its own."""
+    if not named.barrier.fenced:
+        refuse(
+            "{name} is used by a copy that goes on by itself, and T.fence_mbarrier_init() has not told it"
+            " of the barrier", statement, name=named.name, also=[("made here", named.barrier.made.place)],
+        )  # fmt: skip
+    party = lanes.party(lanes.full(mask), np.array([lane]))
+    there = party if rank is None else lanes.home_of(party, rank)
+    engine = lanes.engine_of(there)
+    source, values = _read(lanes, statement, lane, mask, party)
+    cells = shared_cells(lanes, statement.dst, statement, lane, mask, there)
+    name = statement.dst.buffer.name
+    writer = party if rank is None else replace(party, home=there.block)
+    lanes.watch.check_fenced(lanes.shared, cells, writer, statement, name, "overwritten")
+    lanes.watch.write(lanes.shared, cells, writer, statement, name)
+    raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    if raw.size != cells.size * lanes.shared.cell_bits // 8:
+        refuse(
+            "this box has {box} bytes, and its place in shared memory {place}", statement,
+            box=raw.size, place=cells.size * lanes.shared.cell_bits // 8,
+        )  # fmt: skip
+    lanes.shared.bytes[cells] = raw.reshape(*cells.shape, -1)
+    holds = [Hold(lanes.shared, cells, writes=True), *source]
+    for hold in holds:
+        hold.memory.flight.start(hold.cells, statement, writes=hold.writes)
+        named.barrier.copies.append((statement, hold, engine))
+    named.barrier.came += raw.size
 
 
 def tma_store(lanes: Lanes, statement: TmaStore, mask: Mask) -> None:

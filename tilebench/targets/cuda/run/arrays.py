@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -38,3 +39,10 @@ def current_stream(array: Any, ordinal: int) -> int:
     if root == "torch":
         return _torch_stream()(ordinal)
     return int(_cupy_stream()().ptr) if root == "cupy" else 0
+
+
+def stream_function(array: Any) -> Callable[[int], int]:
+    """The function from a device's number to the current stream there, of the array's library."""
+    if _library(type(cast("object", array))) == "torch":
+        return cast("Callable[[int], int]", _torch_stream())
+    return lambda ordinal: current_stream(array, ordinal)

@@ -32,15 +32,20 @@ class Context:
         cuda.check(code, f"opening a context on {self.device.name}")
         self.handle = handle
         self._key = handle.value
+        self._current = cuda.lib.cuCtxGetCurrent
         self._thread = threading.local()
 
     def enter(self) -> bool:
         """Make the context current; True when it was not, so that `leave` has to undo it."""
-        now = ctypes.c_void_p()
-        lib = self.driver.lib
-        if lib.cuCtxGetCurrent(ctypes.byref(now)) == 0 and now.value == self._key:
+        try:
+            now, place = self._thread.now
+        except AttributeError:
+            now = ctypes.c_void_p()
+            now, place = self._thread.now = now, ctypes.byref(now)
+        if self._current(place) == 0 and now.value == self._key:
             return False
-        self.driver.check(lib.cuCtxPushCurrent_v2(self.handle), "making the CUDA context current")
+        code = self.driver.lib.cuCtxPushCurrent_v2(self.handle)
+        self.driver.check(code, "making the CUDA context current")
         return True
 
     def leave(self, pushed: bool) -> None:

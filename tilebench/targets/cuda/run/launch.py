@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....errors import ArgumentError, LaunchError
@@ -35,11 +35,14 @@ _SIZES = {
     "d": 8,
 }
 _TENSOR_MAP = 128
-_COOPERATIVE, _CLUSTER = 2, 4
+_COOPERATIVE, _CLUSTER, _DEPENDENT = 2, 4, 6
+_MOST_GRIDS = 64
+# Launches on a stream with the values of the parameters.
+Ready = Callable[[int, Sequence[int | float | bytes]], None]
 
 
 class _Attribute(ctypes.Structure):
-    """CUlaunchAttribute: an id and 64 bytes of value; cluster and cooperative use the first words."""
+    """CUlaunchAttribute: an id and 64 bytes of value; these here use the first words."""
 
     _fields_ = (("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_uint * 16))
 
@@ -89,12 +92,8 @@ class _Slot:
         self.config.attributes = attributes
         self.config.count = count
         self.config_pointer = ctypes.byref(self.config)
-        # The grid that stands in the configuration: to write one takes half a microsecond.
-        self.grid: Sequence[int] = ()
-
-    def set_grid(self, grid: Sequence[int]) -> None:
-        self.config.grid[:] = _three(grid)
-        self.grid = grid
+        # What stands in the configuration.
+        self.stream = 0
 
 
 def _three(given: Sequence[int]) -> tuple[int, int, int]:
@@ -107,6 +106,7 @@ class Launch:
 
     `kinds` has a letter for each parameter: `P` pointer, `i`/`q` int32/int64, `I`/`Q`, `h`/`H`,
     `b`/`B`, `f`, `d`, `e` (float16), `?`, `T` tensor map. `grid` and `block` have one to three extents.
+    A `dependent` one may begin while the launch before it in the stream ends.
     """
 
     def __init__(
@@ -119,6 +119,7 @@ class Launch:
         shared: int = 0,
         cluster: Sequence[int] = (),
         cooperative: bool = False,
+        dependent: bool = False,
     ) -> None:
         self.function = function
         self.kinds = kinds
@@ -127,20 +128,17 @@ class Launch:
         self.shared = shared
         form, self._offsets, self._size = parameter_layout(kinds)
         self._pack = struct.Struct(form).pack_into
-        self._attributes, self._count = _launch_attributes(cluster, cooperative)
+        self._attributes, self._count = _launch_attributes(cluster, cooperative, dependent)
         if self._count and not function.context.driver.can_launch_ex:
             raise LaunchError(
-                "this driver cannot launch clusters or cooperative grids", hint="update the driver"
+                "this driver cannot launch clusters, cooperative grids or dependent launches",
+                hint="update the driver",
             )
-        self._slots: list[_Slot] = []
+        # By grid: a slot keeps one, which takes half a microsecond to write.
+        self._ready: dict[tuple[int, int, int], Ready] = {}
+        self._slots: dict[tuple[int, int, int], list[_Slot]] = {}
         if shared > ALLOWED_SHARED:
             function.allow_shared(shared)
-
-    def _slot(self) -> _Slot:
-        slot = _Slot(self._offsets, self._size, self._attributes, self._count)
-        slot.config.block[:] = self.block
-        slot.config.shared = self.shared
-        return slot
 
     def __call__(self, stream: int, *values: int | float | bytes, grid: Sequence[int] | None = None) -> None:
         """Launch on `stream` (0 is the legacy default stream). `grid` overrides for this launch only.
@@ -148,31 +146,54 @@ class Launch:
         Raises `ArgumentError` for values that the parameters cannot hold, `CudaError` for what
         the driver refuses. What the kernel does wrong shows at the next synchronisation.
         """
-        # Taking from and giving back to a list is atomic, so threads never share a slot.
-        try:
-            slot = self._slots.pop()
-        except IndexError:
-            slot = self._slot()
-        try:
+        self.ready(grid)(stream, values)
+
+    def ready(self, grid: Sequence[int] | None = None) -> Ready:
+        """`run(stream, values)`, which launches with this grid; None: the launch's own."""
+        key = self.grid if grid is None else _three(grid)
+        found = self._ready.get(key)
+        if found is None:
+            if len(self._ready) >= _MOST_GRIDS:
+                self._ready.clear()
+                self._slots.clear()
+            found = self._ready[key] = self._made_ready(key)
+        return found
+
+    def _made_ready(self, grid: tuple[int, int, int]) -> Ready:
+        slots = self._slots[grid] = list[_Slot]()
+        pack, context = self._pack, self.function.context
+        enter, submit = context.enter, _submission(context.driver, self.function.handle)
+
+        def run(stream: int, values: Sequence[int | float | bytes]) -> None:
+            # Taking from and giving back to a list is atomic, so threads never share a slot.
             try:
-                self._pack(slot.values, 0, *values)
+                slot = slots.pop()
+            except IndexError:
+                slot = self._slot(grid)
+            pushed = False
+            try:
+                pack(slot.values, 0, *values)
+                if slot.stream != stream:
+                    slot.config.stream = slot.stream = stream
+                pushed = enter()
+                code = submit(slot)
             except struct.error as error:
                 raise self._misfit(values, error) from None
-            config = slot.config
-            config.stream = stream
-            if slot.grid is not (grid or self.grid):
-                slot.set_grid(grid or self.grid)
-            context = self.function.context
-            pushed = context.enter()
-            try:
-                code = _submit(context.driver, self.function.handle, slot)
             finally:
+                slots.append(slot)
                 if pushed:
                     context.leave(pushed)
             if code != 0:
                 raise context.driver.error(code, f"launching {self.function.name}")
-        finally:
-            self._slots.append(slot)
+
+        return run
+
+    def _slot(self, grid: tuple[int, int, int]) -> _Slot:
+        slot = _Slot(self._offsets, self._size, self._attributes, self._count)
+        slot.config.grid[:] = grid
+        slot.config.block[:] = self.block
+        slot.config.shared = self.shared
+        return slot
 
     def _misfit(self, values: Sequence[object], error: struct.error) -> ArgumentError:
         return ArgumentError(
@@ -182,23 +203,30 @@ class Launch:
         )  # fmt: skip
 
 
-def _submit(driver: Driver, handle: ctypes.c_void_p, slot: _Slot) -> int:
+def _submission(driver: Driver, handle: ctypes.c_void_p) -> Callable[[_Slot], int]:
+    """How a slot is handed to the driver; an old one has no launch with attributes."""
     lib = driver.lib
     if driver.can_launch_ex:
-        return lib.cuLaunchKernelEx(slot.config_pointer, handle, slot.addresses, None)
-    c = slot.config
-    return lib.cuLaunchKernel(
-        handle, *c.grid, *c.block, c.shared, ctypes.c_void_p(c.stream), slot.addresses, None
-    )
+        launch = lib.cuLaunchKernelEx
+        return lambda slot: launch(slot.config_pointer, handle, slot.addresses, None)
+
+    def plain(slot: _Slot) -> int:
+        c = slot.config
+        stream = ctypes.c_void_p(c.stream)
+        return lib.cuLaunchKernel(handle, *c.grid, *c.block, c.shared, stream, slot.addresses, None)
+
+    return plain
 
 
-def _launch_attributes(cluster: Sequence[int], cooperative: bool) -> tuple[Any, int]:
+def _launch_attributes(cluster: Sequence[int], cooperative: bool, dependent: bool) -> tuple[Any, int]:
     """The attribute array and its length; kept alive by the `Launch` that owns it."""
     wanted: list[tuple[int, tuple[int, ...]]] = []
     if cluster:
         wanted.append((_CLUSTER, _three(cluster)))
     if cooperative:
         wanted.append((_COOPERATIVE, (1,)))
+    if dependent:
+        wanted.append((_DEPENDENT, (1,)))
     array = (_Attribute * max(len(wanted), 1))()
     for attribute, (number, value) in zip(array, wanted, strict=False):
         attribute.id = number

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ....errors import ArgumentError
 from ....ir import Buffer, Function
 from ....ir.stmt import statements
+from ....passes.analysis.launches import launch_of
 from ....passes.analysis.reads_writes import reads_and_writes
 from ...build import Build
 from ...devices import HOST
@@ -20,6 +21,7 @@ from .host import HostArray
 from .launch import Launch
 from .memory import DeviceMemory
 from .modules import Modules
+from .prepared import Prepared
 
 if TYPE_CHECKING:
     from .tensor_maps import TensorMaps
@@ -50,6 +52,8 @@ class CudaExecutable:
         self.written = reads_and_writes(build.function)[1]
         # Arrays alone, and a grid that no call changes, which stands in the launch: nothing is to be made.
         self._fixed = len(self.arrays) == len(self.params) and 0 not in (self.grid.constant or (0,))
+        self.passes_pointers_only = self._fixed and self._maps is None
+        self._dependent = bool(launch_of(build.function).dependent_launch)
         self._launches: dict[int, Launch] = {}
         self._lock = threading.Lock()
 
@@ -60,9 +64,10 @@ class CudaExecutable:
             if launch is None:
                 entry, threads, shared = self.build.data["launches"][0]
                 kinds = self.kinds + "T" * (0 if self._maps is None else len(self._maps.maps))
+                function = self.modules.function(ordinal, entry)
                 launch = self._launches[ordinal] = Launch(
-                    self.modules.function(ordinal, entry), kinds, grid=self.grid.constant or (1,),
-                    block=(threads,), shared=shared,
+                    function, kinds, grid=self.grid.constant or (1,), block=(threads,), shared=shared,
+                    dependent=self._dependent,
                 )  # fmt: skip
             return launch
 
@@ -76,7 +81,7 @@ class CudaExecutable:
             grid = grid or self.grid(arguments)
             round_trip(
                 self.arrays, infos, self.written,
-                lambda pointers: self.launch_on(0)(0, *self._packed(arguments, pointers, 0), grid=grid),
+                lambda pointers: self.launch_on(0)(0, *self.packed(arguments, pointers, 0), grid=grid),
             )  # fmt: skip
             return
         bits, foreign, pointers = 0, False, list[int]()
@@ -91,12 +96,16 @@ class CudaExecutable:
             explain_places(self.arrays, infos, self.alignment)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
-        words = pointers if self._fixed and self._maps is None else self._packed(arguments, pointers, ordinal)
+        words = pointers if self.passes_pointers_only else self.packed(arguments, pointers, ordinal)
         launch(current_stream(infos[0].owner, ordinal), *words, grid=grid)
         if foreign:
             settle(infos, ordinal)
 
-    def _packed(self, arguments: Sequence[Any], pointers: Sequence[int], ordinal: int) -> Sequence[Any]:
+    def prepared(self, ordinal: int, arguments: Sequence[Any], owner: Any) -> Prepared | None:
+        """What launches for more arrays like these on that card; None where there is nothing to do."""
+        return None if 0 in self.grid(arguments) else Prepared(self, ordinal, arguments, owner)
+
+    def packed(self, arguments: Sequence[Any], pointers: Sequence[int], ordinal: int) -> Sequence[Any]:
         """What the launch packs: words of the parameters, and maps."""
         words = self._words(arguments, pointers)
         return words if self._maps is None else (*words, *self._maps(arguments, pointers, ordinal))
@@ -105,7 +114,7 @@ class CudaExecutable:
         """Launch on a device and stream that are known, with these addresses of the arrays."""
         grid = self.grid(arguments)
         if 0 not in grid:
-            self.launch_on(ordinal)(stream, *self._packed(arguments, pointers, ordinal), grid=grid)
+            self.launch_on(ordinal)(stream, *self.packed(arguments, pointers, ordinal), grid=grid)
 
     def _arrays_of(self, arguments: Sequence[Any]) -> Sequence[Any]:
         if len(self.arrays) == len(self.kinds):
@@ -119,7 +128,7 @@ class CudaExecutable:
 
         def run(pointers: Sequence[int]) -> None:
             if 0 not in grid:
-                launch(0, *self._packed(arguments, pointers, 0), grid=grid)
+                launch(0, *self.packed(arguments, pointers, 0), grid=grid)
 
         return CudaArrays(context(0), run, arrays, [array.name in self.written for array in self.arrays])
 

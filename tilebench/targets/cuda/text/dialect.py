@@ -143,7 +143,8 @@ CUDA = Dialect(
     own_names=OWN_NAMES,
     # One block an SM is enough where a kernel asks for no more: without the second number ptxas spills to
     # get down to 128 registers.
-    kernel='extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {entry}({params}) {{',
+    kernel='extern "C" __global__ void {cluster}__launch_bounds__({threads}, {blocks}) {entry}({params}) {{',
+    cluster="__cluster_dims__({blocks}, 1, 1) ",
     parameter="{const}{type}* __restrict__ {name}",
     thread="(int)threadIdx.x",
     blocks=("(int)blockIdx.x", "(int)blockIdx.y", "(int)blockIdx.z"),

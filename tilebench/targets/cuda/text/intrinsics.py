@@ -8,6 +8,7 @@ from ....errors import TargetError
 from ....ir import Region
 from ....ir.dtypes import float32
 from ....language.lowered.clocks import ReadClock
+from ....language.lowered.launches import LaunchDependents, WaitForLaunches
 from ....language.lowered.threads import (
     FromPieces,
     LoadPieces,
@@ -171,6 +172,17 @@ def _check_barrier(renderer: Renderer, statement: SyncThreads | NamedBarrierArri
         )  # fmt: skip
 
 
+def _at_launch(renderer: Renderer, statement: LaunchDependents | WaitForLaunches) -> None:
+    """PTX ISA, `griddepcontrol`; without the launch's attribute it does nothing."""
+    if "dependent-launch" not in renderer.machine.features:
+        raise TargetError(
+            "T.{word} needs launches that begin early (sm_90), which {target} has not", at=statement.place,
+            word=statement.word, target=renderer.machine.name,
+        )  # fmt: skip
+    what = "wait" if isinstance(statement, WaitForLaunches) else "launch_dependents"
+    renderer.line(f'asm volatile("griddepcontrol.{what};" ::: "memory");', statement)
+
+
 def _sync_warp(renderer: Renderer, statement: SyncWarp) -> None:
     renderer.line("__syncwarp();", statement)
 
@@ -189,6 +201,8 @@ def intrinsics() -> tuple[Intrinsic, ...]:
         Intrinsic(SyncThreads, None, _sync_threads),
         Intrinsic(NamedBarrierArrive, None, _named_arrive),
         Intrinsic(SyncWarp, None, _sync_warp),
+        Intrinsic(LaunchDependents, None, _at_launch),
+        Intrinsic(WaitForLaunches, None, _at_launch),
         *mbarriers.INTRINSICS,
         *cp_async.INTRINSICS,
         *mma.INTRINSICS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....errors import TargetError
 from ....ir import Expr, WordStmt
+from ....language.lowered.clusters import SyncCluster
 from ....language.lowered.mbarriers import (
     FenceAsyncShared,
     FenceMbarrierInit,
@@ -21,11 +22,7 @@ def _call(
     renderer: Renderer, statement: WordStmt, name: str, *operands: Expr, needs: str = "mbarrier"
 ) -> None:
     """A call of the prelude's function on the statement's barrier, where it has one."""
-    if needs not in renderer.machine.features:
-        raise TargetError(
-            "T.{word} needs {what}, which {target} has not", at=statement.place, word=statement.word,
-            what=_TOLD[needs], target=renderer.machine.name,
-        )  # fmt: skip
+    _check(renderer, statement, needs)
     region = getattr(statement, "barrier", None)
     if region is not None and (region.buffer.scope, region.buffer.dtype.bits) != ("shared", 64):
         raise TargetError(
@@ -37,9 +34,19 @@ def _call(
     renderer.line(f"{name}({', '.join(args)});", statement)
 
 
+def _check(renderer: Renderer, statement: WordStmt, needs: str) -> None:
+    if needs not in renderer.machine.features:
+        raise TargetError(
+            "T.{word} needs {what}, which {target} has not", at=statement.place, word=statement.word,
+            what=_TOLD[needs], target=renderer.machine.name,
+        )  # fmt: skip
+
+
 _TOLD = {
-    "mbarrier": "barriers in shared memory (sm_80)", "tma": "copies of the tensor memory accelerator (sm_90)",
-}  # fmt: skip
+    "cluster": "clusters of blocks (sm_90)",
+    "mbarrier": "barriers in shared memory (sm_80)",
+    "tma": "copies of the tensor memory accelerator (sm_90)",
+}
 
 
 def _init(renderer: Renderer, statement: MbarrierInit) -> None:
@@ -61,6 +68,9 @@ def _arrive(renderer: Renderer, statement: MbarrierArrive) -> None:
         _call(renderer, statement, "tb_mbarrier_arrive_expect", statement.bytes, needs="tma")
     elif statement.count is not None:
         _call(renderer, statement, "tb_mbarrier_arrive_many", statement.count, needs="tma")
+    elif statement.block is not None:
+        name = f"tb_mbarrier_arrive_at{'_relaxed' if statement.relaxed else ''}"
+        _call(renderer, statement, name, statement.block, needs="cluster")
     else:
         _call(renderer, statement, "tb_mbarrier_arrive")
 
@@ -81,12 +91,19 @@ def _fence_async(renderer: Renderer, statement: FenceAsyncShared) -> None:
     _call(renderer, statement, "tb_fence_async_shared", needs="tma")
 
 
+def _sync_cluster(renderer: Renderer, statement: SyncCluster) -> None:
+    _check(renderer, statement, "cluster")
+    name = f"tb_sync_cluster{'_relaxed' if statement.relaxed else ''}"
+    renderer.line(f"{name}();" + (f"  // {statement.why}" if statement.why else ""), statement)
+
+
 INTRINSICS = (
     Intrinsic(MbarrierInit, None, _init),
     Intrinsic(MbarrierInval, None, _inval),
     Intrinsic(MbarrierArrive, None, _arrive),
     Intrinsic(MbarrierExpect, None, _expect),
     Intrinsic(MbarrierWait, None, _wait),
+    Intrinsic(SyncCluster, None, _sync_cluster),
     Intrinsic(FenceMbarrierInit, None, _fence_init),
     Intrinsic(FenceAsyncShared, None, _fence_async),
 )

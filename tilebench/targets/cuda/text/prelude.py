@@ -322,7 +322,11 @@ PRELUDE = Prelude(
         Part("packed", r"tb_(?:to|get)_u?int4|tb_put_half|tb_(?:ld|st)_packed|tb_get_e2m1", _packed),
         Part("memory", r"tb_(?:ld|st)_(?:global|shared)_\d+", _memory()),
         Part("cp.async", r"tb_cp_async_\w+", cp_async),
-        Part("barriers in phases", r"tb_mbarrier_\w+|tb_fence_(?:mbarrier_init|async_shared)", mbarriers),
+        Part(
+            "barriers in phases",
+            r"tb_mbarrier_\w+|tb_fence_(?:mbarrier_init|async_shared)|tb_sync_cluster\w*",
+            mbarriers,
+        ),
         Part("tensor maps", r"tb_tensor_map|tb_tma_\w+", boxes),
         Part("clocks", r"tb_read_\w+", _CLOCKS),
         Part("move bits", r"tb_move_bits", _MOVE_BITS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....errors import TargetError
 from ....ir import Function, WordStmt
+from ....language.copy import EVICTIONS
 from ...clike.prelude import Wanted
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
@@ -41,7 +42,10 @@ def _store(renderer: Renderer, statement: TmaStore) -> None:
     _check(renderer, statement)
     name, rank = renderer.further[map_of(statement)], len(statement.dst.start)
     at = ", ".join(renderer.text(part) for part in reversed(statement.dst.start))
-    renderer.line(f"tb_tma_store_{rank}d({name}, {renderer.address(statement.src)}, {at});", statement)
+    suffix = _suffix(statement.eviction)
+    renderer.line(
+        f"tb_tma_store_{rank}d{suffix}({name}, {renderer.address(statement.src)}, {at});", statement
+    )
 
 
 def _commit(renderer: Renderer, statement: TmaCommit) -> None:
@@ -60,23 +64,36 @@ def _load(renderer: Renderer, statement: TmaLoad) -> None:
     # Coordinates begin with the innermost dimension.
     at = ", ".join(renderer.text(part) for part in reversed(statement.src.start))
     to, barrier = renderer.address(statement.dst), renderer.address(statement.barrier)
-    renderer.line(f"tb_tma_load_{rank}d({to}, {name}, {barrier}, {at});", statement)
+    form = f"{rank}d{_suffix(statement.eviction)}"
+    if statement.blocks:
+        renderer.line(f"tb_tma_send_{form}({to}, {name}, {barrier}, {statement.blocks}, {at});", statement)
+    else:
+        renderer.line(f"tb_tma_load_{form}({to}, {name}, {barrier}, {at});", statement)
 
 
+# To one block, and to several of the cluster, a bit each.
 _LOAD = """\
-TB void tb_tma_load_{rank}d(void* to, const {type}& map, void* barrier, {parameters}) {{
+TB void tb_tma_load_{rank}d{suffix}(void* to, const {type}& map, void* barrier, {parameters}) {{
   unsigned at = (unsigned)__cvta_generic_to_shared(to);
   unsigned done = (unsigned)__cvta_generic_to_shared(barrier);
-  asm volatile("cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
-               " [%0], [%1, {{{places}}}], [%2];"
+  asm volatile("{before}cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               "{hint} [%0], [%1, {{{places}}}], [%2]{policy};{after}"
                :: "r"(at), "l"(&map), "r"(done), {operands} : "memory");
 }}"""
-
-
+_SEND = """\
+TB void tb_tma_send_{rank}d{suffix}(void* to, const {type}& map, void* barrier, unsigned short blocks,
+                            {parameters}) {{
+  unsigned at = (unsigned)__cvta_generic_to_shared(to);
+  unsigned done = (unsigned)__cvta_generic_to_shared(barrier);
+  asm volatile("{before}cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster{hint} [%0], [%1, {{{places}}}], [%2], %3{policy};{after}"
+               :: "r"(at), "l"(&map), "r"(done), "h"(blocks), {operands} : "memory");
+}}"""
 _STORE = """\
-TB void tb_tma_store_{rank}d(const {type}& map, const void* from, {parameters}) {{
+TB void tb_tma_store_{rank}d{suffix}(const {type}& map, const void* from, {parameters}) {{
   unsigned at = (unsigned)__cvta_generic_to_shared(from);
-  asm volatile("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [%0, {{{places}}}], [%1];"
+  asm volatile("{before}cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group{hint}"
+               " [%0, {{{places}}}], [%1]{policy};{after}"
                :: "l"(&map), "r"(at), {operands} : "memory");
 }}"""
 _GROUPS = """\
@@ -87,18 +104,32 @@ template <int pending> TB void tb_tma_wait() {
 
 
 def boxes(wanted: Wanted) -> str:
-    """The prelude's part: only the ranks that the kernel names."""
+    """The prelude's part: only the ranks and hints that the kernel names."""
     out = [STRUCT]
-    for word, text, first in (("load", _LOAD, 3), ("store", _STORE, 2)):
+    for word, text, first in (("load", _LOAD, 3), ("send", _SEND, 4), ("store", _STORE, 2)):
         for rank in range(1, 6):
-            if wanted.has(f"tb_tma_{word}_{rank}d"):
-                parts: dict[str, str] = {
-                    "parameters": ", ".join(f"int x{k}" for k in range(rank)),
-                    "places": ", ".join(f"%{first + k}" for k in range(rank)),
-                    "operands": ", ".join(f'"r"(x{k})' for k in range(rank)),
-                }
-                out.append(text.format(rank=rank, type=TYPE, **parts))
+            for eviction in EVICTIONS:
+                suffix = _suffix(eviction)
+                if wanted.has(f"tb_tma_{word}_{rank}d{suffix}"):
+                    out.append(text.format(**_parts(rank, first, suffix)))
     return "\n".join([*out, *([_GROUPS] if wanted.has("tb_tma_commit") else [])])
+
+
+def _suffix(eviction: str | None) -> str:
+    return "" if eviction in (None, EVICTIONS[0]) else f"_{eviction}"
+
+
+def _parts(rank: int, first: int, suffix: str) -> dict[str, object]:
+    """What the functions of a rank differ in; the first coordinate is that operand of the instruction."""
+    made = f"{{.reg .b64 policy; createpolicy.fractional.L2::{suffix[1:]}.b64 policy, 1.0; "
+    return {
+        "rank": rank, "type": TYPE, "suffix": suffix,
+        "parameters": ", ".join(f"int x{k}" for k in range(rank)),
+        "places": ", ".join(f"%{first + k}" for k in range(rank)),
+        "operands": ", ".join(f'"r"(x{k})' for k in range(rank)),
+        "before": made if suffix else "", "after": "}" if suffix else "",
+        "hint": ".L2::cache_hint" if suffix else "", "policy": ", policy" if suffix else "",
+    }  # fmt: skip
 
 
 INTRINSICS = (
