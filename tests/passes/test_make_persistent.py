@@ -9,6 +9,7 @@ import pytest
 
 import tilebench
 import tilebench.language as T
+from tests.kernels import gemm_nt_kernel
 from tests.simulated import run_threaded
 from tilebench.schedule import Schedule
 
@@ -71,3 +72,16 @@ def test_it_is_a_choice_with_its_origin_and_told_where_it_changes_nothing() -> N
     seen, summed = np.zeros((3, 6, 6), np.int32), np.zeros((3, 6, 6), np.int32)
     processor(seen, summed)
     assert (seen == 1).all()
+
+
+def test_what_a_tile_held_in_registers_is_not_counted_while_the_next_is_stored() -> None:
+    """128 registers of sums and 64 of results beside as many on their way to memory: 240 hold either pair."""
+    copies = {name: {"instruction": "tma"} for name in ("A_s", "B_s")}
+    product = {"C_l": {"instruction": "wgmma"}}
+    schedule = Schedule.of(persistent=True, warp_specialize=True, copy=copies, gemm=product)
+    made = gemm_nt_kernel.using(target="cuda:sm_90a", schedule=schedule)
+    kernel = made(4096, 4096, 4096, 128, 256, 64, 4, 256)
+    kernel.stage("laid_out")
+    told = {r.message for r in kernel.compilation.context.remarks if r.pass_name == "count_registers"}
+    assert [message for message in told if "lies in memory" in message] == []
+    assert "            C_l = T.alloc_fragment((128, 256), T.float32, layout=" in kernel.stage("laid_out")

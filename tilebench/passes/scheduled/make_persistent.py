@@ -11,7 +11,7 @@ from ...ir import Const, Expr, Function, If, Let, Stmt, Var, const_of, lift
 from ...ir.dtypes import int32
 from ...ir.facts import Facts
 from ...ir.names import Names
-from ...language.memory import AllocFragment, AllocShared
+from ...language.memory import AllocShared
 from ...language.scopes import entered, entry_facts
 from ...language.structure import KernelLaunch, Serial
 from ..analysis.block_numbers import in_panels, row_by_row
@@ -59,8 +59,9 @@ def looped(
         return launch
     worker, wave, tile = (Var(names.fresh(name), type=int32) for name in ("worker", "wave", "tile"))
     lets = _coordinates(launch, tile, facts, names)
-    outside = tuple(s for s in launch.body if isinstance(s, (AllocShared, AllocFragment)))
-    inside = tuple(s for s in launch.body if not isinstance(s, (AllocShared, AllocFragment)))
+    # Fragments are a tile's own: what one held is not kept while the next is computed.
+    outside = tuple(s for s in launch.body if isinstance(s, AllocShared))
+    inside = tuple(s for s in launch.body if not isinstance(s, AllocShared))
     number = Let(tile, wave * blocks + worker, place=launch.place)
     work = If(tile.compare("<", total), (*lets, *inside), (), place=launch.place)
     waves = (total + (blocks - 1)) // blocks
