@@ -39,7 +39,7 @@ _COUNTERS: tuple[tuple[str, str, str, Callable[[LineTally], int]], ...] = (
     (
         "sim_passes",
         "shared passes",
-        "Passes over the banks of shared memory",
+        "Passes over the banks of shared memory, without those of units that read or write it by themselves",
         lambda line: line.shared.wavefronts,
     ),
     (
