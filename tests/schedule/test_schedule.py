@@ -128,7 +128,7 @@ def test_choices_that_cannot_be(given: dict[str, Any], message: str) -> None:
 def test_the_nearest_choice_is_suggested() -> None:
     with pytest.raises(ScheduleError) as caught:
         Schedule.of(loop={"k": {"num_stage": 3}})
-    assert caught.value.hint == "did you mean num_stages? choices: num_stages, split, unroll"
+    assert caught.value.hint == "did you mean num_stages? choices: num_stages, split, overlap, unroll"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Reduce(OpStmt):
 
     With `clear=False` the old value of `dst` is folded in exactly once. From `laid_out` on `by`
     says how threads exchange: within a thread, by shuffles, or through shared memory, and `scratch`
-    is where the parts of several warps meet.
+    is where the parts of several warps meet. `parted` leaves each thread its own part (`T.add_lanes`).
     """
 
     word = "reduce"
@@ -61,6 +61,7 @@ class Reduce(OpStmt):
     dim: int = attribute(default=-1)
     clear: bool = attribute(default=True)
     by: Instr | None = decision("laid_out", default=None, early=True)
+    parted: bool = attribute(default=False)
     scratch: Region | None = works(default=None)
 
     def spelling(self) -> str:

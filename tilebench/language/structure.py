@@ -139,7 +139,8 @@ class Pipelined(LoopStmt):
     """`for k in T.Pipelined(stop, num_stages=3)`: serial in meaning; copies may run ahead.
 
     `num_stages` is None in `tile` where the kernel says nothing, and a number in `scheduled`; from
-    `bounded` on `plan` says what was made of it. `split` is as in `serial`.
+    `bounded` on `plan` says what was made of it. `split` is as in `serial`; `overlap` has the first product
+    of an iteration issued before the last one of that before it (`passes/pipelined/overlapped_ring.py`).
     """
 
     word = "Pipelined"
@@ -151,6 +152,7 @@ class Pipelined(LoopStmt):
     condition: Expr | None = operand(default=None)
     num_stages: int = decision("scheduled", default=None, early=True, used="bounded")
     split: int | None = attribute(default=None)
+    overlap: bool | None = attribute(default=None)
     plan: Plan | None = decision("bounded", default=None)
 
 

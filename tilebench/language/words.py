@@ -15,6 +15,7 @@ from .lowered.clocks import WORDS as CLOCKS
 from .lowered.clusters import WORDS as CLUSTERS
 from .lowered.copy_barriers import WORDS as COPY_BARRIERS
 from .lowered.decisions import Instr, Panels, Plan, Stage
+from .lowered.lanes import WORDS as LANES
 from .lowered.launches import WORDS as LAUNCHES
 from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.mbarriers import WORDS as MBARRIERS
@@ -50,6 +51,7 @@ FAMILIES = (
     CLUSTERS,
     LAUNCHES,
     TOKENS,
+    LANES,
     LAYOUTS,
     CLOCKS,
     EXTERN,

@@ -20,6 +20,7 @@ from .laid_out.choose_shared import choose_shared
 from .laid_out.count_registers import count_registers
 from .laid_out.cut_boxes import cut_boxes
 from .laid_out.infer_layouts import infer_layouts
+from .laid_out.late_sums import late_sums
 from .laid_out.open_parts import open_parts
 from .laid_out.own_rows import own_rows
 from .laid_out.place_operands import place_operands
@@ -62,6 +63,8 @@ LAYOUT_ROW = StageRow(
         # Behind every layout that is given: a copy in boxes needs one of its own kind.
         ("allow_boxes", allow_boxes),
         ("infer_layouts", infer_layouts),
+        # After it, which says between which lanes a row is added up.
+        ("late_sums", late_sums),
         # After it: conflicts are counted on the addresses that threads really form.
         ("choose_shared", choose_shared),
         # Layouts say how a tile is cut into boxes.

@@ -12,6 +12,7 @@ from .threaded.insert_clocks import insert_clocks
 from .threaded.make_barriers import make_barriers
 from .threaded.map_shared import map_shared
 from .threaded.rotate_steps import rotate_steps
+from .threaded.skip_scaling import skip_scaling
 from .threaded.wait_for_launch import wait_for_launch
 from .threaded.wrap_counters import wrap_counters
 from .threads.lowering import Lowerings
@@ -36,6 +37,8 @@ def thread_row(lowerings: Lowerings | None = None) -> StageRow:
             # Behind them: waiting for others is told apart from what is done then.
             ("insert_clocks", insert_clocks),
             ("to_threads", partial(to_threads, lowerings=lowerings)),
+            # As soon as registers are there.
+            ("skip_scaling", skip_scaling),
             # Behind barriers, which it moves with their step; before counters, of which it needs one more.
             ("rotate_steps", rotate_steps),
             # Last: barriers are found by the versions as they are written, `ko % 3`.

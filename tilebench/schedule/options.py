@@ -115,6 +115,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
     "loop": {
         "num_stages": Option("versions in flight of a pipelined loop; 0 is a plain loop", _whole(0, 64)),
         "split": Option("blocks that share the iterations of a loop over the terms of sums", _whole(1, 1024)),
+        "overlap": Option("a step's first product is issued before the step before is done", _flag),
         "unroll": Option("write the iterations of a serial loop out", _flag),
     },
     "buffer": {

@@ -11,6 +11,7 @@ GHOSTS = (f"{TEST}ghosts_and_threads_left_over_write_nothing_twice",)
 ONE_BUFFER = (f"{TEST}a_buffer_read_and_written_in_one_body",)
 TEXT = "tests/passes/test_texts.py::test_text"
 COPY = (f"{TEXT}[to_threads.copy]", f"{TEXT}[to_threads.edges]")
+OVERLAP = "tests/passes/test_overlap.py"
 BLOCK = (f"{TEXT}[to_threads.block]",)
 EMITTER = ("tests/passes/test_emitter.py",)
 GEMM = ("tests/passes/test_threads_gemm.py",)
@@ -301,6 +302,86 @@ FAULTS = (
         "filling.released(step - 1, place, relaxed=relaxed)",
         "filling.released(step, place, relaxed=relaxed)",
         ("tests/passes/test_roles.py::test_a_product_of_two_groups",),
+    ),
+    Fault(
+        "overlap/scores-released-late",
+        "the tile of a step's first product is released for the step before",
+        "tilebench.passes.pipelined.overlapped_ring:OverlappedRing.compute",
+        "self._released(FIRST, following)",
+        "self._released(FIRST, own)",
+        (f"{OVERLAP}::test_the_same_numbers",),
+    ),
+    Fault(
+        "overlap/values-released-early",
+        "the tile of a step's last product is released for the step behind it, which has not used it",
+        "tilebench.passes.pipelined.overlapped_ring:OverlappedRing.compute",
+        "self._released(LAST, own)",
+        "self._released(LAST, following)",
+        (f"{OVERLAP}::test_the_same_numbers",),
+    ),
+    Fault(
+        "overlap/written-in-flight",
+        "what a product under way reads is written in front of the wait for it",
+        "tilebench.passes.pipelined.overlapped_ring:_behind",
+        "_in_the_way([statement], [last, *late])",
+        "set()",
+        (f"{OVERLAP}::test_the_same_numbers",),
+    ),
+    Fault(
+        "late-sums/started-elsewhere",
+        "each lane's part starts with all of what the sum began with",
+        "tilebench.passes.laid_out.late_sums:_late",
+        "not _is_zero(before, total)",
+        "False",
+        (f"{TEXT}[late_sums.loops]",),
+    ),
+    Fault(
+        "late-sums/looked-at",
+        "the loop looks at parts of a sum",
+        "tilebench.passes.laid_out.late_sums:_late",
+        "[s for s in loop.body if s is not users[0] and _touches(s, total.buffer.name)]",
+        "[]",
+        (f"{TEXT}[late_sums.loops]",),
+    ),
+    Fault(
+        "late-sums/some-lanes",
+        "lanes that are next to each other alone add up their parts",
+        "tilebench.passes.threads.rows.reduce:add_lanes",
+        "statement.distances",
+        "statement.distances[:1]",
+        (f"{OVERLAP}::test_the_same_numbers",),
+    ),
+    Fault(
+        "scaling/only-where-all",
+        "sums are scaled only where all factors of a thread are not one",
+        "tilebench.passes.threaded.skip_scaling:_some_not_one",
+        'Arith("or", (a, b))',
+        'Arith("and", (a, b))',
+        (f"{OVERLAP}::test_the_same_numbers", f"{TEXT}[skip_scaling.step]"),
+    ),
+    Fault(
+        "scaling/other-element",
+        "what takes another element of its registers counts as scaling in place",
+        "tilebench.passes.threaded.skip_scaling:_factors",
+        "own.index == inner.index",
+        "True",
+        (f"{TEXT}[skip_scaling.step]",),
+    ),
+    Fault(
+        "overlap/same-sum",
+        "two products of one sum are issued in the other order",
+        "tilebench.passes.pipelined.overlapped_ring:parts_of",
+        "_in_the_way(first, [last])",
+        "set()",
+        (f"{OVERLAP}::test_what_cannot_overlap_is_said",),
+    ),
+    Fault(
+        "overlap/queries-released-early",
+        "a tile outside of rings is free behind the first statement that reads it",
+        "tilebench.passes.pipelined.carried_tiles:last_reader",
+        "users[-1] if known else None",
+        "copy if known else None",
+        (f"{OVERLAP}::test_the_next_queries_are_brought_while_results_are_stored",),
     ),
     Fault(
         "roles/bytes-taken",

@@ -31,6 +31,7 @@ PROBES = {
     + " p[3] = v0 + v1 + v2 + v3 + v4 + v5 + v6 + v7;",
     "cp.async": _asm("cp.async.ca.shared.global [%0], [%1], 16;", "", '"r"(s), "l"(p)'),
     "bf16-arith": _asm("{.reg .b16 a; mov.b16 a, 0; fma.rn.bf16 a, a, a, a;}"),
+    "votes": "p[4] = __ballot_sync(0xffffffffu, s > 0);",
     "redux": "unsigned u; "
     + _asm("redux.sync.add.u32 %0, %1, 0xffffffff;", '"=r"(u)', '"r"(s)')
     + " p[4] = u;",

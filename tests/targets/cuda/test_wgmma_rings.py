@@ -337,3 +337,11 @@ def test_what_a_group_hands_over_passes_a_fence() -> None:
     without = parse_function(text.replace("T.fence_async_shared()\n", "T.sync_warp()\n"), card_words())
     with pytest.raises(SimulationError, match="A_s is read past the view of threads, and thread 0 wrote it"):
         run_threaded(without, arrays, warp=32)
+
+
+def test_rows_in_registers_are_written_out() -> None:
+    # 9 steps of k would be a loop of 3: registers of another turn would be moved into those that are read.
+    options = {**AHEAD, "fragments": "a", "tile": (128, 64, 144)}
+    text = check_bits((128, 64, 144), stages=1, **options).stage("threaded")
+    assert "for k0 in" not in text
+    assert "for k1 in T.unroll(9)" in text

@@ -8,6 +8,8 @@ from ...kernel import jit
 
 LOG2E = 1.4426950408889634
 LEAST = float("-inf")
+# How far a row's maximum may be above the reference of its weights, as a power of two: a float16 has room.
+LAG = 8.0
 
 
 @T.macro
@@ -20,34 +22,53 @@ def load_rows(x, order, batch, head, row, rows, tile):
 
 
 @T.macro
-def begin_scores(s, query, key, SK, causal, block_M, block_N):
-    """What scores start from: zero, and minus infinity where a query does not see a key."""
-    if causal:
-        for i, j in T.Parallel(block_M, block_N):
-            s[i, j] = T.if_then_else(key + j <= query + i and key + j < SK, 0.0, LEAST)
-    elif SK % block_N:
-        for i, j in T.Parallel(block_M, block_N):
-            s[i, j] = T.if_then_else(key + j < SK, 0.0, LEAST)
+def store_rows(tile, x, order, batch, head, row, rows):
+    """Rows of one head."""
+    if order:
+        T.copy(tile, x[batch, row : row + rows, head, :])
     else:
-        T.clear(s)
+        T.copy(tile, x[batch, head, row : row + rows, :])
 
 
 @T.macro
-def take_scores(s, p, o, top, total, scale, D, block_M, block_N):
-    """Weights of scores, and what was summed before under the new maximum.
+def hide_scores(s, query, key, SK, causal, block_M, block_N):
+    """Minus infinity where a query does not see a key, in tiles where there is such a place."""
+    if causal:
+        if key + block_N > T.min(query + 1, SK):
+            for i, j in T.Parallel(block_M, block_N):
+                s[i, j] = T.if_then_else(key + j <= query + i and key + j < SK, s[i, j], LEAST)
+    elif SK % block_N and key + block_N > SK:
+        for i, j in T.Parallel(block_M, block_N):
+            s[i, j] = T.if_then_else(key + j < SK, s[i, j], LEAST)
 
-    A row that has seen no key has the maximum minus infinity, of which nothing is subtracted.
+
+@T.macro
+def score(q, k, s, query, key, SK, causal, block_M, block_N):
+    """Scores of queries and keys, from the numbers of their first ones."""
+    T.clear(s)
+    T.gemm(q, k, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
+    hide_scores(s, query, key, SK, causal, block_M, block_N)
+
+
+@T.macro
+def take_scores(s, p, o, top, base, total, scale, D, block_M, block_N):
+    """Weights of scores, and what was summed before under a new reference.
+
+    Weights are powers of two relative to a reference of the row. It follows the maximum only where a weight
+    would be more than 2^8: what was summed is left as it is in most steps. A row that has seen no key has the
+    reference minus infinity, of which nothing is subtracted.
     """
     before = T.alloc_fragment((block_M,), "float32")
     part = T.alloc_fragment((block_M,), "float32")
-    base = T.alloc_fragment((block_M,), "float32")
-    T.copy(top, before)
+    known = T.alloc_fragment((block_M,), "float32")
     T.reduce_max(s, top, dim=1, clear=False)
     for i in T.Parallel(block_M):
-        base[i] = T.if_then_else(top[i] == LEAST, 0.0, top[i] * scale)
-        before[i] = T.exp2(before[i] * scale - base[i])
+        before[i] = base[i]
+        base[i] = T.if_then_else(top[i] * scale > base[i] + LAG, top[i] * scale, base[i])
+        known[i] = T.if_then_else(base[i] == LEAST, 0.0, base[i])
+        before[i] = T.exp2(before[i] - known[i])
     for i, j in T.Parallel(block_M, block_N):
-        s[i, j] = T.exp2(s[i, j] * scale - base[i])
+        s[i, j] = T.exp2(s[i, j] * scale - known[i])
     T.reduce_sum(s, part, dim=1)
     for i in T.Parallel(block_M):
         total[i] = total[i] * before[i] + part[i]
@@ -56,12 +77,21 @@ def take_scores(s, p, o, top, total, scale, D, block_M, block_N):
     T.copy(s, p)
 
 
+@T.macro
+def divide_rows(o, total, D, block_M):
+    """Rows by the sums of their weights; of a query that sees no key, zero."""
+    for i in T.Parallel(block_M):
+        total[i] = T.if_then_else(total[i] == 0.0, 0.0, 1.0 / total[i])
+    for i, j in T.Parallel(block_M, D):
+        o[i, j] *= total[i]
+
+
 @jit
 def attention_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, o_order, block_M, block_N, num_stages,
-    threads
+    threads, held=False
 ):  # fmt: skip
-    """A block has some queries of one head and goes over the keys."""
+    """A block has some queries of one head, `held` in registers, and goes over the keys."""
     scale = D**-0.5 * LOG2E
     past = SK - SQ
     batches = T.dynamic("B") if B is None else B
@@ -82,26 +112,28 @@ def attention_kernel(
             p = T.alloc_fragment((block_M, block_N), dtype)
             acc = T.alloc_fragment((block_M, D), "float32")
             top = T.alloc_fragment((block_M,), "float32")
+            base = T.alloc_fragment((block_M,), "float32")
             total = T.alloc_fragment((block_M,), "float32")
-            load_rows(q, q_order, bz, by, bx * block_M, block_M, q_s)
+            # The longest first: what ends last is short.
+            row = (T.ceildiv(SQ, block_M) - 1 - bx if causal else bx) * block_M
+            load_rows(q, q_order, bz, by, row, block_M, q_s)
+            queries = T.alloc_fragment((block_M, D), dtype) if held else q_s
+            if held:
+                T.copy(q_s, queries)
             T.clear(acc)
             T.clear(total)
             T.fill(top, LEAST)
+            T.fill(base, LEAST)
             last = T.ceildiv(SK, block_N)
             if causal:
-                last = T.max(0, T.min(last, T.ceildiv((bx + 1) * block_M + past, block_N)))
+                last = T.max(0, T.min(last, T.ceildiv(row + block_M + past, block_N)))
             for kb in T.Pipelined(last, num_stages=num_stages):
                 load_rows(k, k_order, bz, by // (H // KV), kb * block_N, block_N, k_s)
                 load_rows(v, v_order, bz, by // (H // KV), kb * block_N, block_N, v_s)
-                begin_scores(s, bx * block_M + past, kb * block_N, SK, causal, block_M, block_N)
-                T.gemm(q_s, k_s, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
-                take_scores(s, p, acc, top, total, scale, D, block_M, block_N)
+                score(queries, k_s, s, row + past, kb * block_N, SK, causal, block_M, block_N)
+                take_scores(s, p, acc, top, base, total, scale, D, block_M, block_N)
                 T.gemm(p, v_s, acc, policy=T.GemmWarpPolicy.FullRow)
-            for i, j in T.Parallel(block_M, D):
-                acc[i, j] = T.if_then_else(total[i] == 0.0, 0.0, acc[i, j] / total[i])
-            if o_order:
-                T.copy(acc, o[bz, bx * block_M : (bx + 1) * block_M, by, :])
-            else:
-                T.copy(acc, o[bz, by, bx * block_M : (bx + 1) * block_M, :])
+            divide_rows(acc, total, D, block_M)
+            store_rows(acc, o, o_order, bz, by, row, block_M)
 
     return main

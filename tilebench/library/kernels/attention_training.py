@@ -12,7 +12,7 @@ from __future__ import annotations
 import tilebench.language as T
 
 from ...kernel import jit
-from .attention import LEAST, LOG2E, begin_scores, load_rows, take_scores
+from .attention import LEAST, LOG2E, divide_rows, load_rows, score, store_rows, take_scores
 
 NONE_SEEN = float("inf")
 # Rows of numbers for queries are as long as whole blocks of these.
@@ -25,22 +25,11 @@ def padded(length: int) -> int:
 
 
 @T.macro
-def store_rows(tile, x, order, batch, head, row, rows):
-    """Rows of one head, to memory."""
-    if order:
-        T.copy(tile, x[batch, row : row + rows, head, :])
-    else:
-        T.copy(tile, x[batch, head, row : row + rows, :])
-
-
-@T.macro
-def finish_rows(acc, top, total, scale, D, block_M):
-    """Sums as results, and in place of their weights' sum its logarithm."""
-    for i, j in T.Parallel(block_M, D):
-        acc[i, j] = T.if_then_else(total[i] == 0.0, 0.0, acc[i, j] / total[i])
+def keep_logarithms(kept, base, total, block_M):
+    """Logarithms of sums of weights, which are relative to a reference to the base of 2."""
     for i in T.Parallel(block_M):
-        logarithm = T.log(total[i]) + top[i] * (scale / LOG2E)
-        total[i] = T.if_then_else(total[i] == 0.0, NONE_SEEN, logarithm)
+        logarithm = T.log(total[i]) + base[i] * (1.0 / LOG2E)
+        kept[i] = T.if_then_else(total[i] == 0.0, NONE_SEEN, logarithm)
 
 
 @jit
@@ -70,24 +59,28 @@ def attention_saving_kernel(
             p = T.alloc_fragment((block_M, block_N), dtype)
             acc = T.alloc_fragment((block_M, D), "float32")
             top = T.alloc_fragment((block_M,), "float32")
+            base = T.alloc_fragment((block_M,), "float32")
             total = T.alloc_fragment((block_M,), "float32")
-            load_rows(q, q_order, bz, by, bx * block_M, block_M, q_s)
+            # The longest first: what ends last is short.
+            row = (T.ceildiv(SQ, block_M) - 1 - bx if causal else bx) * block_M
+            load_rows(q, q_order, bz, by, row, block_M, q_s)
             T.clear(acc)
             T.clear(total)
             T.fill(top, LEAST)
+            T.fill(base, LEAST)
             last = T.ceildiv(SK, block_N)
             if causal:
-                last = T.max(0, T.min(last, T.ceildiv((bx + 1) * block_M + past, block_N)))
+                last = T.max(0, T.min(last, T.ceildiv(row + block_M + past, block_N)))
             for kb in T.Pipelined(last, num_stages=num_stages):
                 load_rows(k, k_order, bz, by // (H // KV), kb * block_N, block_N, k_s)
                 load_rows(v, v_order, bz, by // (H // KV), kb * block_N, block_N, v_s)
-                begin_scores(s, bx * block_M + past, kb * block_N, SK, causal, block_M, block_N)
-                T.gemm(q_s, k_s, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
-                take_scores(s, p, acc, top, total, scale, D, block_M, block_N)
+                score(q_s, k_s, s, row + past, kb * block_N, SK, causal, block_M, block_N)
+                take_scores(s, p, acc, top, base, total, scale, D, block_M, block_N)
                 T.gemm(p, v_s, acc, policy=T.GemmWarpPolicy.FullRow)
-            finish_rows(acc, top, total, scale, D, block_M)
-            T.copy(total, lse[bz, by, bx * block_M : (bx + 1) * block_M])
-            store_rows(acc, o, o_order, bz, by, bx * block_M, block_M)
+            keep_logarithms(top, base, total, block_M)
+            divide_rows(acc, total, D, block_M)
+            T.copy(top, lse[bz, by, row : row + block_M])
+            store_rows(acc, o, o_order, bz, by, row, block_M)
 
     return main
 

@@ -170,8 +170,10 @@ def _registers(
     """What the producer gives back and the others take; nothing where they would have no more for it."""
     if "setmaxnreg" not in machine.features or launch.threads % WARP_GROUP:
         return (), ()
-    there = machine.sm.registers // (launch.min_blocks or 1)
-    at_entry = registers_at_entry(launch.threads + WARP_GROUP, launch.min_blocks or 1, (), machine)
+    total = launch.threads + WARP_GROUP
+    at_entry = registers_at_entry(total, launch.min_blocks or 1, (), machine)
+    # What a block has is what its threads begin with, not all that there are.
+    there = total * min(at_entry, machine.sm.max_registers_per_thread)
     left = (there - WARP_GROUP * max(FEWEST, PRODUCER_REGISTERS)) // launch.threads // STEP * STEP
     each = min(MOST_REGISTERS, left)
     if each <= min(at_entry, machine.sm.max_registers_per_thread):

@@ -46,13 +46,15 @@ from ..analysis.stages import is_staged, items_of, opened, versions_of
 from ..bounded.plan_pipeline import check_plans
 from ..context import Context
 from ..laid_out.choose_instructions import row_of, takes_instruction
+from .carried_tiles import last_reader
 from .copy_barriers import CopyBarriers, Filling, in_boxes
+from .overlapped_ring import overlapped
 from .products_ahead import ProductsAhead, ahead_of
 from .role_ring import RoleRing, warps_that_compute
 from .split_roles import has_producer, with_producer
 from .staged_ring import StagedRing
 from .turns import length_of
-from .versions import at_version, without_waits
+from .versions import at_version, waited, without_waits
 
 NAME = "make_ring"
 # Registers of a thread in which tiles may be on their way, of the 255 that there are.
@@ -138,14 +140,20 @@ class _Rings:
         self.barriers = CopyBarriers(self.names)
         # The statements around the one at hand, outermost first.
         self.path: list[Any] = []
-        # The loops of a producer, by the variable of those for which it brings tiles.
-        self.brought: dict[str, tuple[Stmt, ...]] = {}
+        # What a producer does, by the variable of its loops and the identity of copies outside of them.
+        self.brought: dict[str | int, tuple[Stmt, ...]] = {}
+        # What stands behind the statements that read last what it brings outside of loops.
+        self.behind: dict[int, tuple[Stmt, ...]] = {}
 
     def statement(self, node: Any) -> Any:
+        done, behind = self.alone(node), self.behind.get(id(node))
+        return done if behind is None else (*(done if isinstance(done, tuple) else (done,)), *behind)
+
+    def alone(self, node: Any) -> Any:
         if in_boxes(node) and node.dst.buffer.scope == "shared":
             return self.in_boxes(node)
         if isinstance(node, OpStmt) and self.is_asynchronous(node):
-            return node if getattr(node, "token", "") == BY_HAND else _waited(node)
+            return node if getattr(node, "token", "") == BY_HAND else waited(node)
         if isinstance(node, Function):
             return map_bodies(node, self.statement)
         self.path.append(node)
@@ -161,13 +169,16 @@ class _Rings:
         """A copy in boxes that is waited for at once; one of a ring is left to that."""
         if copy.at_stage is not None or copy.barrier is not None:
             return copy
-        base = copy.dst.buffer.name
-        filling = self.barriers.filling(base, 1, self.path, ONE, copy.place)
-        return (
-            *filling.issued([copy], ZERO),
-            filling.awaited(ZERO, copy.place),
-            *filling.counted(ONE, copy.place),
-        )  # fmt: skip
+        base, place = copy.dst.buffer.name, copy.place
+        reader = last_reader(copy, self.path)
+        readers = warps_that_compute(copy, (), self.path, self.context.machine) if reader is not None else 0
+        filling = self.barriers.filling(base, 1, self.path, ONE, place, readers)
+        issued, counted = filling.issued([copy], ZERO), filling.counted(ONE, place)
+        if reader is None:
+            return (*issued, filling.awaited(ZERO, place), *counted)
+        self.brought[id(copy)] = (filling.await_release(ZERO, place), *issued, *counted)
+        self.behind[id(reader)] = (filling.released(ZERO, place, relaxed=False),)
+        return filling.awaited(ZERO, place), *counted
 
     def with_versions(self, node: Any) -> Any:
         """The function with its ringed buffers allocated as often as there are versions."""
@@ -205,16 +216,25 @@ class _Rings:
             return Serial(
                 loop.stop, loop.vars, body, start=loop.start, condition=loop.condition, place=loop.place
             )
-        return self.role_ring(loop, copies, stages) if has_producer(loop) else self.ring(loop, copies, stages)
+        if has_producer(loop):
+            return self.role_ring(loop, copies, stages)
+        if loop.overlap:
+            self.context.remark(NAME, "missed", "steps do not overlap: no producer brings the tiles", loop)
+        return self.ring(loop, copies, stages)
 
     def role_ring(self, loop: Pipelined, copies: tuple[Copy, ...], stages: int) -> tuple[Stmt, ...]:
         """The loop of those who compute; that of the producer waits for its place."""
         readers = warps_that_compute(loop, copies, self.path, self.context.machine)
         base, steps = loop.vars[0].name, length_of(loop)
         blocks = max(copy.by.blocks for copy in copies if copy.by is not None)
-        filling = self.barriers.filling(base, stages, self.path, steps, loop.place, readers, blocks)
-        products = ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context)
-        ring = RoleRing(loop, copies, filling, products)
+
+        def filled(of: str) -> Filling:
+            return self.barriers.filling(of, stages, self.path, steps, loop.place, readers, blocks)
+
+        ring = overlapped(loop, copies, filled, self.names, self.context) if loop.overlap else None
+        if ring is None:
+            products = ahead_of(loop, {copy.dst.buffer.name for copy in copies}, self.names, self.context)
+            ring = RoleRing(loop, copies, filled(base), products)
         self.brought[base] = ring.bring()
         for name in ring.buffers:
             self.versions[name] = max(stages, self.versions.get(name, 0))
@@ -370,19 +390,3 @@ def _is_late(copy: Copy, loop: Pipelined, stages: int, asynchronous: frozenset[i
         return told
     multiplies = any(isinstance(statement, Gemm) for statement in loop.body)
     return id(copy) in asynchronous and stages > 2 and multiplies
-
-
-def _waited(statement: Any) -> tuple[Stmt, ...]:
-    """An asynchronous operation that is waited for at once, under a token of its own."""
-    token = statement.token or f"{statement.word}_{_written(statement)}"
-    place, by = statement.place, Instr(statement.by.name)
-    return (
-        statement.but(token=token),
-        Commit(token, by=by, place=place),
-        Wait(token, by=by, place=place),
-    )
-
-
-def _written(statement: Any) -> str:
-    target = getattr(statement, "dst", None) or getattr(statement, "c", None)
-    return target.buffer.name if isinstance(target, Region) else "work"

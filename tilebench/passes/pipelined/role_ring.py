@@ -90,9 +90,7 @@ class RoleRing:
         return self.filling.counted(length_of(self.loop), self.loop.place)
 
 
-def warps_that_compute(
-    loop: Pipelined, copies: Sequence[Copy], path: Sequence[Stmt], machine: Machine
-) -> int:
+def warps_that_compute(reader: Stmt, copies: Sequence[Copy], path: Sequence[Stmt], machine: Machine) -> int:
     """How many warps read what is brought. Refuses a producer for a copy that completes on no barrier."""
     for copy in copies:
         if not in_boxes(copy):
@@ -104,5 +102,5 @@ def warps_that_compute(
             )  # fmt: skip
     group = next((s for s in reversed(path) if isinstance(s, ThreadGroup)), None)
     if group is None or group.count is None:
-        raise IRError("a loop whose tiles a producer brings stands in the group that computes", at=loop.place)
+        raise IRError("tiles that a producer brings are read in the group that computes", at=reader.place)
     return group.count // machine.warp

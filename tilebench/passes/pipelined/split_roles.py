@@ -12,11 +12,12 @@ from typing import Any
 from ...errors import ScheduleError
 from ...ir import AllocStmt, If, Let, Load, Stmt, Store, While
 from ...ir.effects import names_used, own_effects
+from ...language.copy import Copy
 from ...language.lowered.decisions import PRODUCER
 from ...language.structure import KernelLaunch, Pipelined, Serial, ThreadGroup, Unroll
 
-# Puts statements in place of a loop.
-Bring = Callable[[Pipelined], tuple[Stmt, ...]]
+# Puts statements in place of a loop, or of a copy outside of loops; none of a copy that others issue.
+Bring = Callable[[Any], tuple[Stmt, ...]]
 
 
 def has_producer(loop: Stmt) -> bool:
@@ -36,14 +37,21 @@ def producer_part(body: tuple[Stmt, ...], bring: Bring) -> tuple[Stmt, ...]:
 
 
 def with_producer(
-    launch: KernelLaunch, body: tuple[Stmt, ...], brought: Mapping[str, tuple[Stmt, ...]]
+    launch: KernelLaunch, body: tuple[Stmt, ...], brought: Mapping[str | int, tuple[Stmt, ...]]
 ) -> tuple[Stmt, ...]:
-    """A launch's new body, in whose last group one thread brings tiles: `brought`, by the loop's variable."""
+    """A launch's new body, in whose last group one thread brings tiles.
+
+    `brought` is what it does, by the loop's variable and the identity of copies outside of loops.
+    """
     groups = [s for s in launch.body if isinstance(s, ThreadGroup)]
     if not brought or len(groups) < 2:
         return body
     *others, last = body
-    part = producer_part(groups[0].body, lambda loop: brought[loop.vars[0].name])
+
+    def bring(node: Any) -> tuple[Stmt, ...]:
+        return brought.get(id(node), ()) if isinstance(node, Copy) else brought[node.vars[0].name]
+
+    part = producer_part(groups[0].body, bring)
     one = ThreadGroup(groups[-1].first, 1, vars=(), body=part, place=launch.place)
     return (*others, last.but(body=(*last.body, one)))  # type: ignore[attr-defined]
 
@@ -61,7 +69,7 @@ def _kept(body: Iterable[Stmt], bring: Bring, needed: set[str]) -> tuple[Stmt, .
 
 def _own(statement: Any, bring: Bring, needed: set[str]) -> tuple[Stmt, ...]:
     """What of a statement is the producer's."""
-    if isinstance(statement, Pipelined) and has_producer(statement):
+    if isinstance(statement, Copy) or (isinstance(statement, Pipelined) and has_producer(statement)):
         return bring(statement)
     if isinstance(statement, If):
         then, orelse = (_kept(part, bring, needed) for part in (statement.then, statement.orelse))

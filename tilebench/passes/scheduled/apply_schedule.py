@@ -60,6 +60,7 @@ HINTS = (
     Hint("loop", "num_stages", Pipelined, "num_stages", 0, "0", "a plain loop until stages are asked for"),
     Hint("loop", "unroll", Serial, "unroll"),
     Hint("loop", "split", (Pipelined, Serial), "split"),
+    Hint("loop", "overlap", Pipelined, "overlap"),
     Hint(
         "buffer", "swizzle", AllocShared, "swizzle", None, "decided by bank conflicts",
         "the layout with the fewest bank conflicts is taken",

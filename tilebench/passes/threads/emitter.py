@@ -53,6 +53,8 @@ class Emitter:
         self._prologue: list[Let] = []
         # What was issued under a token: registers that hold sums then, and what is left to do with them.
         self.issued: dict[str, dict[str, tuple[Region, list[Stmt]]]] = {}
+        # The names of those registers by the groups of a token that were closed, the open one last.
+        self._groups: dict[str, list[list[str]]] = {}
         # What the digits add to coordinates, by the fragment that asked.
         self._parts: dict[Fragment, list[Expr]] = {}
         self.tid = Var(self.name("tid"))
@@ -181,6 +183,18 @@ class Emitter:
     def issue(self, token: str, sums: Region, after: list[Stmt]) -> None:
         """Note that something issued under a token fills registers; `after` is left to do behind the wait."""
         self.issued.setdefault(token, {})[sums.buffer.name] = (sums, after)
+        self._groups.setdefault(token, [[]])[-1].append(sums.buffer.name)
+
+    def close_group(self, token: str) -> None:
+        """What was issued under a token since the last group is one."""
+        self._groups.setdefault(token, [[]]).append([])
+
+    def done_of(self, token: str, pending: int) -> list[Region]:
+        """The registers that nothing fills any more when all groups but the youngest are complete."""
+        closed = self._groups.get(token, [[]])[:-1]
+        left = {name for group in closed[-pending:] for name in group}
+        done = dict.fromkeys(name for group in closed[:-pending] for name in group)
+        return [self.issued[token][name][0] for name in done if name not in left]
 
     def _outermost(self, base: str) -> str:
         """A name bound at the head of what the threads do, whatever scope is open now."""

@@ -191,6 +191,7 @@ _UNUSED = {
     "cluster": "a block runs on one core",
     "eviction": "its caches are told nothing",
     "dependent_launch": "a call returns when it is done",
+    "overlap": "a block runs on one core, and products are done where they stand",
     "instruction": "each operation is done in one way",
     "persistent": "threads take one block after another as it is",
     "assume": "a broken promise would take the process along",

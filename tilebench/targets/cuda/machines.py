@@ -73,6 +73,7 @@ KNOWN_ARCHS: tuple[str, ...] = (
 _SINCE: tuple[tuple[str, tuple[int, int]], ...] = (
     ("ldmatrix", (7, 5)),
     ("mma", (7, 5)),
+    ("votes", (7, 5)),
     ("cp.async", (8, 0)),
     ("bf16-arith", (8, 0)),
     ("redux", (8, 0)),

@@ -28,6 +28,7 @@ from ....ir import (
 )
 from ....ir.dtypes import float32
 from ....language.accumulation import reduction_dtype
+from ....language.lowered.lanes import AddLanes
 from ....language.memory import AllocLocal
 from ....language.reduce import BITS, Reduce
 from ....language.structure import Unroll
@@ -78,14 +79,17 @@ def reduce_loops(emitter: Emitter, reduction: Reduce) -> list[Stmt]:
             at=reduction.place, name=reduction.dst.buffer.name, a=target.layout, b=kept,
             found="{a}", expected="{b}",
         )  # fmt: skip
-    check_lanes(reduction, source.layout, dim, emitter.machine.warp)
+    if not reduction.parted:
+        check_lanes(reduction, source.layout, dim, emitter.machine.warp)
     dtype = reduction_dtype(reduction.kind, source.local.dtype, target.local.dtype)
     part = Buffer(emitter.name(f"{reduction.dst.buffer.name}_part"), (values,), dtype, "local")
     exchange = exchange_of(source.layout, dim, emitter.machine.warp)
+    if reduction.parted:
+        exchange = Exchange((), (), ())
     lowered: list[Stmt] = [AllocLocal(part)]
     lowered += _partial(emitter, reduction, source.local, source.layout, dim, part)
     if exchange.shuffles:
-        lowered += _shuffle(emitter, reduction, part, exchange.shuffles)
+        lowered += _shuffle(emitter, reduction.kind, part, exchange.shuffles)
     if exchange.across:
         lowered += _across(emitter, reduction, source.layout, kept, part, exchange)
     return lowered + _finish(emitter, reduction, kept, strides, part, target.local)
@@ -124,7 +128,7 @@ def workspace(reduction: Reduce, layouts: Mapping[str, Fragment], machine: Machi
         return None
     dim = reduction.dim % len(layout.extents)
     exchange = exchange_of(layout, dim, machine.warp)
-    if not exchange.across:
+    if not exchange.across or reduction.parted:
         return None
     dtype = reduction_dtype(reduction.kind, reduction.src.buffer.dtype, reduction.dst.buffer.dtype)
     elements = exchange.parts * prod(layout.reduce(dim).padded)
@@ -172,19 +176,19 @@ def _partial(
     ]
 
 
-def _shuffle(emitter: Emitter, reduction: Reduce, part: Buffer, distances: tuple[int, ...]) -> list[Stmt]:
+def _shuffle(emitter: Emitter, kind: str, part: Buffer, distances: tuple[int, ...]) -> list[Stmt]:
     var = emitter.leaf_variable("r0", part.size)
     body: list[Stmt] = []
     for distance in distances:
         mine = Load(part, (var,))
         # 8-bit and 16-bit values travel in a register of 32 bits; the target sees to it.
         other: Expr = Call("shfl_xor", (mine, Const(distance)), type=part.dtype)
-        if reduction.kind.endswith("_nan"):
+        if kind.endswith("_nan"):
             # All lanes exchange, whichever of both values each then takes.
             name = Var(emitter.name("other"), type=part.dtype)
             body.append(Let(name, other))
             other = name
-        body.append(Store(part, (var,), combine(reduction.kind, mine, other)))
+        body.append(Store(part, (var,), combine(kind, mine, other)))
     return looped(Unroll, var, part.size, body)
 
 
@@ -283,4 +287,13 @@ def _finish(
     return _nest(loops, [Store(target, (register,), value)])
 
 
-LOWERINGS = tuple(Lowering(Reduce, name, reduce_loops, workspace) for name in ("thread", "shfl", "shared"))
+def add_lanes(emitter: Emitter, statement: AddLanes) -> list[Stmt]:
+    """Parts of elements in several lanes, added up in each of them."""
+    target = fragment_of(emitter, statement.dst).local
+    return _shuffle(emitter, "sum", target, statement.distances)
+
+
+LOWERINGS = (
+    *(Lowering(Reduce, name, reduce_loops, workspace) for name in ("thread", "shfl", "shared")),
+    Lowering(AddLanes, "", add_lanes),
+)

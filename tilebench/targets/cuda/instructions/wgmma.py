@@ -116,7 +116,10 @@ def commit(emitter: Emitter, statement: Commit) -> list[Stmt]:
     _check_name(statement)
     if statement.token == BY_HAND:
         return [WgmmaCommit()]
-    return [] if emitter.issued.get(statement.token) == {} else [WgmmaCommit()]
+    if emitter.issued.get(statement.token) == {}:
+        return []
+    emitter.close_group(statement.token)
+    return [WgmmaCommit()]
 
 
 def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
@@ -127,9 +130,13 @@ def wait(emitter: Emitter, statement: Wait) -> list[Stmt]:
     known = emitter.issued.get(statement.token)
     if known == {}:
         return []  # waited for in parts already
+    if statement.pending:
+        # Of what is left in flight, sums are still the instruction's.
+        done = emitter.done_of(statement.token, statement.pending)
+        return [WgmmaWait(c=region, pending=statement.pending) for region in done or (None,)]
     issued = list((known or {}).values())
-    if statement.pending or not issued:
-        return [WgmmaWait(pending=statement.pending)]  # sums are still the instruction's
+    if not issued:
+        return [WgmmaWait()]
     later = statement.later
     return [
         *(WgmmaWait(c=sums, pending=later) for sums, _ in issued),

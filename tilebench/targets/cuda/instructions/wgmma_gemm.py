@@ -147,6 +147,10 @@ def _steps(emitter: Emitter, issue: _Product, first: Expr, steps: int, clear: Ex
     if clear == TRUE:
         return [*issue.step(emitter, first, TRUE), *_steps(emitter, issue, first + 1, steps - 1, FALSE)]
     together = max(n for n in range(1, UNROLLED_K + 1) if steps % n == 0)
+    if issue.a.form is None:
+        # Registers have no address: those of another turn of a loop would be moved into the same ones,
+        # which the instruction of this turn still reads.
+        together = steps
 
     def cleared(turn: Expr) -> Expr:
         return FALSE if clear == FALSE else all_of([turn.compare("==", 0), clear])
