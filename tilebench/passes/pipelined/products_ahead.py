@@ -17,12 +17,16 @@ from ...ir.names import Names
 from ...language.accumulation import gemm_sum_dtype
 from ...language.copy import Copy
 from ...language.gemm import Gemm
-from ...language.lowered.decisions import Instr
+from ...language.lowered.decisions import PRODUCER, Instr
 from ...language.lowered.tokens import Commit, Wait
 from ...language.structure import Pipelined
 from ...machine import Machine
 from ..context import Context
 from ..laid_out.choose_instructions import row_of
+
+# A ring of two whose products go on has one copy under way at a time. A product of 4096 on an H200 takes
+# 230 us where they do not and 284 where they do in tiles of 128x128x64, 296 and 409 in 128x128x32.
+LEAST_VERSIONS = 3
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ class ProductsAhead:
 def ahead_of(loop: Pipelined, ringed: set[str], names: Names, context: Context) -> ProductsAhead:
     """The products of a loop that go on into its next step, which fills the tiles `ringed`."""
     found, why = products_that_go_on(loop, ringed, context.machine)
+    plan = loop.plan
+    if found and plan is not None and plan.stages < LEAST_VERSIONS and plan.roles != PRODUCER:
+        few = f"of {plan.stages} versions the next one would be filled behind the product, and not beside it"
+        context.remark("make_ring", "note", f"products are waited for in their own step: {few}", loop)
+        return ProductsAhead(loop)
     if why:
         context.remark("make_ring", "missed", f"products are waited for in their own step: {why}", loop)
     if not found:
