@@ -32,10 +32,11 @@ WAYS: dict[str, dict[str, Any]] = {
 # block_M, block_N, stages, threads, and whether parts of dq pass through shared memory.
 TILES = {
     64: [
-        (64, 128, 2, 256, False), (64, 128, 2, 256, True), (64, 128, 3, 256, True), (128, 64, 2, 128, False),
+        (64, 128, 2, 256, False), (64, 128, 3, 256, False), (64, 128, 3, 256, True), (96, 128, 2, 256, False),
+        (96, 128, 2, 256, True),
     ],
-    128: [(64, 128, 2, 256, False), (64, 128, 2, 256, True), (64, 64, 2, 128, True)],
-    96: [(64, 128, 2, 256, True)],
+    128: [(64, 128, 2, 256, False), (64, 128, 2, 256, True)],
+    96: [(64, 128, 2, 256, False)],
 }  # fmt: skip
 
 

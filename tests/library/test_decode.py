@@ -25,6 +25,7 @@ CASES = [
     (2, 4, 2, 200, 32, "bfloat16", True, False, 16),
     (1, 40, 2, 290, 32, "float16", True, False, 128),
     (2, 2, 1, 100, 32, "float16", True, False, 48),
+    (2, 2, 1, 50, 32, "float16", True, False, 1),
 ]
 CARDS = ("cuda:sm_80", "cuda:sm_90a")
 
@@ -93,6 +94,14 @@ def test_code(target: str, page: int) -> None:
     assert (found.spill_store_bytes, found.local_bytes) == (0, 0)
     joined = kernel_for(STEPS["decode_join"], Problem(sizes, "float16", {"most": 64}), target).resources
     assert (joined.spill_store_bytes, joined.local_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("target", CARDS)
+@pytest.mark.parametrize(("dim", "page"), [(3, 0), (40, 1), (256, 16), (512, 0)])
+def test_any_dim_and_page_has_a_schedule(dim: int, page: int, target: str) -> None:
+    options = {"k_order": 0, "v_order": 0, "page": page, "has_lengths": True, "alone": False}
+    sizes = {"B": 1, "H": 8, "KV": 1, "S": 100, "D": dim}
+    assert kernel_for(STEPS["decode"], Problem(sizes, "float16", options), target).stage("cuda")
 
 
 def test_how_many_parts() -> None:

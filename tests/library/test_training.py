@@ -140,6 +140,15 @@ def test_code(name: str, target: str, dim: int) -> None:
         assert found.blocks_per_sm
 
 
+@pytest.mark.parametrize("target", CARDS)
+@pytest.mark.parametrize("dim", [3, 8, 40, 104, 256])
+def test_any_dim_has_a_schedule(dim: int, target: str) -> None:
+    sizes = {"B": 1, "H": 2, "KV": 1, "SQ": 65, "SK": 70, "D": dim}
+    options = {"causal": True, **{f"{name}_order": 1 for name in "qkvog"}}
+    for name in ("attention_saving", "attention_before", "attention_backward", "attention_after"):
+        assert kernel_for(STEPS[name], Problem(sizes, "float16", options), target).stage("cuda")
+
+
 def test_what_does_not_fit_is_refused() -> None:
     a = drawn(CASES[0])
     o, lse = attention_lse(a["q"], a["k"], a["v"])

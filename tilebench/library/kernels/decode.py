@@ -15,6 +15,9 @@ import tilebench.language as T
 from ...kernel import jit
 from .attention import LEAST, LOG2E
 
+# More copies than these, each a few keys, are a loop that nothing runs ahead of.
+MOST_PAGES = 8
+
 
 def keys_at_a_time(page: int, block_N: int) -> int:
     """Keys of a block: as many as a schedule says, or fewer, so that they are whole pages or a page whole
@@ -33,8 +36,11 @@ def load_keys(x, table, batch, head, first, page, order, block_N, tile):
             T.copy(x[batch, head, first : first + block_N, :], tile)
     elif page >= block_N:
         T.copy(x[table[batch, first // page], first % page : first % page + block_N, head, :], tile)
-    else:
+    elif block_N // page <= MOST_PAGES:
         load_pages(x, table, batch, head, first // page, page, 0, block_N // page, tile)
+    else:
+        for n in T.serial(block_N // page):
+            T.copy(x[table[batch, first // page + n], 0:page, head, :], tile[n * page : (n + 1) * page, :])
 
 
 @T.macro
