@@ -26,7 +26,7 @@ LOOKED_AT = 24
 def bench() -> Iterator[Workbench]:
     kernel: Any = functions()["gemm"]
     out = live.open_live(
-        kernel, with_=SIZES, target="cuda:sm_90a", sweep={"block_M": [64, 128], "block_N": [64, 128]}
+        kernel, with_=SIZES, target="cuda:sm_90", sweep={"block_M": [64, 128], "block_N": [64, 128]}
     )
     yield out
     out.close()
