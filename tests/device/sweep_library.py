@@ -41,6 +41,8 @@ SCHEDULED = "SCHEDULED"
 
 def value_of(text: str) -> Any:
     words = {"True": True, "False": False}
+    if text.replace("x", "").isdecimal() and "x" in text:  # blocks of a cluster, as 2x1
+        return tuple(int(part) for part in text.split("x"))
     return words[text] if text in words else int(text) if text.lstrip("-").isdecimal() else text
 
 
