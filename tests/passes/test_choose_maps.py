@@ -55,6 +55,19 @@ def test_pairs_become_vectors_where_the_elements_are_narrow(stored: str, ways: l
     assert said(text, head) == ways
 
 
+@pytest.mark.parametrize(("columns", "size"), [(96, 16), (48, 8), (160, 16), (80, 8)])
+def test_pairs_of_rows_of_odd_multiples_become_vectors_too(columns: int, size: int) -> None:
+    """Of three or five times a power of two the power is exchanged: whole vectors, or halves of them."""
+    text = body(64, columns, "float32", LOADED.format(m=64, n=columns))
+    text = text.replace(f"j // {columns // 2} * 32", "0").replace(f"j % {columns // 2}", "j")
+    text = text.replace("i // 32 * 64", "i // 16 * 32").replace(f"i % 32 // 16 * ({columns // 2} // 2)", "0")
+    head = f'A: T.Tensor((64, {columns}), "float16"), O: T.Tensor((64, {columns}), "float16")'
+    everywhere(text, head)
+    assert said(text, head) == [EXCHANGED] * 2
+    stage = kernel_of(text, head).using(target="cuda:sm_90a")().stage("laid_out")
+    assert stage.count(f'by=T.Instr("ld.st", bytes={size})') == 2
+
+
 @pytest.mark.parametrize("columns", [128, 120, 97])
 def test_a_bias_and_a_residual_are_added_in_the_layout_of_the_store(columns: int) -> None:
     text = body(64, 128, "float32", """

@@ -25,13 +25,17 @@ def with_vectors(fragment: Fragment, vector: int, warp: int) -> Fragment | None:
     for place, step in zip(slots, steps[low:], strict=False):
         lanes[place] = (2, last, step)
     rest = [(2, last, step) for step in steps[low + len(slots) :]]
-    others = [mode for mode in fragment.value if mode[1] != last or _is_odd(mode)]
+    others = [mode if mode[1] != last else _odd_part(mode) for mode in fragment.value]
+    others = [mode for mode in others if mode[0] > 1]
     value = _joined([(vector, last, 1), *rest]) if vector > 1 else _joined(rest)
     return Fragment(fragment.extents, (*_joined(lanes), *warps), (*value, *others))
 
 
-def _is_odd(mode: FragmentMode) -> bool:
-    return bool(mode[0] & (mode[0] - 1))
+def _odd_part(mode: FragmentMode) -> FragmentMode:
+    """What is left of a mode beside its bits, which are the steps below: of 24 eights three times 64."""
+    count, dim, step = mode
+    power = count & -count
+    return count // power, dim, step * power
 
 
 def _split_threads(fragment: Fragment, warp: int) -> tuple[list[FragmentMode], list[FragmentMode]] | None:
@@ -51,15 +55,15 @@ def _split_threads(fragment: Fragment, warp: int) -> tuple[list[FragmentMode], l
 
 
 def _bits_along(modes: tuple[FragmentMode, ...], last: int) -> list[FragmentMode] | None:
-    """The modes of values along the last dimension in bits; those that are no power of two stay out of it."""
+    """The modes of values along the last dimension in bits; an odd part of one stays out of it."""
     bits: list[FragmentMode] = []
-    for mode in modes:
-        count, dim, step = mode
-        if dim != last or _is_odd(mode):
+    for count, dim, step in modes:
+        power = (count & -count).bit_length() - 1
+        if dim != last or not power:
             continue
         if step & (step - 1):
             return None
-        bits += [(2, dim, step << k) for k in range(count.bit_length() - 1)]
+        bits += [(2, dim, step << k) for k in range(power)]
     return bits
 
 

@@ -89,4 +89,12 @@ FAULTS = (
         "False",
         FRAGMENT,
     ),
+    Fault(
+        "layout/odd-parts-lie-over-their-bits",
+        "three or five times a power of two of neighbours begin where the first of them does",
+        "tilebench.layout.in_warp:_odd_part",
+        "step * power",
+        "step",
+        ("tests/passes/test_choose_maps.py::test_pairs_of_rows_of_odd_multiples_become_vectors_too",),
+    ),
 )

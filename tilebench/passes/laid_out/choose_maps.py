@@ -62,7 +62,9 @@ def cheapest_map(
     machine = context.machine
     costs = {"as_it_lies": site_cycles(site, box, machine, known.divisors)}
     maps = {"as_it_lies": box}
-    candidates = {"exchanged": with_vectors(box, vector, machine.warp), "rows": rows}
+    # Where a row of the fragment has too few for whole vectors, halves of them fill its sectors still.
+    exchanged = with_vectors(box, vector, machine.warp) or with_vectors(box, vector // 2, machine.warp)
+    candidates = {"exchanged": exchanged, "rows": rows}
     for name, candidate in candidates.items():
         if candidate is None:
             continue
