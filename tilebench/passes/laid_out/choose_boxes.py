@@ -54,6 +54,9 @@ def _in_boxes(
             return map_bodies(node, step)
         ahead = [s for s in node.body if reasons.get(id(s)) == "" and isinstance(s, Copy)]
         if not _pay([copy.dst.buffer for copy in ahead]):
+            if ahead:
+                few = f"rows have less than {LEAST_ROW} bytes, and steps less than {LEAST_STEP >> 10} KB"
+                context.remark(NAME, "note", f"{name} does not pay for this loop: {few}", node)
             return map_bodies(node, step)
         named = {id(copy): copy.but(by=Instr(name)) for copy in ahead}
         return node.but(body=tuple(named.get(id(s)) or step(s) for s in node.body))

@@ -53,11 +53,24 @@ def _settled(function: Function, rows: list[Instruction], gemms: list[Gemm], con
         found = [(origins.get(id(gemm)), why) for gemm, why in unreadable(trial, context)]
         refused = [(gemm, why) for gemm, why in found if gemm is not None and wanted[id(gemm)] is not None]
         if not refused:
+            for gemm in gemms:
+                if row := wanted.get(id(gemm)):
+                    _applied(gemm, row, threads[id(gemm)], context)
             return trial
         for gemm, why in refused:
             _missed(gemm, wanted[id(gemm)], why, context)
             wanted[id(gemm)] = None
     return function
+
+
+def _applied(gemm: Gemm, row: Instruction, threads: Threads, context: Context) -> None:
+    ordinary = choose(gemm, context.machine, threads.count)
+    costs = {each.name: _cycles(each, gemm, context.machine, threads) for each in (row, ordinary) if each}
+    said = ", ".join(f"{name} {cycles:.0f}" for name, cycles in costs.items() if name != row.name)
+    context.remark(
+        NAME, "applied", f"{row.name} carries out this product: {costs[row.name]:.0f} cycles, {said}", gemm,
+        **{f"cycles_{name}": round(cycles, 1) for name, cycles in costs.items()},
+    )  # fmt: skip
 
 
 def _missed(gemm: Gemm, row: Instruction | None, why: str, context: Context) -> None:
