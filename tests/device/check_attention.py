@@ -40,6 +40,8 @@ SCHEDULES |= {
     for n in (8, 16, 32)
     for name in ("roles", "persistent")
 }
+SCHEDULES["pairs"] = {**SCHEDULES["roles"], **AHEAD, "min_blocks": 2}
+SCHEDULES["pairs16"] = {**SCHEDULES["pairs"], "order": 16}
 SCHEDULES |= {f"overlap-{name}": {**SCHEDULES[name], **AHEAD} for name in ("roles", "persistent")}
 # The dimension, then block_M, block_N, stages and threads, and whether queries are held in registers.
 WIDE = [
@@ -47,6 +49,8 @@ WIDE = [
     (128, 128, 112, 3, 256, True), (128, 128, 144, 2, 256, True), (128, 192, 80, 3, 384),
 ]  # fmt: skip
 NARROW = [
+    (64, 128, 64, 2, 256), (64, 128, 64, 3, 256), (64, 128, 64, 4, 256), (64, 128, 48, 4, 256), (64, 128, 56, 4, 256),
+    (64, 64, 64, 4, 128), (64, 64, 128, 2, 128), (64, 64, 96, 3, 128), (64, 256, 56, 4, 512),
     (64, 192, 128, 2, 384), (64, 192, 128, 3, 384), (64, 192, 128, 4, 384), (64, 128, 128, 3, 256, True),
     (64, 192, 112, 3, 384), (64, 192, 112, 3, 384, True), (64, 128, 192, 3, 256), (64, 128, 256, 2, 256),
     (64, 256, 64, 4, 512), (64, 256, 64, 6, 512),

@@ -19,6 +19,7 @@ from .lowered.lanes import WORDS as LANES
 from .lowered.launches import WORDS as LAUNCHES
 from .lowered.layouts import WORDS as LAYOUTS
 from .lowered.mbarriers import WORDS as MBARRIERS
+from .lowered.settle import WORDS as SETTLE
 from .lowered.threads import FUNCTIONS as EXCHANGES
 from .lowered.threads import WORDS as THREADS
 from .lowered.tokens import WORDS as TOKENS
@@ -52,6 +53,7 @@ FAMILIES = (
     LAUNCHES,
     TOKENS,
     LANES,
+    SETTLE,
     LAYOUTS,
     CLOCKS,
     EXTERN,

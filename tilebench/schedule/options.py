@@ -106,6 +106,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "persistent": Option(
             "blocks that take one tile after another: true for as many as run at a time", _persistent
         ),
+        "min_blocks": Option("blocks that are to run on a multiprocessor at a time", _whole(1, 32)),
         "warp_specialize": Option("threads of their own bring the tiles of pipelined loops", _flag),
         "dependent_launch": Option(
             "blocks begin while the launch before ends, and wait before they touch arrays", _flag

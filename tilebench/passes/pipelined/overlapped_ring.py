@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...ir import ONE, AllocStmt, Expr, If, Let, Stmt, const_of, names_read_and_written, substitute
+from ...ir.dtypes import float32
 from ...ir.names import Names
 from ...language.accumulation import gemm_sum_dtype
 from ...language.copy import Copy
 from ...language.gemm import Gemm
+from ...language.lowered.settle import Settle
 from ...language.lowered.tokens import Commit, Wait
 from ...language.memory import AllocFragment, AllocShared
+from ...language.reduce import Reduce
 from ...language.structure import Pipelined, Serial
 from ...machine import Machine
 from ..context import Context
@@ -163,8 +166,10 @@ class OverlappedRing:
             *self._released(FIRST, following),
             *self._part(BETWEEN, self.parts.early, following),
             # A compiler takes a wait in front of arithmetic that does not need it. What was computed stays
-            # where it is: the sums of the first product are named again, and waiting for tiles is a branch.
+            # where it is: the sums of the first product are named again, what is made of a row of them is
+            # settled, and waiting for tiles is a branch.
             self._wait(pending=1),
+            *self._settled(),
             *self._ahead(following + 1),
             self._wait(),
             *self._released(LAST, own),
@@ -183,6 +188,16 @@ class OverlappedRing:
         if length is None:
             body = (If(loop.start.compare("<", loop.stop), body, (), place=loop.place),)
         return (*allocated, *(body if length != 0 else ()), *self._counted())
+
+    def _settled(self) -> tuple[Stmt, ...]:
+        """The last sums over rows of the first product, which all that is computed of it goes into."""
+        first = self.parts.first[-1]
+        rows = [
+            s
+            for s in self.parts.early
+            if isinstance(s, Reduce) and s.src.buffer.name == first.c.buffer.name  # type: ignore[attr-defined]
+        ]
+        return tuple(Settle(s.dst, place=s.place) for s in rows[-1:] if s.dst.buffer.dtype == float32)
 
     def _ahead(self, index: Expr) -> tuple[Stmt, ...]:
         """The waits for the tiles of a first product, if there is one of that index."""

@@ -8,9 +8,10 @@ threads wrote to shared memory is seen by it after `T.fence_async_shared()` of t
 from __future__ import annotations
 
 from ....errors import LayoutError
-from ....ir import FALSE, Expr, OpStmt, Region, Stmt, accumulates, attribute, node, operand, reads
+from ....ir import FALSE, Const, Expr, OpStmt, Region, Stmt, accumulates, attribute, node, operand, reads
 from ....language.gemm import Gemm
 from ....language.lowered.decisions import Instr
+from ....language.lowered.settle import Settle
 from ....language.lowered.tokens import BY_HAND, Commit, Wait
 from ....language.stages import THREAD
 from ....passes.threads.emitter import Emitter
@@ -152,4 +153,13 @@ def _check_name(statement: Commit | Wait) -> None:
         )  # fmt: skip
 
 
-LOWERINGS = (Lowering(Gemm, WGMMA, gemm), Lowering(Commit, WGMMA, commit), Lowering(Wait, WGMMA, wait))
+def settle(emitter: Emitter, statement: Settle) -> list[Stmt]:
+    """The registers of a fragment."""
+    local = emitter.fragments[statement.what.buffer.name].local
+    return [Settle(Region(local, (Const(0),), extent=(local.size,)))]
+
+
+LOWERINGS = (
+    Lowering(Gemm, WGMMA, gemm), Lowering(Commit, WGMMA, commit), Lowering(Wait, WGMMA, wait),
+    Lowering(Settle, "", settle),
+)  # fmt: skip

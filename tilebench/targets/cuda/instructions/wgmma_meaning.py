@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import Region
+from ....language.lowered.settle import Settle
 from ....layout import Fragment
 from ....simulator.asynchrony import Hold, told
 from ....simulator.lanes import Lanes, elements
@@ -62,6 +63,11 @@ def wgmma_wait(lanes: Lanes, statement: WgmmaWait, mask: Mask) -> None:
     """The warp groups wait for their own products."""
     _whole_groups(lanes, statement, mask)
     lanes.wait(WGMMA, statement.pending, statement, mask)
+
+
+def settle(lanes: Lanes, statement: Settle, mask: Mask) -> None:
+    """Where registers are computed says nothing of what they hold."""
+    lanes.read(statement.what, mask)
 
 
 def _whole_groups(lanes: Lanes, statement: Any, mask: Mask) -> None:

@@ -12,6 +12,7 @@ import re
 from ....errors import TargetError
 from ....ir import FALSE, TRUE, Expr, Region, const_of
 from ....ir.arith import linear
+from ....language.lowered.settle import Settle
 from ...clike.prelude import Part, Wanted
 from ...clike.renderer import Renderer
 from ...intrinsics import Intrinsic
@@ -86,6 +87,12 @@ def _wait(renderer: Renderer, statement: WgmmaWait) -> None:
     count = (statement.c.extent or (1,))[-1]
     to = renderer.address(statement.c)
     renderer.line(f"tb_wgmma_wait_{count}<{statement.pending}>({to});", statement)
+
+
+def _settle(renderer: Renderer, statement: Settle) -> None:
+    to = renderer.address(statement.what)
+    for number in range((statement.what.extent or (1,))[-1]):
+        renderer.line(f"tb_settle(({to})[{number}]);", statement)
 
 
 # -- the prelude
@@ -171,7 +178,16 @@ _KEEP = """\
 TB void tb_keep(float& x) { asm volatile("" : "+f"(x) :: "memory"); }
 TB void tb_keep(int& x) { asm volatile("" : "+r"(x) :: "memory"); }"""
 
+# An instruction that reads a value, and does nothing but for bits that no arithmetic gives: the assembler
+# moves what nothing needs behind a branch, and knows of no empty statement.
+_SETTLE = """\
+TB void tb_settle(float x) {
+  asm volatile("{.reg .pred odd; setp.eq.u32 odd, %0, 0x7fc0dead; @odd nanosleep.u32 0;}"
+               :: "r"(__float_as_uint(x)) : "memory");
+}"""
+
 WARP_GROUPS = (
+    Part("settle", r"tb_settle", _SETTLE),
     Part("wgmma_keep", r"tb_wgmma_wait_\d+", _KEEP),
     Part("wgmma", r"tb_wgmma_\w+|tb_matrix", _functions),
 )
@@ -182,4 +198,5 @@ INTRINSICS = (
     Intrinsic(WgmmaFence, simulated("wgmma_meaning", "wgmma_fence"), _fence),
     Intrinsic(WgmmaCommit, simulated("wgmma_meaning", "wgmma_commit"), _commit),
     Intrinsic(WgmmaWait, simulated("wgmma_meaning", "wgmma_wait"), _wait),
+    Intrinsic(Settle, simulated("wgmma_meaning", "settle"), _settle),
 )
