@@ -368,6 +368,14 @@ FAULTS = (
         (f"{TEXT}[skip_scaling.step]",),
     ),
     Fault(
+        "overlap/weights-made-late",
+        "nothing keeps the making of weights in front of the wait for the product beside it",
+        "tilebench.passes.pipelined.overlapped_ring:OverlappedRing._settled",
+        "rows[-1:]",
+        "()",
+        (f"{OVERLAP}::test_weights_are_made_beside_the_product_and_not_behind_it",),
+    ),
+    Fault(
         "overlap/same-sum",
         "two products of one sum are issued in the other order",
         "tilebench.passes.pipelined.overlapped_ring:parts_of",
