@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ import tilebench.language as T
 from tests.passes.drawn_schedules import attention
 from tests.simulated import run_threaded
 from tilebench.errors import ScheduleError
+from tilebench.ir import ZERO, Buffer
+from tilebench.ir.dtypes import float16
 from tilebench.kernel.calls.variants import Variant
+from tilebench.passes.analysis.accesses import Access, GroupOrder
+from tilebench.passes.analysis.hand_barriers import least_arrived
 from tilebench.schedule import Schedule
 
 CARD = "cuda:sm_90a"
@@ -390,3 +395,16 @@ def test_other_targets_say_that_it_changes_nothing() -> None:
     kernel = product.using(target="cpu", schedule=schedule_of())(64, 64, 64, 64, 64, 64, 2, 128)
     why = {c.name: c.why for c in kernel.record().choices}["warp_specialize"]
     assert why == "not used by cpu: a block runs on one core"
+
+
+def test_of_accesses_that_differ_by_barriers_those_that_fewer_settle_are_kept() -> None:
+    """Both branches of a condition leave an access: in a ring of eight there were 400 times as many."""
+    order = GroupOrder(0, 128)
+    access = Access(Buffer("S", (4,), float16, "shared"), True, (ZERO,), (4,), order=order)
+    one, other = (
+        access.ordered(replace(order, arrived=frozenset({(name, ZERO)}))) for name in ("full", "empty")
+    )
+    assert least_arrived([one, access, other]) == [access]
+    assert least_arrived([one, other]) == [one, other]
+    fenced = access.ordered(replace(order, fenced=True))
+    assert least_arrived([access, fenced]) == [access, fenced]

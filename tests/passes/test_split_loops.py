@@ -225,3 +225,15 @@ def test_a_short_loop_has_no_idle_blocks() -> None:
         "the loop has 3 iterations, for 9 blocks",
         "3 blocks of each tile take a share of the loop; the sums in C_l are added in a second launch",
     ]
+
+
+def test_a_producer_brings_the_tiles_of_the_shares_alone() -> None:
+    """The launch that adds has no loop whose tiles could be brought; the first keeps its roles."""
+    schedule = Schedule.of(
+        loop={"ko": {"split": 2}}, warp_specialize=True,
+        copy={name: {"instruction": "tma"} for name in ("A_s", "B_s")},
+    )  # fmt: skip
+    kernel = product.using(target="cuda:sm_90a", schedule=schedule)(64, 64, 128, 2)
+    first, second = kernel.stage("pipelined").split("with T.Kernel(")[1:]
+    assert "T.threads(64, 128)" in first
+    assert "T.threads(" not in second

@@ -22,6 +22,7 @@ from tilebench.schedule import (
     resolve,
     user_name,
 )
+from tilebench.schedule.choices import choices_schedule
 
 
 def two_loops(M=64):
@@ -393,3 +394,14 @@ def test_the_printed_kernel_does_not_change_under_an_empty_schedule() -> None:
 
 def test_a_schedule_is_part_of_the_version_of_tilebench() -> None:
     assert tilebench.Schedule is Schedule
+
+
+def test_an_option_of_several_kinds_is_of_the_one_that_takes_its_value() -> None:
+    """`instruction` is a copy's and a product's: the word says which."""
+    wished = {"A_s.instruction": "tma", "C_l.instruction": "wgmma", "B_s.instruction": "cp.async"}
+    found = choices_schedule(wished)
+    assert [(d.kind, d.address, d.value) for d in found.directives] == [
+        ("gemm", "C_l", "wgmma"), ("copy", "A_s", "tma"), ("copy", "B_s", "cp.async"),
+    ]  # fmt: skip
+    with pytest.raises(ScheduleError, match="instruction of a copy cannot be 'none'"):
+        choices_schedule({"A_s.instruction": "none"})

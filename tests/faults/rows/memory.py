@@ -122,6 +122,16 @@ FAULTS = (
         BARRIERS,
     ),
     Fault(
+        "barriers/most-arrived-is-kept",
+        "what only one branch has settled counts as settled behind both",
+        "tilebench.passes.analysis.hand_barriers:_sooner",
+        "one.order.arrived < other.order.arrived",
+        "one.order.arrived > other.order.arrived",
+        (
+            "tests/passes/test_roles.py::test_of_accesses_that_differ_by_barriers_those_that_fewer_settle_are_kept",
+        ),
+    ),
+    Fault(
         "barriers/bounds-of-a-loop",
         "a loop's bound is read while others may still write it",
         "tilebench.passes.threaded.insert_barriers:_Search._loop",
