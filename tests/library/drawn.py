@@ -56,7 +56,7 @@ CHOICES: Mapping[str, Choices] = {
     "matmul": PRODUCT,
     "batched_matmul": PRODUCT,
     "grouped_matmul": PRODUCT,
-    **{name: {**PRODUCT, "block_K": (16, 32, 64)} for name in ("scaled_matmul", "int_matmul")},
+    **{name: {**PRODUCT, "block_K": (16, 32, 64), "parts": (0, 0, 1, 2)} for name in ("scaled_matmul", "int_matmul")},
     "attention": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 64), "num_stages": (0, 1, 2, 3),
         "threads": (32, 64, 128),

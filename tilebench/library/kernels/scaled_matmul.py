@@ -10,9 +10,12 @@ from ...kernel import jit
 @jit
 def scaled_matmul_kernel(
     M, N, K, dtype, b_dtype, out_dtype, a_order, b_order, has_scale_a, has_scale_b, scale_a_each,
-    scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0,
+    scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0, parts=0,
 ):  # fmt: skip
-    """C = (A B) scale_a scale_b. An operand of order 1 lies transposed in memory."""
+    """C = (A B) scale_a scale_b. An operand of order 1 lies transposed in memory.
+
+    With `parts` the result goes through shared memory, so many columns of a tile at a time.
+    """
     accumulated = "int32" if dtype in ("int8", "uint8") else "float32"
 
     @T.prim_func
@@ -46,12 +49,24 @@ def scaled_matmul_kernel(
             else:
                 total = T.alloc_fragment((block_M, block_N), "float32")
                 T.copy(acc, total)
-            if has_scale_a:
+            if has_scale_a and has_scale_b and not scale_a_each and not scale_b_each:
+                both = scale_a[0] * scale_b[0]
                 for i, j in T.Parallel(block_M, block_N):
-                    total[i, j] *= scale_a[by * block_M + i if scale_a_each else 0]
-            if has_scale_b:
-                for i, j in T.Parallel(block_M, block_N):
-                    total[i, j] *= scale_b[bx * block_N + j if scale_b_each else 0]
-            T.copy(total, c[by * block_M, bx * block_N])
+                    total[i, j] *= both
+            else:
+                if has_scale_a:
+                    for i, j in T.Parallel(block_M, block_N):
+                        total[i, j] *= scale_a[by * block_M + i if scale_a_each else 0]
+                if has_scale_b:
+                    for i, j in T.Parallel(block_M, block_N):
+                        total[i, j] *= scale_b[bx * block_N + j if scale_b_each else 0]
+            if parts:
+                width = block_N // parts
+                c_s = T.alloc_shared((block_M, width), out_dtype)
+                for part in T.unroll(parts):
+                    T.copy(total[0:block_M, part * width : (part + 1) * width], c_s)
+                    T.copy(c_s, c[by * block_M, bx * block_N + part * width])
+            else:
+                T.copy(total, c[by * block_M, bx * block_N])
 
     return main
