@@ -160,6 +160,25 @@ def test_rules_for_large_products_are_right_for_small_ones(rule: Rule) -> None:
         run_on(case, kernel, simulated)
 
 
+RULED = (
+    scaled("int8", 70, 40, 144),
+    scaled("float8_e4m3fn", 70, 40, 144, each=False, fast_accum=True),
+    scaled("float8_e4m3fn", 70, 40, 400),
+    scaled("float8_e5m2", 70, 40, 272, each=False),
+)
+
+
+@pytest.mark.parametrize(("number", "case"), [*enumerate(RULED, 1)], ids=str)
+def test_rules_of_large_products_of_bytes(number: int, case: LibraryCase) -> None:
+    """What problems of other sizes are given: as one tile here."""
+    rule = schedule_file("scaled_matmul", "cuda:sm_90a").rules[number]
+    problem = case.problem
+    assert rule.holds({**problem.values, "M": 8192, "N": 8192 if number == 4 else 1024, "target": ""})
+    values = {**problem.sizes, "dtype": problem.dtype, **problem.options}
+    function = case.operator.kernel.using(target="cuda:sm_90a", schedule=rule.schedule)
+    run_on(case, function.kernel((), values), simulated)
+
+
 @pytest.mark.parametrize(("case", "arch"), LARGE_CASE)
 def test_code(case: LibraryCase, arch: str) -> None:
     """NVRTC takes the text, the block fits the card, and registers are not spilled."""

@@ -7,15 +7,42 @@ import tilebench.language as T
 from ...kernel import jit
 
 
+@T.macro
+def by_one(total, scale, block_M, block_N):
+    """A tile times a number."""
+    for i, j in T.Parallel(block_M, block_N):
+        total[i, j] *= scale
+
+
+@T.macro
+def by_rows(total, scale, first, each, block_M, block_N):
+    """A tile times a number for each of its rows, or for all."""
+    for i, j in T.Parallel(block_M, block_N):
+        total[i, j] *= scale[first + i if each else 0]
+
+
+@T.macro
+def by_columns(total, scale, first, each, block_M, block_N):
+    """A tile times a number for each of its columns, or for all."""
+    for i, j in T.Parallel(block_M, block_N):
+        total[i, j] *= scale[first + j if each else 0]
+
+
+@T.macro
+def put(total, c, row, column, parts, dtype, block_M, width):
+    """A tile by way of shared memory, so many columns at a time."""
+    c_s = T.alloc_shared((block_M, width), dtype)
+    for part in T.unroll(parts):
+        T.copy(total[0:block_M, part * width : (part + 1) * width], c_s)
+        T.copy(c_s, c[row, column + part * width])
+
+
 @jit
 def scaled_matmul_kernel(
     M, N, K, dtype, b_dtype, out_dtype, a_order, b_order, has_scale_a, has_scale_b, scale_a_each,
     scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0, parts=0,
 ):  # fmt: skip
-    """C = (A B) scale_a scale_b. An operand of order 1 lies transposed in memory.
-
-    With `parts` the result goes through shared memory, so many columns of a tile at a time.
-    """
+    """C = (A B) scale_a scale_b, put out in `parts`. An operand of order 1 lies transposed in memory."""
     accumulated = "int32" if dtype in ("int8", "uint8") else "float32"
 
     @T.prim_func
@@ -41,31 +68,21 @@ def scaled_matmul_kernel(
                     T.copy(b[bx * block_N, ko * block_K], b_s)
                 else:
                     T.copy(b[ko * block_K, bx * block_N], b_s)
-                T.gemm(
-                    a_s, b_s, acc, transpose_A=bool(a_order), transpose_B=bool(b_order), fast_accum=fast_accum
-                )
+                T.gemm(a_s, b_s, acc, bool(a_order), bool(b_order), fast_accum=fast_accum)
             if accumulated == "float32" or not (has_scale_a or has_scale_b):
                 total = acc
             else:
                 total = T.alloc_fragment((block_M, block_N), "float32")
                 T.copy(acc, total)
             if has_scale_a and has_scale_b and not scale_a_each and not scale_b_each:
-                both = scale_a[0] * scale_b[0]
-                for i, j in T.Parallel(block_M, block_N):
-                    total[i, j] *= both
+                by_one(total, scale_a[0] * scale_b[0], block_M, block_N)
             else:
                 if has_scale_a:
-                    for i, j in T.Parallel(block_M, block_N):
-                        total[i, j] *= scale_a[by * block_M + i if scale_a_each else 0]
+                    by_rows(total, scale_a, by * block_M, scale_a_each, block_M, block_N)
                 if has_scale_b:
-                    for i, j in T.Parallel(block_M, block_N):
-                        total[i, j] *= scale_b[bx * block_N + j if scale_b_each else 0]
+                    by_columns(total, scale_b, bx * block_N, scale_b_each, block_M, block_N)
             if parts:
-                width = block_N // parts
-                c_s = T.alloc_shared((block_M, width), out_dtype)
-                for part in T.unroll(parts):
-                    T.copy(total[0:block_M, part * width : (part + 1) * width], c_s)
-                    T.copy(c_s, c[by * block_M, bx * block_N + part * width])
+                put(total, c, by * block_M, bx * block_N, parts, out_dtype, block_M, block_N // parts)
             else:
                 T.copy(total, c[by * block_M, bx * block_N])
 
