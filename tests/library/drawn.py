@@ -60,7 +60,7 @@ CHOICES: Mapping[str, Choices] = {
     **dict.fromkeys(("scaled_matmul", "int_matmul"), OF_BYTES),
     "attention": {
         "block_M": (16, 32, 64), "block_N": (16, 32, 64), "num_stages": (0, 1, 2, 3),
-        "threads": (32, 64, 128),
+        "threads": (32, 64, 128), "held": (False, True),
     },
 }  # fmt: skip
 
