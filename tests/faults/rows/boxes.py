@@ -148,6 +148,14 @@ FAULTS = (
         DEFAULTS,
     ),
     Fault(
+        "boxes/parts-that-start-anywhere",
+        "a product of a part that its instruction cannot read is given to it unasked",
+        "tilebench.passes.laid_out.choose_products:_why_not",
+        "not _starts_whole(region, field, gemm, row)",
+        "False",
+        DEFAULTS,
+    ),
+    Fault(
         "boxes/few-bits-unasked",
         "sums of 8-bit floats in fewer bits are taken though nobody names them",
         "tilebench.passes.laid_out.choose_products:_why_not",

@@ -117,3 +117,35 @@ def test_sums_in_fewer_bits_are_taken_where_they_are_asked_for() -> None:
 def test_other_cards_are_as_they_were(arch: str) -> None:
     text = gemm_nt_kernel.using(target=f"cuda:{arch}")(256, 256, 256).stage("laid_out")
     assert instructions(text) == {"mma", "cp.async"}
+
+
+PARTS = """
+S = T.alloc_shared({tile}, "float16")
+U = T.alloc_shared((64, 64), "float16")
+C = T.alloc_fragment((64, 64), "float32")
+T.copy(A, S)
+T.copy(B, U)
+T.clear(C)
+for t in T.serial(2):
+    T.gemm(S[{part}], U, C)
+T.copy(C, O)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tile", "part", "found"),
+    [
+        ((2, 64, 64), "t, :, :", "wgmma"),
+        ((128, 64), "64 : 128, :", "wgmma"),
+        ((80, 64), "t * 4 : t * 4 + 64, :", "mma"),
+        ((80, 64), "4 : 68, :", "mma"),
+    ],
+)
+def test_parts_of_tiles_start_at_whole_blocks(tile: tuple[int, ...], part: str, found: str) -> None:
+    body = PARTS.format(tile=tile, part=part)
+    head = (
+        f'A: T.Tensor({tile}, "float16"), B: T.Tensor((64, 64), "float16"), O: T.Tensor((64, 64), "float32")'
+    )
+    made = kernel_of(body, head, 128).using(target="cuda:sm_90a")()
+    assert instructions(made.stage("laid_out")) == {found}
+    made.stage("threaded")

@@ -9,11 +9,11 @@ rule forbids it a remark says which. Other products are left to `choose_instruct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 from ...errors import LayoutError
-from ...ir import Function, Region, map_bodies
+from ...ir import Function, Region, const_of, map_bodies
 from ...ir.stmt import statements
 from ...language.gemm import Gemm
 from ...language.lowered.decisions import Instr
@@ -26,6 +26,8 @@ from .place_operands import unreadable
 from .warp_policies import SQUARE
 
 NAME = "choose_products"
+# Bytes after which the widest swizzle begins again.
+PLANE = 1024
 # Warps whose instructions a multiprocessor issues at a time: the others of a block share these cycles.
 PARTITIONS = 4
 
@@ -141,9 +143,27 @@ def _why_not(row: Instruction, gemm: Gemm, threads: Threads) -> str:
             return f"{region.buffer.name} lies in {region.buffer.scope} memory"
         if region.buffer.scope == "fragment" and region.buffer.name == gemm.c.buffer.name:
             return f"{region.buffer.name} is an operand and the sum"
+        if region.buffer.scope == "shared" and not _starts_whole(region, field, gemm, row):
+            return f"it reads a part of {region.buffer.name} that is not known to start at whole blocks"
     if row.exact_k and not gemm.fast_accum:
         return f"it forms sums of {row.exact_k} terms in fewer bits, and is taken where it is named"
     return ""
+
+
+def _starts_whole(region: Region, field: str, gemm: Gemm, row: Instruction) -> bool:
+    """Whether a part of a tile starts where blocks of it do: at steps along k, at rows of an instruction, and
+    in planes of whole swizzles."""
+    if region.is_whole:
+        return True
+    turned = gemm.transpose_A if field == "a" else gemm.transpose_B
+    k_last = (field == "a") != turned
+    units = (row.shape[0], row.shape[2]) if k_last else (row.shape[2], row.shape[0])
+    starts = [const_of(start) for start in region.start]
+    inside = all(
+        start is not None and start % unit == 0 for start, unit in zip(starts[-2:], units, strict=True)
+    )
+    plane = prod(region.buffer.extents[-2:]) * region.buffer.dtype.bits // 8
+    return inside and (plane % PLANE == 0 or all(start == 0 for start in starts[:-2]))
 
 
 def _with_rows(
