@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tilebench.kernel.calls import repeated
 from tilebench.kernel.calls.repeated import RepeatedCalls
 from tilebench.record import ParamRecord
 from tilebench.runtime.arrays import ArgumentChecker
@@ -149,3 +150,26 @@ def test_calls_of_several_shapes_and_cards_take_turns() -> None:
         assert calls((A, C))
         assert calls((there, others))
     assert (len(launches.given), len(second.given)) == (2, 2)
+
+
+def test_a_look_of_torchs_spares_the_questions_but_not_the_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[tuple[Any, ...]] = []
+
+    def look(*tensors: Tensor) -> bool:
+        looked.append(tensors)
+        return tensors[0].dtype == "torch.float16"
+
+    monkeypatch.setattr(repeated, "guard_of", lambda tensors: look)
+    calls, launches = remembered(A, C)
+    assert calls((A, C))
+    for wrong in (replace(C, pointer=0), replace(C, pointer=0x2008), replace(C, pointer=0x1000)):
+        assert not calls((A, wrong))
+    assert not calls((replace(A, dtype="torch.bfloat16"), C))
+    assert len(looked) == 5
+    assert launches.given == [[0x1000, 0x2000]]
+
+
+def test_what_the_look_takes_for_another_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "guard_of", lambda tensors: lambda *given: False)
+    calls, _ = remembered(A, C)
+    assert calls((replace(A, requires_grad=True), C))

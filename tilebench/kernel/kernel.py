@@ -92,6 +92,7 @@ class Kernel(Clocked, ForeignNames, Keeping, Pictured):
         self.outputs = tuple(sorted(k % count for k in out_idx))
         # The arrays for what the kernel says, which no caller sees.
         self.hidden = tuple(range(count, len(self.arguments)))
+        self._direct = not self.outputs and not self.hidden and self.printed is None
         arrays = [k for k, record in enumerate(self.arguments) if not record.is_scalar]
         # Where the outputs stand among the records of the arrays.
         self._output_rows = [arrays.index(k) for k in self.outputs if k in arrays]
@@ -138,6 +139,8 @@ class Kernel(Clocked, ForeignNames, Keeping, Pictured):
         stream. Raises `ArgumentError` when an array does not fit, `TargetError` when the target
         cannot run here.
         """
+        if self._direct and not named and self.calls.again(arrays):
+            return None
         if named:
             arrays = self._with_named(arrays, named)
         results: list[Any] = []

@@ -1,7 +1,7 @@
 """The barrier of a cluster: opens when all threads of all its blocks have come.
 
 What one block does to the memory of another comes before such a barrier: without it the other may have
-ended by then, and its memory be that of the next one.
+ended by then, and its memory be that of the next one. A relaxed one does not wait for what is under way.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class ClusterWait(Until):
             lanes.clocks.meet_cluster(number)
             self.barrier.come[number] = 0
             self.barrier.phase[number] += 1
-            self.barrier.reached.pop(number, None)
+            if not stmt.relaxed:
+                self.barrier.reached.pop(number, None)
 
     def open(self, waiting: Any) -> Any:
         """The lanes of clusters whose barrier has opened since."""

@@ -57,6 +57,14 @@ FAULTS = (
         (TEST + "a_product_in_clusters_is_right",),
     ),
     Fault(
+        "clusters/what-was-sent-is-under-way",
+        "the barrier at the end does not wait for what was sent, which a card answers with a failed launch",
+        "tilebench.simulator.clusters:ClusterWait.__init__",
+        "not stmt.relaxed",
+        "True",
+        (TEST + "what_a_card_must_not_do_is_refused",),
+    ),
+    Fault(
         "clusters/simulated-apart",
         "the simulator lets the reads of one block's barrier pass for another's",
         "tilebench.simulator.clocks:Clocks._column_of",

@@ -11,7 +11,7 @@ FAULTS = (
     Fault(
         "repeated/alignment-is-not-asked",
         "a tensor at another address takes the code of whole vectors",
-        "tilebench.kernel.calls.repeated:_addresses",
+        "tilebench.kernel.calls.repeated:_aligned",
         "bits % entry.alignment",
         "False",
         ("tests/kernel/test_repeated.py",),

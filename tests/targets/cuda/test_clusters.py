@@ -126,6 +126,12 @@ WRONG = [
         "this may come to a block of the cluster that has ended: no T.sync_cluster() follows it",
     ),
     (
+        "nobody waits for what was sent",
+        'T.sync_cluster(why="others may still send to this block, or to its barriers")',
+        "T.sync_cluster(relaxed=True)",
+        "this may come to a block of the cluster that has ended: no T.sync_cluster() follows it",
+    ),
+    (
         "blocks begin without each other",
         'T.sync_cluster(why="barriers of copies are made", relaxed=True)', "T.sync_threads()",
         "a race in shared memory: a read of ko_",

@@ -65,7 +65,7 @@ class Calls:
 
     def run(self, arguments: Sequence[Any], load: Any) -> None:
         """Check the arguments and run the variant that they fit. `load(compilation, values)` makes code."""
-        if self._repeated is not None and self._repeated(arguments):
+        if self.again(arguments):
             return
         try:
             call, infos = self._checked(arguments)
@@ -84,6 +84,10 @@ class Calls:
             give_back(infos)
         if variant.aligned and self._repeated is not None and hasattr(executable, "prepared"):
             self._remember(self._repeated, executable, call, infos, arguments)
+
+    def again(self, arguments: Sequence[Any]) -> bool:
+        """Run, if a call like this one has been; whether it ran."""
+        return self._repeated is not None and self._repeated(arguments)
 
     def _remember(
         self, repeated: RepeatedCalls, executable: Any, call: BoundCall, infos: Sequence[ArrayInfo],

@@ -14,6 +14,7 @@ from typing import Any
 from ...runtime.arrays import ArgumentChecker
 from ...runtime.describe import ArrayInfo
 from ...runtime.glances import is_torch
+from ...runtime.tensor_guards import Guard, guard_of
 from ...targets.devices import CARD
 
 _MOST_KNOWN = 256
@@ -28,6 +29,8 @@ class _Entry:
     alignment: int
     pairs: tuple[tuple[int, int, int, int], ...]
     launch: Callable[[Sequence[int]], None]
+    # torch's own look at all of them at once; None where there is none.
+    guard: Guard | None = None
 
 
 class RepeatedCalls:
@@ -41,7 +44,10 @@ class RepeatedCalls:
         """Launch, if a call like this one has been; whether it was launched."""
         try:
             entry = self._last
-            pointers = None if entry is None else _addresses(entry, tensors)
+            if entry is not None and entry.guard is not None and entry.guard(*tensors):
+                pointers = _aligned(entry, [tensor.data_ptr() for tensor in tensors])
+            else:
+                pointers = None if entry is None else _addresses(entry, tensors)
             if pointers is None:
                 found = self._known.get((tensors[0].get_device(), *[tensor.shape for tensor in tensors]))
                 if found is None or found is entry:
@@ -82,12 +88,25 @@ class RepeatedCalls:
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         key = (ordinal, *[tensor.shape for tensor in tensors])
-        self._known[key] = _Entry(rows, ordinal, max(alignment, launch.alignment), pairs, launch)
+        guard = guard_of(tensors)
+        self._last = self._known[key] = _Entry(
+            rows, ordinal, max(alignment, launch.alignment), pairs, launch, guard
+        )
+
+
+def _aligned(entry: _Entry, pointers: list[int]) -> list[int] | None:
+    """The addresses, where none is null or off the alignment."""
+    bits = 0
+    for pointer in pointers:
+        if not pointer:
+            return None
+        bits |= pointer
+    return None if bits % entry.alignment else pointers
 
 
 def _addresses(entry: _Entry, tensors: Sequence[Any]) -> list[int] | None:
     """The addresses of tensors that are as those of an entry; None where one is not."""
-    ordinal, bits, pointers = entry.ordinal, 0, list[int]()
+    ordinal, pointers = entry.ordinal, list[int]()
     for tensor, (kind, dtype, shape, written) in zip(tensors, entry.rows, strict=True):
         if (
             type(tensor) is not kind
@@ -97,12 +116,10 @@ def _addresses(entry: _Entry, tensors: Sequence[Any]) -> list[int] | None:
             or not tensor.is_contiguous()
             or tensor.is_neg()
             or (written and tensor.requires_grad)
-            or not (pointer := tensor.data_ptr())
         ):
             return None
-        bits |= pointer
-        pointers.append(pointer)
-    return None if bits % entry.alignment else pointers
+        pointers.append(tensor.data_ptr())
+    return _aligned(entry, pointers)
 
 
 __all__ = ["RepeatedCalls"]

@@ -162,7 +162,8 @@ class Launch:
     def _made_ready(self, grid: tuple[int, int, int]) -> Ready:
         slots = self._slots[grid] = list[_Slot]()
         pack, context = self._pack, self.function.context
-        enter, submit = context.enter, _submission(context.driver, self.function.handle)
+        driver, handle, enter = context.driver, self.function.handle, context.enter
+        launch = driver.lib.cuLaunchKernelEx if driver.can_launch_ex else _old_launch(driver)
 
         def run(stream: int, values: Sequence[int | float | bytes]) -> None:
             # Taking from and giving back to a list is atomic, so threads never share a slot.
@@ -176,7 +177,7 @@ class Launch:
                 if slot.stream != stream:
                     slot.config.stream = slot.stream = stream
                 pushed = enter()
-                code = submit(slot)
+                code = launch(slot.config_pointer, handle, slot.addresses, None)
             except struct.error as error:
                 raise self._misfit(values, error) from None
             finally:
@@ -184,7 +185,7 @@ class Launch:
                 if pushed:
                     context.leave(pushed)
             if code != 0:
-                raise context.driver.error(code, f"launching {self.function.name}")
+                raise driver.error(code, f"launching {self.function.name}")
 
         return run
 
@@ -203,19 +204,15 @@ class Launch:
         )  # fmt: skip
 
 
-def _submission(driver: Driver, handle: ctypes.c_void_p) -> Callable[[_Slot], int]:
-    """How a slot is handed to the driver; an old one has no launch with attributes."""
-    lib = driver.lib
-    if driver.can_launch_ex:
-        launch = lib.cuLaunchKernelEx
-        return lambda slot: launch(slot.config_pointer, handle, slot.addresses, None)
+def _old_launch(driver: Driver) -> Callable[[Any, ctypes.c_void_p, Any, None], int]:
+    """As `cuLaunchKernelEx`, of a driver that has no launch with attributes."""
 
-    def plain(slot: _Slot) -> int:
-        c = slot.config
+    def launch(config: Any, handle: ctypes.c_void_p, addresses: Any, extra: None) -> int:
+        c = config._obj
         stream = ctypes.c_void_p(c.stream)
-        return lib.cuLaunchKernel(handle, *c.grid, *c.block, c.shared, stream, slot.addresses, None)
+        return driver.lib.cuLaunchKernel(handle, *c.grid, *c.block, c.shared, stream, addresses, extra)
 
-    return plain
+    return launch
 
 
 def _launch_attributes(cluster: Sequence[int], cooperative: bool, dependent: bool) -> tuple[Any, int]:
