@@ -43,6 +43,8 @@ SCHEDULES |= {
 SCHEDULES["pairs"] = {**SCHEDULES["roles"], **AHEAD, "min_blocks": 2}
 SCHEDULES["pairs16"] = {**SCHEDULES["pairs"], "order": 16}
 SCHEDULES |= {f"overlap-{name}": {**SCHEDULES[name], **AHEAD} for name in ("roles", "persistent")}
+# Blocks beside each other have the same keys and values, where they see as many.
+SCHEDULES |= {f"cluster{n}": {**SCHEDULES["overlap-roles"], "cluster": [n, 1]} for n in (2, 4)}
 # The dimension, then block_M, block_N, stages and threads, and whether queries are held in registers.
 WIDE = [
     (128, 128, 128, 2, 256), (128, 128, 128, 2, 256, True), (128, 128, 144, 2, 256), (128, 128, 160, 2, 256),
