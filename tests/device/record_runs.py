@@ -54,15 +54,15 @@ def main() -> int:
         compile_all(options.target)
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
-    for name, (kernel, values) in TIMELINES.items():
-        run = kernel.using(target=options.target)(**values).timeline()
-        keep(replace(run, events=whole_blocks(run.events)), options.folder / f"{name}.tbz")
     for name, (kernel, domains, values) in SWEEPS.items():
         start = time.perf_counter()
         made = tilebench.sweep(kernel, domains, with_=values, target=options.target, progress=False)
         a_minute = 60 * len(made.rows) / (time.perf_counter() - start)
         keep(made.record, options.folder / f"{name}.tbz")
         print(made.table(), f"\n{a_minute:.0f} configurations a minute, all in all", flush=True)
+    for name, (kernel, values) in TIMELINES.items():
+        run = kernel.using(target=options.target)(**values).timeline()
+        keep(replace(run, events=whole_blocks(run.events)), options.folder / f"{name}.tbz")
     return 0
 
 
