@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 # Six benches and a record, one of them with the PTX and the SASS of a matrix product (97 KB).
 # Eight outputs, the largest with five stages whole; each alone is held to 300 KB elsewhere.
 MOST_BYTES = 440_000
+# What others measured is shown there, and nothing is compiled.
+NO_BENCHES = {"card"}
 
 
 def test_there_is_a_quickstart() -> None:
@@ -34,6 +37,7 @@ def executed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The notebook after its run, as nbclient leaves it. The kernel finds this checkout."""
     from nbclient import NotebookClient
 
+    shutil.copytree(FOLDER / "h200", folder / "h200")
     root = str(FOLDER.parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]))
     held = nbformat.read(path, as_version=4)
@@ -56,7 +60,7 @@ def test_it_runs_and_stays_small(path: Path, tmp_path: Path, monkeypatch: pytest
     outputs = [out for cell in held.cells if cell.cell_type == "code" for out in cell.outputs]
     assert not [out for out in outputs if out.output_type == "error"]
     benches = [cell for cell in held.cells if cell.source.startswith(("%%tile", "%tile"))]
-    assert benches
+    assert benches or path.stem in NO_BENCHES
     for cell in benches:
         (bundle,) = [out.data for out in cell.outputs if out.output_type == "display_data"]
         assert "application/vnd.tilebench.record.v1+json" in bundle
