@@ -43,7 +43,7 @@ PRODUCT: Choices = {
     "block_M": (16, 32, 48, 64), "block_N": (8, 16, 32, 40, 64), "block_K": (8, 16, 24, 32),
     "num_stages": (0, 1, 2, 3, 4), "threads": THREADS, "panels": (0, 2),
 }  # fmt: skip
-OF_BYTES: Choices = {**PRODUCT, "block_K": (16, 32, 64), "parts": (0, 0, 1, 2)}
+OF_BYTES: Choices = {**PRODUCT, "block_K": (16, 32, 64)}
 # What the schedule files choose, by operator.
 CHOICES: Mapping[str, Choices] = {
     "add": {"block": (32, 96, 256, 2048), "threads": THREADS},

@@ -160,15 +160,15 @@ def test_rules_for_large_products_are_right_for_small_ones(rule: Rule) -> None:
         run_on(case, kernel, simulated)
 
 
+# Of the rules for large products of bytes, from the third on.
 RULED = (
-    scaled("int8", 70, 40, 144),
-    scaled("float8_e4m3fn", 70, 40, 144, each=False, fast_accum=True),
+    scaled("float8_e4m3fn", 70, 40, 144, fast_accum=True),
     scaled("float8_e4m3fn", 70, 40, 400),
     scaled("float8_e5m2", 70, 40, 272, each=False),
 )
 
 
-@pytest.mark.parametrize(("number", "case"), [*enumerate(RULED, 1)], ids=str)
+@pytest.mark.parametrize(("number", "case"), [*enumerate(RULED, 2)], ids=str)
 def test_rules_of_large_products_of_bytes(number: int, case: LibraryCase) -> None:
     """What problems of other sizes are given: as one tile here."""
     rule = schedule_file("scaled_matmul", "cuda:sm_90a").rules[number]

@@ -28,21 +28,12 @@ def by_columns(total, scale, first, each, block_M, block_N):
         total[i, j] *= scale[first + j if each else 0]
 
 
-@T.macro
-def put(total, c, row, column, parts, dtype, block_M, width):
-    """A tile by way of shared memory, so many columns at a time."""
-    c_s = T.alloc_shared((block_M, width), dtype)
-    for part in T.unroll(parts):
-        T.copy(total[0:block_M, part * width : (part + 1) * width], c_s)
-        T.copy(c_s, c[row, column + part * width])
-
-
 @jit
 def scaled_matmul_kernel(
     M, N, K, dtype, b_dtype, out_dtype, a_order, b_order, has_scale_a, has_scale_b, scale_a_each,
-    scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0, parts=0,
+    scale_b_each, fast_accum, block_M, block_N, block_K, num_stages, threads, panels=0,
 ):  # fmt: skip
-    """C = (A B) scale_a scale_b, put out in `parts`. An operand of order 1 lies transposed in memory."""
+    """C = (A B) scale_a scale_b. An operand of order 1 lies transposed in memory."""
     accumulated = "int32" if dtype in ("int8", "uint8") else "float32"
 
     @T.prim_func
@@ -81,9 +72,6 @@ def scaled_matmul_kernel(
                     by_rows(total, scale_a, by * block_M, scale_a_each, block_M, block_N)
                 if has_scale_b:
                     by_columns(total, scale_b, bx * block_N, scale_b_each, block_M, block_N)
-            if parts:
-                put(total, c, by * block_M, bx * block_N, parts, out_dtype, block_M, block_N // parts)
-            else:
-                T.copy(total, c[by * block_M, bx * block_N])
+            T.copy(total, c[by * block_M, bx * block_N])
 
     return main
