@@ -1,9 +1,9 @@
 """Attention's gradients through torch, and a model of two transformer blocks by `torch.compile`, on a card.
 
-`python tests/device/check_model.py [gradients] [operations] [compiled] [time]`, the first three by default.
-They compare gradients through `library.attention` with those of torch in float64, have torch look for faults
-of the operations, and compile without a break of the graph. `time` trains and runs the model with our
-attention and with torch's own. Exits non-zero when something is wrong.
+`python tests/device/check_model.py [gradients] [operations] [compiled] [decode] [time]`, all but the last by
+default. They compare gradients through `library.attention` with those of torch in float64, have torch look
+for faults of the operations, and compile without a break of the graph. `time` trains and runs the model with
+our attention and with torch's own. Exits non-zero when something is wrong.
 """
 
 from __future__ import annotations
@@ -168,6 +168,21 @@ def check_compiled() -> bool:
     return good
 
 
+def check_decode() -> bool:
+    """Decoding in a trace, as torch's own operation of the library."""
+    q, (k, v) = (
+        torch.randn(2, 8, 64, device="cuda").half(),
+        torch.randn(2, 2, 2, 300, 64, device="cuda").half(),
+    )
+    lengths = torch.tensor([300, 77], device="cuda", dtype=torch.int32)
+    tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    torch.library.opcheck(torch_attention.decode_op, (q, k, v, lengths), test_utils=tests)
+    compiled = torch.compile(lambda *x: library.decode(*x) * 2, fullgraph=True, backend="aot_eager")
+    good = torch.equal(compiled(q, k, v, lengths), library.decode(q, k, v, lengths) * 2)
+    print("decode in a trace", "ok" if good else "WRONG", flush=True)
+    return good
+
+
 def time() -> bool:
     flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     x = torch.randn(2, 4096, 2048, device="cuda").half()
@@ -194,7 +209,12 @@ def time() -> bool:
 
 
 def main() -> int:
-    checks = {"gradients": check_gradients, "operations": check_operations, "compiled": check_compiled}
+    checks = {
+        "gradients": check_gradients,
+        "operations": check_operations,
+        "compiled": check_compiled,
+        "decode": check_decode,
+    }
     todo = {**checks, "time": time}
     found = [todo[word]() for word in sys.argv[1:] or checks]
     return 0 if all(found) else 1

@@ -29,15 +29,12 @@ ROLES = {"copy": {name: {"instruction": "tma"} for name in ALL}, "warp_specializ
 WAYS: dict[str, dict[str, Any]] = {
     "mma": {}, "wgmma": GROUPS, "tma": {**GROUPS, **BOXES}, "roles": {**GROUPS, **ROLES},
 }  # fmt: skip
-# block_M, block_N, stages, threads, and whether parts of dq pass through shared memory.
+# block_M, block_N, stages, threads.
 TILES = {
-    64: [
-        (64, 128, 2, 256, False), (64, 128, 3, 256, False), (64, 128, 3, 256, True), (96, 128, 2, 256, False),
-        (96, 128, 2, 256, True),
-    ],
-    128: [(64, 128, 2, 256, False), (64, 128, 2, 256, True)],
-    96: [(64, 128, 2, 256, False)],
-}  # fmt: skip
+    64: [(64, 128, 2, 256), (64, 128, 3, 256), (96, 128, 2, 256)],
+    128: [(64, 128, 2, 256), (64, 64, 2, 128)],
+    96: [(64, 128, 2, 256)],
+}
 
 
 def variant(sizes: tuple[int, ...], causal: bool, dtype: str, tile: tuple[int, ...], way: str) -> Any:

@@ -5,6 +5,7 @@ The context is taken in parts, as many as keep the machine at work, and a second
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from ..kernel import Kernel
 from ..kernel.calls.host_arrays import empty_like
 from ..targets import resolve
 from .binding import Bound, bind
-from .calls import MOST_READY, MemoryView, kernel_for, key_of, maker, target_of
+from .calls import MOST_READY, MemoryView, kernel_for, key_of, maker, target_of, traced
 from .definition import FLOATS, ArrayArgument, Effort, KernelStep, Operator, OptionArgument, Problem, size_of
 from .kernels.decode import decode_join_kernel, decode_kernel, keys_at_a_time
 from .near import Exact, near
@@ -178,6 +179,9 @@ def decode(
     """
     operator = DECODE if table is None else PAGED
     arrays = (q, k, v, lengths) if table is None else (q, k, v, lengths, table)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and DECODE.name in traced and torch.compiler.is_compiling():
+        return traced[DECODE.name](q, k, v, lengths, table, longest)
     key = key_of(operator, arrays, {"longest": longest})
     ready = _ready.get(key) if key is not None else None
     if ready is None:

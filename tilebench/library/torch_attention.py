@@ -12,6 +12,7 @@ import importlib
 from typing import Any
 
 from .calls import traced
+from .decoding import DECODE, decode
 from .scores import ATTENTION, WITH_GRADIENT
 from .torch_ops import NAMESPACE, fake_result, operations
 from .training import attention_backward, attention_lse
@@ -19,6 +20,9 @@ from .training import attention_backward, attention_lse
 torch: Any = importlib.import_module("torch")
 _SAVING = "(Tensor q, Tensor k, Tensor v, bool causal=False) -> (Tensor, Tensor)"
 _SIX = "Tensor g, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse"
+_DECODE = (
+    "(Tensor q, Tensor k, Tensor v, Tensor? lengths=None, Tensor? table=None, int? longest=None) -> Tensor"
+)
 _BACKWARD = f"({_SIX}, bool causal=False) -> (Tensor, Tensor, Tensor)"
 
 
@@ -67,6 +71,19 @@ attention_lse_op = _operation("attention_lse", _run_saving, _fake_saving, _SAVIN
 attention_backward_op = _operation("attention_backward", _run_backward, _fake_backward, _BACKWARD)
 
 
+def _run_decode(
+    q: Any, k: Any, v: Any, lengths: Any = None, table: Any = None, longest: int | None = None
+) -> Any:
+    return decode(q, k, v, lengths, table, longest=longest)
+
+
+def _fake_decode(q: Any, *_: Any) -> Any:
+    return q.new_empty(q.shape)
+
+
+decode_op = _operation(DECODE.name, _run_decode, _fake_decode, _DECODE)
+
+
 def _keep_saved(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any]) -> None:
     q, k, v, ctx.causal = inputs
     o, lse = output
@@ -103,4 +120,5 @@ def with_gradient(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
 
 
 traced[WITH_GRADIENT] = with_gradient
-__all__ = ["attention_backward_op", "attention_lse_op", "with_gradient"]
+traced[DECODE.name] = decode_op
+__all__ = ["attention_backward_op", "attention_lse_op", "decode_op", "with_gradient"]

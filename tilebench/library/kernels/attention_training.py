@@ -162,7 +162,7 @@ def add_values(s, g_s, dv_l, block_M, block_N, dtype):
 
 
 @T.macro
-def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, step, D, block_M, block_N, dtype, aside):
+def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, step, D, block_M, block_N, dtype):
     """dS of the weights and dP, and of it a part of dk and this block of keys' part of dq.
 
     The product with what other threads made of dS comes first: the other one is under way while dq goes out.
@@ -175,13 +175,7 @@ def add_gradients(s, dp, delta_s, k_s, q_s, dk_l, sums, step, D, block_M, block_
     T.copy(ds, ds_s[step % 2, :, :])
     T.gemm(ds_s[step % 2, :, :], k_s, dq_l, transpose_A=True, clear_accum=True)
     T.gemm(ds, q_s, dk_l, policy=T.GemmWarpPolicy.FullRow)
-    if aside:
-        # Rows that lie one behind the other go out in whole lines.
-        dq_s = T.alloc_shared((block_M, D), "float32")
-        T.copy(dq_l, dq_s)
-        T.atomic_add(sums, dq_s)
-    else:
-        T.atomic_add(sums, dq_l)
+    T.atomic_add(sums, dq_l)
 
 
 @T.macro
@@ -195,12 +189,9 @@ def store_scaled(tile, scale, x, order, batch, head, row, D, rows):
 @jit
 def attention_backward_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, g_order, block_M, block_N, num_stages,
-    threads, aside=False
+    threads
 ):  # fmt: skip
-    """A block has some keys of a head of k and v, and goes over the queries of all heads that share them.
-
-    With `aside` its parts of dq pass through shared memory on their way out.
-    """
+    """A block has some keys of a head of k and v, and goes over the queries of all heads that share them."""
     past, group, blocks = SK - SQ, H // KV, -(-SQ // block_M)
     batches = T.dynamic("B") if B is None else B
 
@@ -244,7 +235,7 @@ def attention_backward_kernel(
                 make_weights(s, lse_s, D**-0.5 * LOG2E, query + past, key, causal, SK, block_N, block_M)
                 add_values(s, g_s, dv_l, block_M, block_N, dtype)
                 to = sums[bz, head, query : query + block_M, :]
-                add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, step, D, block_M, block_N, dtype, aside)
+                add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, step, D, block_M, block_N, dtype)
             store_scaled(dk_l, D**-0.5, dk, k_order, bz, by, key, D, block_N)
             store_rows(dv_l, dv, v_order, bz, by, key, block_N)
 
