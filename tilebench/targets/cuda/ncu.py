@@ -32,8 +32,8 @@ _HEADING = re.compile(r"^([A-Za-z_$][\w$]*):$")
 _HOW = "Counted on the card by ncu, all blocks of the grid"
 _SAMPLES = "ncu_samples"
 _OF_COPIES = (
-    "; of an asynchronous copy one for each line of 128 bytes that a warp reads, also where the banks could "
-    "take several at once"
+    "; of an asynchronous copy ncu says one for each line of 128 bytes that a warp reads, also where the "
+    "card's own counter of conflicts stays 0"
 )
 # Name, title, column of the report, what it counts.
 _COLUMNS = (
@@ -56,7 +56,7 @@ _COLUMNS = (
         "ncu_conflicts",
         "bank conflicts, card",
         "L1 Wavefronts Shared Excessive",
-        "Passes over the banks of shared memory beyond the fewest",
+        f"Passes over the banks of shared memory beyond the fewest{_OF_COPIES}",
     ),
 )
 # Columns that ncu works out from addresses in registers: of a warp that a predicate keeps off as if it had
