@@ -14,6 +14,7 @@ from tests.kernels import gemm_nt_kernel
 from tests.simulated import card_words, run_threaded
 from tilebench.errors import TileError
 from tilebench.ir import parse_function
+from tilebench.library.kernels.attention import attention_kernel
 from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 
@@ -156,6 +157,31 @@ def test_what_a_card_must_not_do_is_refused(old: str, new: str, told: str) -> No
     with pytest.raises(SimulationError) as caught:
         run(parse_function(text.replace(old, new), card_words()))
     assert told in caught.value.message
+
+
+def test_queries_beside_each_other_share_keys_and_values() -> None:
+    tiles = {name: {"instruction": "tma"} for name in ("q_s", "k_s", "v_s")}
+    products = {name: {"instruction": "wgmma"} for name in ("s", "acc")}
+    loop = {"kb": {"overlap": True}}
+    schedule = Schedule.of(copy=tiles, gemm=products, loop=loop, warp_specialize=True, cluster=[2, 1])
+    kernel = attention_kernel.using(target="cuda:sm_90a", schedule=schedule)(
+        1, 1, 1, 128, 192, 64, "float16", False, 0, 0, 0, 0, 64, 64, 2, 128
+    )
+    kernel.stage("threaded")
+    assert {f"each of 2 blocks brings a part of {name} for all" for name in ("k_s", "v_s")} <= set(
+        remarks(kernel)
+    )
+    lines = kernel.stage("pipelined").splitlines()
+    released = [line for line in lines if "T.release_tiles(" in line and "q_s" not in line]
+    assert released
+    assert all("blocks=2, relaxed=True" in line for line in released)
+    random = np.random.default_rng(3)
+    q, k, v = (random.standard_normal((1, 1, n, 64)).astype(np.float16) for n in (128, 192, 192))
+    o = np.full_like(q, np.nan)
+    run_threaded(kernel.compilation.functions["threaded"], {"q": q, "k": k, "v": v, "o": o}, warp=32)
+    weights = np.exp(q[0, 0].astype(float) @ k[0, 0].astype(float).T / 8)
+    want = weights / weights.sum(axis=1, keepdims=True) @ v[0, 0].astype(float)
+    np.testing.assert_allclose(o[0, 0], want, atol=2e-3)
 
 
 @tilebench.jit

@@ -52,6 +52,11 @@ class Parts:
     late: tuple[Stmt, ...]
     last: Gemm
 
+    def only_multiplied(self, name: str) -> bool:
+        """Whether no thread reads a tile itself, but the two products alone, which are waited for."""
+        others = (*self.first[:-1], *self.early, *self.late)
+        return name not in set().union(*names_read_and_written(others))
+
     def uses(self, name: str) -> list[int]:
         """The parts that use a tile."""
         parts = (self.first, (*self.early, *self.late), (self.last,))
@@ -234,11 +239,13 @@ class OverlappedRing:
 
     def _released(self, part: int, index: Expr) -> tuple[Stmt, ...]:
         """What stands behind the last use of tiles in a part."""
-        return tuple(
-            f.released(self._step(index), self.loop.place, relaxed=uses == [LAST])
-            for f, uses in self._uses()
-            if uses[-1] == part
-        )
+        found: list[Stmt] = []
+        for filling, copies in self.fillings:
+            names = [copy.dst.buffer.name for copy in copies]
+            if self.parts.uses(names[0])[-1] == part:
+                relaxed = all(self.parts.only_multiplied(name) for name in names)
+                found.append(filling.released(self._step(index), self.loop.place, relaxed=relaxed))
+        return tuple(found)
 
     def _uses(self) -> list[tuple[Filling, list[int]]]:
         return [(filling, self.parts.uses(copies[0].dst.buffer.name)) for filling, copies in self.fillings]
