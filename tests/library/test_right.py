@@ -150,7 +150,8 @@ def test_rules_for_large_products_are_right_for_small_ones(rule: Rule) -> None:
     orders = [(0, 1), (1, 0)] if both else [(0, 1)]
     for a_order, b_order in orders:
         rest = () if b_order else ALONE
-        case = product(dtype, rows, 264, 136, rest, a_order=a_order, b_order=b_order, activation="relu")
+        k = 2 * rule.schedule.params["block_K"] + 8
+        case = product(dtype, rows, 264, k, rest, a_order=a_order, b_order=b_order, activation="relu")
         persistent = any(d.name == "persistent" for d in rule.schedule.directives)
         schedule = Schedule.of(**({"persistent": 2} if persistent else {})).over(rule.schedule)
         values = {**case.problem.sizes, "dtype": dtype, **case.problem.options}
