@@ -6,6 +6,7 @@ import re
 from textwrap import indent
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -240,3 +241,26 @@ def test_minus_of_a_negative_number_is_no_other_operator() -> None:
         c = np.zeros(4, np.float32)
         outputs(of_a_negative_number.using(target=target)(), c)
         np.testing.assert_allclose(c, 1 / (1 + np.e), rtol=1e-6)
+
+
+@tilebench.jit
+def copied_twice():
+    @T.prim_func
+    def main(A: T.Tensor((46, 15), "float4_e2m1fn"), B: T.Tensor((40, 16), "float32")):
+        with T.Kernel(4) as bx:
+            s = T.alloc_shared((10, 16), "float32")
+            T.fill(s, -0.5)
+            T.copy(s, A[bx * 12 + 1 : bx * 12 + 11, 0:16])
+            T.copy(s, B[bx * 10 : bx * 10 + 10, 2:18])
+
+    return main
+
+
+def test_two_copies_of_a_tile_over_edges_have_registers_of_their_own() -> None:
+    """Those of the first stand in front of the branch that its stores are in."""
+    for target in TARGETS:
+        a, b = np.zeros((46, 15), ml_dtypes.float4_e2m1fn), np.zeros((40, 16), np.float32)
+        outputs(copied_twice.using(target=target)(), a, b)
+        np.testing.assert_array_equal(a.astype(np.float32)[[0, 12, 24, 36]], 0)
+        np.testing.assert_array_equal(a.astype(np.float32)[1:11], -0.5)
+        np.testing.assert_array_equal(b[:, 2:], -0.5)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from ...ir import ZERO, Buffer, Call, Const, Expr, Let, Region, Stmt, Var, int32
 from ...ir.facts import NOTHING, Facts
+from ...language.memory import AllocLocal
 from ...layout import Fragment
 from ...machine import Machine
 from ..analysis.thread_groups import Threads
@@ -110,6 +111,14 @@ class Emitter:
         self._bound.add(name)
         self._scopes[-1].append(name)
         return name
+
+    def rebind(self, statements: list[Stmt]) -> None:
+        """Names of statements that stand in front of the scope they were made in, bound in this one."""
+        for statement in statements:
+            if isinstance(statement, AllocLocal):
+                self._bind(statement.buffer.name)
+            elif isinstance(statement, Let):
+                self._bind(statement.var.name)
 
     def unbound(self, name: str) -> str:
         """The name, or the next spelling of it where something around is bound to it."""

@@ -261,6 +261,7 @@ def _gated(vector: Vector, statement: If) -> list[Stmt]:
             *vectors.allocations, *([vector.element_loop(elements)] if elements else []),
             *holds, If(test, tuple(stores), (edge,)),
         ]  # fmt: skip
+    emitter.rebind(vectors.before)
     vector.first += vectors.before
     return list(vector.edge(condition, tuple(done)))
 
