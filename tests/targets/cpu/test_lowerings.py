@@ -279,7 +279,7 @@ def test_every_operation_on_tiles_has_a_lowering() -> None:
     # Waits and barriers that a kernel writes itself are of cards, and are refused at their line.
     by_hand = {
         "alloc_barrier", "mbarrier_arrive", "mbarrier_expect", "mbarrier_wait", "fence_async_shared",
-        "fence_mbarrier_init", "commit", "wait", "launch_dependents", "wait_for_launches",
+        "fence_mbarrier_init", "commit", "wait", "launch_dependents", "wait_for_launches", "sync_cluster",
     }  # fmt: skip
     assert others == {AllocGlobal.word, "convert_layout", "stage"} | by_hand
 
