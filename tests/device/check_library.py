@@ -3,7 +3,8 @@
 Every case of `tests/library/cases.py`, small and odd, and the works of `tilebench bench`, with poisoned
 results, all elements compared, called as a program does it on torch's tensors; then on a stream of its own
 and captured in a graph. A row a case: the largest error as a part of what is allowed. Exits non-zero when one
-is wrong. `--small` leaves the works out, `--only WORD` takes what has the word in its name. `--sanitize
+is wrong. `--small` leaves the works out, `--only WORD` takes what has the word in its name, `--past 1` has
+the cases' arrays start one element past an aligned address, as a slice of a longer tensor does. `--sanitize
 memcheck` (or racecheck, synccheck, initcheck) runs the small cases once more under compute-sanitizer.
 """
 
@@ -26,10 +27,13 @@ from tilebench.library.bench.arrays import Space, compared, made, result_of
 from tilebench.library.bench.works import CARD_WORKS, BenchWork
 
 
-def tensor(array: Any) -> Any:
-    """A host array with its strides on the card."""
+def tensor(array: Any, past: int = 0) -> Any:
+    """A host array with its strides on the card, `past` elements behind an aligned address."""
     order = sorted(range(array.ndim), key=lambda k: -array.strides[k])
     moved = on_card(_torch(), np.ascontiguousarray(array.transpose(order)))
+    if past:
+        room = _torch().empty(moved.numel() + past, dtype=moved.dtype, device="cuda")
+        moved = room[past:].view(moved.shape).copy_(moved)
     return moved.permute(*[order.index(k) for k in range(array.ndim)])
 
 
@@ -75,7 +79,7 @@ def as_work(case: LibraryCase) -> BenchWork:
     return BenchWork(str(case), case.name, case.sizes, case.dtype, case.options, case.absent)
 
 
-def run(works: list[tuple[BenchWork, LibraryCase | None]]) -> int:
+def run(works: list[tuple[BenchWork, LibraryCase | None]], past: int) -> int:
     right = 0
     for work, case in works:
         try:
@@ -83,7 +87,7 @@ def run(works: list[tuple[BenchWork, LibraryCase | None]]) -> int:
                 space = Space(_torch(), "cuda")
                 verdict = checked(work, made(space, work), result_of(space, work))
             else:
-                arrays = {name: tensor(array) for name, array in case.arrays().items()}
+                arrays = {name: tensor(array, past) for name, array in case.arrays().items()}
                 verdict = checked(work, arrays, tensor(case.result()))
         except Exception as error:
             verdict = f"FAILED {type(error).__name__}: {str(error)[:300]}"
@@ -100,14 +104,15 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--sanitize", choices=["memcheck", "racecheck", "synccheck", "initcheck"])
+    parser.add_argument("--past", type=int, default=0, help="elements past an aligned address")
     options = parser.parse_args()
     if options.sanitize:
         tool = ["compute-sanitizer", "--tool", options.sanitize, "--error-exitcode", "9"]
         words = [sys.executable, __file__, "--small", "--only", options.only]
         return subprocess.run([*tool, *words], check=False).returncode
     works: list[tuple[BenchWork, LibraryCase | None]] = [(as_work(case), case) for case in CASES]
-    works += [] if options.small else [(work, None) for work in CARD_WORKS]
-    return run([(work, case) for work, case in works if options.only in work.name])
+    works += [] if options.small or options.past else [(work, None) for work in CARD_WORKS]
+    return run([(work, case) for work, case in works if options.only in work.name], options.past)
 
 
 if __name__ == "__main__":

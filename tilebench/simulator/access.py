@@ -104,16 +104,18 @@ class LaneAccess(LaneState):
         out[:, touch.lanes] = found
         return out
 
-    def combine(self, store: Store, index: list[Value], values: Any, mask: Mask) -> Any:
+    def combine(
+        self, store: Store, index: list[Value], values: Any, mask: Mask, *, counts: bool = True
+    ) -> Any:
         """An atomic of shared or global memory: the lanes one after the other at each place.
 
-        What each found, (lanes,), with zeros in idle ones.
+        What each found, (lanes,), with zeros in idle ones. Without `counts` no counter sees it.
         """
         buffer = store.buffer
         found = np.zeros(self.lanes, buffer.dtype.numpy)
         if mask is not None and not mask.any():
             return found
-        touch = self.touch(store, buffer, index, 1, mask)
+        touch = self.touch(store, buffer, index, 1, mask, counts=counts)
         cells: Any = touch.cells
         bits: Any = touch.bits
         if cells is not None:

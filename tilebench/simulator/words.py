@@ -61,10 +61,14 @@ def vector_move(lanes: Lanes, stmt: VectorLoad | VectorStore, mask: Mask) -> Non
 
 
 def vector_add(lanes: Lanes, stmt: VectorAdd, mask: Mask) -> None:
-    """`T.vector_add(memory, registers)`"""
-    for store, value in zip(_adds(stmt), lanes.read(stmt.src, mask), strict=True):
-        wide = lanes.wide(value, stmt.dst.buffer.dtype.numpy)
-        lanes.combine(store, [lanes.value(index, mask) for index in store.index], wide, mask)
+    """`T.vector_add(memory, registers)`: one access, and each element a step of its own."""
+    if mask is not None and not mask.any():
+        return
+    buffer, values = stmt.dst.buffer, lanes.read(stmt.src, mask)
+    lanes.touch(stmt, buffer, [lanes.value(index, mask) for index in stmt.dst.start], len(values), mask)
+    for store, value in zip(_adds(stmt), values, strict=True):
+        wide = lanes.wide(value, buffer.dtype.numpy)
+        lanes.combine(store, [lanes.value(index, mask) for index in store.index], wide, mask, counts=False)
 
 
 @lru_cache(1024)
