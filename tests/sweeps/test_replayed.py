@@ -17,7 +17,7 @@ from tilebench.workbench.parts import run_bundle
 from tilebench.workbench.sweep_view import sweep_bundle, sweep_picture
 
 FOLDER = Path(__file__).parents[2] / "notebooks" / "h200"
-SWEEPS = {"softmax_sweep": "B/s"}
+SWEEPS = {"gemm_sweep": "FLOP/s", "softmax_sweep": "B/s"}
 
 
 def swept(name: str) -> Any:
