@@ -43,6 +43,8 @@ PROBES = {
     "stmatrix": _asm("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};", "", '"r"(s), "r"(s)'),
     "elect": _asm("{.reg .pred q; elect.sync _|q, 0xffffffff;}"),
     "wgmma": _asm("wgmma.fence.sync.aligned;"),
+    "vector-add": _asm("red.global.add.v2.f32 [%0], {%1, %1};", "", '"l"(p), "f"(1.0f * s)'),
+    "dependent-launch": _asm("griddepcontrol.wait; griddepcontrol.launch_dependents;"),
     "setmaxnreg": _asm("setmaxnreg.inc.sync.aligned.u32 232;"),
     "tcgen05": _asm("tcgen05.wait::ld.sync.aligned;"),
 }

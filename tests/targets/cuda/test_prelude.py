@@ -113,6 +113,7 @@ def test_only_the_parts_that_are_used() -> None:
         "mma",
         "wgmma",
         "wgmma_keep",
+        "settle",
         "vector adds",
         "clocks",
         "move bits",
