@@ -111,10 +111,10 @@ def test_the_words_of_threads() -> None:
     copies = ("cp_async", "cp_async_commit", "cp_async_wait")
     assert table("cuda:sm_80").words == (
         *copies, "fence_async_shared", "fence_mbarrier_init", "from_pieces", "launch_dependents", "ldmatrix",
-        "load_pieces", "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_inval", "mbarrier_wait",
-        "mma", "move_bits", "named_barrier_arrive", "read_clock", "set_max_nreg", "settle", "sync_cluster",
-        "sync_threads", "sync_warp", "tma_commit", "tma_load", "tma_store", "tma_wait", "vector_add",
-        "vector_load", "vector_store", "wait_for_launches", "wgmma", "wgmma_commit", "wgmma_fence",
-        "wgmma_wait",
+        "load_pieces", "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_inval",
+        "mbarrier_wait", "mma", "move_bits", "named_barrier_arrive", "read_clock", "set_max_nreg", "settle",
+        "sync_cluster", "sync_threads", "sync_warp", "tma_commit", "tma_load", "tma_store", "tma_wait",
+        "vector_add", "vector_load", "vector_store", "wait_for_launches", "wgmma", "wgmma_commit",
+        "wgmma_fence", "wgmma_wait",
     )  # fmt: skip
     assert table("null").functions == {}
