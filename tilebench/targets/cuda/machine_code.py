@@ -16,6 +16,7 @@ from .compiler.elf import read_cubin
 from .compiler.log import CompileIssue, FunctionResources, ptx_lines
 from .compiler.nvrtc import CudaCompileError, compile_cuda
 from .compiler.sass import disassemble, disassemble_later
+from .compiler_faults import refuse_lost_operands
 from .occupancy import kernel_resources
 
 
@@ -51,6 +52,8 @@ def emit_ptx(build: Build) -> None:
             found.append(kernel_resources(build.machine, threads, report, shared))
     if len(found) == len(build.data["launches"]):
         build.resources = of_launches(found)
+    if "cuda" not in build.edited:
+        refuse_lost_operands(build.function, max((each.spill_store_bytes or 0 for each in found), default=0))
     for issue in compiled.advisories:
         build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
 
