@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -44,7 +44,8 @@ class ReadyCall:
     """A call with everything chosen: the kernel (None where there is nothing to compute), how it sees each
     array that is there, and the result: its shape, its dtype, and how the kernel sees it. `spare` are arrays
     for parameters of the kernel that this problem has not, which it does not touch; `empty` makes memory for
-    the result, as the kernel sees it but for leading dimensions."""
+    the result, as the kernel sees it but for leading dimensions. `fitting` are arrays for results that were
+    looked at and fit, by what `likeness` says of them."""
 
     kernel: Kernel | None
     views: tuple[MemoryView | None, ...]
@@ -53,6 +54,7 @@ class ReadyCall:
     dtype: str
     result: MemoryView
     empty: Callable[[Any], Any]
+    fitting: set[Any] = field(default_factory=set[Any])
 
     def empty_result(self, like: Any) -> Any:
         """Memory for the result, as its caller sees it, of the library and on the device of an array."""
@@ -96,8 +98,10 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
             _ready[key] = ready
     if out is None:
         out = ready.empty_result(arrays[0])
-    else:
+    elif (like := likeness(out)) is None or like not in ready.fitting:
         _check_out(operator, out, arrays[0], ready)
+        if like is not None and key is not None and len(ready.fitting) < MOST_READY:
+            ready.fitting.add(like)
     if ready.kernel is not None:
         spare = iter(ready.spare)
         seen = [next(spare) if view is None else view(arrays[k]) for k, view in enumerate(ready.views)]
@@ -108,17 +112,11 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
 def key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """What says that a call is like one before; None for arrays that are looked at each time."""
     parts: list[Any] = [operator.name, settings.target(), *options.items()]
-    torch: Any = sys.modules.get("torch")
     for array in arrays:
-        kind = cast(Any, type(array))
-        if kind is np.ndarray:
-            parts.append((array.shape, array.strides, array.dtype))
-        elif array is None:
-            parts.append(None)
-        elif torch is not None and kind is torch.Tensor and not _asks_for_gradient(torch, array):
-            parts.append((array.shape, array.stride(), array.dtype, array.device))
-        else:
+        like = likeness(array) if array is not None else ()
+        if like is None:
             return None
+        parts.append(like)
     try:
         hash(key := tuple(parts))
     except TypeError:  # an option that is no number or word: refused where it is looked at
@@ -126,8 +124,15 @@ def key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]
     return key
 
 
-def _asks_for_gradient(torch: Any, array: Any) -> bool:
-    return array.requires_grad and torch.is_grad_enabled()
+def likeness(array: Any) -> tuple[Any, ...] | None:
+    """What two arrays have in common that are taken alike; None of one that is looked at each time."""
+    kind = cast(Any, type(array))
+    if kind is np.ndarray:
+        return array.shape, array.strides, array.dtype, array.flags.writeable
+    torch: Any = sys.modules.get("torch")
+    if torch is None or kind is not torch.Tensor or (array.requires_grad and torch.is_grad_enabled()):
+        return None
+    return array.shape, array.stride(), array.dtype, array.device
 
 
 def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
@@ -240,6 +245,7 @@ __all__ = [
     "inverse",
     "kernel_for",
     "key_of",
+    "likeness",
     "maker",
     "target_of",
     "traced",
