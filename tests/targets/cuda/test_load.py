@@ -69,6 +69,26 @@ def test_an_address_that_no_vector_can_use_is_refused_by_name(calls: list[Any], 
     assert calls == []
 
 
+MIXED = """
+@T.prim_func
+def main(A: T.Tensor((64,), T.int8, align=1), S: T.Tensor((64,), T.float32, align=4)):
+    with T.Kernel(1, threads=32) as bx:
+        for i in T.Parallel(64, map=T.Fragment((64,), thread=((32, 0, 1),), value=((2, 0, 32),))):
+            S[i] = T.cast(A[i], T.float32)
+"""
+
+
+def test_each_array_is_asked_for_its_own_alignment(calls: list[Any]) -> None:
+    """Bytes may start anywhere, also beside floats."""
+    made = load.CudaExecutable(Build(lower(MIXED)[0], MACHINE, Context(MACHINE)))
+    made._launches[0] = Noted(calls)  # type: ignore[assignment]
+    assert [array.align for array in made.arrays] == [1, 4]
+    made(arrays(0x1001, 0x2004))
+    assert calls == [((7, 0x1001, 0x2004), None)]
+    with pytest.raises(ArgumentError, match="S starts at an address that is no multiple of 4 bytes"):
+        made(arrays(0x1001, 0x2006))
+
+
 def test_arrays_of_two_cards_are_refused_by_name(calls: list[Any]) -> None:
     with pytest.raises(ArgumentError, match="B lies on cuda:1, the first array on cuda:0"):
         executable(calls)(arrays(0x1000, 0x2000, 0x3000, devices=(card(0), card(1), card(0))))

@@ -48,6 +48,7 @@ class CudaExecutable:
         self._maps = _maps_of(build.function)
         self._words = Words(build.function)
         self.grid = Grid(build.function, build.machine)
+        # Of all arrays: where one is off it, each is asked for its own.
         self.alignment = max((array.align for array in self.arrays), default=1)
         self.written = reads_and_writes(build.function)[1]
         # Arrays alone, and a grid that no call changes, which stands in the launch: nothing is to be made.
@@ -90,10 +91,10 @@ class CudaExecutable:
             bits |= pointer
             pointers.append(pointer)
             if info.device is not first:
-                explain_places(self.arrays, infos, self.alignment)
+                explain_places(self.arrays, infos)
             foreign = foreign or type(info.owner) is tuple
         if bits % self.alignment:
-            explain_places(self.arrays, infos, self.alignment)
+            explain_places(self.arrays, infos)
         ordinal = int(first[5:])
         launch = self._launches.get(ordinal) or self.launch_on(ordinal)
         words = pointers if self.passes_pointers_only else self.packed(arguments, pointers, ordinal)
@@ -150,8 +151,8 @@ def settle(infos: Sequence[Any], ordinal: int) -> None:
             return
 
 
-def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any], alignment: int) -> None:
-    """Raise `ArgumentError` for arrays on different devices, or at an address that vectors cannot use."""
+def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any]) -> None:
+    """Raise `ArgumentError` for arrays on different devices, or at one that its accesses cannot use."""
     first = infos[0].device
     for array, info in zip(arrays, infos, strict=True):
         if info.device != first:
@@ -159,10 +160,10 @@ def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any], alignment: in
                 "{name} lies on {there}, the first array on {here}", name=array.name, there=info.device,
                 here=first, hint="move all arrays to one device",
             )  # fmt: skip
-        if info.pointer % alignment:
+        if info.pointer % array.align:
             raise ArgumentError(
                 "{name} starts at an address that is no multiple of {align} bytes", name=array.name,
-                align=alignment, hint="this code was compiled for aligned arrays alone",
+                align=array.align, hint="this code was compiled for aligned arrays alone",
             )  # fmt: skip
 
 

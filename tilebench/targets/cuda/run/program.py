@@ -50,7 +50,7 @@ class CudaProgram:
         if device == HOST:
             round_trip(self.arrays, infos, self.written, lambda found: self._launched(0, 0, arguments, found))
             return
-        explain_places(self.arrays, infos, self.alignment)
+        explain_places(self.arrays, infos)
         ordinal = int(device[5:])
         stream = current_stream(infos[0].owner, ordinal)
         self._launched(ordinal, stream, arguments, [info.pointer for info in infos])
