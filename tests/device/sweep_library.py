@@ -151,7 +151,8 @@ class Beside:
         self.run = PEERS[name].runner(Setup(work, space, arrays))
 
     def __call__(self) -> Any:
-        return self.run() if self.run is not None else None
+        assert self.run is not None  # who has no such operation takes no turns
+        return self.run()
 
 
 def candidates_of(work: BenchWork, words: list[str], target: str) -> list[Candidate]:
@@ -218,6 +219,7 @@ def sweep(words: list[str], options: dict[str, str]) -> None:
             assert card is not None
             against = options.get("--against", "")
             beside = [Beside(name, work, space, arrays) for name in against.split(",") if name]
+            beside = [peer for peer in beside if peer.run is not None]
             timed([*beside, *good], *card, float(options.get("--seconds", SECONDS)))
     for peer in beside:
         print(f"       {middle(peer.times) * 1e6:9.2f} us  {peer.name}")

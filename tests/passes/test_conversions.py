@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tilebench
+import tilebench.language as T
 from tests.everywhere import everywhere, kernel_of
 from tests.passes.lowering import lower
 from tests.simulated import run_threaded
@@ -255,3 +257,37 @@ def test_what_is_known_of_rows_serves_both_products_of_attention() -> None:
     stage = case.kernel.using(target="cuda:sm_90a")(**case.parameters).stage("laid_out")
     assert 'by=T.Instr("fma")' in stage
     assert "T.convert_layout" not in stage
+
+
+@tilebench.jit(target="cuda:sm_90a")
+def squares_by_weights(rows: int, n: int) -> Any:
+    """Weights lay out the loop at the end, and that the scales, which say nothing of squares."""
+
+    @T.prim_func
+    def main(
+        x: T.Tensor((rows, n), "float16"),
+        weight: T.Tensor((n,), "float16"),
+        y: T.Tensor((rows, n), "float16"),
+    ):
+        with T.Kernel(1, threads=64) as bx:
+            tile = T.alloc_shared((1, n), "float16")
+            w = T.alloc_fragment((n,), "float16")
+            T.copy(weight, w)
+            for turn in T.Pipelined(rows, num_stages=2):
+                T.copy(x[turn, 0], tile)
+                v = T.alloc_fragment((1, n), "float32")
+                square = T.alloc_fragment((1, n), "float32")
+                scale = T.alloc_fragment((1,), "float32")
+                T.copy(tile, v)
+                for i, j in T.Parallel(1, n):
+                    square[i, j] = v[i, j] * v[i, j]
+                T.reduce_sum(square, scale, dim=1)
+                for i, j in T.Parallel(1, n):
+                    y[turn + i, j] = v[i, j] * scale[i] * w[j]
+
+    return main
+
+
+def test_what_is_reduced_lies_as_what_it_is_made_of() -> None:
+    kernel = squares_by_weights(4, 1024)
+    assert "convert_layout" not in kernel.stage("laid_out")

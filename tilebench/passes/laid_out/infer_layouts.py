@@ -204,8 +204,11 @@ class _Inference:
             self.open = [site for site in self.open if id(site.node) not in self.maps]
             for site in self.open:
                 changed |= self.at_site(site)
-            for exchange in self.exchanges:
-                changed |= not is_mapped(exchange) and self.at_reduction(exchange)
+            reductions = [each for each in self.exchanges if not is_mapped(each)]
+            for each in reductions:
+                changed |= self.after_reduction(each)
+            # A result says how its rows lie and nothing of where in a row: what else is known comes first.
+            changed = changed or any(self.before_reduction(each) for each in reductions)
 
     def at_site(self, site: Site) -> bool:
         if id(site.node) in self.maps:
@@ -228,22 +231,28 @@ class _Inference:
                 self.layouts[touch.buffer.name] = project(box, touch.dims, touch.buffer.extents)
         return True
 
-    def at_reduction(self, node: Any) -> bool:
+    def after_reduction(self, node: Any) -> bool:
+        """The layout of a result, from that of what is reduced."""
         src, dst = node.src.buffer, node.dst.buffer
+        if src.name not in self.layouts or dst.name in self.layouts:
+            return False
+        self.layouts[dst.name] = reduced(self.layouts[src.name], node.dim % src.rank, dst)
+        return True
+
+    def before_reduction(self, node: Any) -> bool:
+        """The layout of what is reduced, from that of the result."""
+        src, dst = node.src.buffer, node.dst.buffer
+        if dst.name not in self.layouts or src.name in self.layouts:
+            return False
         dim = node.dim % src.rank
-        if src.name in self.layouts and dst.name not in self.layouts:
-            self.layouts[dst.name] = reduced(self.layouts[src.name], dim, dst)
-            return True
-        if dst.name in self.layouts and src.name not in self.layouts:
-            kept = [k for k in range(src.rank) if k != dim]
-            where: list[int | None] = list(kept)
-            if dst.rank == src.rank:
-                where = [None if k == dim else k for k in range(src.rank)]
-            elif not kept:
-                where = [None]
-            self.layouts[src.name] = extend(self.layouts[dst.name], tuple(where), src.shape, 1)
-            return True
-        return False
+        kept = [k for k in range(src.rank) if k != dim]
+        where: list[int | None] = list(kept)
+        if dst.rank == src.rank:
+            where = [None if k == dim else k for k in range(src.rank)]
+        elif not kept:
+            where = [None]
+        self.layouts[src.name] = extend(self.layouts[dst.name], tuple(where), src.shape, 1)
+        return True
 
     # -- writing the decisions down
     def write(self) -> Function:
