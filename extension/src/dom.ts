@@ -16,6 +16,13 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Give an element a text. Where it has it already nothing is touched, and nothing laid out anew. */
+export function write(element: Node, text: string): void {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
 /** What has the focus in the page that an element stands in: a bench may stand in a window of its own. */
 export function focusedNear(element: Node): Element | null {
   return element.ownerDocument?.activeElement ?? null;
@@ -46,6 +53,9 @@ export function freshId(prefix: string): string {
   return `${prefix}-${scope}-${made}`;
 }
 
+// How the keys of a group move its focus now: a group that gets other items keeps nothing of the old ones.
+const roving = new WeakMap<HTMLElement, (event: KeyboardEvent) => void>();
+
 /**
  * Arrow keys, Home and End move the focus among `items`; Tab leaves the group, as in the WAI-ARIA
  * patterns of tab lists and tool bars. `moved` is called with the index that got the focus.
@@ -57,7 +67,7 @@ export function rove(group: HTMLElement, items: HTMLElement[], moved?: (at: numb
     moved?.(at);
   };
   items.forEach((item, index) => (item.tabIndex = index === 0 ? 0 : -1));
-  group.addEventListener('keydown', event => {
+  const pressed = (event: KeyboardEvent): void => {
     const now = items.findIndex(item => item === focusedNear(group));
     const last = items.length - 1;
     const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: last }[event.key];
@@ -68,5 +78,11 @@ export function rove(group: HTMLElement, items: HTMLElement[], moved?: (at: numb
     event.preventDefault();
     event.stopPropagation();
     focus((next + items.length) % items.length);
-  });
+  };
+  const before = roving.get(group);
+  if (before !== undefined) {
+    group.removeEventListener('keydown', before);
+  }
+  roving.set(group, pressed);
+  group.addEventListener('keydown', pressed);
 }

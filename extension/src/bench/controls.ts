@@ -1,6 +1,6 @@
 /** Sliders, fields and choices. They only say what is wanted; what is so comes back with the next state. */
 
-import { focusedNear, freshId, make } from '../dom';
+import { focusedNear, freshId, make, write } from '../dom';
 import { Host } from './data';
 import { ControlData as Control } from './state';
 
@@ -41,7 +41,7 @@ export class Controls {
     const set = controls.filter(control => control.kind === 'choice' && control.index > 0).length;
     const summary = this.more.querySelector('summary');
     if (summary !== null) {
-      summary.textContent = set === 0 ? 'Schedule: as written' : `Schedule: ${set} chosen here`;
+      write(summary, set === 0 ? 'Schedule: as written' : `Schedule: ${set} chosen here`);
     }
   }
 
@@ -66,7 +66,12 @@ export class Controls {
     const last = control.labels.length - 1;
     const input = make('input', { id, type: 'range', min: '0', max: String(last), step: '1' });
     const value = make('output', { for: id });
+    let said = -1;
     const say = (at: number): void => {
+      if (at === said) {
+        return;
+      }
+      said = at;
       value.textContent = control.labels[at] ?? '';
       // What a screen reader says is the value, not its place in the list.
       input.setAttribute('aria-valuetext', `${control.labels[at] ?? ''}, ${at + 1} of ${last + 1}`);

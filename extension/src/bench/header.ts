@@ -1,10 +1,13 @@
 /** What stays in view: the kernel, its target, what is going on, the figures of now, and the buttons. */
 
-import { button, make } from '../dom';
+import { button, make, write } from '../dom';
 import { sparkline } from './chart';
 import { Host } from './data';
 import { BenchState, Chip, StatusData } from './state';
 import { SweepControl } from './sweep';
+
+/** What is over sooner has no clock: it would push what stands beside it, and with that the panes, to and fro. */
+const CLOCK_MS = 1000;
 
 export class Header {
   readonly element: HTMLElement;
@@ -39,7 +42,7 @@ export class Header {
   }
 
   show(state: BenchState): void {
-    this.name.textContent = state.kernel;
+    write(this.name, state.kernel);
     if ([...this.target.options].map(option => option.value).join() !== state.targets.join()) {
       this.target.replaceChildren(...state.targets.map(name => make('option', { value: name }, name)));
     }
@@ -79,12 +82,13 @@ export class Header {
       this.ticking = null;
     }
     if (elapsed === null) {
-      this.clock.textContent = '';
+      write(this.clock, '');
       return;
     }
     this.since = Date.now() - elapsed * 1000;
     const say = (): void => {
-      this.clock.textContent = `${((Date.now() - this.since) / 1000).toFixed(1)} s`;
+      const past = Date.now() - this.since;
+      write(this.clock, past < CLOCK_MS ? '' : `${(past / 1000).toFixed(1)} s`);
     };
     say();
     this.ticking = window.setInterval(say, 200);

@@ -36,7 +36,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-chip.tbx-tone-on{border-color:var(--accent);color:var(--accent)}.tbx-chip.tbx-tone-good{border-color:var(--good);color:var(--good)}
 .tbx-chip.tbx-tone-bad{border-color:var(--bad);color:var(--bad)}.tbx-chip.tbx-tone-warn{border-color:var(--warn);color:var(--warn)}
 .tbx-tone-good{color:var(--good)}.tbx-tone-bad{color:var(--bad)}.tbx-tone-warn{color:var(--warn)}.tbx-tone-quiet{color:var(--dim)}.tbx-tone-on{color:var(--accent)}
-.tbx-clock:empty{display:none}.tbx-clock{min-width:5ch;font-variant-numeric:tabular-nums;color:var(--dim);font-size:12px}
+.tbx-status{min-width:84px}.tbx-clock:empty{display:none}.tbx-clock{min-width:5ch;font-variant-numeric:tabular-nums;color:var(--dim);font-size:12px}
 .tbx-progress{width:54px;height:6px;border-radius:3px;background:linear-gradient(to right,var(--fill) calc(var(--part)*100%),var(--track) 0)}
 .tbx-spark{display:block}.tbx-spark polyline{fill:none;stroke:var(--s1);stroke-width:1.5}.tbx-spark circle{fill:var(--s2)}
 .tbx button,.tbx select,.tbx input{font:inherit;color:var(--fg);background:var(--bg);border:1px solid var(--line);border-radius:4px;margin:0}

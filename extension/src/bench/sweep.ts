@@ -1,6 +1,6 @@
 /** The button of a bench's sweep, and what it says of how far that is. */
 
-import { make } from '../dom';
+import { make, write } from '../dom';
 import { Host } from './data';
 import { SweepData } from './state';
 
@@ -23,11 +23,11 @@ export class SweepControl {
       return;
     }
     this.running = sweep.state === 'running';
-    this.button.textContent = sweep.button;
+    write(this.button, sweep.button);
     this.button.title = sweep.title;
     // Read out when it begins, stops and ends, and not with each run.
     this.said.setAttribute('aria-live', this.running ? 'off' : 'polite');
-    this.text.textContent = sweep.text;
+    write(this.text, sweep.text);
     this.text.className = `tbx-chip tbx-tone-${sweep.tone || 'plain'}`;
     this.progress.hidden = sweep.part === null;
     this.progress.style.setProperty('--part', String(sweep.part ?? 0));
