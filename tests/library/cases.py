@@ -11,7 +11,7 @@ import numpy as np
 
 from tilebench.library import operator
 from tilebench.library.definition import ANY, ArrayArgument, Operator, Problem
-from tilebench.library.near import Exact, allowed
+from tilebench.library.near import Exact, allowed, overflowed
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def wrong(got: Any, exact: Exact) -> str:
     if got.shape != exact.value.shape:
         return f"shape {got.shape}, and {exact.value.shape} is right"
     values = got.astype(np.float64)
-    error = np.where(values == exact.value, 0.0, abs(values - exact.value))
+    right = (values == exact.value) | overflowed(np, values, exact, got.dtype.name)
+    error = np.where(right, 0.0, abs(values - exact.value))
     bound = np.broadcast_to(allowed(exact, got.dtype.name), got.shape)
     outside = ~(error <= bound)
     if not outside.any():

@@ -212,3 +212,21 @@ def test_check_compares_every_element(monkeypatch: pytest.MonkeyPatch) -> None:
     found = library.check(library.operator("softmax"), X)
     assert not found.ok
     assert str(found).startswith("WRONG: the largest error is 0.01 where ")
+
+
+def test_what_is_too_large_for_the_result_is_infinite() -> None:
+    """300 * 300 has no number of float16, and its sign counts."""
+    x = np.full((4, 4), 300.0, np.float16)
+    assert library.check(library.operator("matmul"), x, -x).ok
+    assert np.isneginf(library.matmul(x, -x)).all()
+
+
+def test_an_infinity_is_wrong_where_there_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(sign: float) -> Any:
+        return lambda operator, *arrays, **options: sign * np.full((4, 4), np.inf, np.float16)
+
+    x = np.full((4, 4), 300.0, np.float16)
+    monkeypatch.setattr(checking, "call", wrong(1.0))
+    assert not library.check(library.operator("matmul"), x, -x).ok
+    assert library.check(library.operator("matmul"), x, x).ok
+    assert not library.check(library.operator("matmul"), x, x / 300).ok

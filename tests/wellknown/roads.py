@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.roads import ROADS
 from tests.wellknown.case import Case, widened
-from tilebench.library.near import allowed
+from tilebench.library.near import allowed, overflowed
 
 
 def wrong(case: Case, road: str, seed: int = 0) -> list[str]:
@@ -25,9 +25,9 @@ def wrong(case: Case, road: str, seed: int = 0) -> list[str]:
 
 def compared(name: str, got: Any, exact: Any) -> str:
     """What is wrong with an output, or nothing."""
-    value = np.broadcast_to(exact.value, got.shape)
-    error = np.abs(got.astype(np.float64) - value)
-    error = np.where(got.astype(np.float64) == value, 0.0, error)
+    value, found = np.broadcast_to(exact.value, got.shape), got.astype(np.float64)
+    right = (found == value) | overflowed(np, found, exact, got.dtype.name)
+    error = np.where(right, 0.0, np.abs(found - value))
     bound = np.broadcast_to(allowed(exact, got.dtype.name), got.shape)
     outside = ~(error <= bound)
     if not outside.any():

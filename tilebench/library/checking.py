@@ -12,7 +12,7 @@ from ..kernel.calls.host_arrays import host_copy
 from .binding import bind
 from .calls import call
 from .definition import Operator, Problem
-from .near import allowed
+from .near import allowed, overflowed
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,16 @@ def compared(
 ) -> Found:
     """A result beside what is right, every element of it. `wide` gives an array of `xp` in float64.
 
-    NaN and infinities are right where they are expected, and outside any bound elsewhere.
+    NaN is right where it is expected, an infinity there too and where the result's dtype has no such number.
     """
     ratio = error = bound = squares = whole = 0.0
     for index, taken, part in operator.parts(problem):
         given = {name: wide(array[taken.get(name, ...)]) for name, array in arrays.items()}
         exact = operator.reference(xp, given, part)
-        found, right, limit = wide(got[index]), exact.value, allowed(exact, operator.result_dtype(problem))
+        dtype = operator.result_dtype(problem)
+        found, right, limit = wide(got[index]), exact.value, allowed(exact, dtype)
         same = (found == right) | (xp.isnan(found) & xp.isnan(right + 0.0))
+        same = same | overflowed(xp, found, exact, dtype)
         off = xp.where(same, 0.0, abs(found - right))
         parts = xp.where(same, 0.0, xp.where(xp.isfinite(off), off / limit, xp.inf))
         place = int(xp.argmax(parts))

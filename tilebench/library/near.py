@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.dtypes import dtype_of
+
 UNIT = {
     "float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8,
     "float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3,
@@ -42,6 +44,15 @@ def allowed(exact: Exact, dtype: str) -> Any:
         return exact.error
     inner = exact.error + 0 * exact.value
     return (inner + UNIT[dtype] * (abs(exact.value) + inner)) * 1.000001 + LEAST[dtype]
+
+
+def overflowed(xp: Any, found: Any, exact: Exact, dtype: str) -> Any:
+    """Where elements of an output, in float64, are infinite as what is right has no number of the dtype."""
+    known = dtype_of(dtype)
+    if not known.is_float:
+        return found != found
+    beyond = abs(exact.value) + allowed(exact, dtype) > known.largest
+    return beyond & xp.isinf(found) & (xp.sign(found) == xp.sign(exact.value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,4 +208,4 @@ def near(xp: Any, value: Any) -> Near:
     return Near(xp, value, 0.0)
 
 
-__all__ = ["LEAST", "ROUNDING", "SINGLE", "UNIT", "Exact", "Near", "allowed", "near"]
+__all__ = ["LEAST", "ROUNDING", "SINGLE", "UNIT", "Exact", "Near", "allowed", "near", "overflowed"]
