@@ -296,7 +296,8 @@ def add(a: Expr, b: Expr, *more: Expr) -> Expr:
         return Arith("+", (*_terms(a, "+"), b))
     if type(b) is Const and not b.value and not more:
         return a
-    total, out = 0, list[Expr]()
+    total = 0
+    out: list[Expr] = []
     for side in (a, b, *more):
         # Nothing is called here: a GEMM adds 300 times.
         terms = side.args if type(side) is Arith and side.op == "+" and len(side.args) > 1 else (side,)
@@ -305,8 +306,7 @@ def add(a: Expr, b: Expr, *more: Expr) -> Expr:
                 total += term.value
             else:
                 out.append(term)
-    if total:
-        total = wrapped(total, dtype)
+    total = wrapped(total, dtype) if total else 0
     if total or not out:
         out.append(Const(total, type=dtype))
     return out[0] if len(out) == 1 else Arith("+", tuple(out))

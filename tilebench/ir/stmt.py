@@ -220,6 +220,7 @@ def statements(body: tuple[Stmt, ...]) -> list[Stmt]:
     while stack:
         statement = stack.pop()
         found.append(statement)
-        for name in reversed(statement.bodies):
-            stack += reversed(statement.__dict__[name])
+        if statement.bodies:
+            for name in reversed(statement.bodies):
+                stack += reversed(statement.__dict__[name])
     return found

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...errors import InternalError, TargetError
-from ...ir import Arith, Buffer, Call, Cast, Const, DType, Expr, Extern, Load, Var, const_of, lift
+from ...ir import ZERO, Arith, Buffer, Call, Cast, Const, DType, Expr, Extern, Load, Var, const_of, lift
 from ...ir.arith import INFINITE
 from ...ir.dtypes import int32
+from ...ir.expr import add
 from .conversions import cast, narrow_int
 from .dialect import ATOM, LEVEL, UNARY, Dialect, Spelled
 from .literals import literal
@@ -108,11 +109,11 @@ class Expressions:
             return self._checked_offset(index, strides)
         if span >= LARGE:
             return self._checked_offset(index, strides, wide=True)
-        total: Expr = Const(0)
+        terms: list[Expr] = []
         for coordinate, stride in zip(index, strides, strict=True):
             number = coordinate if coordinate.dtype == int32 else Cast(coordinate, type=int32)
-            total = total + number * lift(stride)
-        return self.text(total)
+            terms.append(number * lift(stride))
+        return self.text(add(ZERO, *terms) if terms else ZERO)
 
     def _checked_offset(
         self, index: tuple[Expr, ...], strides: tuple[int | Expr, ...], wide: bool | None = None

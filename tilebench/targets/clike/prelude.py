@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ...errors import InternalError
 
 OURS = "tb_"
-_NAME = re.compile(rf"\b{OURS}\w+")
+# Where a name begins is asked behind its letters, of which a search looks for the first: a text is long.
+_NAME = re.compile(rf"{OURS}(?<!\w{OURS})\w+")
+# Sets of names for which a prelude's text is kept.
+MOST_KEPT = 64
 
 
 class Wanted(NamedTuple):
@@ -80,6 +83,15 @@ class Prelude:
 
     def before(self, body: str) -> tuple[str, int]:
         """`body` behind the prelude that it needs, and the number of lines in front of it."""
-        names = self.names_in(body)
-        prelude = self._text(Wanted(self._parts_for(names), names))
+        prelude = self._for_names(self.names_in(body))
         return prelude + body, prelude.count("\n")
+
+    @cached_property
+    def _for_names(self) -> Callable[[frozenset[str]], str]:
+        """The prelude that a kernel with these names needs, kept: with other parameters it names the same."""
+
+        @lru_cache(MOST_KEPT)
+        def made(names: frozenset[str]) -> str:
+            return self._text(Wanted(self._parts_for(names), names))
+
+        return made
