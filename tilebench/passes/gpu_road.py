@@ -26,8 +26,10 @@ from .laid_out.own_rows import own_rows
 from .laid_out.place_operands import place_operands
 from .laid_out.spill_elements import spill_elements
 from .laid_out.spill_operands import spill_operands
+from .laid_out.stage_results import stage_results
 from .laid_out.start_sums import start_sums
 from .laid_out.store_alike import store_alike
+from .pipelined.late_stores import late_stores
 from .pipelined.late_waits import late_waits
 from .pipelined.make_ring import make_ring
 from .thread_road import THREAD_ROW, thread_row
@@ -44,7 +46,9 @@ LAYOUT_ROW = StageRow(
         ("check_tiles", check_tiles),
         # First of the instructions those that ask more of tiles, and of each other.
         ("choose_products", choose_products),
-        # Behind it: what they read decides which copies go in boxes.
+        # Before others look at copies in boxes: what lies in registers reaches none by itself.
+        ("stage_results", stage_results),
+        # Behind products: what they read decides which copies go in boxes.
         ("choose_boxes", choose_boxes),
         # Then the others: a row says where operands may lie and in which fragments.
         ("choose_instructions", choose_instructions),
@@ -81,6 +85,8 @@ RING_ROW = StageRow(
         # Behind it, which makes the waits: of those for products that stand alone, each goes where it is
         # needed.
         ("late_waits", late_waits),
+        # Behind it too: those for stores of tiles.
+        ("late_stores", late_stores),
     ),
     PIPELINED_FORMS,
 )

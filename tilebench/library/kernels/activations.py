@@ -27,6 +27,22 @@ def gelu_of_narrow(v, block_M, block_N):
         v[i, j] = v[i, j] * T.if_then_else(v[i, j] < 0.0, tail, 1.0 - tail)
 
 
+# 2 sqrt(2/pi) log2(e).
+TWICE_OUTER = 2.302208198144325
+
+
+@T.macro
+def gelu_tanh_of_narrow(v, block_M, block_N):
+    """gelu by tanh, as good as an element of 16 bits can show: (1 + tanh u) / 2 is 1 / (1 + e^-2u).
+
+    By a square of rsqrt, one instruction of a card where a division has ten: half as many in all as of tanh.
+    """
+    for i, j in T.Parallel(block_M, block_N):
+        other = T.exp2(v[i, j] * (-TWICE_OUTER - TWICE_OUTER * CUBE * v[i, j] * v[i, j]))
+        root = T.rsqrt(1.0 + other)
+        v[i, j] = v[i, j] * (root * root)
+
+
 @T.macro
 def activated(v, activation, dtype, block_M, block_N):
     """The tile v of float32 under an activation, on its way to a dtype. relu of NaN is NaN."""
@@ -38,6 +54,8 @@ def activated(v, activation, dtype, block_M, block_N):
     elif activation == "gelu":
         for i, j in T.Parallel(block_M, block_N):
             v[i, j] = 0.5 * v[i, j] * (1.0 + T.erf(v[i, j] * HALF_ROOT))
-    if activation == "gelu_tanh":
+    if activation == "gelu_tanh" and dtype in ("float16", "bfloat16"):
+        gelu_tanh_of_narrow(v, block_M, block_N)
+    elif activation == "gelu_tanh":
         for i, j in T.Parallel(block_M, block_N):
             v[i, j] = 0.5 * v[i, j] * (1.0 + T.tanh(OUTER * v[i, j] * (1.0 + CUBE * v[i, j] * v[i, j])))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ...ir import AllocStmt, Function, If, Load, LoopStmt, Node, Region, Stmt, Store, WithStmt, children
+from ...language.lowered.tokens import BY_HAND, Wait
 
 Alloc = TypeVar("Alloc", bound=AllocStmt)
 
@@ -27,12 +28,16 @@ Kind = TypeVar("Kind", bound="Span[Any]")
 
 
 class Lives(Generic[Alloc, Kind]):
-    """One walk over a function in order: where each buffer of a kind of allocation is first and last used."""
+    """One walk over a function in order: where each buffer of a kind of allocation is first and last used.
+
+    What an operation with a token reads or writes it may still read or write until that has been waited for.
+    """
 
     def __init__(self, kind: type[Alloc], make: Callable[[Alloc], Kind]) -> None:
         self.kind, self.make = kind, make
         self.lives: dict[str, Kind] = {}
         self.loops: list[tuple[int, set[str], set[str]]] = []
+        self.flights: dict[str, set[str]] = {}
         self.now = 0
 
     def of(self, function: Function) -> dict[str, Kind]:
@@ -61,8 +66,11 @@ class Lives(Generic[Alloc, Kind]):
             self.body(stmt.orelse)
         elif isinstance(stmt, WithStmt):
             self.body(stmt.body)
+        elif isinstance(stmt, Wait):
+            for name in self.flights.get(stmt.token, ()):
+                self._use(name)
         elif not isinstance(stmt, AllocStmt):
-            self.uses(stmt)
+            self.uses(stmt, getattr(stmt, "token", ""))
 
     def _loop(self, stmt: LoopStmt) -> None:
         start = self.now
@@ -81,14 +89,19 @@ class Lives(Generic[Alloc, Kind]):
             outer_allocated |= allocated
             outer_used |= used
 
-    def uses(self, node: Node) -> None:
+    def uses(self, node: Node, token: str = "") -> None:
+        flight = self.flights.setdefault(token, set()) if token not in ("", BY_HAND) else set[str]()
         stack: list[Node] = [node]
         while stack:
             part = stack.pop()
             if isinstance(part, (Load, Region, Store)) and part.buffer.name in self.lives:
-                life = self.lives[part.buffer.name]
-                life.first = self.now if life.first < 0 else life.first
-                life.last = self.now
-                for _, _, used in self.loops:
-                    used.add(part.buffer.name)
+                self._use(part.buffer.name)
+                flight.add(part.buffer.name)
             stack.extend(children(part))
+
+    def _use(self, name: str) -> None:
+        life = self.lives[name]
+        life.first = self.now if life.first < 0 else life.first
+        life.last = self.now
+        for _, _, used in self.loops:
+            used.add(name)

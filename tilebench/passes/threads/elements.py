@@ -36,6 +36,7 @@ from ..analysis.accesses import MEMORY
 from ..analysis.body_accesses import BodyAccesses
 from ..bounded.check_packed import refuse_half
 from .emitter import Emitter
+from .kept_digits import Kept, kept_digits
 from .registers import with_vector
 from .scalars import lower_body
 from .tiles import Coordinates
@@ -196,12 +197,13 @@ def _nest(
 ) -> list[Stmt] | None:
     """Loops over value digits around the body; None when no access is as wide as a vector."""
     mapping = with_vector(loop.mapping, width)
+    kept, body = kept_digits(mapping, loop.names, body)
     total = prod(count for count, _, _ in mapping.value)
     rolled = total > (MOST_REGISTERS if touched.registers else UNROLLED * width)
     looped = any(count > 1 for count, _, _ in mapping.value[width > 1 :])
     first: list[Stmt] = []
     with emitter.scope(looped):
-        digits, loops, parts = value_loops(emitter, mapping, width, rolled)
+        digits, loops, parts = value_loops(emitter, mapping, width, rolled, kept)
         names, body = _bound(emitter, loop, body, ours=loop.ours and not looped)
         lets: list[Stmt] = [emitter.let(name, part) for name, part in zip(names, parts, strict=True)]
         shift = (names[-1].name, digits[0]) if width > 1 else None
@@ -274,7 +276,7 @@ def loads_in_front(
 
 
 def value_loops(
-    emitter: Emitter, mapping: Fragment, width: int, rolled: bool
+    emitter: Emitter, mapping: Fragment, width: int, rolled: bool, kept: Kept | None = None
 ) -> tuple[list[Expr], list[tuple[Var, int]], list[Expr]]:
     """The value digits, the loops that they count in, and each coordinate from thread and digits."""
     digits: list[Expr] = []
@@ -284,8 +286,9 @@ def value_loops(
         if k == 0 and width > 1:
             digits.append(emitter.leaf_variable("e", width))
             continue
-        digit: Expr = Const(0)
-        for unit, steps in _split(count, rolled and not loops):
+        first, end = (kept or {}).get(k, (0, count))
+        digit: Expr = Const(first)
+        for unit, steps in _split(end - first, rolled and not loops):
             variable = emitter.variable(f"r{len(loops)}", steps)
             loops.append((variable, steps))
             digit = digit + variable * unit

@@ -1,0 +1,91 @@
+"""Stores in boxes are waited for behind what fills the next tile, and no longer at once.
+
+    copy acc[:, 0:64] to even; store even; commit; wait; copy acc[:, 64:128] to odd; store odd; commit; wait
+ -> copy ... to even; store even; commit; copy ... to odd; wait; store odd; commit; ...; wait
+
+A store is done, for its tile, when the accelerator has read it. The thread that issued it waits for that, and
+the others behind a barrier for the thread. In front of the next store stands a barrier anyway, since its tile
+was written by all: a wait there holds nobody up, and the same barrier gives the first tile back. A wait goes
+behind statements of threads alone that leave its tile as it is, and stays in its body.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir import Buffer, Function, Let, Stmt, map_bodies
+from ...ir.effects import effects_in
+from ...language.copy import Copy, Fill
+from ...language.lowered.tokens import BY_HAND, Commit, Wait
+from ...language.memory import AllocFragment
+from ...language.structure import Parallel
+from ..context import Context
+
+NAME = "late_stores"
+
+
+def late_stores(function: Function, context: Context) -> Function:
+    """The function whose stores in boxes are waited for late."""
+
+    def step(node: Any) -> Any:
+        below = map_bodies(node, step)
+        changed: dict[str, Any] = {}
+        for name, is_body in below.below:
+            body = getattr(below, name)
+            if is_body and any(isinstance(s, Wait) for s in body):
+                changed[name] = _moved_down(body, context)
+        return below.but(**changed) if changed else below
+
+    return step(function)
+
+
+def _moved_down(body: tuple[Stmt, ...], context: Context) -> tuple[Stmt, ...]:
+    out: list[Stmt] = []
+    going: tuple[Copy, Wait] | None = None
+    passed = 0
+    for number, statement in enumerate(body):
+        if going is not None and not _may_pass(statement, going[0].src.buffer):
+            out.append(_waited(*going, passed, context))
+            going = None
+        store = _store_of(body, number)
+        if store is not None and isinstance(statement, Wait):
+            going, passed = (store, statement), 0
+            continue
+        passed += 1
+        out.append(statement)
+    if going is not None:
+        out.append(_waited(*going, passed, context))
+    return tuple(out)
+
+
+def _waited(store: Copy, wait: Wait, passed: int, context: Context) -> Wait:
+    if passed:
+        name = store.src.buffer.name
+        message = f"the store of {name} is waited for behind {passed} more statements"
+        context.remark(NAME, "applied", message, store, statements=passed)
+    return wait
+
+
+def _store_of(body: tuple[Stmt, ...], number: int) -> Copy | None:
+    """The store in boxes that the statement of that number waits for, if it stands right in front of it."""
+    wait = body[number]
+    if not isinstance(wait, Wait) or wait.pending or wait.token in ("", BY_HAND) or number < 2:
+        return None
+    store, commit = body[number - 2 : number]
+    if not isinstance(store, Copy) or not isinstance(commit, Commit):
+        return None
+    same = store.token == commit.token == wait.token
+    stores = (store.src.buffer.scope, store.dst.buffer.scope) == ("shared", "global")
+    return store if same and stores else None
+
+
+def _may_pass(statement: Stmt, tile: Buffer) -> bool:
+    """Whether a statement is of threads alone and leaves a tile as it is."""
+    if not isinstance(statement, (Parallel, Copy, Fill, Let, AllocFragment)):
+        return False
+    if isinstance(statement, Copy) and (statement.token or statement.barrier is not None):
+        return False
+    return not any(effect.writes and effect.buffer.name == tile.name for effect in effects_in(statement))
+
+
+__all__ = ["late_stores"]
