@@ -182,6 +182,14 @@ def test_instruction_sets(level: str) -> None:
     check(Case(5, 21, 9, ("float16", "float16", "float16")), named_isa(level))
 
 
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtypes", DTYPES, ids="-".join)
+def test_dtypes_of_instruction_sets(dtypes: tuple[str, str, str], level: str) -> None:
+    """Vectors of small elements are wider than a panel on some, and reached into the next."""
+    for turned in (False, True):
+        check(Case(5, 69, 37, dtypes, transpose_b=turned, staged=True), named_isa(level))
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_runtime_symbol_on_any_target(level: str) -> None:
     for at, dtypes in enumerate((*DTYPES, (F32,) * 3)):

@@ -73,6 +73,8 @@ def emit_pack(
     target the last vector is filled with zeros past `columns`.
     """
     lanes = f.isa.lanes(max(bytes_of(COMPUTE[source.dtype]), bytes_of(COMPUTE[target.dtype])))
+    # A vector that is wider than a panel would reach into the next one.
+    lanes = min(lanes, target.panel or source.panel or lanes)
     if not source.panel and source.column != 1:
         _pack_strided(f, source, target, rows, columns, lanes)
         return
