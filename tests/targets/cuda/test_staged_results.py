@@ -78,8 +78,8 @@ def of_roles(**more: Any) -> Any:
     return function(200, 264, 128, block_M=128, block_N=128, block_K=64, num_stages=2, threads=256)
 
 
-@pytest.mark.parametrize("persistent", [False, True])
-def test_a_product_of_roles_stores_its_result_in_boxes(persistent: bool) -> None:
+@pytest.mark.parametrize("persistent", [False, True, 2])
+def test_a_product_of_roles_stores_its_result_in_boxes(persistent: bool | int) -> None:
     kernel = of_roles(persistent=persistent)
     text = kernel.stage("threaded")
     assert text.count("T.tma_store(C[") == 2

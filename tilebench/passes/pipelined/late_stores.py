@@ -6,19 +6,21 @@
 A store is done, for its tile, when the accelerator has read it. The thread that issued it waits for that, and
 the others behind a barrier for the thread. In front of the next store stands a barrier anyway, since its tile
 was written by all: a wait there holds nobody up, and the same barrier gives the first tile back. A wait goes
-behind statements of threads alone that leave its tile as it is, and stays in its body.
+behind statements of threads alone that leave its tile as it is, and stays in its body. In a loop over a
+launch's tiles the last one of a turn goes in front of the next one's first store, and one stands behind it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...ir import Buffer, Function, Let, Stmt, map_bodies
+from ...ir import Buffer, Function, If, Let, Stmt, map_bodies
 from ...ir.effects import effects_in
+from ...ir.stmt import statements
 from ...language.copy import Copy, Fill
 from ...language.lowered.tokens import BY_HAND, Commit, Wait
-from ...language.memory import AllocFragment
-from ...language.structure import Parallel
+from ...language.memory import AllocFragment, AllocShared
+from ...language.structure import Parallel, Serial
 from ..context import Context
 
 NAME = "late_stores"
@@ -34,9 +36,30 @@ def late_stores(function: Function, context: Context) -> Function:
             body = getattr(below, name)
             if is_body and any(isinstance(s, Wait) for s in body):
                 changed[name] = _moved_down(body, context)
-        return below.but(**changed) if changed else below
+        below = below.but(**changed) if changed else below
+        return _into_next_turn(below, context) if isinstance(below, Serial) and below.tiles else below
 
     return step(function)
+
+
+def _into_next_turn(loop: Serial, context: Context) -> Any:
+    """The loop whose last wait of a turn stands in the next one, with a wait behind it; or as it is."""
+    only = loop.body[0] if len(loop.body) == 1 else None
+    body = only.then if isinstance(only, If) and not only.orelse else loop.body
+    wait = body[-1]
+    if not isinstance(wait, Wait) or (last := _store_of(body, len(body) - 1)) is None:
+        return loop
+    tile = last.src.buffer
+    first = next(k for k, s in enumerate(body) if isinstance(s, Copy) and s.token == wait.token)
+    made = any(isinstance(s, AllocShared) and s.buffer.name == tile.name for s in statements(body))
+    if made or any(_writes(statement, tile) for statement in body[:first]):
+        return loop
+    turned = (*body[:first], wait, *body[first:-1])
+    message = f"the last store of {tile.name} in a turn is waited for in the next"
+    context.remark(NAME, "applied", message, last)
+    inside = (only.but(then=turned),) if isinstance(only, If) and body is not loop.body else turned
+    # The first turn waits for a group of nothing.
+    return Commit(wait.token, by=wait.by, place=wait.place), loop.but(body=inside), wait
 
 
 def _moved_down(body: tuple[Stmt, ...], context: Context) -> tuple[Stmt, ...]:
@@ -85,7 +108,11 @@ def _may_pass(statement: Stmt, tile: Buffer) -> bool:
         return False
     if isinstance(statement, Copy) and (statement.token or statement.barrier is not None):
         return False
-    return not any(effect.writes and effect.buffer.name == tile.name for effect in effects_in(statement))
+    return not _writes(statement, tile)
+
+
+def _writes(statement: Stmt, tile: Buffer) -> bool:
+    return any(effect.writes and effect.buffer.name == tile.name for effect in effects_in(statement))
 
 
 __all__ = ["late_stores"]
