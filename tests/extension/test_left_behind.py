@@ -22,20 +22,49 @@ const module = text => import(URL.createObjectURL(new Blob([text], {{type: 'text
 const [loader, data] = [{loader}, {data}];
 const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 window.asked = 0;
+const shown = async () => {{
+  const el = document.createElement('div');
+  document.body.append(el);
+  const heard = {{}};
+  const model = {{
+    get: name => data[name],
+    on: (event, called) => (heard[event] = called), off: event => delete heard[event],
+    send: what => what.kind === 'script' && (window.asked += 1) && heard['msg:custom'](
+      {{kind: 'script', text: {script}}})
+  }};
+  const host = {{getModel: async () => ({{get: () => {shared}}})}};
+  const end = await (await module(loader)).default.render({{model, el, host}});
+  while (!el.querySelector('.tbx-row')) await frame();
+  return {{el, heard, end}};
+}};
+// A bench whose record comes so many times more, as with moves.
+window.moved = async count => {{
+  const {{el, heard}} = await shown();
+  for (let at = 0; at < count; at += 1) {{
+    const row = el.querySelector('.tbx-row');
+    heard['change:record']();
+    while (row.isConnected) await frame();
+  }}
+}};
+// What the header says of a state that a bench is in for so many seconds, and how high it is at each width.
+window.says = async (text, elapsed) => {{
+  const {{el, heard, end}} = await shown();
+  data.status = {{...data.status, text, phase: elapsed === null ? 'done' : 'compiling', elapsed}};
+  heard['change:status']();
+  await frame();
+  const heights = [];
+  for (let width = 600; width <= 1400; width += 20) {{
+    el.style.width = `${{width}}px`;
+    heights.push(el.querySelector('.tbx-header').offsetHeight);
+  }}
+  const clock = el.querySelector('.tbx-clock').textContent;
+  end();
+  el.remove();
+  return [clock, heights];
+}};
 window.benches = async count => {{
   for (let at = 0; at < count; at += 1) {{
-    const el = document.createElement('div');
-    document.body.append(el);
-    const heard = {{}};
-    const model = {{
-      get: name => data[name],
-      on: (event, called) => (heard[event] = called), off: event => delete heard[event],
-      send: what => what.kind === 'script' && (window.asked += 1) && heard['msg:custom'](
-        {{kind: 'script', text: {script}}})
-    }};
-    const host = {{getModel: async () => ({{get: () => {shared}}})}};
-    const end = await (await module(loader)).default.render({{model, el, host}});
-    while (!el.querySelector('.tbx-row')) await frame();
+    const {{el, heard, end}} = await shown();
     el.querySelectorAll('[role=tab]').forEach(tab => tab.click());
     await frame();
     // A run may go on while a cell is run again: its clock and what comes of it end with the view.
@@ -86,6 +115,39 @@ def data() -> Iterator[dict[str, Any]]:
     )  # fmt: skip
     yield {**data_of(bench), "script": "IPY_MODEL_of_the_script"}
     bench.close()
+
+
+@pytest.fixture
+def opened(data: dict[str, Any], chromium: str, tmp_path: Path) -> Iterator[Any]:
+    """A page with the front end and no bench yet."""
+    place = tmp_path / "page.html"
+    text = json.dumps(script())
+    place.write_text(
+        PAGE.format(loader=json.dumps(loader()), data=json.dumps(data), script=text, shared=text)
+    )
+    with browser_page(chromium) as page:
+        page.goto(place.as_uri())
+        page.wait_for_function("window.ready")
+        yield page
+
+
+def test_a_moved_bench_listens_to_its_keys_once(opened: Any) -> None:
+    opened.evaluate("moved(5)")
+    session = opened.context.new_cdp_session(opened)
+    for group in (".tbx-stages", ".tbx-tabs"):
+        asked = {"expression": f"document.querySelector('{group}')"}
+        found = session.send("Runtime.evaluate", asked)["result"]["objectId"]
+        listeners = session.send("DOMDebugger.getEventListeners", {"objectId": found})["listeners"]
+        assert [each["type"] for each in listeners].count("keydown") == 1
+
+
+def test_work_that_is_soon_over_leaves_the_header_as_high_as_it_was(opened: Any) -> None:
+    still = opened.evaluate("says('up to date', null)")
+    assert still[0] == ""
+    assert len(set(still[1])) > 1  # narrow ones wrap
+    assert opened.evaluate("says('compiling', 0.2)") == still
+    clock, _ = opened.evaluate("says('compiling', 2)")
+    assert clock == "2.0 s"
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -48,7 +48,7 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_a_launch_in_line_before_the_card_is_there_waits_for_nothing(ticks: list[float]) -> None:
     card: Any = Card()
-    clock = torch_card.TorchClock(card)
+    clock = torch_card.TorchLaunchClock(card)
     ticks += [0.0, 50e-6] * 3
     assert [clock.time(lambda: None) for _ in range(3)] == [12.346e-6] * 3
     assert card.waits == []
@@ -56,7 +56,7 @@ def test_a_launch_in_line_before_the_card_is_there_waits_for_nothing(ticks: list
 
 def test_behind_a_late_host_all_launches_wait_twice_as_long_as_it_took(ticks: list[float]) -> None:
     card: Any = Card()
-    clock = torch_card.TorchClock(card)
+    clock = torch_card.TorchLaunchClock(card)
     ticks += [0.0, 50e-6, 0.0, 20e-6, 0.0, 1.0, 0.0, 0.0]
     card.early = True
     clock.time(lambda: None)
@@ -66,3 +66,15 @@ def test_behind_a_late_host_all_launches_wait_twice_as_long_as_it_took(ticks: li
     clock.time(lambda: None)
     # In clocks, of which a card has two a nanosecond or fewer.
     assert card.waits == [200_000, 200_000, 2_000_000]
+
+
+def test_a_program_is_timed_with_its_host(ticks: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its share that is not on the card would be left out behind a wait."""
+    card: Any = Card()
+    card.early = True
+    monkeypatch.setattr(card, "is_available", lambda: True, raising=False)
+    monkeypatch.setitem(torch_card.sys.modules, "torch", card)
+    clock = torch_card.torch_clock()
+    assert clock is not None
+    assert [clock.time(lambda: None) for _ in range(3)] == [12.346e-6] * 3
+    assert card.waits == []

@@ -128,7 +128,7 @@ def likeness(array: Any) -> tuple[Any, ...] | None:
     """What two arrays have in common that are taken alike; None of one that is looked at each time."""
     kind = cast(Any, type(array))
     if kind is np.ndarray:
-        return array.shape, array.strides, array.dtype, array.flags.writeable
+        return array.shape, array.strides, array.dtype
     torch: Any = sys.modules.get("torch")
     if torch is None or kind is not torch.Tensor or (array.requires_grad and torch.is_grad_enabled()):
         return None
@@ -245,7 +245,6 @@ __all__ = [
     "inverse",
     "kernel_for",
     "key_of",
-    "likeness",
     "maker",
     "target_of",
     "traced",

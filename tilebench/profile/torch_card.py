@@ -16,33 +16,49 @@ CLOCKS_A_SECOND, LONGEST_WAIT_S = 2e9, 1e-3
 
 
 class TorchClock:
-    """Time on the card between two events around one launch; resolution 0.5 us.
+    """Time on the card between two events around a run, the host's with it; resolution 0.5 us."""
 
-    Where the card comes to the first event before the host has said what to launch, the time between them has
-    the host's in it. Then all launches from there on are put behind a wait of the card, twice as long as the
-    host took.
+    name = "CUDA events around each launch"
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def time(self, run: Callable[[], object]) -> float:
+        """Seconds on the card."""
+        self.start.record()
+        run()
+        self.stop.record()
+        self.stop.synchronize()
+        return round(1e6 * self.start.elapsed_time(self.stop)) / 1e9
+
+
+class TorchLaunchClock(TorchClock):
+    """Time on the card of one launch, without what the host takes to say it.
+
+    Where the card comes to the first event before the host is done, all launches from there on are put behind
+    a wait of the card, twice as long as the host took.
     """
 
     name = "CUDA events around each launch, which the host puts in line before the card is there"
 
     def __init__(self, torch: Any) -> None:
-        self.torch = torch
-        self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        super().__init__(torch)
         self.wait_s = 0.0
 
     def time(self, run: Callable[[], object]) -> float:
         """Seconds on the card."""
+
+        def launch() -> None:
+            before = time.perf_counter()
+            run()
+            host_s = time.perf_counter() - before
+            if self.start.query():
+                self.wait_s = max(self.wait_s, min(2 * host_s, LONGEST_WAIT_S))
+
         if self.wait_s:
             self.torch.cuda._sleep(int(self.wait_s * CLOCKS_A_SECOND))
-        self.start.record()
-        before = time.perf_counter()
-        run()
-        host_s = time.perf_counter() - before
-        if self.start.query():
-            self.wait_s = max(self.wait_s, min(2 * host_s, LONGEST_WAIT_S))
-        self.stop.record()
-        self.stop.synchronize()
-        return round(1e6 * self.start.elapsed_time(self.stop)) / 1e9
+        return super().time(launch)
 
 
 class TorchFlush:
@@ -59,9 +75,18 @@ class TorchFlush:
         self.memory = None
 
 
-def torch_card() -> tuple[TorchClock, TorchFlush] | None:
-    """Clock and flush of the card that torch has; None in a program without torch or card."""
+def torch_clock() -> TorchClock | None:
+    """Clock of the card that torch has, for programs; None in a program without torch or card."""
+    torch = _torch_with_card()
+    return None if torch is None else TorchClock(torch)
+
+
+def torch_card() -> tuple[TorchLaunchClock, TorchFlush] | None:
+    """Clock and flush of the card that torch has, for launches; None in a program without torch or card."""
+    torch = _torch_with_card()
+    return None if torch is None else (TorchLaunchClock(torch), TorchFlush(torch))
+
+
+def _torch_with_card() -> Any:
     torch: Any = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return None
-    return TorchClock(torch), TorchFlush(torch)
+    return torch if torch is not None and torch.cuda.is_available() else None

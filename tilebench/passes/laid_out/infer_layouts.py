@@ -80,6 +80,7 @@ class _Inference:
         self.open = [site for site in self.sites if site.touches]
         nodes: list[Any] = statements(function.body)
         self.exchanges = exchanges_of(nodes)
+        self.reductions = [node for node in self.exchanges if not is_mapped(node)]
         self.gemms = [node for node in nodes if isinstance(node, Gemm)]
         self.allocations = {n.buffer.name: n for n in nodes if isinstance(n, AllocFragment)}
         self.shared = {n.buffer.name: n.layout for n in nodes if isinstance(n, AllocShared) and n.layout}
@@ -204,11 +205,10 @@ class _Inference:
             self.open = [site for site in self.open if id(site.node) not in self.maps]
             for site in self.open:
                 changed |= self.at_site(site)
-            reductions = [each for each in self.exchanges if not is_mapped(each)]
-            for each in reductions:
+            for each in self.reductions:
                 changed |= self.after_reduction(each)
             # A result says how its rows lie and nothing of where in a row: what else is known comes first.
-            changed = changed or any(self.before_reduction(each) for each in reductions)
+            changed = changed or any(self.before_reduction(each) for each in self.reductions)
 
     def at_site(self, site: Site) -> bool:
         if id(site.node) in self.maps:
@@ -256,9 +256,8 @@ class _Inference:
 
     # -- writing the decisions down
     def write(self) -> Function:
-        reductions = [node for node in self.exchanges if not is_mapped(node)]
         conflicts = find_conflicts(
-            self.sites, reductions, self.maps, self.layouts, reduced, self.one_thread_an_element
+            self.sites, self.reductions, self.maps, self.layouts, reduced, self.one_thread_an_element
         )
         for gemm in self.gemms:
             unfit = find_unfit(gemm, self.wanted[id(gemm)], self.layouts)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import Buffer, Function, If, Let, Stmt, map_bodies
-from ...ir.effects import effects_in
+from ...ir import Buffer, Function, If, Let, Stmt, map_bodies, names_read_and_written
 from ...ir.stmt import statements
 from ...language.copy import Copy, Fill
 from ...language.lowered.tokens import BY_HAND, Commit, Wait
 from ...language.memory import AllocFragment, AllocShared
 from ...language.structure import Parallel, Serial
 from ..context import Context
+from .waiting_bodies import with_waits_moved
 
 NAME = "late_stores"
 
@@ -30,13 +30,7 @@ def late_stores(function: Function, context: Context) -> Function:
     """The function whose stores in boxes are waited for late."""
 
     def step(node: Any) -> Any:
-        below = map_bodies(node, step)
-        changed: dict[str, Any] = {}
-        for name, is_body in below.below:
-            body = getattr(below, name)
-            if is_body and any(isinstance(s, Wait) for s in body):
-                changed[name] = _moved_down(body, context)
-        below = below.but(**changed) if changed else below
+        below = with_waits_moved(map_bodies(node, step), lambda body: _moved_down(body, context))
         return _into_next_turn(below, context) if isinstance(below, Serial) and below.tiles else below
 
     return step(function)
@@ -112,7 +106,7 @@ def _may_pass(statement: Stmt, tile: Buffer) -> bool:
 
 
 def _writes(statement: Stmt, tile: Buffer) -> bool:
-    return any(effect.writes and effect.buffer.name == tile.name for effect in effects_in(statement))
+    return tile.name in names_read_and_written([statement])[1]
 
 
 __all__ = ["late_stores"]

@@ -27,6 +27,7 @@ from ...language.structure import Parallel
 from ...machine import Machine
 from ..context import Context
 from ..laid_out.choose_instructions import row_of
+from .waiting_bodies import with_waits_moved
 
 NAME = "late_waits"
 
@@ -44,13 +45,7 @@ def late_waits(function: Function, context: Context) -> Function:
     """The function whose products are waited for late."""
 
     def step(node: Any) -> Any:
-        below = map_bodies(node, step)
-        changed: dict[str, Any] = {}
-        for name, is_body in below.below:
-            body = getattr(below, name)
-            if is_body and any(isinstance(s, Wait) for s in body):
-                changed[name] = _moved_down(body, context)
-        return below.but(**changed) if changed else below
+        return with_waits_moved(map_bodies(node, step), lambda body: _moved_down(body, context))
 
     return step(function)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import Place, TargetError, install_command
-from ...ir import Function, Node, While, walk
+from ...ir import Function, While, walk
 from ...ir.effects import names_read_and_written
 from ...language.structure import Serial
 from .compiler.library import nvrtc_version
@@ -42,16 +42,13 @@ def kept_over_loops(function: Function) -> Iterator[tuple[str, Place | None]]:
         if not isinstance(loop, (Serial, While)):
             continue
         _, written = names_read_and_written(loop.body)
-        for part in (part for statement in loop.body for part in walk(statement)):
-            name = _in_registers(part)
-            if name and name not in written and name not in told:
+        for part in walk(loop):
+            if not isinstance(part, Wgmma) or part.a_form is not None:
+                continue
+            name = part.a.buffer.name
+            if name not in written and name not in told:
                 told.add(name)
-                yield name, part.place if isinstance(part, Wgmma) else None
-
-
-def _in_registers(part: Node) -> str:
-    """The name of a product's first operand where it stands in registers."""
-    return part.a.buffer.name if isinstance(part, Wgmma) and part.a_form is None else ""
+                yield name, part.place
 
 
 __all__ = ["KEEPS_OPERANDS", "kept_over_loops", "refuse_lost_operands"]

@@ -152,7 +152,7 @@ def settle(infos: Sequence[Any], ordinal: int) -> None:
 
 
 def explain_places(arrays: Sequence[Buffer], infos: Sequence[Any]) -> None:
-    """Raise `ArgumentError` for arrays on different devices, or at one that its accesses cannot use."""
+    """Raise `ArgumentError` for arrays on different devices, or where their accesses cannot start."""
     first = infos[0].device
     for array, info in zip(arrays, infos, strict=True):
         if info.device != first:

@@ -35,7 +35,6 @@ class CudaProgram:
         self.arrays = build.function.arrays
         self.kinds = letters(build.function)
         self.written = reads_and_writes(build.function)[1]
-        self.alignment = max((array.align for array in self.arrays), default=1)
         self.workspaces = Workspaces(build.function)
         modules = Modules(build.code)
         rows = build.data["launches"]
