@@ -4,8 +4,8 @@ import { JupyterFrontEnd } from '@jupyterlab/application';
 import { ICommandPalette, Notification } from '@jupyterlab/apputils';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { Panel, Widget } from '@lumino/widgets';
-import { EDIT_LINE, editorIsHere, nearestLine, OPEN_PANEL, OPEN_WINDOW, PINNED, SourceLine } from './bench/cell/link';
-import { homeAt, showing, written } from './editor/homes';
+import { CAME, EDIT_LINE, editorIsHere, nearestLine, OPEN_PANEL, OPEN_WINDOW, PINNED, SourceLine } from './bench/cell/link';
+import { benchCame, homeAt, showing, written } from './editor/homes';
 import { editLine, markPinned, showStages } from './editor/jump';
 import { elementOf, freshId } from './dom';
 import { openWindow } from './window';
@@ -121,6 +121,7 @@ function listen(app: JupyterFrontEnd, page: Document): void {
     editLine(home, detail as SourceLine);
     return true;
   });
+  heard(CAME, () => benchCame());
   heard(PINNED, (bench, detail) => {
     const home = written(bench);
     if (home !== null) {

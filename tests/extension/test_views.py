@@ -37,6 +37,25 @@ def beside(page: Any, text: str) -> None:  # noqa: F811
     page.mouse.click(gutter["x"] + gutter["width"] / 2, box["y"] + box["height"] / 2)
 
 
+SLOW = """seconds => {
+    const real = window.plainStream ??= Blob.prototype.stream;
+    const wait = () => new Promise(done => setTimeout(done, 1000 * seconds));
+    const transform = async (part, out) => (await wait(), out.enqueue(part));
+    const late = () => new TransformStream({transform});
+    Blob.prototype.stream = function () { return real.call(this).pipeThrough(late()); };
+}"""
+
+
+def test_a_bench_that_is_long_in_coming_is_found_by_its_cell(page: Any) -> None:  # noqa: F811
+    page.evaluate(SLOW, 3)
+    run(page)
+    becomes(page, lambda: cell(page).locator(".tb-jump").count(), 0)
+    first(page).locator(".tbx-row").first.wait_for()
+    cell(page).locator(".tb-jump").first.wait_for(timeout=5_000)
+    page.evaluate("() => { Blob.prototype.stream = window.plainStream; }")
+    settled(page)
+
+
 def test_a_line_of_the_cell_finds_its_stage_lines(page: Any) -> None:  # noqa: F811
     cell(page).locator(".tb-jump").first.wait_for()
     beside(page, "T.gemm(")

@@ -2,7 +2,7 @@
 
 import { button, focusedNear, make, rove } from '../dom';
 import { AgainstChoice } from './against';
-import { SHOW_LINE, SourceLine } from './cell/link';
+import { CAME, SHOW_LINE, SourceLine, tell } from './cell/link';
 import { Controls } from './controls';
 import { editChoice } from './edit/choice';
 import { Edits } from './edit/edits';
@@ -58,6 +58,7 @@ export class Bench {
   private drawn: unknown = null;
   private edited = '';
   private notice = '';
+  private placed = '';
 
   constructor(private readonly host: Host) {
     this.header = new Header(host);
@@ -104,6 +105,7 @@ export class Bench {
     this.element.setAttribute('aria-label', `workbench of ${state.kernel}`);
     // By these an editor finds the benches of its cell.
     Object.assign(this.element.dataset, { bench: state.id, file: picture.record?.source_file ?? '' });
+    this.tellPlace();
     this.header.show(state);
     this.controls.element.hidden = !state.live;
     this.controls.show(state.controls, state.idle);
@@ -173,7 +175,17 @@ export class Bench {
     }
   }
 
+  /** Say once that this bench stands in a page: its first state is often drawn before. */
+  private tellPlace(): void {
+    const file = this.element.dataset['file'] ?? '';
+    if (this.element.isConnected && file !== this.placed) {
+      this.placed = file;
+      tell(this.element, CAME, null);
+    }
+  }
+
   private fit(width: number): void {
+    this.tellPlace();
     this.side.fold(this.room.folded);
     const names = fitting(this.picture?.state.shown ?? [], width);
     if (!this.chosen && names.join() !== this.shown.join()) {

@@ -9,6 +9,8 @@ import { benchesOf, CellModel } from './cell';
 export interface Home {
   readonly view: EditorView;
   readonly model: CellModel;
+  /** Called when a bench came to stand somewhere, or has another kernel now. */
+  readonly came: () => void;
 }
 
 const homes = new Set<Home>();
@@ -16,6 +18,13 @@ const homes = new Set<Home>();
 export function enter(home: Home): () => void {
   homes.add(home);
   return () => void homes.delete(home);
+}
+
+/** A bench came to stand somewhere, or has another kernel now: each cell looks whether it is its own. */
+export function benchCame(): void {
+  for (const home of homes) {
+    home.came();
+  }
 }
 
 function notebookOf(element: Element): Element | null {

@@ -81,10 +81,8 @@ export function markPinned(home: Home, wanted: readonly SourceLine[]): void {
 
 function watcher(model: CellModel): Extension {
   return ViewPlugin.define(view => {
-    const home: Home = { view, model };
-    const leave = enter(home);
     let waiting: number | undefined;
-    // A bench comes a moment after its output.
+    // Once for all that comes together. A bench says by itself when it came, however late: see `benchCame`.
     const look = (): void => {
       window.clearTimeout(waiting);
       waiting = window.setTimeout(() => {
@@ -94,6 +92,8 @@ function watcher(model: CellModel): Extension {
         }
       }, 300);
     };
+    const home: Home = { view, model, came: look };
+    const leave = enter(home);
     const end = watch(model, look);
     look();
     return { destroy: () => (window.clearTimeout(waiting), end(), leave()) };

@@ -9,6 +9,8 @@ export const SHOW_LINE = 'tilebench-show-line';
 export const EDIT_LINE = 'tilebench-edit-line';
 /** From a bench: these lines are pinned now. */
 export const PINNED = 'tilebench-pinned';
+/** From a bench: it came to stand in the page, or has the kernel of another cell now. */
+export const CAME = 'tilebench-came';
 /** From a bench: show it in a panel of its own. */
 export const OPEN_PANEL = 'tilebench-open-panel';
 /** From a bench: show it in a window of its own. */
