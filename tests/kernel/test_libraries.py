@@ -171,6 +171,19 @@ def test_a_kernel_inside_of_jax() -> None:
 
 
 @has_jax
+def test_an_array_of_jax_that_is_deleted_is_refused_by_its_name() -> None:
+    import jax
+
+    x = jax.numpy.ones((8, 8))
+    x.delete()
+    out_of_place = add_kernel.using(target="cpu", out_idx=-1)(8, 8, dtype="float32")
+    with pytest.raises(ArgumentError, match="A is an array of JAX's that is deleted"):
+        out_of_place(x, np.ones((8, 8), np.float32))
+    with pytest.raises(ArgumentError, match="A is an array of JAX's that is deleted"):
+        add_kernel.using(target="cpu")(8, 8, dtype="float32")(x, x, np.ones((8, 8), np.float32))
+
+
+@has_jax
 def test_an_array_of_jax_is_not_written() -> None:
     import jax
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import add_kernel
-from tilebench.errors import OptionError
+from tilebench.errors import OptionError, ResourceError
 from tilebench.kernel.measuring.measure import measure_against
 from tilebench.profile.timing import Contender, measure
 
@@ -87,3 +87,16 @@ def test_numbers_of_numpy_are_numbers(kernel: Any) -> None:
     run = kernel.bench(rounds=np.int64(5), seconds=np.float32(0.02), seed=np.uint8(3))
     assert run.seconds
     assert kernel.check(seed=np.int64(3)).ok
+
+
+def test_sizes_that_no_memory_holds_are_told() -> None:
+    for size in (2**30, 2**31 - 1):
+        kernel = add_kernel.using(target="cpu")(size, size, dtype="float32")
+        for door in (kernel.check, kernel.inputs):
+            with pytest.raises(ResourceError, match="A takes more memory than there is"):
+                door()
+
+
+def test_a_stage_that_is_no_name_is_refused(kernel: Any) -> None:
+    with pytest.raises(OptionError, match="has no stage 3"):
+        kernel.stage(3)

@@ -230,3 +230,9 @@ def test_an_infinity_is_wrong_where_there_is_a_number(monkeypatch: pytest.Monkey
     assert not library.check(library.operator("matmul"), x, -x).ok
     assert library.check(library.operator("matmul"), x, x).ok
     assert not library.check(library.operator("matmul"), x, x / 300).ok
+
+
+def test_a_problem_without_a_size_says_which() -> None:
+    with pytest.raises(OptionError, match="a problem of softmax needs N") as caught:
+        library.operator("softmax").problem(M=3)
+    assert "a size for each of M, N" in str(caught.value)

@@ -260,3 +260,9 @@ def test_a_nested_tensor_says_no_size_of_a_call() -> None:
     assert (c == 1).all()
     with pytest.raises(ArgumentError, match="A is a nested tensor"):
         shift(Tensor(is_nested=True), c)
+
+
+def test_a_class_of_arrays_is_no_array() -> None:
+    with pytest.raises(ArgumentError, match="the array is no array") as caught:
+        describe(np.ndarray)
+    assert "found: the class ndarray itself" in str(caught.value)

@@ -29,6 +29,9 @@ from tilebench.schedule.files import parse_schedule
         ("[[schedule]]\nthreads = { a = 1 }", "threads of a kernel cannot be"),
         ("[[schedule]]\n[schedule.gemm.g]\npolicy = [1]", r"policy of a gemm cannot be \[1\]"),
         ("[[schedule]]\n\0", "not TOML"),
+        ("[schedule]\nthreads = 256", "found: schedule, which is no list of tables"),
+        ("[[schedule]]\noverlap = true", r"overlap is a choice of a loop: \[schedule.loop.NAME\]"),
+        ("[[schedule]]\n[schedule.loop.ko]\nthreads = 64", "threads is a choice of the whole kernel"),
     ],
 )  # fmt: skip
 def test_what_a_file_may_not_hold(text: str, message: str) -> None:

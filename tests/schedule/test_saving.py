@@ -117,3 +117,15 @@ def test_a_file_that_is_there_is_not_overwritten_by_itself(tmp_path: Path) -> No
     assert path.read_text() == before
     tilebench.save_schedule(Schedule.of(threads=64), path, overwrite=True)
     assert path.read_text() == "[[schedule]]\nthreads = 64\n"
+
+
+def test_a_file_that_cannot_be_written_and_what_is_no_schedule_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ScheduleError, match="cannot be written: No such file or directory"):
+        tilebench.save_schedule(FULL, tmp_path / "missing" / "gemm.toml")
+    for given in ({"threads": 256}, 5):
+        with pytest.raises(ScheduleError, match="this is no schedule") as caught:
+            gemm_kernel.using(schedule=given)
+        assert f"found: {type(given).__name__}" in str(caught.value)
+        with pytest.raises(ScheduleError, match="this is no schedule"):
+            tilebench.save_schedule(given, tmp_path / "gemm.toml")  # pyright: ignore[reportArgumentType]
+    assert not list(tmp_path.iterdir())

@@ -220,6 +220,15 @@ def test_only_compiling(gemm: Any) -> None:
 def test_what_cannot_be_swept_is_told(gemm: Any) -> None:
     with pytest.raises(OptionError, match="there is nothing called ko"):
         tilebench.sweep(gemm, {"ko.num_stage": [1]}, with_=SHAPES, target="cpu")
+    wrong: list[tuple[Any, str]] = [
+        (None, "a sweep is over values by name"),
+        ({"block_M": "64"}, "the values of block_M cannot be '64'"),
+        ({"block_M": 64}, "the values of block_M cannot be 64"),
+        ({"block_Q": [64]}, "gemm has no parameter, size or scalar block_Q"),
+    ]
+    for domains, said in wrong:
+        with pytest.raises(OptionError, match=said):
+            tilebench.sweep(gemm, domains, with_=SHAPES, target="cpu", progress=False)
     with pytest.raises(OptionError, match="has 0 configurations"):
         tilebench.sweep(gemm, {"block_M": []}, with_=SHAPES, target="cpu")
     with pytest.raises(OptionError, match="a sweep of 0 runs measures nothing"):

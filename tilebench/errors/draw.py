@@ -55,9 +55,12 @@ def draw_place(place: Place, *, color: bool = False) -> str:
     return "\n".join(out)
 
 
-def nearest(name: str, known: list[str], limit: int = 3) -> list[str]:
-    """The names of `known` closest to `name` in spelling, best first."""
+def nearest(name: object, known: list[str], limit: int = 3) -> list[str]:
+    """The names of `known` closest to `name` in spelling, best first; none for what is no text."""
     import difflib
+
+    if not isinstance(name, str):
+        return []
 
     # Case is the commonest slip (`T.pipelined`), so compare without it and give the real spelling.
     lower: dict[str, str] = {}

@@ -217,6 +217,13 @@ def constants_of(
             solver.array(name, spec, *_in_elements(per_byte, shapes[name], (strides or {}).get(name)))
     missing = [name for name in form.constants if name in tracer.eager.named and name not in solver.found]
     if missing:
+        none = [name for name in tracer.specs if name in form.passed and name not in shapes]
+        if none:
+            raise ArgumentError(
+                "{name} is no array: it has no shape", name=none[0], at=solver.places[none[0]],
+                expected="an array, whose shape tells {size}", size=missing[0],
+                hint="numpy.asarray(...) makes an array of a list or number; its dtype then has to fit too",
+            )  # fmt: skip
         raise ArgumentError(
             "no shape tells the constant {name}", name=missing[0], at=source.place(source.node),
             function=source.node.name, hint="name it in the call: {function}(..., {name}=1024)",
@@ -266,8 +273,8 @@ class _Solver:
         """What one array of the call says."""
         if len(shape) != len(spec.shape):
             raise ArgumentError(
-                "{name} has the shape {shape}, and {rank} dimensions are wanted", name=name, shape=shape,
-                rank=len(spec.shape), at=self.places[name],
+                "{name} has the shape {shape}, which is of another rank", name=name, shape=shape,
+                expected=f"{len(spec.shape)} dimension{'s' * (len(spec.shape) != 1)}", at=self.places[name],
             )  # fmt: skip
         for axis, (size, extent) in enumerate(zip(spec.shape, shape, strict=True)):
             if isinstance(size, Expr):

@@ -17,7 +17,7 @@ from ..frontend.texts import texts_read
 from ..frontend.trace import compile_parameters
 from ..ir import Function
 from ..language.knobs import Knob
-from ..schedule import Schedule, ScheduleFile, load_schedule
+from ..schedule import Schedule, ScheduleFile, as_given
 from ..targets import resolve
 from .calls.eager import EagerCalls
 from .decorated import check_decorated
@@ -57,7 +57,7 @@ class JitFunction:
         functools.update_wrapper(self, function)
         self.function = function
         self.target = target
-        self.schedule = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+        self.schedule = as_given(schedule)
         self.out_idx = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
         self.source = dict(source or {})
         # Of TileLang's decorator, told in the remarks of each kernel.

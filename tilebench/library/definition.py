@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..errors import OptionError
 from .near import Exact
 
 if TYPE_CHECKING:
@@ -167,11 +168,15 @@ class Operator:
         given |= {f"{a.name}_order": 0 for a in arrays if a.orders}
         given |= {f"{a.name}_each": False for a in arrays if a.by_dims}
         given |= {f"{a.name}_dtype": dtype for a in self.arguments[1:] if {*a.dtypes} & {*arrays[0].dtypes}}
+        missing = [dim for dim in self.dims if dim not in values]
+        if missing:
+            raise OptionError(
+                "a problem of {operator} needs {missing}", operator=self.name, missing=", ".join(missing),
+                expected="a size for each of " + ", ".join(self.dims),
+            )  # fmt: skip
         sizes = {dim: values.pop(dim) for dim in self.dims}
         unknown = values.keys() - given.keys()
         if unknown:
-            from ..errors import OptionError
-
             raise OptionError(
                 "{operator} has no option {name}", operator=self.name, name=min(unknown),
                 expected=", ".join(given) or "none",

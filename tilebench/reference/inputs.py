@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import math
+import sys
 import zlib
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import OptionError
+from ..errors import OptionError, ResourceError
 from ..ir import Buffer, DType, Function
 from ..language.meanings.rounding import narrowed
 from ..passes.analysis.reads_writes import reads_and_writes
@@ -97,13 +99,23 @@ def make_inputs(function: Function, seed: int = 0, kind: Kind = "uniform") -> di
     """An array for each parameter: random where the function reads it, poison where it only writes.
 
     Each array depends on the seed and its own name alone, and has the strides of its parameter.
+    Raises `ResourceError` where one takes more memory than there is.
     """
     read, written = reads_and_writes(function)
     arrays: dict[str, NDArray[Any]] = {}
     for param in function.arrays:
-        if param.name in written and param.name not in read:
-            arrays[param.name] = strided_empty(param.extents, param.dtype, param.fixed_strides)
-            poison(arrays[param.name])
-        else:
-            arrays[param.name] = input_for(param, seed, kind)
+        try:
+            if math.prod(param.extents) > sys.maxsize // param.dtype.numpy.itemsize:
+                raise MemoryError("no address reaches its last element")
+            if param.name in written and param.name not in read:
+                arrays[param.name] = strided_empty(param.extents, param.dtype, param.fixed_strides)
+                poison(arrays[param.name])
+            else:
+                arrays[param.name] = input_for(param, seed, kind)
+        except MemoryError as error:
+            raise ResourceError(
+                "{name} takes more memory than there is: {why}", name=param.name, why=error,
+                at=function.place, found="the shape {shape}", shape=tuple(param.extents),
+                hint="give smaller sizes",
+            ) from None  # fmt: skip
     return arrays

@@ -92,6 +92,11 @@ def is_traced(array: object) -> bool:
     return "Tracer" in type(array).__name__ and library(array) in JAX
 
 
+def is_gone(array: Any) -> bool:
+    """Whether it is an array of JAX's whose memory was given away, by `delete` or as a donated argument."""
+    return library(array) in JAX and bool(getattr(array, "is_deleted", lambda: False)())
+
+
 def describe(array: Any, name: str = "the array", place: Place | None = None) -> ArrayInfo:
     """Describe a NumPy array, a torch or CuPy tensor, or anything with `__dlpack__`.
 
@@ -102,11 +107,13 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
             what, hint = "{name} is a masked array, and a kernel sees no masks", "pass {name}.filled(value)"
             raise ArgumentError(what, at=place, name=name, hint=hint)
         return _describe_numpy(cast(Any, array), name, place)
+    if isinstance(array, type):
+        raise _no_array(name, place, f"the class {array.__name__} itself")
     if hasattr(array, "data_ptr") and callable(getattr(array, "stride", None)):
         return _describe_torch(array, name, place)
     # JAX's has the interface too, which says neither when its elements are there nor that they never change.
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is not None and library(array) not in _IMMUTABLE:
+    interface = None if library(array) in _IMMUTABLE else getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
         return _by_interface(array, interface, name, place)
     if hasattr(array, "__dlpack__"):
         try:
@@ -114,12 +121,23 @@ def describe(array: Any, name: str = "the array", place: Place | None = None) ->
         except Exception as error:  # whatever the producer's own code raises
             if is_traced(array):
                 raise _traced(array, name, place) from error
+            if is_gone(array):
+                what, hint = (
+                    "{name} is an array of JAX's that is deleted",
+                    "pass it before it is donated, or a copy",
+                )
+                raise ArgumentError(what, at=place, name=name, hint=hint) from error
             what = "{name} cannot be read through DLPack: {why}"
-            raise ArgumentError(what, at=place, name=name, why=error) from error
+            hint = "numpy.asarray({name}) may make a copy"
+            raise ArgumentError(what, at=place, name=name, why=error, hint=hint) from error
         dtype, writable = _named(got.dtype, name, place), got.writable and library(array) not in _IMMUTABLE
         return ArrayInfo(got.pointer, got.shape, got.strides, dtype, got.device, writable, got.owner)
-    raise ArgumentError(
-        "{name} is no array", at=place, name=name, found="{kind}", kind=type(array).__name__,
+    raise _no_array(name, place, type(array).__name__)
+
+
+def _no_array(name: str, place: Place | None, kind: str) -> ArgumentError:
+    return ArgumentError(
+        "{name} is no array", at=place, name=name, found="{kind}", kind=kind,
         expected="a NumPy array, a torch or CuPy tensor, or an object with __dlpack__",
         hint="numpy.asarray(...) makes an array of a list or number; its dtype then has to fit too",
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Schedules: the value, the addresses it speaks in, and its files."""
 
 from .addresses import Candidate, candidates, resolve, user_name
-from .files import Rule, ScheduleFile, load_schedule, parse_schedule, save_schedule, schedule_text
+from .files import Rule, ScheduleFile, as_given, load_schedule, parse_schedule, save_schedule, schedule_text
 from .options import OPTIONS, offered
 from .value import Directive, Origin, Schedule
 
@@ -13,6 +13,7 @@ __all__ = [
     "Rule",
     "Schedule",
     "ScheduleFile",
+    "as_given",
     "candidates",
     "load_schedule",
     "offered",

@@ -71,6 +71,23 @@ class ScheduleFile:
         return None
 
 
+def a_schedule(given: Any) -> Schedule:
+    """A `Schedule` that a caller gave, as it is. Raises `ScheduleError` for anything else."""
+    if not isinstance(given, Schedule):
+        raise ScheduleError(
+            "this is no schedule", found="{kind}", kind=type(given).__name__, expected="a tilebench.Schedule",
+            hint="tilebench.Schedule.of(threads=256, loop={{'ko': {{'num_stages': 3}}}}) makes one",
+        )  # fmt: skip
+    return given
+
+
+def as_given(schedule: Any) -> Schedule | ScheduleFile | None:
+    """What a caller names as the schedule: a value, the path of a file, which is read, or None."""
+    if isinstance(schedule, (str, Path)):
+        return load_schedule(schedule)
+    return schedule if schedule is None or isinstance(schedule, ScheduleFile) else a_schedule(schedule)
+
+
 def load_schedule(path: str | Path) -> ScheduleFile:
     """Read a schedule file. Raises `ScheduleError` at the line that is wrong."""
     path = Path(path)
@@ -107,7 +124,8 @@ def parse_schedule(text: str, name: str = "schedule.toml") -> ScheduleFile:
         raise ScheduleError("this is nested too deeply for a schedule", at=Place(name, 1)) from None
     raw = _tables(tables.get("schedule"))
     if raw is None or set(tables) != {"schedule"}:
-        extra = ", ".join(sorted(set(tables) - {"schedule"})) or "nothing"
+        nothing = "schedule, which is no list of tables" if tables else "nothing"
+        extra = ", ".join(sorted(set(tables) - {"schedule"})) or nothing
         raise ScheduleError(
             "a schedule file holds [[schedule]] rules", at=Place(name, 1), found="{extra}", extra=extra,
             hint="start each rule with a line [[schedule]]",
@@ -213,6 +231,7 @@ def schedule_text(schedule: Schedule, when: str = "") -> str:
     `when` is the rule's condition; empty: it always holds. Raises `ScheduleError` for a parameter
     that a file cannot hold.
     """
+    schedule = a_schedule(schedule)
     head = ["[[schedule]]"] + ([f"when = {json.dumps(when)}"] if when else [])
     tables: dict[tuple[str, str], list[str]] = {}
     for directive in schedule.directives:
@@ -240,7 +259,13 @@ def save_schedule(schedule: Schedule, path: str | Path, when: str = "", *, overw
     if path.exists() and not overwrite:
         hint = "give another name, or overwrite=True"
         raise ScheduleError("{path} is there already", path=path, hint=hint)
-    path.write_text(schedule_text(schedule, when), encoding="utf-8")
+    text = schedule_text(schedule, when)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ScheduleError(
+            "the schedule file {path} cannot be written: {why}", path=path, why=error.strerror
+        ) from None
     return path
 
 

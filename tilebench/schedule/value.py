@@ -127,7 +127,12 @@ def _directive(kind: str, address: str, name: str, value: Any, origin: Origin) -
 def _unknown_option(kind: str, name: str) -> None:
     known = offered(kind) + (["params", "loop", "buffer", "gemm", "copy"] if kind == "kernel" else [])
     close = nearest(name, known)
+    hint = (f"did you mean {close[0]}? " if close else "") + "choices: " + ", ".join(known)
+    elsewhere = [other for other in OPTIONS if name in offered(other)]
+    if elsewhere:
+        other = elsewhere[0]
+        of = "the whole kernel" if other == "kernel" else f"a {other}: [schedule.{other}.NAME]"
+        hint = f"{name} is a choice of {of}"
     raise ScheduleError(
-        "a schedule has no choice {name!r} for a {kind}", name=name, kind=kind,
-        hint=(f"did you mean {close[0]}? " if close else "") + "choices: " + ", ".join(known),
+        "a schedule has no choice {name!r} for a {kind}", name=name, kind=kind, hint=hint,
     )  # fmt: skip

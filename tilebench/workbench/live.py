@@ -334,9 +334,9 @@ def open_live(
     against: tuple[Sequence[str], Mapping[str, Any]] = ((), {}),
 ) -> Workbench:
     """See `tilebench.workbench`. `measure` stands in for the measuring child in tests."""
-    from ..schedule import load_schedule
+    from ..schedule import as_given
 
-    loaded = load_schedule(schedule) if isinstance(schedule, (str, Path)) else schedule
+    loaded = as_given(schedule)
     start = start_values(kernel, with_ or {}, target, at or {})
     subject = Subject(kernel, start.given, sweep, loaded, start.target)
     cell = registry.cell_now(shell_now())

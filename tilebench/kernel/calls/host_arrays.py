@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir.dtypes import dtype_of
-from ...runtime.describe import JAX, ArrayInfo, describe, is_traced, library
+from ...runtime.describe import JAX, ArrayInfo, describe, is_gone, is_traced, library
 from ...targets.devices import CARD, HOST
 
 # NumPy's integers, which torch takes, by their bytes.
@@ -46,7 +46,8 @@ def empty_like(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
         cupy: Any = importlib.import_module("cupy")
         with like.device:
             return cupy.empty(shape, dtype=dtype_of(dtype).numpy)
-    if root in JAX and not is_traced(like):  # which is refused by its name, as every parameter's array
+    # What is not there is refused by its name, as every parameter's array.
+    if root in JAX and not is_traced(like) and not is_gone(like):
         _refuse_for_jax(like, dtype)
     return np.empty(shape, dtype_of(dtype).numpy)
 

@@ -97,7 +97,7 @@ def _refuse(lives: list[Life], total: int, function: Function, context: Context)
     hint = "make the tiles smaller"
     if rings:
         fit = max(0, (most - fixed) // ring)
-        hint = f"a stage takes {ring} bytes, so at most {fit} stages fit" if fit else hint
+        hint = f"a stage takes {ring} bytes, so at most {fit} stage{'s' * (fit != 1)} fit" if fit else hint
     raise ResourceError(
         "the shared memory of {kernel} is larger than {machine} allows a block",
         at=rings[0].alloc.place if rings else launch_of(function).place,
