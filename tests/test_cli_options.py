@@ -37,6 +37,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["show", "FILE", *N, "--schedule", "/nowhere.toml"], ["cannot be read: No such file"]),
     (["show", "FILE", *N, "--schedule", "/dev/zero"], ["it is no file"]),
     (["show", "FILE:", *N], ["there is no file"]),
+    (["run", "/"], ["/ is a folder", "name a Python file with a kernel"]),
     (["show", "FILE", *N, "--timeline"], ["has no clock that a kernel reads", "compile it for a card"]),
     (["run", "FILE", *N, "--seed", "-1"], ["'-1' is no whole number from 0"]),
     (["run", "FILE", *N, "--seed", "1e3"], ["'1e3' is no whole number"]),

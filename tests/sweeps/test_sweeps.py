@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,20 @@ def test_each_configuration_gets_its_runs_with_all_others_between(gemm: Any) -> 
     assert made.leader[1].decided
     # What the first run's check found stands in all.
     assert {run.bound for run in made.runs} == {1.0}
+
+
+def test_one_configuration_beside_others_is_told_apart_by_its_kernel(gemm: Any) -> None:
+    made = swept(gemm, Clock({32: 1.0e-6}), [32])
+    run = replace(made.runs[0], kernel="numpy")
+    record = replace(made.record, others=(run,), rows=made.rows, domains={})
+    lines = Sweep(record).table().splitlines()
+    head, ours, theirs = lines[1:4]
+    assert head.split()[:2] == ["kernel", "time"]
+    assert (ours.split()[0], theirs.split()[0]) == ("gemm", "numpy")
+    # Times stand under their head, in both rows.
+    column = head.index("time")
+    assert ours[column:].startswith("1 us") or ours[column:].startswith("1.00 us"), ours
+    assert theirs[column:].split()[1] == "us", theirs
 
 
 def test_a_best_that_noise_could_explain_is_not_decided(gemm: Any) -> None:

@@ -30,6 +30,8 @@ def load_kernel(text: str) -> JitFunction:
     from ..kernel import JitFunction
 
     path, name = split(text)
+    if path.is_dir():
+        raise OptionError("{path} is a folder", path=path, hint="name a Python file with a kernel")
     if not path.is_file():
         raise OptionError("there is no file {path}", path=path)
     if path.suffix != ".py":

@@ -19,18 +19,24 @@ def table_of(record: SweepRecord, leader: tuple[SweepRow, Fastest] | None, summa
     best = leader[1].position if leader is not None else None
     by_rate = leader is not None and leader[1].by_rate
     timed = sorted(record.of("timed"), key=lambda row: rank(Position(row.runs), alike=not by_rate))
-    rows: list[list[str]] = [[*names, *HEADS[1:]]]
+    others = positions_by_kernel(record.others)
+    # One configuration beside others has no name that differs: its rows are told apart by the kernel's.
+    heads = names or (("kernel",) if others else ())
+    rows: list[list[str]] = [[*heads, *HEADS[1:]]]
     for row in timed:
         first = leader is not None and row is leader[0]
         note = ("best" if leader is not None and leader[1].decided else "best so far") if first else ""
-        rows.append([*_values(row, names), *time_cells(Position(row.runs), best, record.limits), note])
-    for other in positions_by_kernel(record.others):
-        blank = [other.last.kernel, *[""] * (len(names) - 1)]
+        rows.append(
+            [*_values(row, heads, record.kernel), *time_cells(Position(row.runs), best, record.limits), note]
+        )
+    for other in others:
+        blank = [other.last.kernel, *[""] * (len(heads) - 1)]
         cells = time_cells(other, best, record.limits) if other.seconds else ["-", "", "", "", ""]
         rows.append([*blank, *cells, other.last.failure])
     for state in ("failed", "illegal", "compiled", "waiting"):
         for row in record.of(state):
-            rows.append([*_values(row, names), "-", "", "", "", str(len(row.runs) or ""), _note(row)])
+            cells = ["-", "", "", "", str(len(row.runs) or ""), _note(row)]
+            rows.append([*_values(row, heads, record.kernel), *cells])
     head = f"{record.kernel} on {record.target}, {summary}"
     doubt = DOUBT if any(cell.endswith("?") for row in rows for cell in row) else ""
     said = [doubt, _ceilings_text(record), drift_text(record.rows)] + [
@@ -52,8 +58,8 @@ def _ceilings_text(record: SweepRecord) -> str:
     return f"Measured ceilings of {record.machine}: {', '.join(parts)}{how}." if parts else ""
 
 
-def _values(row: SweepRow, names: Sequence[str]) -> list[str]:
-    return [str(row.config.get(name, "")) for name in names]
+def _values(row: SweepRow, heads: Sequence[str], kernel: str) -> list[str]:
+    return [str({"kernel": kernel, **row.config}.get(head, "")) for head in heads]
 
 
 def _note(row: SweepRow) -> str:
