@@ -56,6 +56,16 @@ def test_a_function_of_the_kernels_own_text_is_called() -> None:
     assert b"ELF" in made.compilation.build.code[:8]  # type: ignore[union-attr]
 
 
+def test_a_text_of_ones_own_may_name_what_ours_never_does() -> None:
+    """Ours are compiled without the declarations of textures and of the runtime."""
+    texture = (
+        "__device__ float shifted(float x, int k, cudaTextureObject_t t = 0) { return t ? x : x + k; }\n"
+    )
+    made = kernel(source=texture)
+    made.reach_code()
+    assert b"ELF" in made.compilation.build.code[:8]  # type: ignore[union-attr]
+
+
 def test_lines_behind_the_text_lead_to_the_kernel() -> None:
     made = kernel()
     record = made.record(("cuda",)).stage("cuda")

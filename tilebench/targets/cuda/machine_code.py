@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...errors import Place
 from ...record import Diagnostic, Resources
 from ..build import Build, of_launches
 from .compiler.elf import read_cubin
 from .compiler.log import CompileIssue, FunctionResources, ptx_lines
-from .compiler.nvrtc import CudaCompileError, compile_cuda
+from .compiler.nvrtc import MINIMAL, Compiled, CudaCompileError, compile_cuda
 from .compiler.sass import disassemble, disassemble_later
 from .compiler_faults import refuse_lost_operands
 from .occupancy import kernel_resources
@@ -26,7 +27,7 @@ def emit_ptx(build: Build) -> None:
     Raises `CudaCompileError` that quotes the lines of the CUDA stage.
     """
     try:
-        compiled = compile_cuda(build.texts["cuda"], build.machine)
+        compiled = _compiled(build)
     except CudaCompileError as error:
         lines = build.texts["cuda"].splitlines()
         quoted = [
@@ -56,6 +57,14 @@ def emit_ptx(build: Build) -> None:
         refuse_lost_operands(build.function, max((each.spill_store_bytes or 0 for each in found), default=0))
     for issue in compiled.advisories:
         build.context.diagnostics.append(Diagnostic("warning", f"{issue.code}: {issue.message}"))
+
+
+def _compiled(build: Build) -> Compiled:
+    """The text compiled without declarations that ours never names; with them where it is refused so."""
+    text, machine = build.texts["cuda"], build.machine
+    with suppress(CudaCompileError):
+        return compile_cuda(text, machine, options=(MINIMAL,))
+    return compile_cuda(text, machine)
 
 
 def _place(issues: Sequence[CompileIssue], file: str, lines: Sequence[str]) -> Place | None:

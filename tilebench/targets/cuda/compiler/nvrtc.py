@@ -20,6 +20,9 @@ from .log import Advisory, CompileIssue, FunctionResources, parse_advisories, pa
 # -lineinfo maps SASS to lines. --modify-stack-limit would change the stack limit of the whole
 # process. -default-device lets helper functions go without __device__. 177 is "declared but never
 # referenced", which overloads of the prelude would raise by the dozen.
+# Without declarations of textures, of launches from the device and of the runtime's types: an empty kernel
+# takes 38 ms and not 54.
+MINIMAL = "--minimal"
 BASE_OPTIONS = (
     "-lineinfo",
     "--ptxas-options=-v",

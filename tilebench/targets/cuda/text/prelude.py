@@ -28,7 +28,7 @@ from .prelude_floats import BFLOAT16, FLOAT16
 from .prelude_mbarriers import mbarriers
 from .prelude_narrow import E2M1, E4M3, E5M2, PACKED, PACKED_FLOATS
 from .tma import boxes
-from .wgmma import WARP_GROUPS
+from .wgmma_functions import WARP_GROUPS
 
 _HEAD = """\
 #define TB static __device__ __forceinline__

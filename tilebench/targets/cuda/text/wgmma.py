@@ -1,4 +1,8 @@
-"""The text of products of warp groups: calls of functions of the prelude, each one instruction.
+"""The text of products of warp groups: calls of functions of the prelude.
+
+A call is one instruction, or the steps of k that a loop writes out on the same sums: those are one statement
+of assembly, so that the compiler in front of the assembler meets the sums once and not at each step (in tiles
+of 128x256x64 NVRTC's time falls by a tenth, with the same instructions).
 
 A descriptor's lower half is made of an address once, and what versions, groups and steps of k add to it is
 added to that, in units of 16 bytes: the address is known when the kernel is linked, so in a loop an operand
@@ -7,26 +11,87 @@ costs an addition. The upper half is a constant.
 
 from __future__ import annotations
 
-import re
+from typing import NamedTuple
 
 from ....errors import TargetError
-from ....ir import FALSE, TRUE, Expr, Region, const_of
+from ....ir import FALSE, TRUE, Const, Expr, Region, Var, all_of, const_of, substitute
 from ....ir.arith import linear
+from ....ir.expr_walks import mentions
+from ....ir.facts import conjuncts
 from ....language.lowered.settle import Settle
-from ...clike.prelude import Part, Wanted
+from ....language.structure import Unroll
 from ...clike.renderer import Renderer
+from ...clike.statements import loop
 from ...intrinsics import Intrinsic
 from ..instructions.wgmma import Wgmma, WgmmaCommit, WgmmaFence, WgmmaWait
 from ..tensor_cores import PTX_TYPES
-from ..warp_groups import MatrixForm, WgmmaShape, shape_of
+from ..warp_groups import MatrixForm, shape_of
 from .simulated import simulated
 
 # Bytes that an address in a descriptor counts in.
 _UNIT = 16
 
 
+class Steps(NamedTuple):
+    """Steps of k on the same sums: how many, and how far A and B of one lie from those of the step before, in
+    units of a descriptor, or in words of registers."""
+
+    number: int
+    a: int
+    b: int
+
+
+def unrolled(renderer: Renderer, statement: Unroll) -> None:
+    """A loop of the language's, or the steps of a product in one call."""
+    found = _steps_of(statement)
+    if found is None:
+        loop(renderer, statement)
+    else:
+        _product(renderer, *found)
+
+
+def _steps_of(statement: Unroll) -> tuple[Wgmma, Steps] | None:
+    """The first of the steps that a loop is, and the steps; None where the loop is something else.
+
+    Only the first may start its sums at zero.
+    """
+    count, var = const_of(statement.stop), statement.vars[0]
+    one = statement.body[0]
+    if (
+        type(one) is not Wgmma or len(statement.body) > 1 or count is None or count < 2
+        or (const_of(statement.start), const_of(statement.step), statement.condition) != (0, 1, None)
+        or any(mentions(part, var.name) for part in one.c.start)
+        or any(_at(one, var, k).clear != FALSE for k in range(1, count))
+    ):  # fmt: skip
+        return None
+    steps = [_distance(region, form, var) for region, form in ((one.a, one.a_form), (one.b, one.b_form))]
+    if steps[0] is None or steps[1] is None:
+        return None
+    return _at(one, var, 0), Steps(count, steps[0], steps[1])
+
+
+def _at(one: Wgmma, var: Var, number: int) -> Wgmma:
+    """One of the steps."""
+    step = substitute(one, {var.name: Const(number)})
+    return step.but(clear=all_of(list(conjuncts(step.clear))))
+
+
+def _distance(region: Region, form: MatrixForm | None, var: Var) -> int | None:
+    """What a region's start grows by with the variable; None where that is not the same everywhere."""
+    start = linear(region.start[-1])
+    unit, bits = (4 if form is None else _UNIT), region.buffer.dtype.bits
+    bytes_, odd = divmod(start.coefficient(var) * bits, 8)
+    if odd or bytes_ % unit or any(mentions(term, var.name) for term, _ in start.without(var).terms):
+        return None
+    return bytes_ // unit
+
+
 def _wgmma(renderer: Renderer, statement: Wgmma) -> None:
     """`tb_wgmma_m64n256k16_f32_f16_f16<...>(c, A_s descriptor, B_s descriptor, keep);`"""
+    _product(renderer, statement, None)
+
+
+def _product(renderer: Renderer, statement: Wgmma, steps: Steps | None) -> None:
     regions = (statement.c, statement.a, statement.b)
     types = [PTX_TYPES.get(region.buffer.dtype.name, "") for region in regions]
     types = [types[0], *("tf32" if name == "f32" else name for name in types[1:])]
@@ -39,8 +104,11 @@ def _wgmma(renderer: Renderer, statement: Wgmma) -> None:
         )  # fmt: skip
     forms = [form for form in (statement.a_form, statement.b_form) if form is not None]
     name = f"tb_wgmma_{statement.shape}_{'_'.join(types)}" + ("" if statement.a_form else "_registers")
-    name += "_first" if statement.clear == TRUE else ""
-    options = ", ".join(f"{form.high:#x}u, {int(form.turned)}" for form in forms)
+    # The first of several that start at zero does so by its predicate.
+    begins = statement.clear == TRUE and steps is None
+    name += "_first" if begins else "" if steps is None else f"_x{steps.number}"
+    options = [f"{form.high:#x}u, {int(form.turned)}" for form in forms]
+    options += [] if steps is None else [str(steps.a), str(steps.b)]
     sides = [
         renderer.address(statement.a)
         if statement.a_form is None
@@ -48,9 +116,9 @@ def _wgmma(renderer: Renderer, statement: Wgmma) -> None:
         _matrix(renderer, statement.b, forms[-1]),
     ]
     arguments = [renderer.address(statement.c), *sides]
-    if statement.clear != TRUE:
+    if not begins:
         arguments.append("1" if statement.clear == FALSE else f"!({renderer.text(statement.clear)})")
-    renderer.line(f"{name}<{options}>({', '.join(arguments)});", statement)
+    renderer.line(f"{name}<{', '.join(options)}>({', '.join(arguments)});", statement)
 
 
 def _matrix(renderer: Renderer, region: Region, form: MatrixForm) -> str:
@@ -93,104 +161,6 @@ def _settle(renderer: Renderer, statement: Settle) -> None:
     to = renderer.address(statement.what)
     for number in range((statement.what.extent or (1,))[-1]):
         renderer.line(f"tb_settle(({to})[{number}]);", statement)
-
-
-# -- the prelude
-
-_COMMON = """\
-TB void tb_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-TB void tb_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int pending> TB void tb_wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(pending) : "memory");
-}
-template <int lead> TB unsigned tb_matrix(const void* from) {
-  return ((unsigned)__cvta_generic_to_shared(from) & 0x3ffffu) >> 4 | (unsigned)(lead >> 4) << 16;
-}"""
-# What is read behind it are its own results, so that nothing that reads them moves in front of it.
-_WAIT = """\
-template <int pending, class R> TB void tb_wgmma_wait_{count}(R* c) {{
-  tb_wgmma_wait<pending>();
-{keeps}
-}}"""
-_PRODUCT = """\
-template <{options}>
-TB void tb_wgmma_{name}({to}* c, {left}, unsigned b{more}) {{
-  asm volatile("{{.reg .pred keep; {setup} setp.ne.b32 keep, {keep}, 0;"
-    " wgmma.mma_async.sync.aligned.{shape}.{c}.{a}.{b} {{{outs}}}, {first}, second, keep{flags};}}"
-    : {results} : {operands});
-}}"""
-_NAME = re.compile(r"tb_wgmma_(m\d+n\d+k\d+)_(\w+?)_(\w+?)_([a-z0-9]+)(_registers)?(_first)?$")
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8}
-
-
-def _functions(wanted: Wanted) -> str:
-    names = sorted(wanted.names or ())
-    waits = [int(name.rpartition("_")[2]) for name in names if re.fullmatch(r"tb_wgmma_wait_\d+", name)]
-    products = [_one(*found.groups()) for name in names if (found := _NAME.match(name))]
-    return "\n".join([_COMMON, *(_wait_of(count) for count in sorted(waits)), *products])
-
-
-def _wait_of(count: int) -> str:
-    return _WAIT.format(
-        count=count, keeps=f"  #pragma unroll\n  for (int k = 0; k < {count}; ++k) tb_keep(c[k]);"
-    )
-
-
-def _one(shape: str, c: str, a: str, b: str, registers: str | None, begins: str | None) -> str:
-    """The function of one instruction; of one that begins a sum, whose registers held nothing before."""
-    tile: WgmmaShape | None = shape_of(shape, _BITS[a])
-    assert tile is not None
-    to, kind = ("float", "f") if c == "f32" else ("int", "r")
-    sums, lefts = tile.c.values, tile.a.values * _BITS[a] // 32
-    number = sums
-    operands: list[str] = []
-    if registers:
-        first = "{" + ", ".join(f"%{number + k}" for k in range(lefts)) + "}"
-        operands += [f'"r"(((const unsigned*)a)[{k}])' for k in range(lefts)]
-        setup, number = "", number + lefts
-    else:
-        first, setup = "first", f".reg .b64 first; mov.b64 first, {{%{number}, %{number + 1}}};"
-        operands += ['"r"(a)', '"n"(a_high)']
-        number += 2
-    setup += f" .reg .b64 second; mov.b64 second, {{%{number}, %{number + 1}}};"
-    operands += ['"r"(b)', '"n"(b_high)'] + ([] if begins else ['"r"(keep)'])
-    number += 2
-    keep = "0" if begins else f"%{number}"
-    number += not begins
-    flags = "" if c == "s32" else ", 1, 1"
-    if _BITS[a] == 16:
-        turns = ["b_turned"] if registers else ["a_turned", "b_turned"]
-        flags += "".join(f", %{number + k}" for k in range(len(turns)))
-        operands += [f'"n"({turn})' for turn in turns]
-    options = ["unsigned b_high, int b_turned"]
-    options = options if registers else ["unsigned a_high, int a_turned", *options]
-    return _PRODUCT.format(
-        options=", ".join(options), name=f"{shape}_{c}_{a}_{b}{registers or ''}{begins or ''}",
-        to=to, left="const void* a" if registers else "unsigned a", setup=setup, keep=keep, shape=shape,
-        more="" if begins else ", int keep",
-        c=c, a=a, b=b, outs=", ".join(f"%{k}" for k in range(sums)), first=first, flags=flags,
-        results=", ".join(f'"{"=" if begins else "+"}{kind}"(c[{k}])' for k in range(sums)),
-        operands=", ".join(operands),
-    )  # fmt: skip
-
-
-_KEEP = """\
-TB void tb_keep(float& x) { asm volatile("" : "+f"(x) :: "memory"); }
-TB void tb_keep(int& x) { asm volatile("" : "+r"(x) :: "memory"); }"""
-
-# An instruction that reads a value, and does nothing but for bits that no arithmetic gives: the assembler
-# moves what nothing needs behind a branch, and knows of no empty statement.
-_SETTLE = """\
-TB void tb_settle(float x) {
-  asm volatile("{.reg .pred odd; setp.eq.u32 odd, %0, 0x7fc0dead; @odd nanosleep.u32 0;}"
-               :: "r"(__float_as_uint(x)) : "memory");
-}"""
-
-WARP_GROUPS = (
-    Part("settle", r"tb_settle", _SETTLE),
-    Part("wgmma_keep", r"tb_wgmma_wait_\d+", _KEEP),
-    Part("wgmma", r"tb_wgmma_\w+|tb_matrix", _functions),
-)
 
 
 INTRINSICS = (
